@@ -44,9 +44,8 @@ Finding no_finding(const Error& error) {
   return finding;
 }
 
-Finding answer_of(Result<ChildQuestion>& child, Deadline deadline) {
-  if (!child) return no_finding(child.error());
-  const auto text = child->answer(deadline);
+Finding answer_of(ChildQuestion& child, Deadline deadline) {
+  const auto text = child.answer(deadline);
   if (!text) return no_finding(text.error());
   auto finding = finding_of(*text);
   return finding ? *std::move(finding) : no_finding(finding.error());
@@ -63,19 +62,23 @@ std::string first_words(std::string_view text) {
 
 }  // namespace
 
-std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout) {
+Result<std::vector<Capability>> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout) {
   // TMPDIR of the probes, because a job that is killed leaves files. It is destroyed, and so removed, after the
   // reaper has ended the last process that could write to it.
   const auto folder = make_scratch_folder();
   const OrphanReaper reaper;
   const Deadline deadline = Deadline::after(timeout);
-  std::vector<Result<ChildQuestion>> children;
+  std::vector<ChildQuestion> children;
   children.reserve(probes.size());
-  for (const Probe& probe : probes)
-    children.push_back(ChildQuestion::ask([run = probe.run, &folder] {
+  for (const Probe& probe : probes) {
+    auto child = ChildQuestion::ask([run = probe.run, &folder] {
       if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
       return to_text(run());
-    }));
+    });
+    // It says nothing about the capability: the process has too few descriptors, or the user too many processes.
+    if (!child) return fail(std::move(child.error()));
+    children.push_back(*std::move(child));
+  }
   std::vector<Capability> all;
   for (std::size_t i = 0; i < probes.size(); ++i) {
     const Probe& probe = probes[i];

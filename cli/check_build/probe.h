@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "cli/check_build/capability.h"
 
@@ -23,8 +24,8 @@ struct Probe {
 
 /// Runs all probes at once, each in a child. If a probe crashes, hangs or exits, its finding states this. Returns
 /// when all have answered or the timeout is over; all processes that they have started are ended then. For a process
-/// with one thread.
-std::vector<Capability> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout);
+/// with one thread. Error: a child cannot be started, with the system's errno.
+Result<std::vector<Capability>> run_probes(std::span<const Probe> probes, std::chrono::milliseconds timeout);
 
 /// Every probe, in the order in which --check-build prints them.
 std::span<const Probe> probe_list();

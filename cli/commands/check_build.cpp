@@ -1,5 +1,6 @@
 // --check-build, on this machine or on every host of a job.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include "base/child_question.h"
@@ -118,14 +119,22 @@ std::string known_keys(const std::string& asked) {
   std::vector<std::string> keys;
   for (const Probe& probe : probe_list()) keys.emplace_back(probe.key);
   const auto nearest = nearest_word(asked, keys);
-  return (nearest ? "did you mean " + *nearest + "? It knows " : "it knows ") + join(keys, ", ");
+  return (nearest ? "did you mean " + *nearest + "? There are " : "there are ") + join(keys, ", ");
+}
+
+int refuse_probes(const Error& error, const Console& console) {
+  const bool is_limit = error.system_errno() == EMFILE;
+  return console.refuse({"the probes cannot be started: " + error.message(),
+                         is_limit ? "raise the limit: ulimit -n 256" : "try again, or on another host",
+                         contract::kStartFailure});
 }
 
 int check_one(const Probe& probe, const Request& request, const Console& console) {
   const auto all = run_probes({&probe, 1}, kProbeTimeout);
-  const int printed = console.print(request.json ? check_build_json(all, launcher::hostname())
-                                                 : capability_line(all.front()));
-  return printed != contract::kSuccess ? printed : all.front().available() ? 0 : 1;
+  if (!all) return refuse_probes(all.error(), console);
+  const int printed = console.print(request.json ? check_build_json(*all, launcher::hostname())
+                                                 : capability_line(all->front()));
+  return printed != contract::kSuccess ? printed : all->front().available() ? 0 : 1;
 }
 
 }  // namespace
@@ -134,11 +143,12 @@ int check_build(const Request& request, const Environment& environment, const Co
   const Probe* one = request.capability.empty() ? nullptr : find_probe(request.capability);
   if (one == nullptr && !request.capability.empty())
     return console.refuse(
-        {"--check-build does not know '" + request.capability + "'", known_keys(request.capability)});
+        {"there is no capability '" + request.capability + "'", known_keys(request.capability)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
   const auto all = run_probes(probe_list(), kProbeTimeout);
-  return console.print(request.json ? check_build_json(all, launcher::hostname()) : check_build_text(all));
+  if (!all) return refuse_probes(all.error(), console);
+  return console.print(request.json ? check_build_json(*all, launcher::hostname()) : check_build_text(*all));
 }
 
 }  // namespace ddl::cli

@@ -1,6 +1,7 @@
 // --slurm: writes a job script, checks it against the rules and the cluster, and passes it to sbatch.
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -133,6 +134,20 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   return script;
 }
 
+/// After an error of write_new_file().
+int refuse_file(const Error& error, const Console& console) {
+  switch (error.system_errno()) {
+    case EEXIST: return console.refuse({error.message(), "--force replaces it"});
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+      return console.refuse(
+          {error.message(), "make room there, or name a file elsewhere with -o", contract::kOutputLost});
+    default: return console.refuse({error.message(), "name another file with -o"});
+  }
+}
+
 /// Without file and line, because the script is not written yet.
 std::string sentence_of(const LintFinding& finding) {
   const bool is_error = finding.severity == templates::LintSeverity::kError;
@@ -166,6 +181,9 @@ int write_script(const Request& request, const Environment& environment, const C
   if (!script)
     return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
   if (!request.job.quiet) {
+    if (*site) {
+      for (const std::string& note : (*site)->notes) console.note((*site)->name + ": " + note);
+    }
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
     for (const LintFinding& finding : script->local_findings)
@@ -179,11 +197,7 @@ int write_script(const Request& request, const Environment& environment, const C
   if (!task.script_file.empty()) {
     constexpr unsigned kExecutable = 0755;
     const auto written = write_new_file(task.script_file, script->text, kExecutable, task.overwrites);
-    if (!written)
-      return console.refuse(
-          {written.error().message(),
-           written.error().system_errno() == EEXIST ? "--force replaces it" : "name another file with -o",
-           contract::kUsageError});
+    if (!written) return refuse_file(written.error(), console);
     if (!request.job.quiet && !task.submits)
       console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
   }

@@ -68,8 +68,11 @@ Result<std::string> binding_report(const BindingView& view, affinity::BindingPol
 int show_bind(const Request& request, const Environment& environment, const Console& console) {
   const auto report = binding_report(request.binding_view, request.job.binding, read_user_file,
                                      config_folders(environment, "sites"));
-  if (!report)
-    return console.refuse({report.error().message(), "ddlrun --help lists the options of binding"});
+  if (!report) {
+    const bool is_known = known_site(request.binding_view.site, environment).has_value();
+    return console.refuse(
+        {report.error().message(), is_known ? "ddlrun --help lists the options of binding" : kSitesHint});
+  }
   return console.print(*report);
 }
 

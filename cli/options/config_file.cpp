@@ -87,7 +87,7 @@ class ConfigReader {
     if (entry->id == OptionId::kConfigFile) {
       return error(key.line, "a configuration file cannot name another", "put all options into one file");
     }
-    return read_option(*entry, key.line, value);
+    return read_option(*entry, key.text, key.line, value);
   }
 
   std::optional<CommandLineError> read_group(const std::string& group, const YamlNode& value) {
@@ -101,7 +101,8 @@ class ConfigReader {
       if (entry == nullptr) {
         return error(key.line, "unknown key " + shell_quote(key.text) + " in " + group, keys_of(group));
       }
-      if (auto refused = read_option(*entry, key.line, value.items[i + 1])) return refused;
+      const std::string name = key.text + " in " + group;
+      if (auto refused = read_option(*entry, name, key.line, value.items[i + 1])) return refused;
     }
     return std::nullopt;
   }
@@ -121,21 +122,26 @@ class ConfigReader {
       return error(value.line, "controller is an option of horovodrun, with the value gloo or mpi",
                    "omit it");
     }
-    return entry->is_available() ? accept_flag(*entry, value.line) : read_unavailable(*entry, value.line);
+    if (entry->is_available()) return accept_flag(*entry, value.line);
+    return read_unavailable(*entry, value.line, "controller: " + value.text);
   }
 
-  std::optional<CommandLineError> read_unavailable(const OptionEntry& entry, int line) {
+  std::optional<CommandLineError> read_unavailable(const OptionEntry& entry, int line,
+                                                   const std::string& name) {
     if (entry.id == OptionId::kWithoutEffect) {
-      given_.without_effect.push_back({&entry, display_name(entry), where(line)});
+      given_.without_effect.push_back({&entry, name, where(line)});
       return std::nullopt;
     }
-    CommandLineError refused = unavailable(entry, display_name(entry));
+    CommandLineError refused = unavailable(entry, name);
     refused.message = where(line) + ": " + refused.message;
     return refused;
   }
 
-  std::optional<CommandLineError> read_option(const OptionEntry& entry, int line, const YamlNode& value) {
-    return entry.takes_value() ? read_value(entry, line, value) : read_flag(entry, line, value);
+  /// name: as the key stands in the file.
+  std::optional<CommandLineError> read_option(const OptionEntry& entry, const std::string& name, int line,
+                                              const YamlNode& value) {
+    if (!entry.takes_value()) return read_flag(entry, name, line, value);
+    return entry.is_available() ? read_value(entry, line, value) : read_unavailable(entry, line, name);
   }
 
   std::optional<CommandLineError> accept_flag(const OptionEntry& entry, int line) {
@@ -143,7 +149,8 @@ class ConfigReader {
     return std::nullopt;
   }
 
-  std::optional<CommandLineError> read_flag(const OptionEntry& entry, int line, const YamlNode& value) {
+  std::optional<CommandLineError> read_flag(const OptionEntry& entry, const std::string& name, int line,
+                                            const YamlNode& value) {
     const bool on = value.text == "true" || value.text == "True" || value.text == "TRUE";
     const bool off = value.text == "false" || value.text == "False" || value.text == "FALSE";
     if (value.kind != NodeKind::kScalar || (!on && !off)) {
@@ -158,11 +165,10 @@ class ConfigReader {
       target = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
       if (target == nullptr || !target->is_available()) return std::nullopt;
     }
-    return target->is_available() ? accept_flag(*target, line) : read_unavailable(*target, line);
+    return target->is_available() ? accept_flag(*target, line) : read_unavailable(*target, line, name);
   }
 
   std::optional<CommandLineError> read_value(const OptionEntry& entry, int line, const YamlNode& value) {
-    if (!entry.is_available()) return read_unavailable(entry, line);
     if (value.kind == NodeKind::kScalar) {
       given_[entry.id].push_back({value.text, where(line)});
       return std::nullopt;

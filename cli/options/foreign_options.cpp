@@ -74,14 +74,14 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--jsrun", "", "ddlrun starts ranks itself, or with srun or mpirun (--launcher); omit it"},
 
     // Of mpirun, srun and torchrun.
-    {kForeign, "-n,--ntasks", "N", kNumberOfRanks},
+    {kForeign, "-n,--n,--ntasks", "N", kNumberOfRanks},
     {kForeign, "-c", "N", "use -np N for N ranks (mpirun's -c), --cores-per-rank N for their cores (srun's)"},
     {kForeign, "-N", "N",
      "use --ranks-per-node N for N ranks on each host (mpirun's -N), -H to name hosts (srun's)"},
     {kForeign, "--nproc-per-node,--nproc_per_node", "N", kRanksOnEach},
     {kForeign, "--nnodes", "N", kHostsAreGiven},
     {kForeign, "-host,--host,-machinefile,--machinefile", "HOSTS", kHostsAreGiven},
-    {kForeign, "-wdir,--wdir,--chdir", "DIR", "give the working directory with --workdir"},
+    {kForeign, "-wdir,--wdir,-wd,--wd,--chdir", "DIR", "give the working directory with --workdir"},
     {kForeign, "-map-by,-ppr,--ppr", "WHAT", "use --map-by slot, --map-by node or --ranks-per-node N"},
     {kForeign, "-bynode,--bynode", "", "use --map-by node: hosts get ranks in turn"},
     {kForeign, "--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost", "N", kRanksOnEach},

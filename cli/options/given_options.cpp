@@ -117,8 +117,10 @@ SplitArgv split_argv(std::span<const std::string> words) {
     }
     const std::string canonical(canonical_spelling(*option.entry));
     result.options.push_back(canonical);
-    if (!option.entry->is_available())
-      result.typed.try_emplace(canonical, option.attached_value ? word.substr(0, word.find('=')) : word);
+    std::string_view typed = word;
+    if (option.attached_value) typed.remove_suffix(option.attached_value->size());
+    if (option.attached_value && typed.ends_with('=')) typed.remove_suffix(1);
+    result.typed.try_emplace(canonical, typed);
     if (option.attached_value) {
       result.options.emplace_back(*option.attached_value);
     } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {
@@ -134,6 +136,12 @@ std::span<const Contradiction> contradictions() { return kContradictions; }
 std::string GivenOptions::origin(OptionId id) const {
   const auto& values = (*this)[id];
   return values.empty() || values.back().where.empty() ? "" : values.back().where + ": ";
+}
+
+std::string GivenOptions::typed_name(OptionId id) const {
+  const auto& values = (*this)[id];
+  if (!values.empty() && !values.front().name.empty()) return values.front().name;
+  return std::string(canonical_spelling(entry_of(id)));
 }
 
 void GivenOptions::complete_from(GivenOptions others) {
@@ -188,12 +196,12 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   std::optional<Refusal> refused;
   for (const auto& [entry, option] : defined) {
     if (option->count() == 0) continue;
-    if (entry->is_available()) {
-      for (const std::string& text : option->results()) given[entry->id].push_back({text, ""});
-      continue;
-    }
     const auto typed = split.typed.find(std::string(canonical_spelling(*entry)));
     const std::string name = typed != split.typed.end() ? typed->second : display_name(*entry);
+    if (entry->is_available()) {
+      for (const std::string& text : option->results()) given[entry->id].push_back({text, "", name});
+      continue;
+    }
     if (entry->id == OptionId::kWithoutEffect) {
       given.without_effect.push_back({entry, name, ""});
     } else if (!refused) {

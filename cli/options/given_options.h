@@ -29,7 +29,7 @@ struct CommandLineError {
 struct SplitArgv {
   std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
   std::vector<std::string> command;  ///< untouched
-  /// The spelling that was typed, of options of foreign_options(), by canonical spelling.
+  /// The spelling that was typed first, by canonical spelling.
   std::map<std::string, std::string> typed;
 };
 
@@ -42,14 +42,15 @@ struct SplitArgv {
 SplitArgv split_argv(std::span<const std::string> words);
 
 struct GivenValue {
-  std::string text;   ///< "" for a flag
-  std::string where;  ///< "" on the command line, else "job.yaml:3"
+  std::string text;       ///< "" for a flag
+  std::string where;      ///< "" on the command line, else "job.yaml:3"
+  std::string name = {};  ///< as it was typed: "-H", "--hosts"; "" in a file
 };
 
 /// An option that is accepted but changes nothing.
 struct OptionWithoutEffect {
   const OptionEntry* entry = nullptr;
-  std::string name;   ///< as it was typed
+  std::string name;   ///< as it was typed, or the key of a file
   std::string where;  ///< as in GivenValue
 };
 
@@ -65,6 +66,9 @@ class GivenOptions {
   bool has(OptionId id) const { return !(*this)[id].empty(); }
   /// "job.yaml:3: " if the option comes from there, "" if it comes from the command line or was not given.
   std::string origin(OptionId id) const;
+
+  /// As the first of its values was typed on the command line: "-H", "--hosts"; else its canonical spelling.
+  std::string typed_name(OptionId id) const;
 
   /// Adds options of lower precedence: one that is given here, or that an option given here excludes, is dropped. Of
   /// -x all are kept, those of others first.
@@ -85,7 +89,7 @@ std::span<const Contradiction> contradictions();
 /// value; unless help or the version is requested. Pure.
 tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
 
-/// The refusal of an option of foreign_options(). name: as it was typed.
+/// The refusal of an option of foreign_options(). name: as it was typed, or the key of a file.
 CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
 
 // --config-file: options in a YAML file.

@@ -146,6 +146,10 @@ class JobReader {
       return [min, max](const std::string& text) { return parse_count(text, min, max); };
     };
     take(OptionId::kHosts, not_empty, job().hosts);
+    if (has(OptionId::kHosts)) {
+      const GivenValue& value = given_[OptionId::kHosts].front();
+      job().hosts_given_by = value.where.empty() ? given_.typed_name(OptionId::kHosts) : value.where;
+    }
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
@@ -276,10 +280,9 @@ class JobReader {
     std::string origin;
     if (error.option == launcher::AllocationError::Option::kFanOut) {
       origin = given_.origin(OptionId::kFanOut);
-    } else if (error.option == launcher::AllocationError::Option::kHosts) {
-      origin = given_.origin(has(OptionId::kHosts)      ? OptionId::kHosts
-                             : has(OptionId::kHostfile) ? OptionId::kHostfile
-                                                        : OptionId::kHostsExclude);
+    } else if (error.option == launcher::AllocationError::Option::kHosts && !has(OptionId::kHosts)) {
+      // Where hosts were given is in the message.
+      origin = given_.origin(has(OptionId::kHostfile) ? OptionId::kHostfile : OptionId::kHostsExclude);
     }
     refuse_once(origin + error.message, error.hint);
   }

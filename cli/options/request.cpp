@@ -80,25 +80,80 @@ std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
   return std::nullopt;
 }
 
+/// The option that chose the action, as it was typed.
+std::string action_name(Action action, const GivenOptions& given) {
+  const auto* option =
+      std::find_if(std::begin(kActionOptions), std::end(kActionOptions),
+                   [&](const auto& one) { return one.second == action && given.has(one.first); });
+  DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
+  return given.typed_name(option->first);
+}
+
 /// Refuses words in the place of a command after an action that starts no command.
 std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
                                              const std::vector<std::string>& words) {
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
   if (takes_command || words.empty()) return std::nullopt;
-  const auto* option =
-      std::find_if(std::begin(kActionOptions), std::end(kActionOptions),
-                   [&](const auto& one) { return one.second == action && given.has(one.first); });
-  DDL_CHECK(option != std::end(kActionOptions), "an action without its option");
-  const std::string name(split(entry_of(option->first).spellings, ',').back());
   const std::string word = shell_quote(words.front());
   std::string hint = "omit it; options come before any other word";
-  if (action == Action::kCheckBuild) hint = "to check one capability: --check-build=" + word;
+  if (action == Action::kCheckBuild && !given.has(OptionId::kCheckCapability))
+    hint = "to check one capability: --check-build=" + word;
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
-  return CommandLineError{name + " starts no command, but " + word + " follows the options", std::move(hint)};
+  return CommandLineError{
+      action_name(action, given) + " starts no command, but " + word + " follows the options",
+      std::move(hint)};
 }
 
-std::vector<std::string> notes_of(const GivenOptions& given) {
+/// Whether an option has an effect on an action that starts no command and reads no binding.
+bool is_used_by(Action action, const OptionEntry& entry) {
+  using enum OptionId;
+  const OptionId id = entry.id;
+  if (id == kVerbose || id == kQuiet || id == kConfigFile) return true;
+  switch (action) {
+    case Action::kLint: return id == kLint || id == kSite || id == kJson;
+    case Action::kListSites: return id == kListSites || id == kJson;
+    case Action::kShowSite: return id == kShowSite;
+    case Action::kCheckBuild:
+      // On other hosts a rank runs the check. -np is accepted, as horovodrun does, with a note.
+      if (id == kExport || id == kWorkdir || id == kNumProc) return true;
+      [[fallthrough]];
+    case Action::kCheckHosts:
+      return entry.group != OptionGroup::kRanks && entry.group != OptionGroup::kBinding &&
+             entry.group != OptionGroup::kInputOutput;
+    default: return true;
+  }
+}
+
+bool is_typed(const GivenOptions& given, OptionId id) {
+  const auto& values = given[id];
+  return std::any_of(values.begin(), values.end(),
+                     [](const GivenValue& value) { return value.where.empty(); });
+}
+
+/// Refuses options that an action would ignore silently. A configuration file may contain them for other calls.
+std::optional<CommandLineError> refuse_unused(Action action, const GivenOptions& given) {
+  for (const OptionEntry& entry : option_table()) {
+    if (is_used_by(action, entry) || !is_typed(given, entry.id)) continue;
+    return CommandLineError{action_name(action, given) + " does not use " + display_name(entry), "omit it"};
+  }
+  if (action == Action::kScript && is_typed(given, OptionId::kJson) && !given.has(OptionId::kSubmit))
+    return CommandLineError{"--json with --slurm belongs to --submit: a script is not JSON",
+                            "omit it, or add --submit"};
+  return std::nullopt;
+}
+
+tl::expected<Request, CommandLineError> without_unused(tl::expected<Request, CommandLineError> request,
+                                                       const GivenOptions& given) {
+  if (!request) return request;
+  if (auto refused = refuse_unused(request->action, given)) return Refusal(*std::move(refused));
+  return request;
+}
+
+std::vector<std::string> notes_of(Action action, const GivenOptions& given) {
   std::vector<std::string> notes;
+  if (action == Action::kCheckBuild && is_typed(given, OptionId::kNumProc))
+    notes.push_back(given.typed_name(OptionId::kNumProc) + " changes nothing: " + action_name(action, given) +
+                    " starts no ranks");
   for (const OptionWithoutEffect& one : given.without_effect) {
     notes.push_back((one.where.empty() ? "" : one.where + ": ") + one.name +
                     " changes nothing: " + std::string(one.entry->help));
@@ -123,42 +178,40 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   if (!given) return Refusal(given.error());
   request.action = action_of(*given);
   if (auto refused = refuse_words(request.action, *given, split.command)) return Refusal(*std::move(refused));
-  request.notes = notes_of(*given);
+  request.notes = notes_of(request.action, *given);
   request.json = given->has(OptionId::kJson);
   request.job.verbose = given->has(OptionId::kVerbose);
   request.job.quiet = given->has(OptionId::kQuiet);
   if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
   const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
                              request.action == Action::kShowSite;
-  if (views_scripts) return read_script_view(std::move(request), *given);
+  if (views_scripts) return without_unused(read_script_view(std::move(request), *given), *given);
   if (request.action == Action::kScript) {
     auto job = read_job(std::move(request), *given, std::move(split.command), context);
     if (!job) return job;
-    return read_script(*std::move(job), *given);
+    return without_unused(read_script(*std::move(job), *given), *given);
   }
   if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
   if (request.action == Action::kCheckBuild) {
     if (given->has(OptionId::kCheckCapability)) {
       const auto& keys = (*given)[OptionId::kCheckCapability];
+      const std::string name = given->typed_name(OptionId::kCheckCapability);
       if (keys.size() > 1)
-        return Refusal(CommandLineError{
-            "--check-build was given two names: " + keys[0].text + ", " + keys[1].text, "give one"});
+        return Refusal(CommandLineError{name + " was given two names: " + keys[0].text + ", " + keys[1].text,
+                                        "give one"});
       request.capability = keys.front().text;
       // --check-build=$NAME with an unset NAME must not check everything and exit with 0.
       if (request.capability.empty())
-        return Refusal(
-            CommandLineError{"--check-build: the name is empty", "name a capability, or omit the '='"});
+        return Refusal(CommandLineError{name + ": the name is empty", "name a capability, or omit the '='"});
     }
     const bool is_local =
         given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
     if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||
                       context.environment.contains("SLURM_JOB_ID")))
-      return read_job(std::move(request), *given, std::move(split.command), context);
+      return without_unused(read_job(std::move(request), *given, std::move(split.command), context), *given);
+    return without_unused(std::move(request), *given);
   }
-  const bool has_hosts = request.action == Action::kRun || request.action == Action::kDryRun ||
-                         request.action == Action::kCheckHosts;
-  if (!has_hosts) return request;
-  return read_job(std::move(request), *given, std::move(split.command), context);
+  return without_unused(read_job(std::move(request), *given, std::move(split.command), context), *given);
 }
 
 }  // namespace ddl::cli

@@ -203,28 +203,6 @@ class ScriptReader {
   ValueReader values_;
 };
 
-/// Refuses options that --lint, --list-sites and --show-site would ignore silently. A configuration file may contain
-/// them for other calls.
-void refuse_unused(ValueReader& values) {
-  const OptionId view = values.has(OptionId::kLint)        ? OptionId::kLint
-                        : values.has(OptionId::kListSites) ? OptionId::kListSites
-                                                           : OptionId::kShowSite;
-  std::vector<OptionId> used = {view, OptionId::kVerbose, OptionId::kQuiet, OptionId::kConfigFile};
-  if (view != OptionId::kShowSite) used.push_back(OptionId::kJson);
-  if (view == OptionId::kLint) used.push_back(OptionId::kSite);
-  for (const OptionEntry& entry : option_table()) {
-    if (!values.has(entry.id)) continue;
-    if (std::find(used.begin(), used.end(), entry.id) != used.end()) continue;
-    const auto& given = values.given()[entry.id];
-    const bool is_typed =
-        std::any_of(given.begin(), given.end(), [](const GivenValue& value) { return value.where.empty(); });
-    if (is_typed)
-      values.refuse_once(
-          std::string(canonical_spelling(entry_of(view))) + " does not use " + display_name(entry),
-          "omit it");
-  }
-}
-
 }  // namespace
 
 tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given) {
@@ -238,7 +216,6 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
-  refuse_unused(values);
   if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
   return request;
 }

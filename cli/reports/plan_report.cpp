@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/reports/job_report.h"
 #include "contract/version.h"
+#include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
 
@@ -71,9 +72,29 @@ std::string field(std::string_view name, std::string_view value) {
   return fmt::format("  {:<12}{}\n", name, value);
 }
 
+/// shell_quote(), but a word that would act on the terminal is in bash's form for such words: $'\x1b[31m'.
+std::string visible_quote(std::string_view word) {
+  if (launcher::printable_line(word) == word) return shell_quote(word);
+  std::string quoted = "$'";
+  while (!word.empty()) {
+    const std::size_t length = launcher::utf8_character_length(word);
+    const std::string_view character = word.substr(0, std::max<std::size_t>(length, 1));
+    word.remove_prefix(character.size());
+    const bool is_safe =
+        length > 0 && (character == "\t" || launcher::printable_line(character) == character);
+    if (!is_safe) {
+      for (const char byte : character) quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    } else {
+      if (character == "'" || character == "\\") quoted += '\\';
+      quoted += character;
+    }
+  }
+  return quoted + "'";
+}
+
 std::string command_line(const std::vector<std::string>& command) {
   std::vector<std::string> words;
-  for (const std::string& word : command) words.push_back(shell_quote(word));
+  for (const std::string& word : command) words.push_back(visible_quote(word));
   return join(words, " ");
 }
 
@@ -117,7 +138,7 @@ std::string binding_remarks(const launcher::NodeBinding& binding) {
 
 std::string assignment(const std::string& name, const std::string& value) {
   if (value == launcher::kUnknownUntilLaunch) return name + " " + value;
-  return name + "=" + shell_quote(value);
+  return name + "=" + visible_quote(value);
 }
 
 const char* name_of(launcher::StdinTarget target) {
@@ -148,7 +169,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
       counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
-  text += field("workdir", job.workdir);
+  text += field("workdir", launcher::printable_line(job.workdir));
   text += field("stdin", stdin_text(job.stdin_target));
   text += field("output", output_text(job));
   if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));

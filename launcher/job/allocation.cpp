@@ -15,7 +15,7 @@ Result<Allocation> all_hosts(const JobSpec& spec, const std::string& hostfile_te
                              const std::string& hostname) {
   Allocation allocation;
   if (!spec.hosts.empty()) {
-    allocation.origin = "-H";
+    allocation.origin = spec.hosts_given_by;
     auto nodes = parse_host_list(spec.hosts);
     if (!nodes) return fail(std::move(nodes.error()).during(allocation.origin));
     allocation.nodes = std::move(*nodes);

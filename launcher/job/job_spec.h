@@ -38,9 +38,10 @@ struct JobSpec {
   StdinTarget stdin_target = StdinTarget::kRank0;
 
   // Which hosts, and how many ranks on each.
-  std::string hosts;          ///< the text of -H; "": it was not given
-  std::string hostfile;       ///< the path of the hostfile; "": none; "-": standard input
-  std::string hosts_exclude;  ///< hosts that are not used, as in -H
+  std::string hosts;                  ///< the text of -H; "": it was not given
+  std::string hosts_given_by = "-H";  ///< for messages: the option as it was typed, or "job.yaml:3"
+  std::string hostfile;               ///< the path of the hostfile; "": none; "-": standard input
+  std::string hosts_exclude;          ///< hosts that are not used, as in -H
   MapBy map_by = MapBy::kSlot;
   int ranks_per_node = 0;  ///< 0: by slots; otherwise this number on each node, maybe fewer on the last one
   bool oversubscribe = false;  ///< more ranks than slots are allowed

@@ -1,6 +1,7 @@
 #include "templates/profile/site_profile.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,20 @@ auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>
   };
 }
 
+/// {a100: {cpus-per-task: 8}}
+Status read_partitions(const YamlNode& map, std::string_view file, std::vector<PartitionValues>& target) {
+  if (map.kind != Kind::kMap || map.items.size() > 2 * kMaxProfileItems)
+    return refuse("it takes partitions and what differs there, as in a100: {cpus-per-task: 8}");
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+    const auto name = yaml_text(map.items[i]);
+    if (!name) return fail(name.error());
+    PartitionValues& one = target.emplace_back();
+    one.partition = *name;
+    DDL_TRY(read_fields(map.items[i + 1], file, {{"cpus-per-task", into(one.cpus_per_task, 1, kMaxCpus)}}));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm) {
@@ -75,6 +90,7 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
   const auto gpu_vendor = into_choice<Vendor>(slurm.gpu_vendor, {{"nvidia", affinity::GpuVendor::kNvidia},
                                                                  {"amd", affinity::GpuVendor::kAmd},
                                                                  {"intel", affinity::GpuVendor::kIntel}});
+  const auto partitions = [&](const YamlNode& all) { return read_partitions(all, file, slurm.partitions); };
   return read_fields(map, file,
                      {{"account-required", into(slurm.account_required)},
                       {"account-suffix", into(slurm.account_suffix)},
@@ -91,6 +107,8 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
                       {"task-request", task_request},
                       {"cpus-per-task", into(slurm.cpus_per_task, 1, kMaxCpus)},
                       {"cpus-are", cpus_are},
+                      {"partitions", partitions},
+                      {"smt-directive", into(slurm.smt_directive)},
                       {"memory-required", into(slurm.memory_required)},
                       {"memory-gb", into(slurm.memory_gb, 1, kMaxJobGigabytes)},
                       {"distribution", into(slurm.distribution)},
@@ -99,6 +117,7 @@ Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& sl
                       {"gpu-choice", gpu_choice},
                       {"gpu-bind-closest", into(slurm.gpu_bind_closest)},
                       {"directives", into(slurm.directives)},
+                      {"one-node-directives", into(slurm.one_node_directives)},
                       {"srun-only", into(slurm.srun_only)}});
 }
 
@@ -114,14 +133,29 @@ bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::
                      [&](std::string_view one) { return is_in(slurm.whole_node_partitions, one); });
 }
 
+int cpus_per_task_in(const SiteSlurm& slurm, std::string_view partition) {
+  std::optional<int> fewest;
+  // With several partitions the job may get any one of them.
+  for (const std::string_view one : split(partition.empty() ? slurm.partition : partition, ',')) {
+    const auto found = std::find_if(slurm.partitions.begin(), slurm.partitions.end(),
+                                    [&](const PartitionValues& values) { return values.partition == one; });
+    const bool is_own = found != slurm.partitions.end() && found->cpus_per_task > 0;
+    const int cpus = is_own ? found->cpus_per_task : slurm.cpus_per_task;
+    fewest = std::min(fewest.value_or(cpus), cpus);
+  }
+  return fewest.value_or(slurm.cpus_per_task);
+}
+
 Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup) {
+  const auto container_gpu = into_choice(setup.container_gpu_option, {{"option", true}, {"none", false}});
+  const auto container_runtime = into_choice<std::string>(
+      setup.container_runtime, {{"apptainer", "apptainer"}, {"singularity", "singularity"}});
   return read_fields(map, file,
                      {{"modules", into(setup.modules)},
                       {"variables", into_variables(setup.variables)},
                       {"lines", into(setup.lines)},
-                      {"container-runtime",
-                       into_choice<std::string>(setup.container_runtime, {{"apptainer", "apptainer"},
-                                                                          {"singularity", "singularity"}})},
+                      {"container-runtime", container_runtime},
+                      {"container-gpu", container_gpu},
                       {"container-binds", into(setup.container_binds)},
                       {"needed", [&](const YamlNode& needed) {
                          NeededEnvironment& target = setup.needed.emplace();

@@ -50,6 +50,12 @@ struct SiteVariable {
   bool operator==(const SiteVariable&) const = default;
 };
 
+/// What a job gets in one partition, where it is not what the site's other partitions give.
+struct PartitionValues {
+  std::string partition;
+  int cpus_per_task = 0;  ///< as SiteSlurm::cpus_per_task
+};
+
 struct SiteSlurm {
   bool account_required = false;
   std::string account_suffix;  ///< "_g": what accounts for these nodes end in; "" if nothing is known
@@ -66,6 +72,9 @@ struct SiteSlurm {
   TaskRequest task_request = TaskRequest::kPerNode;
   int cpus_per_task = 0;  ///< as --cpus-per-task has it, with a rank for each GPU; 0: not published
   SlurmCpus cpus_are = SlurmCpus::kUnknown;
+  std::vector<PartitionValues> partitions;  ///< only those that differ
+  /// By which a job gets the second hardware threads where CPUs are cores: "--hint=multithread".
+  std::string smt_directive;
   bool memory_required = false;
   int memory_gb =
       0;  ///< of a whole node, for --mem; a job with some of its GPUs requests their share. 0: request none
@@ -73,14 +82,19 @@ struct SiteSlurm {
   std::vector<std::string> mpi_types;  ///< that its srun --mpi=list names; empty: unknown
   std::string mpi_type;  ///< for srun's --mpi where the list is unknown; "" for the site's default
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
-  bool gpu_bind_closest = true;         ///< false: --gpu-bind=closest chooses wrongly there
-  std::vector<std::string> directives;  ///< more of them: "--hint=nomultithread"
-  std::vector<std::string> srun_only;   ///< options that count on srun only, and not as directives: "--hint"
+  bool gpu_bind_closest = true;                  ///< false: --gpu-bind=closest chooses wrongly there
+  std::vector<std::string> directives;           ///< more of them: "--hint=nomultithread"
+  std::vector<std::string> one_node_directives;  ///< more of them, for jobs of one node
+  std::vector<std::string> srun_only;  ///< options that count on srun only, and not as directives: "--hint"
 };
 
 /// Whether a job of this partition and quality of service has its nodes to itself, so that CPUs of the whole node can
 /// be named. Pure. "": the site's own.
 bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos);
+
+/// SiteSlurm::cpus_per_task for a job of this partition; of several, for the one that gives the fewest. Pure. "": the
+/// site's own.
+int cpus_per_task_in(const SiteSlurm& slurm, std::string_view partition);
 
 /// Variables of which one must be set, unless a module whose name begins with module is loaded, and the reason:
 /// without them the job goes wrong.
@@ -97,6 +111,7 @@ struct SiteSetup {
   std::vector<SiteVariable> variables;  ///< exported unchanged, in this order
   std::vector<std::string> lines;       ///< of shell, unchanged
   std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
+  bool container_gpu_option = true;     ///< false: containers see GPUs without --nv or --rocm
   std::vector<std::string> container_binds;
   std::optional<NeededEnvironment> needed;
 };

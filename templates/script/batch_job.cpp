@@ -38,6 +38,13 @@ bool ask_for_gpus(const std::vector<std::string>& directives) {
   });
 }
 
+/// Whether they say which hardware threads the job has: --hint=multithread, --threads-per-core=2.
+bool ask_for_threads(const std::vector<std::string>& directives) {
+  return std::any_of(directives.begin(), directives.end(), [](const std::string& one) {
+    return one.starts_with("--hint") || one.starts_with("--threads-per-core");
+  });
+}
+
 /// Makes a job from a request, in the order in which one value follows from another.
 class JobMaker {
  public:
@@ -51,6 +58,7 @@ class JobMaker {
     job_.qos = request_.qos.empty() && site_ != nullptr ? site_->slurm.qos : request_.qos;
     job_.has_whole_nodes = has_whole_nodes();
     DDL_TRY(gpus());
+    DDL_TRY(second_threads());
     cpus();
     DDL_TRY(memory());
     job_.job_name = request_.job_name.empty() ? name_of(request_.command) : request_.job_name;
@@ -188,11 +196,34 @@ class JobMaker {
         "GPUs is unknown: --gpu-vendor nvidia, amd or intel");
   }
 
-  /// How many of Slurm's CPUs a core is; 0: unknown.
+  /// Where Slurm's CPUs are cores, a job has second hardware threads only if it asks for them.
+  bool asks_for_second_threads() const {
+    return request_.binding.smt && request_.binding.bind_to != affinity::BindTo::kNone && site_ != nullptr &&
+           site_->node && site_->node->threads_per_core > 1 && site_->slurm.cpus_are == SlurmCpus::kCores;
+  }
+
+  Status second_threads() {
+    if (!asks_for_second_threads() || ask_for_threads(request_.directives)) return {};
+    job_.smt_directive = site_->slurm.smt_directive;
+    if (!job_.smt_directive.empty()) return {};
+    return refuse(
+        "jobs of " + site_->name +
+        " have second hardware threads only if they ask for them, and the profile does not say how: "
+        "omit --smt, or add the option of sbatch, as in --sbatch=--hint=multithread");
+  }
+
+  /// How many of Slurm's CPUs a core is; 0: unknown. For a job that asks for the second threads each thread is a CPU.
   int cpus_per_core() const {
     if (site_ == nullptr || !site_->node || site_->node->threads_per_core == 1) return 1;
     if (site_->slurm.cpus_are == SlurmCpus::kUnknown) return 0;
-    return site_->slurm.cpus_are == SlurmCpus::kThreads ? site_->node->threads_per_core : 1;
+    const bool are_threads = site_->slurm.cpus_are == SlurmCpus::kThreads || asks_for_second_threads();
+    return are_threads ? site_->node->threads_per_core : 1;
+  }
+
+  /// As --cpus-per-task counts, of a rank with one GPU; 0: not published.
+  int site_cpus_per_task() const {
+    const int cpus = cpus_per_task_in(site_->slurm, job_.partition);
+    return asks_for_second_threads() ? cpus * cpus_per_core() : cpus;
   }
 
   /// The published number is for one rank or for the node; ranks that share GPUs divide the CPUs of these.
@@ -206,9 +237,8 @@ class JobMaker {
       return;
     }
     if (site_ == nullptr || ranks == 0) return;
-    if (site_->slurm.cpus_per_task > 0) {
-      job_.cpus_per_task =
-          std::max(site_->slurm.cpus_per_task * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
+    if (const int cpus = site_cpus_per_task(); cpus > 0) {
+      job_.cpus_per_task = std::max(cpus * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
       job_.threads_per_rank = std::max(job_.cpus_per_task / std::max(each, 1), 1);
     } else if (const auto topology = node_topology()) {
       cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());

@@ -89,9 +89,10 @@ struct BatchJob {
   int gpus_per_node = 0;   ///< to request; 0: none, or another option requests them, or they need no request
   bool has_gpus = false;
   bool has_whole_nodes = false;
-  int cpus_per_task = 0;     ///< as Slurm counts CPUs; 0: its default
-  int threads_per_rank = 0;  ///< for OMP_NUM_THREADS, which counts cores; 0: not known
-  std::string memory;        ///< for --mem
+  std::string smt_directive;  ///< gives the job the second hardware threads that its ranks use; "" for none
+  int cpus_per_task = 0;      ///< as Slurm counts CPUs; 0: its default
+  int threads_per_rank = 0;   ///< for OMP_NUM_THREADS, which counts cores; 0: not known
+  std::string memory;         ///< for --mem
   std::string partition;
   std::string qos;
   std::string job_name;

@@ -157,7 +157,11 @@ Result<std::vector<std::string>> directives_of(const ScriptRequest& request, con
   list.add("--mail-type", request.mail_type);
   if (site != nullptr) {
     for (const std::string& directive : site->slurm.directives) list.add_unchanged(directive);
+    if (job.nodes == 1) {
+      for (const std::string& directive : site->slurm.one_node_directives) list.add_unchanged(directive);
+    }
   }
+  if (!job.smt_directive.empty()) list.add_unchanged(job.smt_directive);
   for (const std::string& directive : request.directives) list.add_unchanged(directive);
   return list.take();
 }
@@ -287,8 +291,9 @@ class ScriptData {
         runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
     std::vector<std::string> options;
     // Intel's GPUs need no option: the container has the node's /dev.
-    if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
-    if (job_.has_gpus && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
+    const bool has_option = job_.has_gpus && (site_ == nullptr || site_->setup.container_gpu_option);
+    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
+    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
     std::vector<std::string> binds =
         site_ != nullptr ? site_->setup.container_binds : std::vector<std::string>();
     binds.insert(binds.end(), request_.container_binds.begin(), request_.container_binds.end());

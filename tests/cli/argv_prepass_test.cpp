@@ -81,6 +81,14 @@ TEST_CASE("every spelling of every option is accepted, with a separate and an at
   }
 }
 
+TEST_CASE("the spelling that was typed is kept, without an attached value") {
+  CHECK(split_argv(Words{"--hosts=a", "-H", "b"}).typed.at("--hosts") == "--hosts");
+  CHECK(split_argv(Words{"-H", "a=b"}).typed.at("--hosts") == "-H");
+  CHECK(split_argv(Words{"-p22"}).typed.at("--ssh-port") == "-p");
+  CHECK(split_argv(Words{"-cb=nccl"}).typed.at("--check-box") == "-cb");
+  CHECK(split_argv(Words{"-xA=1=2"}).typed.at("-x") == "-x");
+}
+
 TEST_CASE("the pre-pass does not change its own result") {
   for (const Case& one : kCases) {
     INFO("words: " << ddl::join(one.words, "|"));

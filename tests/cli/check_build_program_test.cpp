@@ -117,9 +117,21 @@ TEST_CASE("--check-build=NAME checks one capability, and the exit code is its re
   CHECK(run_ddlrun({"--check-build="}).exit_code == 2);
   const ProgramRun unknown = run_ddlrun({"--check-build=ncll"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, Catch::Contains("does not know 'ncll'") && Catch::Contains("did you mean nccl?"));
+  CHECK_THAT(unknown.err,
+             Catch::Contains("there is no capability 'ncll'") && Catch::Contains("did you mean nccl?"));
   // A missing "=" must not run all probes and exit with 0.
   CHECK(run_ddlrun({"--check-build", "nccl"}).exit_code == 2);
+}
+
+TEST_CASE("too few descriptors for the probes are one error, not one for each capability") {
+  ProgramSetup setup;
+  setup.argv = {"/bin/sh", "-c", "ulimit -n 10; exec \"$0\" --check-build", DDLRUN_PATH};
+  const ProgramRun run = run_program(setup);
+  CHECK(run.exit_code == 122);
+  CHECK(run.out.empty());
+  CHECK(run.err ==
+        "ddlrun: the probes cannot be started: pipe2: Too many open files\n"
+        "hint: raise the limit: ulimit -n 256\n");
 }
 
 TEST_CASE("a command that exists but fails is reported with its failure") {

@@ -106,7 +106,9 @@ TEST_CASE("a probe that crashes, hangs or exits is reported in its own capabilit
                           {"A", "unbuilt", "unbuilt", "this version has none", empty},
                           {"A", "unbuilt but here", "here", "this version has none", fine},
                           {"A", "fine", "fine", nullptr, fine}};
-  const auto all = run_probes(probes, 1s);
+  const auto answers = run_probes(probes, 1s);
+  REQUIRE(answers);
+  const std::vector<Capability>& all = *answers;
   REQUIRE(all.size() == std::size(probes));
   CHECK(all[0].here.detail == "it crashed: SIGKILL");
   CHECK(all[1].here.detail == "no answer in time");
@@ -131,7 +133,8 @@ TEST_CASE("processes that a hanging probe has started are ended with it") {
         return hang();
       }};
   const auto all = run_probes({&probe, 1}, 500ms);
-  CHECK(all.front().here.detail == "no answer in time");
+  REQUIRE(all);
+  CHECK(all->front().here.detail == "no answer in time");
   REQUIRE(::close(pipe[1]) == 0);
   pollfd entry{pipe[0], POLLIN, 0};
   REQUIRE(::poll(&entry, 1, 10'000) == 1);

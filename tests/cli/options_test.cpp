@@ -23,6 +23,9 @@ ddl::Result<std::string> read_file(const std::string& path) {
       {"-", "m1:2\nm2:2\n"},
       {"gloo.yaml", "controller: gloo\n"},
       {"mpi.yaml", "controller: mpi\nnum-proc: 2\n"},
+      {"twice.yaml", "hosts: [a, a]\nnum-proc: 2\n"},
+      {"slots.yaml", "verbose: true\nhosts: [a, b:2]\n"},
+      {"checks.yaml", "num-proc: 2\nbind-to: core\njson: true\n"},
       {"bad.yaml", "verbose: true\nnump-roc: 3\n"},
       {"job.yaml",
        "num-proc: 3\ntimeout: 60\nx: [A=1, B]\nhosts: a:3\nverbose: true\nno-tag-output: true\n"}};
@@ -193,7 +196,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--launcher", "ssh", "--mpi-type", "pmix", "a"}, "--mpi-type belongs to --launcher srun", "omit it"},
     // An action that starts no command refuses words after the options.
     {{"--check-build", "nccl"}, "--check-build starts no command, but nccl", "--check-build=nccl"},
-    {{"-np", "4", "-cb", "--", "./a", "b"}, "--check-build starts no command, but ./a", ""},
+    {{"-np", "4", "-cb", "--", "./a", "b"}, "-cb starts no command, but ./a", ""},
     {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, but mpi", ""},
     {{"--check-hosts", "nodes"}, "--check-hosts starts no command, but nodes", "omit it"},
     {{"--check-hosts", "./a", "-H", "b"}, "but ./a follows", "options come before"},
@@ -210,7 +213,27 @@ const std::vector<Refused> kRefused = {
     {{"--list-sites", "--site", "lumi-g"}, "--list-sites does not use --site", "omit it"},
     {{"--lint", "a.sh", "-np", "4"}, "--lint does not use -np/--num-proc", "omit it"},
     {{"--show-site", "lumi-g", "--json"}, "--show-site does not use --json", "omit it"},
+    // Hosts are named as they were given.
+    {{"--hosts", "a,a", "-np", "2", "a"}, "--hosts: \"a\": a is named twice", "node1:4"},
+    {{"--hosts=a,b", "a"}, "-np is missing, and --hosts does not say how many slots a has", ""},
+    {{"--config-file", "twice.yaml", "a"}, "twice.yaml:1: \"a\": a is named twice", "node1:4"},
+    {{"--config-file", "slots.yaml", "a"}, "and slots.yaml:2 does not say how many slots a has", ""},
+    // So are the options of an action.
+    {{"--check-box", "nccl", "foo"}, "--check-box starts no command, but foo", "options come before"},
+    {{"--check-box="}, "--check-box: the name is empty", ""},
+    {{"--check-box", "nccl", "--check-box", "mpi"}, "--check-box was given two names: nccl, mpi", "give one"},
+    // Options that an action would accept and drop.
+    {{"--check-build", "--bind-to", "core"}, "--check-build does not use --bind-to", "omit it"},
+    {{"--check-build", "-H", "b", "--timeout", "9"}, "--check-build does not use --timeout", "omit it"},
+    {{"-cb=nccl", "--tag-output"}, "-cb does not use --tag-output", "omit it"},
+    {{"--check-hosts", "-np", "2"}, "--check-hosts does not use -np/--num-proc", "omit it"},
+    {{"--check-hosts", "-H", "b", "-x", "A=1"}, "--check-hosts does not use -x", "omit it"},
+    {{"--slurm", "--json", "-np", "2", "a"}, "--json with --slurm belongs to --submit", "add --submit"},
+    {{"--slurm", "--json", "--test-only", "-np", "2", "a"}, "--json with --slurm belongs to --submit", ""},
     // Several programs, as in mpirun.
+    {{"-np", "1", "./a", ":", "--n", "2", "./b"}, "': --n' would begin a second program", "$RANK"},
+    {{"-np", "1", "./a", ":", "--wd", "x", "./b"}, "': --wd' would begin a second program", "$RANK"},
+    {{"-np", "1", "./a", ":", "-wd", "x", "./b"}, "': -wd' would begin a second program", "$RANK"},
     {{"-np", "1", "./a", ":", "-np", "1", "./b"}, "': -np' would begin a second program", "$RANK"},
     {{"-np", "1", "./a", "x", ":", "-n", "1", "./b"}, "': -n' would begin a second program", "$RANK"},
     {{"-np", "1", "./a", ":", "--host=b", "./b"}, "': --host=b' would begin a second program", ""},
@@ -243,6 +266,15 @@ TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {
   const auto refused = parse({"-np", "2", "--cpu-operations", "gloo", "./train"});
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message, Catch::Contains("'gloo' is neither ddl"));
+}
+
+TEST_CASE(
+    "what a check does not use is accepted in a configuration file, and -np of horovodrun gives a note") {
+  CHECK(accepted({"--check-build", "--config-file", "checks.yaml"}).notes.empty());
+  CHECK(accepted({"--check-hosts", "--config-file", "checks.yaml"}).json);
+  CHECK(accepted({"--slurm", "--config-file", "checks.yaml", "a"}).json);
+  CHECK(accepted({"-np", "4", "-cb"}).notes == Words{"-np changes nothing: -cb starts no ranks"});
+  CHECK(accepted({"--check-build", "-x", "PATH", "--workdir", "/tmp", "-H", "b"}).notes.empty());
 }
 
 TEST_CASE("every option that is not in this version is refused by name, with and without a value") {
@@ -278,8 +310,9 @@ TEST_CASE("an option of horovodrun that requests the default behaviour is accept
   // The command line takes precedence over a file for horovodrun.
   const Request other = accepted({"--config-file", "gloo.yaml", "--mpi", "-np", "2", "a"});
   CHECK(other.job.launcher == LauncherChoice::kMpirun);
-  CHECK(other.notes ==
-        Words{"gloo.yaml:1: --gloo changes nothing: ddlrun starts the ranks itself, without an MPI"});
+  CHECK(
+      other.notes ==
+      Words{"gloo.yaml:1: controller: gloo changes nothing: ddlrun starts the ranks itself, without an MPI"});
   CHECK(accepted({"--config-file", "mpi.yaml", "a"}).job.launcher == LauncherChoice::kMpirun);
   CHECK(accepted({"--config-file", "mpi.yaml", "--launcher", "ssh", "a"}).job.launcher ==
         LauncherChoice::kSsh);

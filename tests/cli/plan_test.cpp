@@ -151,6 +151,15 @@ TEST_CASE("variables that ranks inherit unchanged are not shown") {
   CHECK_THAT(ddl::cli::plan_json(plan(), job(), kHead), !Catch::Contains("s3cret"));
 }
 
+TEST_CASE("control characters of the user's words are printed as bash writes them") {
+  JobSpec spec = job();
+  spec.command = {"echo", "\x1b[31m'a\\b'", "two\nlines", "\xff\u00e9", "it's"};
+  const std::string text = ddl::cli::plan_text(plan(), spec, kHead);
+  CHECK_THAT(text,
+             Catch::Contains(R"(  command     echo $'\x1b[31m\'a\\b\'' $'two\x0alines' $'\xffé' 'it'\''s')"));
+  CHECK(text.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("a plan without ranks changes nothing") {
   const auto change = ddl::cli::environment_change(LaunchPlan{}, {{"A", "1"}});
   CHECK(change.set.empty());

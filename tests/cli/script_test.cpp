@@ -444,6 +444,90 @@ TEST_CASE("a container gets the option for its GPU vendor, or --gpu-vendor is re
   CHECK_THAT(script({"-np", "8", "--container", "a.sif", "./a"}), Contains(" exec a.sif)"));
 }
 
+TEST_CASE("a container at LUMI has the site's folders, and no --rocm") {
+  const std::string text =
+      script({"--site", "lumi-g", "-np", "8", "--account", "p", "--container", "i.sif", "./a"});
+  CHECK_THAT(text, Contains("container=(singularity exec ") && Contains(" --bind /opt/cray ") &&
+                       Contains(" i.sif)") && !Contains("--rocm"));
+}
+
+TEST_CASE("with --smt the script asks for the second hardware threads that its masks contain") {
+  for (const Words& launcher : {Words{}, Words{"--launcher", "srun"}}) {
+    for (const auto& [site, directive] : {std::pair<std::string, std::string>{"lumi-g", "--hint=multithread"},
+                                          {"frontier", "--threads-per-core=2"}}) {
+      Words words = {"--site", site, "-np", "8", "--account", "p"};
+      words.insert(words.end(), launcher.begin(), launcher.end());
+      words.emplace_back("./a");
+      CHECK_THAT(script(words), !Contains(directive) && Contains("#SBATCH --cpus-per-task=7\n"));
+      words.insert(words.begin(), "--smt");
+      // Slurm's CPUs are then threads.
+      CHECK_THAT(script(words), Contains("#SBATCH " + directive + "\n") &&
+                                    Contains("0xfe00000000000000fe,") &&
+                                    Contains("#SBATCH --cpus-per-task=14\n"));
+      words.insert(words.begin(), {"--bind-to", "none"});
+      CHECK_THAT(script(words), !Contains(directive));
+    }
+  }
+  const TemporaryDirectory folder;
+  const std::string site = folder.path() + "/ours.yaml";
+  std::ofstream(site) << "name: ours\nnode: {cores-per-l3: 8, threads-per-core: 2}\n"
+                         "slurm: {whole-nodes: true, gpu-request: none, cpus-are: cores}\n";
+  const Words words = {"--site", site, "-np", "4", "--nodes", "1", "--smt", "./a"};
+  const ProgramRun refused = slurm(words);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("only if they ask for them") && Contains("--sbatch=--hint=multithread"));
+  Words with_own = {"--sbatch=--hint=multithread"};
+  with_own.insert(with_own.end(), words.begin(), words.end());
+  CHECK_THAT(script(with_own), Contains("#SBATCH --cpus-per-task=4\n"));
+}
+
+TEST_CASE("a partition with other CPUs than the site's usual one") {
+  const auto with = [](const std::string& partition) {
+    return script({"--site", "nris-saga", "-np", "4", "--account", "p", "--mem-per-cpu", "4G", "--partition",
+                   partition, "./a"});
+  };
+  CHECK_THAT(with("accel"), Contains("#SBATCH --cpus-per-task=6\n"));
+  CHECK_THAT(with("a100"), Contains("#SBATCH --cpus-per-task=8\n"));
+  CHECK_THAT(with("a100,accel"), Contains("#SBATCH --cpus-per-task=6\n"));
+}
+
+TEST_CASE("a job of one node has the directives that the site wants for it") {
+  const auto with = [](const std::string& ranks) {
+    return script({"--site", "nris-olivia", "-np", ranks, "--account", "p", "--time", "30:00",
+                   "--mem-per-gpu", "10G", "./a"});
+  };
+  CHECK_THAT(with("4"), Contains("#SBATCH --network=single_node_vni\n"));
+  CHECK_THAT(with("8"), !Contains("single_node_vni"));
+}
+
+TEST_CASE("the notes of a site are printed when a script is written, but not with --quiet") {
+  const Words words = {"--site", "lumi-g", "-np", "8", "--account", "p", "./a"};
+  const ProgramRun noted = slurm(words);
+  CHECK_THAT(noted.err, Contains("ddlrun: lumi-g: RCCL silently uses TCP"));
+  Words quiet = {"--quiet"};
+  quiet.insert(quiet.end(), words.begin(), words.end());
+  CHECK(slurm(quiet).err.empty());
+}
+
+TEST_CASE("a script that cannot be written for lack of room is lost output, and not a wrong option") {
+  const TemporaryDirectory folder;
+  // Of 1024 bytes at most, which is enough for standard error.
+  const std::string limited = "trap '' XFSZ; ulimit -f 2; exec \"$0\" --slurm -np 2 \"$@\"";
+  const ProgramRun full = run_here({"/bin/sh", "-c", limited, DDLRUN_PATH, "-o", folder.path() + "/job.sh",
+                                    "--setup", std::string(5000, '#'), "./a"});
+  CHECK(full.exit_code == 123);
+  CHECK_THAT(full.err, Contains("File too large") && Contains("make room"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a misspelt site of --show-bind leads to the list of sites") {
+  const ProgramRun refused = run_here({DDLRUN_PATH, "--show-bind", "-np", "2", "--site", "lumig"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("did you mean lumi-g?") && Contains("hint: ddlrun --list-sites"));
+  CHECK_THAT(run_here({DDLRUN_PATH, "--show-bind", "-np", "200", "--site", "lumi-g"}).err,
+             Contains("--help lists the options of binding"));
+}
+
 TEST_CASE("the script selects the GPU of each rank, or a note says that it does not") {
   const Words words = {"--site", "generic-gpu", "-np", "8", "--gpus-per-node", "4", "--launcher", "srun"};
   const auto with = [&](Words more) {

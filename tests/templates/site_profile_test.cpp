@@ -86,9 +86,15 @@ slurm:
   gpus-per-node: 4
   cpus-per-task: 8
   cpus-are: threads
+  partitions:
+    big: {cpus-per-task: 12}
+    small: {cpus-per-task: 2}
+  smt-directive: --hint=multithread
+  one-node-directives: [--network=single_node_vni]
   mpi-type: pmix
   srun-only: [--hint]
 setup:
+  container-gpu: none
   needed:
     variables: {A: 1}
     reason: why
@@ -104,6 +110,13 @@ setup:
   CHECK(slurm.cpus_are == SlurmCpus::kThreads);
   CHECK(slurm.mpi_type == "pmix");
   CHECK(slurm.srun_only == std::vector<std::string>{"--hint"});
+  CHECK(slurm.smt_directive == "--hint=multithread");
+  CHECK(slurm.one_node_directives == std::vector<std::string>{"--network=single_node_vni"});
+  CHECK(cpus_per_task_in(slurm, "") == 8);
+  CHECK(cpus_per_task_in(slurm, "big") == 12);
+  CHECK(cpus_per_task_in(slurm, "big,small") == 2);
+  CHECK(cpus_per_task_in(slurm, "big,gpu") == 8);
+  CHECK_FALSE(site->setup.container_gpu_option);
   REQUIRE(site->setup.needed);
   CHECK(site->setup.needed->between_nodes);
   CHECK(gives_whole_nodes(slurm, "", ""));
@@ -112,6 +125,11 @@ setup:
   CHECK_FALSE(gives_whole_nodes(slurm, "gpu", "shared"));
   CHECK(error_of("name: a\nslurm:\n  cpus-are: 2\n")
             .find("own.yaml:3: cpus-are: '2' is not one of cores, threads") == 0);
+  CHECK(error_of("name: a\nslurm:\n  partitions: [big]\n")
+            .find("own.yaml:3: partitions: it takes partitions") == 0);
+  CHECK(
+      error_of("name: a\nslurm:\n  partitions:\n    big: {cpus: 2}\n").find("own.yaml:4: unknown key cpus") ==
+      0);
 }
 
 TEST_CASE("an error in a profile is reported with its line") {

@@ -22,7 +22,7 @@ export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
 
 # Each rank runs in this container.
-container=(singularity exec --rocm /appl/pytorch.sif)
+container=(singularity exec --bind /pfs --bind /scratch --bind /projappl --bind /project --bind /flash --bind /appl --bind /var/spool/slurmd --bind /opt/cray --bind /usr/lib64/libcxi.so.1 --bind /usr/lib64/libjansson.so.4 /appl/pytorch.sif)
 
 # Where local rank 0, 1, ... of each node run:
 #   map_cpu:49,57,17,25,1,9,33,41
