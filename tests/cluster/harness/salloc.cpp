@@ -13,11 +13,12 @@ e2e::Command in_salloc(const std::vector<std::string>& options) {
   return settings;
 }
 
-std::string output_as_login(const std::vector<std::string>& words) {
+std::string output_as_login(const std::vector<std::string>& words, std::chrono::seconds patience) {
   const e2e::Scratch scratch;
   e2e::Command command = as_login(tested_login(), words);
   command.directory = "/home/shared";
   e2e::Job job(scratch, command);
+  (void)job.ends_within(patience);
   const int status = job.wait();
   INFO(job.err());
   REQUIRE(status == 0);
