@@ -21,10 +21,10 @@ TEST_CASE("kinds of MPI are read as several releases of Slurm print them") {
 
 TEST_CASE("a job that Slurm is ending is distinguished from one that runs") {
   for (const char* state : {"CANCELLED", "COMPLETING", "TIMEOUT", "PREEMPTED"})
-    CHECK(is_ended_by_slurm(state));
+    CHECK(ddl::launcher::is_ended_by_slurm(state));
   for (const char* state : {"", "RUNNING", "SUSPENDED", "NODE_FAIL", "slurm_load_jobs error"})
-    CHECK_FALSE(is_ended_by_slurm(state));
-  CHECK_FALSE(is_slurm_ending("no job"));
+    CHECK_FALSE(ddl::launcher::is_ended_by_slurm(state));
+  CHECK_FALSE(ddl::launcher::is_slurm_ending("no job"));
 }
 
 TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {
