@@ -129,9 +129,10 @@ TEST_CASE("too few descriptors for the probes are one error, not one for each ca
   const ProgramRun run = run_program(setup);
   CHECK(run.exit_code == 122);
   CHECK(run.out.empty());
-  CHECK(run.err ==
-        "ddlrun: the probes cannot be started: pipe2: Too many open files\n"
-        "hint: raise the limit: ulimit -n 256\n");
+  // Not the whole text: without a free descriptor a sanitizer cannot make its own checks, and reports that before.
+  CHECK_THAT(run.err, Catch::EndsWith("ddlrun: the probes cannot be started: pipe2: Too many open files\n"
+                                      "hint: raise the limit: ulimit -n 256\n"));
+  CHECK(run.err.find("Too many open files") == run.err.rfind("Too many open files"));
 }
 
 TEST_CASE("a command that exists but fails is reported with its failure") {
