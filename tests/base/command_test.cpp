@@ -1,10 +1,7 @@
 #include "base/command.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 
 #include "base/text.h"
 #include "support/catch.h"
+#include "support/refused_system_call.h"
 #include "support/skip.h"
 #include "support/started_program.h"
 #include "support/temporary_directory.h"
@@ -206,15 +204,7 @@ TEST_CASE("no descriptor reaches a program but the named ones, also without clos
   REQUIRE(pid >= 0);
   if (pid == 0) {
     constexpr unsigned int kCloseRange = 436;
-    std::array<sock_filter, 4> code{
-        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kCloseRange, 0, 1),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const sock_fprog filter{code.size(), code.data()};
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-      ::_exit(77);
+    if (!ddl::test::refuse_system_call(kCloseRange, ENOSYS)) ::_exit(77);
     auto list = ddl::start_piped({.argv = {"ls", "/proc/self/fd"}});
     ::_exit(list && read_all(list->out.get()) == "0\n1\n2\n3\n" ? 0 : 1);
   }

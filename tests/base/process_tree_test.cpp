@@ -1,20 +1,18 @@
 #include "base/process_tree.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdio>
 #include <set>
 #include <thread>
 
 #include "base/process.h"
 #include "support/processes.h"
+#include "support/refused_system_call.h"
 #include "support/skip.h"
 
 using ddl::become_subreaper;
@@ -244,15 +242,7 @@ TEST_CASE_METHOD(DescendantsFixture,
       ::_exit(1);
     };
     become_subreaper();
-    std::array<sock_filter, 4> code{
-        sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const sock_fprog filter{code.size(), code.data()};
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-      ::_exit(77);
+    if (!refuse_system_call(SYS_pidfd_open, EPERM)) ::_exit(77);
     const auto start_tree = [&] {
       fork_process([&] {
         fork_process([&] {

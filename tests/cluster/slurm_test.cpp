@@ -32,6 +32,17 @@ std::vector<std::string> lines_of(const std::string& out) {
   return lines;
 }
 
+Words installed_mpiruns() {
+  Words mpiruns;
+#ifdef DDL_CLUSTER_OPEN_MPI
+  mpiruns.emplace_back("mpirun");
+#endif
+#ifdef DDL_CLUSTER_MPIRUN_MPICH
+  mpiruns.emplace_back(DDL_CLUSTER_MPIRUN_MPICH);
+#endif
+  return mpiruns;
+}
+
 const Words kGpuNode = {"-p", "gpu", "-N", "1", "--exclusive", "--gpus", "8"};
 
 }  // namespace
@@ -337,14 +348,7 @@ TEST_CASE("--check-build finds Slurm and its features, here and on the nodes of 
 }
 
 TEST_CASE("mpirun started by ddlrun gets its nodes from Slurm", "[slurm]") {
-  std::vector<std::string> mpiruns;
-#ifdef DDL_CLUSTER_OPEN_MPI
-  mpiruns.emplace_back("mpirun");
-#endif
-#ifdef DDL_CLUSTER_MPIRUN_MPICH
-  mpiruns.emplace_back(DDL_CLUSTER_MPIRUN_MPICH);
-#endif
-  for (const std::string& mpirun : mpiruns) {
+  for (const std::string& mpirun : installed_mpiruns()) {
     CAPTURE(mpirun);
     // Open MPI's daemons leave files in /tmp when their step ends; the test ignores them.
     const std::string out =
@@ -394,14 +398,7 @@ TEST_CASE("two ddlruns whose mpiruns have different nodes of a job do not warn",
 #endif
 
 TEST_CASE("a job that scancel ends while mpirun runs its ranks exits with 143", "[slurm]") {
-  std::vector<std::string> mpiruns;
-#ifdef DDL_CLUSTER_OPEN_MPI
-  mpiruns.emplace_back("mpirun");
-#endif
-#ifdef DDL_CLUSTER_MPIRUN_MPICH
-  mpiruns.emplace_back(DDL_CLUSTER_MPIRUN_MPICH);
-#endif
-  for (const std::string& mpirun : mpiruns) {
+  for (const std::string& mpirun : installed_mpiruns()) {
     CAPTURE(mpirun);
     const JobFolder folder;
     const std::string script = folder.write(

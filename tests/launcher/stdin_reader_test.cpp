@@ -44,7 +44,7 @@ ddl::UniqueFd file_with(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE_METHOD(ReaderFixture, "a pipe is read as it is written, then its end is reported once") {
+TEST_CASE_METHOD(ReaderFixture, "the bytes of a pipe are read as they arrive, and its end is reported once") {
   auto pipe = test_pipe();
   open(pipe.first.get());
   write_text(pipe.second.get(), "one");
