@@ -188,7 +188,8 @@ TEST_CASE("ddl_abort also ends the job without a launcher and under mpirun", "[l
   const int code = several.wait_and_require_nothing_left();
   CHECK((code == 42 || code == 8));
   CHECK_THAT(several.err(), Contains("libddl: rank 2 on "));
-  CHECK(occurrences(several.out(), "call: aborted: rank 2 on ") == 2);
+  // mpirun may kill the others before they print; what they print names the cause.
+  CHECK(occurrences(several.out(), "call: aborted: rank 2 on ") == occurrences(several.out(), "call: "));
 }
 
 TEST_CASE("an idle initialised job rarely wakes up, and its PMIx store is small", "[libddl]") {
