@@ -37,6 +37,8 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   if (!port || *port < 0 || *port > UINT16_MAX || text[colon + 1] == '+' || text[colon + 1] == '-')
     return not_one();
   std::string host(text.substr(0, colon));
+  // inet_pton() reads up to the first zero byte.
+  if (host.find('\0') != std::string::npos) return not_one();
   SocketAddress address;
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);

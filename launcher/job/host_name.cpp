@@ -29,8 +29,11 @@ bool is_ipv6_address(std::string_view text) {
     const std::string_view zone = text.substr(percent + 1);
     if (zone.empty() || !consists_of(zone, "._-")) return false;
   }
+  const std::string digits(text.substr(0, percent));
+  // inet_pton() reads up to the first zero byte.
+  if (digits.find('\0') != std::string::npos) return false;
   in6_addr address{};
-  return ::inet_pton(AF_INET6, std::string(text.substr(0, percent)).c_str(), &address) == 1;
+  return ::inet_pton(AF_INET6, digits.c_str(), &address) == 1;
 }
 
 }  // namespace

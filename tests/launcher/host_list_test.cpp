@@ -137,6 +137,9 @@ TEST_CASE("ambiguous entries are refused") {
   CHECK_THAT(list_refusal("[2001:db8::1]4"), Catch::Contains("unexpected text after the IPv6 address"));
   CHECK_THAT(list_refusal("[2001:db8::1"), Catch::Contains("brackets do not match"));
   CHECK_THAT(list_refusal("[2001:db8::zz]"), Catch::Contains("\"2001:db8::zz\" is not an IPv6 address"));
+  // A hostfile may hold any byte.
+  CHECK_THAT(list_refusal(std::string("[fe80::\0a%eth0]", 15)),
+             Catch::Contains("\"fe80::\\x00a%eth0\" is not an IPv6 address"));
   CHECK_THAT(list_refusal("[2001:db8::1]x[1-2]"), Catch::Contains("unexpected text after the IPv6 address"));
 }
 

@@ -27,6 +27,9 @@ TEST_CASE("text that is not an address is refused") {
     CAPTURE(text);
     CHECK_FALSE(SocketAddress::parse(text));
   }
+  using std::string_view_literals::operator""sv;
+  for (const std::string_view with_zero : {"192.0.2.1\0x:80"sv, "[2001:db8::1\0x]:80"sv})
+    CHECK_FALSE(SocketAddress::parse(with_zero));
   CHECK_FALSE(SocketAddress::from(nullptr));
   const sockaddr unix_address{AF_UNIX, {}};
   CHECK_FALSE(SocketAddress::from(&unix_address));
