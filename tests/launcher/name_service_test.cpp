@@ -39,7 +39,7 @@ class Store {
                      bool first_read_only = false) {
     NameService::Pairs list;
     for (const auto& [key, value] : pairs) list.push_back({key, value, rank});
-    return data.publish(std::move(list), first_read_only);
+    return data.publish(list, first_read_only);
   }
   std::string lookup(const std::vector<std::string>& keys) {
     Asked asked;
