@@ -714,8 +714,10 @@ TEST_CASE(
   CHECK(too_large.exit_code == 2);
   CHECK_THAT(too_large.err, Contains("longer than 16777216 bytes") && !Contains("that exists"));
   if (::geteuid() == 0) return;  // may read everything
-  std::filesystem::permissions(large, std::filesystem::perms::none);
-  const ProgramRun closed = run_here({DDLRUN_PATH, "--lint", large});
+  const std::string unreadable = folder.path() + "/closed.sh";
+  std::ofstream(unreadable) << "#!/bin/bash\n";
+  std::filesystem::permissions(unreadable, std::filesystem::perms::none);
+  const ProgramRun closed = run_here({DDLRUN_PATH, "--lint", unreadable});
   CHECK(closed.exit_code == 2);
   CHECK_THAT(closed.err, Contains("Permission denied") && Contains("must be readable"));
 }
