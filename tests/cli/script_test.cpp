@@ -1,6 +1,5 @@
 // ddlrun --slurm: the scripts that it writes.
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
