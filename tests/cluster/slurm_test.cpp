@@ -96,7 +96,8 @@ TEST_CASE("each of several nodes gets its tasks or GPUs, and ranks have their nu
 }
 
 TEST_CASE("resources that the job lacks are refused, with those that it has", "[slurm]") {
-  HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2"}));
+  // While node1 still ends a job, Slurm would otherwise choose a node on which 2 tasks have 4 CPUs.
+  HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2", "-w", "node1"}));
   CHECK(many.wait() == contract::kUsageError);
   CHECK_THAT(many.err(),
              Contains("4 ranks asked for, and Slurm job ") && Contains("(1 node, 2 tasks, 2 CPUs)"));
