@@ -112,7 +112,7 @@ TEST_CASE("resources that the job lacks are refused, with those that it has", "[
 
 TEST_CASE("the first failure is reported, and salloc returns its exit code", "[slurm]") {
   HostJob job({"-np", "2", "sh", "-c", "if [ $RANK = 1 ]; then echo no data >&2; exit 5; fi; sleep 100"},
-              in_salloc({"-N", "1", "-n", "2"}));
+              in_salloc({"-N", "1", "-n", "2", "-w", "node1"}));
   CHECK(job.wait() == 5);
   CHECK_THAT(job.err(), Contains("rank 1 on node1") && Contains("exited with 5") && Contains("no data"));
 }
@@ -342,7 +342,7 @@ TEST_CASE("--check-build finds Slurm and its features, here and on the nodes of 
     CHECK_THAT(output_as_login({ddlrun, "--check-build=" + capability}),
                Contains("built yes, works here yes"));
   }
-  HostJob job({"--check-build=srun"}, in_salloc({"-N", "2"}));
+  HostJob job({"--check-build=srun"}, in_salloc({"-N", "2", "-w", "node[1-2]"}));
   CHECK(job.wait() == 0);
   CHECK_THAT(job.out(),
              Contains("node1: Slurm, ranks by srun: built yes") && Contains("pmix") && Contains("node2: "));
