@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ddl::affinity {
 namespace {
@@ -50,6 +52,18 @@ CpuSet reserved_cpus(const ReservedCores& reserved, const std::vector<CpuDomain>
     if (!l3.complete.is_empty()) cpus.add(l3.complete.first());
   }
   return cpus;
+}
+
+void sort_by_first_cpu(std::vector<Core>& cores) {
+  // The first CPU of each core is looked up once: in a set of many thousand CPUs that takes a while.
+  std::vector<std::pair<int, Core>> keyed;
+  keyed.reserve(cores.size());
+  for (Core& core : cores) {
+    const int first = core.cpus.first();
+    keyed.emplace_back(first, std::move(core));
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(keyed.begin(), keyed.end(), cores.begin(), [](auto& one) { return std::move(one.second); });
 }
 
 }  // namespace ddl::affinity

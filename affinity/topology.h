@@ -103,6 +103,9 @@ struct Topology {
 /// and it has cores to run on: plan_binding() relies on that. For a topology that another process has sent.
 bool is_consistent(const Topology& topology);
 
+/// Sorts cores by their first CPU.
+void sort_by_first_cpu(std::vector<Core>& cores);
+
 // Cores that are left to the system.
 
 struct ReservedCores {

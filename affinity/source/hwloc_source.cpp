@@ -119,8 +119,7 @@ class Reader {
       // Some virtual machines do not report cores.
       for (const int cpu : topology_.allowed.cpus()) add_core(CpuSet::of({cpu}));
     }
-    std::sort(topology_.cores.begin(), topology_.cores.end(),
-              [](const Core& a, const Core& b) { return a.cpus.first() < b.cpus.first(); });
+    sort_by_first_cpu(topology_.cores);
   }
 
   /// The CPUs that a device is nearest to.

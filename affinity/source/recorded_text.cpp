@@ -157,8 +157,7 @@ Status add_cpus(Topology& topology, const Found& found) {
   }
   topology.allowed = topology.complete;
   topology.packages.push_back({0, topology.complete, topology.complete});
-  std::sort(topology.cores.begin(), topology.cores.end(),
-            [](const Core& a, const Core& b) { return a.cpus.first() < b.cpus.first(); });
+  sort_by_first_cpu(topology.cores);
   return {};
 }
 

@@ -321,7 +321,7 @@ TEST_CASE("collectives by Open MPI conform under srun and under ddlrun", "[slurm
     words.insert(words.end(), launcher.begin(), launcher.end());
     words.emplace_back(DDL_CLUSTER_CONFORMANCE);
     // The ranks spin while they wait for each other: beside other work it takes ten times as long as alone.
-    CHECK_THAT(output_as_login(words, std::chrono::minutes(2)), Contains(conforms));
+    CHECK_THAT(output_as_login(words, std::chrono::minutes(4)), Contains(conforms));
   }
 }
 #endif
