@@ -70,6 +70,10 @@ void run_blocks(const std::string& what, std::vector<Contender*> contenders, int
     if (contenders[index]->failed) continue;
     Collected& from = collected[index];
     for (std::size_t i = 0; i < cases.size(); ++i) {
+      const auto& blocks_of_case = from.times[i];
+      if (std::all_of(blocks_of_case.begin(), blocks_of_case.end(),
+                      [](const auto& block) { return block.empty(); }))
+        continue;
       cases[i]->figures.push_back({contenders[index]->name, std::move(from.times[i]),
                                    from.cpu_seconds / static_cast<double>(from.runs)});
     }

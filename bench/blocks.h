@@ -11,7 +11,8 @@
 
 namespace ddl::bench {
 
-/// The result of one run of a contender: the times of each of its cases, in seconds, and its CPU time.
+/// The result of one run of a contender: the times of each of its cases, in seconds, and its CPU time. A run may have
+/// no times of a case, and no figures are added to a case of which no run has any.
 struct RunTimes {
   std::vector<std::vector<double>> by_case;
   double cpu_seconds = 0;

@@ -79,7 +79,7 @@ void draw_size_ticks(SvgCanvas& canvas, const Report& report, double top, double
     const double at = x(static_cast<double>(*one.bytes));
     canvas.line({at, top}, {at, bottom}, {.stroke = kGrid});
     if (with_labels)
-      canvas.text({at, bottom + 19}, one.label, {.size = 12, .fill = kMuted, .anchor = "middle"});
+      canvas.text({at, bottom + 19}, size_text(*one.bytes), {.size = 12, .fill = kMuted, .anchor = "middle"});
   }
 }
 
@@ -120,10 +120,12 @@ void draw_times(SvgCanvas& canvas, const Report& report, double top) {
     std::vector<SvgPoint> band;
     for (const Case& of : report.cases) {
       const Figures* figures = of.figures_of(one.contender->name);
+      if (figures == nullptr) continue;  // its ranks were never at this distance
       const double at = x(static_cast<double>(*of.bytes));
       medians.push_back({at, y(figures->p50())});
       band.push_back({at, y(figures->p99())});
     }
+    if (medians.empty()) continue;
     band.insert(band.end(), medians.rbegin(), medians.rend());
     if (!one.contender->is_limit()) canvas.polygon(band, {.fill = one.color, .opacity = 0.10});
     canvas.polyline(medians, {.stroke = one.color,
@@ -179,7 +181,7 @@ void draw_ratios(SvgCanvas& canvas, const Report& report, double top) {
     lower.push_back({at, std::clamp(y(1 / *one.spread), top, bottom)});
   }
   upper.insert(upper.end(), lower.rbegin(), lower.rend());
-  canvas.polygon(upper, {.fill = "#adb5bd", .opacity = 0.35});
+  if (!upper.empty()) canvas.polygon(upper, {.fill = "#adb5bd", .opacity = 0.35});
   for (int power = -6; power <= 10; ++power) {
     const double value = std::pow(2.0, power);
     if (value < y.low || value > y.high) continue;

@@ -18,6 +18,7 @@
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
 #include "bench/cluster.h"
+#include "bench/cpu_distance.h"
 #include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
@@ -37,6 +38,7 @@ void run_ranks(Report& report, const RankWork& work, const Site& site);
 namespace {
 
 constexpr double kRunTimeout = 600;
+constexpr std::chrono::seconds kTimeToBeFar{10};
 
 // A folder that all ranks see. The hosts of a cluster share the home folder, which is a tmpfs there.
 std::string common_folder(const JobShape& job) {
@@ -45,10 +47,21 @@ std::string common_folder(const JobShape& job) {
   return home == nullptr ? "/root" : home;
 }
 
+// The times of the calls during which the ranks were at this distance.
+std::vector<double> times_at(Distance distance, const TimedCalls& calls) {
+  std::vector<double> times;
+  for (std::size_t call = 0; call < calls.seconds.size(); ++call) {
+    if (calls.distances[call] == distance) times.push_back(calls.seconds[call]);
+  }
+  return times;
+}
+
 // Runs the contenders of one benchmark.
 class RankRuns {
  public:
-  RankRuns(const JobShape& job, const std::vector<SizePlan>& plan) : job_(job), plan_(plan) {
+  /// distances: those for which each size has a case; empty: one for all.
+  RankRuns(const JobShape& job, const std::vector<SizePlan>& plan, std::vector<Distance> distances)
+      : job_(job), plan_(plan), distances_(std::move(distances)) {
     if (job.hosts > 1) hosts_.emplace(job.hosts);
   }
 
@@ -62,7 +75,10 @@ class RankRuns {
     return {};
   }
 
-  Result<RunTimes> run(const Contender& contender) const {
+  /// far_cpus: those of the job, if the run is to wait until they are far apart; otherwise empty.
+  Result<RunTimes> run(const Contender& contender, const std::vector<int>& far_cpus) const {
+    // If they do not become so, the report says at which distances there are times.
+    if (!far_cpus.empty() && contender.is_bound) wait_until_far(far_cpus, Deadline::after(kTimeToBeFar));
     const auto folder = TemporaryFolder::make_in(common_folder(job_), "ddl-bench");
     if (!folder) return fail(folder.error());
     const auto scoreboard = hosts_
@@ -80,15 +96,64 @@ class RankRuns {
     if (!cost) return fail(cost.error());
     if (!idle) return fail(idle.error());
     RunTimes times{{}, cost->cpu_seconds + cpu_seconds() - cpu_before};
-    for (std::size_t i = 0; i < plan_.size(); ++i) times.by_case.push_back(scoreboard->slowest_rank(i));
+    for (std::size_t i = 0; i < plan_.size(); ++i) {
+      TimedCalls calls = scoreboard->timed_calls(i);
+      if (distances_.empty()) times.by_case.push_back(calls.seconds);
+      // A contender whose ranks run on any CPU has no distance: all its times count for each.
+      for (const Distance distance : distances_)
+        times.by_case.push_back(contender.is_bound ? times_at(distance, calls) : calls.seconds);
+    }
     return times;
   }
 
  private:
   const JobShape& job_;
   const std::vector<SizePlan>& plan_;
+  std::vector<Distance> distances_;
   std::optional<ClusterHosts> hosts_;
 };
+
+// Those that ranks with a CPU each can have; none if that is not measured.
+std::vector<Distance> distances_of(const Settings& settings) {
+  const int ranks = settings.job.ranks;
+  if (settings.job.hosts > 1 || ranks < 2 || ranks > static_cast<int>(settings.cpus.size())) return {};
+  if (ranks == 2) return {Distance::kNear, Distance::kFar};
+  return {Distance::kNear, Distance::kMixed, Distance::kFar};
+}
+
+// Replaces each case by one for each distance.
+void split_cases(std::vector<Case>& cases, const std::vector<Distance>& distances) {
+  if (distances.empty()) return;
+  std::vector<Case> split;
+  for (const Case& one : cases) {
+    for (const Distance distance : distances) {
+      Case& part = split.emplace_back(one);
+      part.name += fmt::format("-{}", name_of(distance));
+      part.label += fmt::format(", {}", name_of(distance));
+      part.distance = distance;
+    }
+  }
+  cases = std::move(split);
+}
+
+// Removes the cases of distances that did not come up, and says so.
+void drop_missing_distances(Report& report, const std::vector<Distance>& distances) {
+  for (Case& one : report.cases) {
+    const bool is_missing = std::none_of(one.figures.begin(), one.figures.end(), [&](const Figures& figures) {
+      return report.contender(figures.contender).is_bound;
+    });
+    if (one.distance && is_missing) one.figures.clear();
+  }
+  for (const Distance distance : distances) {
+    std::vector<std::string> missing;
+    for (const Case& one : report.cases) {
+      if (one.distance == distance && one.figures.empty()) missing.push_back(one.label);
+    }
+    if (missing.empty()) continue;
+    report.remarks.push_back("The ranks were never at this distance: " + join(missing, "; ") + ".");
+  }
+  std::erase_if(report.cases, [](const Case& one) { return one.distance && one.figures.empty(); });
+}
 
 // "10gbit" as people write it: "10 Gbit/s".
 std::string rate_text(const std::string& rate) {
@@ -111,6 +176,8 @@ void run_ranks(Report& report, const RankWork& work, const Site& site) {
   const Settings& settings = report.settings;
   report.machine = describe_machine(site.mpirun);
   report.contenders = contenders_of(work, site, settings);
+  const std::vector<Distance> distances = distances_of(settings);
+  split_cases(report.cases, distances);
   std::vector<Contender*> contenders;
   for (Contender& contender : report.contenders) contenders.push_back(&contender);
   std::vector<Case*> cases;
@@ -118,15 +185,19 @@ void run_ranks(Report& report, const RankWork& work, const Site& site) {
     for (const Contender& contender : report.contenders) one.contenders.push_back(contender.name);
     cases.push_back(&one);
   }
-  const RankRuns runs(settings.job, work.plan);
+  const RankRuns runs(settings.job, work.plan, distances);
   if (const Status set = runs.set_rate(); !set) {
     for (Contender* contender : contenders) contender->failed = set.error().message();
   }
   const LoadWatch watch([&] { return runs.cpu_seconds(); });
   run_blocks(
       report.benchmark, contenders, settings.blocks,
-      [&](const Contender& contender) { return runs.run(contender); }, cases);
+      [&](const Contender& contender) {
+        return runs.run(contender, settings.is_far ? settings.cpus : std::vector<int>());
+      },
+      cases);
   report.other_load = watch.other_load();
+  drop_missing_distances(report, distances);
   for (Case& one : report.cases) compare(one, report.contenders, peer_pairings());
 }
 
@@ -152,7 +223,7 @@ Report run_collective(Collective what, const Site& site, const Settings& setting
   report.title = fmt::format("{}: {}, {}", name_of(what), describe(what), job_text(settings.job));
   report.method =
       "Time of one call on the slowest rank, each pinned to one CPU; before each call every rank rewrites "
-      "its whole buffers and all meet.";
+      "its whole buffers, the time of a cache line between the CPUs is measured, and all meet.";
   report.settings = settings;
   for (const SizePlan& size : work.plan) {
     report.cases.push_back(

@@ -19,7 +19,8 @@ struct Contender {
   Command command;
   /// The contender that this one repeats for the A/A run; "" if it is not a repetition.
   std::string again_of;
-  bool is_ours = false;               ///< drawn in the accent colour
+  bool is_bound = true;  ///< each rank to one CPU; else, with threads of its own, to all of the job
+  bool is_ours = false;  ///< drawn in the accent colour
   std::optional<std::string> absent;  ///< why it cannot run here; it then has no figures
   int failed_runs = 0;                ///< runs that failed and were repeated
   std::string last_failure;           ///< how the last of these runs failed

@@ -18,6 +18,7 @@
 #include "bench/chart.h"
 #include "bench/cluster.h"
 #include "bench/cost_model.h"
+#include "bench/cpu_distance.h"
 #include "bench/measured_run.h"
 #include "bench/settings.h"
 #include "ddl/ddl.h"
@@ -27,6 +28,8 @@ namespace {
 using namespace ddl::bench;
 
 constexpr const char* kModel = "model";
+constexpr std::chrono::seconds kTimeToFindFarCpus{20};
+constexpr std::size_t kExplainedCpus = 16;
 
 Site find_site() {
   const char* path = std::getenv("PATH");
@@ -68,12 +71,36 @@ bool write_file(const std::string& path, const std::string& text) {
   return !file.fail();
 }
 
+// A chart for each distance of the ranks: "FILE-near.svg" and "FILE-far.svg"; FILE if distances were not measured.
+bool write_charts(const std::string& path, const Report& report) {
+  bool is_good = true;
+  for (const Report& part : by_distance(report)) {
+    std::filesystem::path file = path;
+    if (!part.cases.empty() && part.cases.front().distance) {
+      const std::string extension = file.extension().native();
+      file.replace_extension();
+      file += fmt::format("-{}{}", name_of(*part.cases.front().distance), extension);
+    }
+    is_good = write_file(file.native(), as_chart(part)) && is_good;
+  }
+  return is_good;
+}
+
 // Files to write the results into; "" for none.
 struct Outputs {
   std::string json;
   std::string csv;
   std::string svg;
 };
+
+// "near: ...", for the sentence of --explain.
+std::string explained(Distance distance) {
+  switch (distance) {
+    case Distance::kNear: return "near each other: ranks there begin with plain stores";
+    case Distance::kFar: return "far apart: ranks there begin with streaming stores";
+    default: return "at a distance that could not be measured";
+  }
+}
 
 // The arguments that result in the same settings.
 std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& settings) {
@@ -132,7 +159,7 @@ int run(const Benchmark& benchmark, const Site& site, const Settings& settings, 
   fmt::print("{}", as_table(report));
   bool is_good = outputs.json.empty() || write_file(outputs.json, as_json(report));
   if (!outputs.csv.empty()) is_good = write_file(outputs.csv, as_csv(report)) && is_good;
-  if (!outputs.svg.empty()) is_good = write_file(outputs.svg, as_chart(report)) && is_good;
+  if (!outputs.svg.empty()) is_good = write_charts(outputs.svg, report) && is_good;
   for (const Contender& contender : report.contenders) {
     // An absent contender is a property of the machine, a failed one is an error. Of ours one failed run is an error.
     if (contender.failed || (contender.is_ours && contender.failed_runs > 0)) is_good = false;
@@ -192,14 +219,18 @@ int main(int argc, char** argv) {
   app.add_option("--cpus", settings.cpus,
                  "CPUs that all contenders are pinned to [the first ones allowed, one for each rank]")
       ->delimiter(',');
+  app.add_flag("--far", settings.is_far,
+               "Ranks that share no last-level cache: look for such CPUs, and wait for them where a "
+               "virtual machine moves its CPUs");
   app.add_option("--json", outputs.json, "Also write the results to this file as JSON");
   app.add_option("--csv", outputs.csv, "Also write the results to this file as CSV");
   app.add_option("--svg", outputs.svg, "Also write a chart of the results to this file as SVG");
   app.add_option("--from", results, "For model: results of collectives that --json has written")
       ->delimiter(',');
   app.add_flag("--list", wants_list, "Show all benchmarks and contenders, and which can run here, and stop");
-  app.add_flag("--explain", wants_explanation,
-               "Show the rules by which libddl chooses an algorithm, and stop");
+  app.add_flag(
+      "--explain", wants_explanation,
+      "Show the rules by which libddl chooses an algorithm, and how far apart CPUs are now, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
       ->check(CLI::Range(1, 1024));
   app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
@@ -222,10 +253,19 @@ int main(int argc, char** argv) {
   if (wants_explanation) {
     fmt::print("The last of these rules that applies is used; DDL_ALGORITHM overrides them.\n{}",
                ddl_algorithm_table());
+    const std::vector<int> cpus = ddl::CpuSet::allowed().cpus();
+    for (std::size_t other = 1; other < cpus.size() && other < kExplainedCpus; ++other) {
+      fmt::print("Now CPUs {} and {} are {}.\n", cpus[0], cpus[other],
+                 explained(distance_of({cpus[0], cpus[other]})));
+    }
     return 0;
   }
   if (name == kModel) return run_model(results);
   const Benchmark* benchmark = find_benchmark(name);
+  if (settings.is_far && (job.hosts > 1 || job.ranks == 1 || benchmark == nullptr || !benchmark->has_job)) {
+    fmt::print(stderr, "ddl-bench: --far is for a benchmark of collectives with several ranks on one host\n");
+    return 2;
+  }
   const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);
   if (!shape) {
     fmt::print(stderr, "ddl-bench: {}\n", shape.error().message());
@@ -235,7 +275,11 @@ int main(int argc, char** argv) {
   if (settings.cpus.empty()) {
     settings.cpus = ddl::CpuSet::allowed().cpus();
     const auto ranks = static_cast<std::size_t>(settings.job.ranks);
-    if (settings.cpus.size() > ranks) settings.cpus.resize(ranks);
+    if (settings.is_far && !wants_list) {
+      settings.cpus = far_cpus(settings.cpus, settings.job.ranks, ddl::Deadline::after(kTimeToFindFarCpus));
+    } else if (settings.cpus.size() > ranks) {
+      settings.cpus.resize(ranks);
+    }
   }
   const Site site = find_site();
   if (wants_list) {

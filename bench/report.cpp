@@ -22,7 +22,9 @@ double Figures::p99() const {
 
 std::vector<double> Figures::block_medians() const {
   std::vector<double> medians;
-  for (const auto& block : blocks) medians.push_back(median(block));
+  for (const auto& block : blocks) {
+    if (!block.empty()) medians.push_back(median(block));
+  }
   return medians;
 }
 
@@ -52,6 +54,21 @@ const Contender& Report::contender(const std::string& name) const {
   return *found;
 }
 
+std::vector<Report> by_distance(const Report& report) {
+  std::vector<Report> parts;
+  for (const Case& one : report.cases) {
+    const auto has_distance = [&](const Report& part) { return part.cases.front().distance == one.distance; };
+    auto part = std::find_if(parts.begin(), parts.end(), has_distance);
+    if (part == parts.end()) {
+      part = parts.insert(parts.end(), report);
+      part->cases.clear();
+      if (one.distance) part->title += fmt::format(", {}", name_of(*one.distance));
+    }
+    part->cases.push_back(one);
+  }
+  return parts.empty() ? std::vector{report} : parts;
+}
+
 const Comparison* best_peer(const Case& of, const std::vector<Contender>& contenders) {
   const Comparison* best = nullptr;
   for (const Comparison& one : of.comparisons) {
@@ -63,21 +80,44 @@ const Comparison* best_peer(const Case& of, const std::vector<Contender>& conten
   return best;
 }
 
+namespace {
+
+struct PairedMedians {
+  std::vector<double> first;
+  std::vector<double> second;
+};
+
+// Of the blocks in which both have times.
+PairedMedians paired_medians(const Figures& first, const Figures& second) {
+  PairedMedians medians;
+  for (std::size_t block = 0; block < first.blocks.size() && block < second.blocks.size(); ++block) {
+    if (first.blocks[block].empty() || second.blocks[block].empty()) continue;
+    medians.first.push_back(median(first.blocks[block]));
+    medians.second.push_back(median(second.blocks[block]));
+  }
+  return medians;
+}
+
+}  // namespace
+
 void compare(Case& of, const std::vector<Contender>& contenders, const std::vector<Pairing>& pairings) {
   for (const Contender& again : contenders) {
     if (again.again_of.empty()) continue;
     const Figures* first = of.figures_of(again.again_of);
     const Figures* second = of.figures_of(again.name);
-    if (first != nullptr && second != nullptr)
-      of.spread = aa_spread(first->block_medians(), second->block_medians());
+    if (first == nullptr || second == nullptr) continue;
+    const PairedMedians medians = paired_medians(*first, *second);
+    if (!medians.first.empty()) of.spread = aa_spread(medians.first, medians.second);
   }
   if (!of.spread) return;  // without it there is no measure for a difference
   for (const Pairing& pairing : pairings) {
     const Figures* subject = of.figures_of(pairing.subject);
     const Figures* peer = of.figures_of(pairing.peer);
     if (subject == nullptr || peer == nullptr) continue;
-    of.comparisons.push_back({pairing.subject, pairing.peer,
-                              paired_ratio(subject->block_medians(), peer->block_medians()), *of.spread});
+    const PairedMedians medians = paired_medians(*subject, *peer);
+    if (medians.first.empty()) continue;
+    of.comparisons.push_back(
+        {pairing.subject, pairing.peer, paired_ratio(medians.first, medians.second), *of.spread});
   }
 }
 

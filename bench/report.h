@@ -11,18 +11,19 @@
 #include "bench/machine.h"
 #include "bench/settings.h"
 #include "bench/statistics.h"
+#include "bench/workload.h"
 
 namespace ddl::bench {
 
 /// One contender's times in one case, in seconds.
 struct Figures {
   std::string contender;
-  std::vector<std::vector<double>> blocks;  ///< every measured time, block by block
+  std::vector<std::vector<double>> blocks;  ///< every measured time, block by block; a block may have none
   double cpu_seconds_per_run = 0;  ///< of one run of the contender, all its cases and processes together
 
   double p50() const;
   double p99() const;
-  std::vector<double> block_medians() const;
+  std::vector<double> block_medians() const;  ///< of those with times
   std::size_t count() const;
 };
 
@@ -39,6 +40,7 @@ struct Case {
   std::string name;   ///< "4096", "init"
   std::string label;  ///< "4 KiB", "init + finalize"
   std::optional<std::uint64_t> bytes;
+  std::optional<Distance> distance;     ///< of the ranks, if that was measured
   std::vector<std::string> contenders;  ///< all of the case, also those that are absent
   std::vector<Figures> figures;         ///< of those that ran
   std::optional<double> spread;         ///< of its A/A run, if it has one
@@ -76,9 +78,14 @@ struct Report {
   std::vector<Case> cases;
   std::vector<Gauge> gauges;
   std::vector<Aim> aims;
+  std::vector<std::string> remarks;  ///< sentences about this run
 
   const Contender& contender(const std::string& name) const;
 };
+
+/// The report with the cases of one distance, for each distance that its cases have; the report itself if they have
+/// none.
+std::vector<Report> by_distance(const Report& report);
 
 /// The names of two contenders of a case that are compared.
 struct Pairing {

@@ -50,6 +50,7 @@ ordered_json of_case(const Case& one, const std::vector<Contender>& contenders) 
   ordered_json json = {{"name", one.name},
                        {"label", one.label},
                        {"bytes", one.bytes ? ordered_json(*one.bytes) : ordered_json()},
+                       {"distance", one.distance ? ordered_json(name_of(*one.distance)) : ordered_json()},
                        {"entrants", one.contenders},
                        {"aa_spread", one.spread ? ordered_json(*one.spread) : ordered_json()},
                        {"best_peer", best == nullptr ? ordered_json() : ordered_json(best->peer)},
@@ -86,7 +87,8 @@ std::string as_json(const Report& report) {
                        {"entrants", ordered_json::array()},
                        {"cases", ordered_json::array()},
                        {"gauges", ordered_json::array()},
-                       {"aims", ordered_json::array()}};
+                       {"aims", ordered_json::array()},
+                       {"remarks", report.remarks}};
   for (const Contender& contender : report.contenders) json["entrants"].push_back(of_contender(contender));
   for (const Case& one : report.cases) json["cases"].push_back(of_case(one, report.contenders));
   for (const Gauge& gauge : report.gauges) {
@@ -130,15 +132,15 @@ std::string as_csv(const Report& report) {
   const JobShape& job = report.settings.job;
   std::string text =
       "benchmark,ranks,hosts,rate,case,bytes,entrant,p50_seconds,p99_seconds,samples,cpu_seconds_per_run,"
-      "time_over_ours,aa_spread\n";
+      "time_over_ours,aa_spread,distance\n";
   for (const Case& one : report.cases) {
     for (const Figures& figures : one.figures) {
-      text += fmt::format("{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.6g},{},{}\n", quoted(report.benchmark),
-                          job.ranks, job.hosts, job.rate, quoted(one.name),
-                          one.bytes ? std::to_string(*one.bytes) : "", quoted(figures.contender),
-                          figures.p50(), figures.p99(), figures.count(), figures.cpu_seconds_per_run,
-                          time_over_ours(one, figures.contender),
-                          one.spread ? fmt::format("{:.4f}", *one.spread) : "");
+      text += fmt::format(
+          "{},{},{},{},{},{},{},{:.9g},{:.9g},{},{:.6g},{},{},{}\n", quoted(report.benchmark), job.ranks,
+          job.hosts, job.rate, quoted(one.name), one.bytes ? std::to_string(*one.bytes) : "",
+          quoted(figures.contender), figures.p50(), figures.p99(), figures.count(),
+          figures.cpu_seconds_per_run, time_over_ours(one, figures.contender),
+          one.spread ? fmt::format("{:.4f}", *one.spread) : "", one.distance ? name_of(*one.distance) : "");
     }
   }
   return text;

@@ -79,7 +79,7 @@ std::string as_matrix(const Report& report) {
     std::vector<std::string> row{one.label};
     for (const Contender* contender : present) {
       const Figures* figures = one.figures_of(contender->name);
-      row.push_back(time_text(figures->p50()) + " / " + time_text(figures->p99()));
+      row.push_back(figures == nullptr ? "-" : time_text(figures->p50()) + " / " + time_text(figures->p99()));
     }
     times.add(row);
     for (const Comparison& comparison : one.comparisons) {
@@ -91,7 +91,12 @@ std::string as_matrix(const Report& report) {
   }
   TextTable cpu({"CPU seconds of one run", "all sizes, all processes"});
   for (const Contender* contender : present) {
-    cpu.add({contender->label, time_text(report.cases[0].figures_of(contender->name)->cpu_seconds_per_run)});
+    for (const Case& one : report.cases) {
+      const Figures* figures = one.figures_of(contender->name);
+      if (figures == nullptr) continue;
+      cpu.add({contender->label, time_text(figures->cpu_seconds_per_run)});
+      break;
+    }
   }
   const std::string ratios = comparisons.is_empty() ? std::string() : text_of(comparisons) + "\n";
   return text_of(times) + "\n" + ratios + against_best(report) + text_of(cpu) + "\n";
@@ -142,6 +147,7 @@ std::string as_table(const Report& report) {
     if (contender.is_excluded())
       text += fmt::format("{} ({}) {}\n", contender.label, contender.name, contender.why_excluded());
   }
+  for (const std::string& remark : report.remarks) text += remark + "\n";
   for (const Gauge& gauge : report.gauges) {
     text += fmt::format("{}: {}{}\n", gauge.label, gauge_value(gauge),
                         gauge.note.empty() ? "" : " (" + gauge.note + ")");

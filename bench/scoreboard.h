@@ -22,9 +22,16 @@ enum class Wait {
   kSleep,  ///< the library has threads of its own, from which a waiting rank must not take the CPU
 };
 
+/// The measured calls of one size, as all ranks have made them.
+struct TimedCalls {
+  std::vector<double> seconds;      ///< the longest of all ranks' times
+  std::vector<Distance> distances;  ///< as many
+};
+
 /// The mapping. All ranks have the same plan and run on one machine; hosts that are namespaces are one machine.
-/// Layout: one cache line per rank for the barrier, then for each rank the seconds of all calls, size after size;
-/// each rank's part starts on a cache line of its own. A call that was not made has 0 seconds.
+/// Layout: two cache lines per rank, for the barrier and for distances, then for each rank the seconds of all calls,
+/// size after size; each rank's part starts on a cache line of its own. A call that was not made has 0 seconds. Then
+/// the distances at the beginning of each call, and at the end of the last one of each size.
 class Scoreboard {
  public:
   /// A new one in anonymous memory. Its path() is valid for other processes of this user while this object lives.
@@ -40,11 +47,18 @@ class Scoreboard {
   /// Returns when every rank has called it as often as this one. The result is the enough of rank 0, on all ranks.
   bool barrier(int rank, Wait wait, bool enough = false);
 
+  /// Measures how far apart the ranks are, each of which has a CPU of its own, and records it for the time before this
+  /// call of the size with this index, counted with its warm-ups. Every rank calls it at the same time.
+  void record_distance(int rank, std::size_t size_index, std::uint64_t call);
+  Distance distance_before(std::size_t size_index, std::uint64_t call) const {
+    return distances(size_index)[call];
+  }
+
   /// Seconds of the rank's measured calls of the size with this index in the plan.
   double* seconds(int rank, std::size_t size_index) const;
 
-  /// For every call of that size that was made: the longest of all ranks' times.
-  std::vector<double> slowest_rank(std::size_t size_index) const;
+  /// The calls of that size that every rank has made.
+  TimedCalls timed_calls(std::size_t size_index) const;
 
  private:
   static Result<Scoreboard> create_in(UniqueFd fd, std::string path, int ranks,
@@ -52,6 +66,10 @@ class Scoreboard {
   Scoreboard(UniqueFd fd, MappedMemory memory, std::string path, int ranks, std::vector<SizePlan> plan);
   struct RankLine;
   RankLine& rank_line(int rank) const;
+  std::atomic<std::uint32_t>& ping(int rank) const;
+  Distance measure_distance(int rank);
+  /// At the beginning of the calls of that size, its warm-ups included, and one more.
+  Distance* distances(std::size_t size_index) const;
 
   UniqueFd fd_;
   MappedMemory memory_;

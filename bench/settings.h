@@ -28,6 +28,7 @@ struct Settings {
   bool quick = false;     ///< a short run that shows that everything works; its figures mean little
   int blocks = 0;         ///< ABBA blocks; every contender runs twice in each
   std::vector<int> cpus;  ///< all contenders get exactly these
+  bool is_far = false;    ///< each run waits until the first of them is far from the others
   JobShape job;
 };
 

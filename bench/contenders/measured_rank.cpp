@@ -162,9 +162,16 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
   double* seconds = job.scoreboard.seconds(job.rank, index);
   const auto end_of_time = Clock::now() + kTimeForOneSize;
   bool enough = false;
+  const auto record_distance = [&job, index](std::uint64_t before_call) {
+    if (!job.has_distances()) return;
+    // So that no rank keeps the others waiting in the middle of it.
+    job.scoreboard.barrier(job.rank, job.wait());
+    job.scoreboard.record_distance(job.rank, index, before_call);
+  };
   for (std::uint64_t call = 0; call < size.warm_ups + size.calls && !enough; ++call) {
     const int turn = static_cast<int>(call % 8);
     rewrite(turn);
+    record_distance(call);
     const bool time_is_up = call + 1 >= size.warm_ups + kMinCalls && Clock::now() > end_of_time;
     enough = job.scoreboard.barrier(job.rank, job.wait(), time_is_up);
     const auto started = Clock::now();
@@ -173,6 +180,7 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
     if (!succeeded)
       return fail(ErrorCode::kSystem,
                   fmt::format("rank {}: a call with {} bytes failed", job.rank, size.bytes));
+    if (enough || call + 1 == size.warm_ups + size.calls) record_distance(call + 1);
     const bool is_warm_up = call < size.warm_ups;
     if (!is_warm_up) seconds[call - size.warm_ups] = std::chrono::duration<double>(ended - started).count();
     if (!is_right(turn, is_warm_up))

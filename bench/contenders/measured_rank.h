@@ -32,6 +32,8 @@ struct RankJob {
   /// rank may run on all CPUs of the job, and sleeps while it waits.
   bool has_threads = false;
 
+  /// Whether every rank has a CPU of its own, so that it makes sense to ask how far apart they are.
+  bool has_distances() const { return hosts == 1 && ranks > 1 && ranks <= cpus && !has_threads; }
   Wait wait() const { return has_threads ? Wait::kSleep : ranks > cpus ? Wait::kYield : Wait::kSpin; }
 };
 

@@ -94,6 +94,37 @@ TEST_CASE("the CSV has a row for each case and contender that ran, and quotes fi
   CHECK(has(csv, "\n\"a, \"\"b\"\"\",2,1,,4096,4096,fast,0.0015,0.002,2,1,0.5556,"));
 }
 
+TEST_CASE("a report is split by the distance of the ranks") {
+  Report report = sample(true);
+  CHECK(by_distance(report).size() == 1);
+  CHECK(by_distance(report)[0].title == report.title);
+  report.cases[0].distance = Distance::kNear;
+  report.cases[1].distance = Distance::kFar;
+  const std::vector<Report> parts = by_distance(report);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].cases.size() == 1);
+  CHECK(parts[1].title == report.title + ", far");
+  // Of a contender that was never at a distance there is neither a line nor a figure.
+  std::erase_if(report.cases[1].figures, [](const Figures& one) { return one.contender == "ours"; });
+  report.cases[1].comparisons.clear();
+  CHECK(has(as_chart(by_distance(report)[1]), "Slow peer"));
+  CHECK(has(as_table(report), "  -  "));
+  CHECK(has(as_csv(report), ",near\n"));
+  CHECK(has(as_json(report), "\"distance\": \"far\""));
+}
+
+TEST_CASE("blocks in which one of the two has no times are not compared") {
+  Report report = sample(true);
+  Case one = report.cases[0];
+  one.comparisons.clear();
+  for (Figures& figures : one.figures) {
+    if (figures.contender == "fast") figures.blocks.front().clear();
+  }
+  compare(one, report.contenders, {{"ours", "fast"}});
+  REQUIRE(one.comparisons.size() == 1);
+  CHECK(one.comparisons[0].ratio.low == one.comparisons[0].ratio.high);
+}
+
 TEST_CASE("without an A/A run nothing is compared") {
   Report report = sample(true);
   Case one = report.cases[0];

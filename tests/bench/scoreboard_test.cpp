@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/cpu_set.h"
+#include "bench/cpu_distance.h"
 #include "support/catch.h"
+#include "support/skip.h"
 #include "support/temporary_directory.h"
 
 namespace ddl::bench {
@@ -23,8 +26,8 @@ TEST_CASE("ranks see each other's scoreboard, and the slowest rank counts for ea
   for (int call = 0; call < 2; ++call) board->seconds(0, 1)[call] = first[3 + call];
   for (int call = 0; call < 3; ++call) other->seconds(1, 0)[call] = second[call];
   for (int call = 0; call < 2; ++call) other->seconds(1, 1)[call] = second[3 + call];
-  CHECK(board->slowest_rank(0) == std::vector<double>{4, 5, 2});
-  CHECK(board->slowest_rank(1) == std::vector<double>{7, 8});
+  CHECK(board->timed_calls(0).seconds == std::vector<double>{4, 5, 2});
+  CHECK(board->timed_calls(1).seconds == std::vector<double>{7, 8});
 }
 
 TEST_CASE("only calls that every rank has made count") {
@@ -32,7 +35,7 @@ TEST_CASE("only calls that every rank has made count") {
   REQUIRE(board);
   for (int call = 0; call < 3; ++call) board->seconds(0, 0)[call] = 1;
   for (int call = 0; call < 2; ++call) board->seconds(1, 0)[call] = 2;
-  CHECK(board->slowest_rank(0) == std::vector<double>{2, 2});
+  CHECK(board->timed_calls(0).seconds == std::vector<double>{2, 2});
 }
 
 TEST_CASE("a scoreboard in a file is opened by its path, and is not created twice") {
@@ -45,7 +48,7 @@ TEST_CASE("a scoreboard in a file is opened by its path, and is not created twic
   auto other = Scoreboard::open(path, 2, plan);
   REQUIRE(other);
   for (int rank = 0; rank < 2; ++rank) other->seconds(rank, 0)[0] = rank + 1;
-  CHECK(board->slowest_rank(0) == std::vector<double>{2});
+  CHECK(board->timed_calls(0).seconds == std::vector<double>{2});
 }
 
 TEST_CASE("a rank that sleeps at a barrier is woken") {
@@ -98,6 +101,40 @@ TEST_CASE("no rank leaves a barrier before the last has arrived") {
   for (std::thread& rank : ranks) rank.join();
   CHECK(early.load() == 0);
   CHECK(wrong.load() == 0);
+}
+
+TEST_CASE("a call has a distance if the ranks had it before and after the call") {
+  auto board = Scoreboard::create(2, {{4, 2, 1}, {8, 2, 0}});
+  REQUIRE(board);
+  for (const int rank : {0, 1}) {
+    for (int call = 0; call < 2; ++call) board->seconds(rank, 0)[call] = 1;
+  }
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      for (const std::uint64_t call : {1, 2, 3}) {
+        board->barrier(rank, Wait::kYield);
+        board->record_distance(rank, 0, call);
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  const TimedCalls calls = board->timed_calls(0);
+  REQUIRE(calls.distances.size() == 2);
+  for (const std::uint64_t call : {0, 1}) {
+    const Distance before = board->distance_before(0, call + 1), after = board->distance_before(0, call + 2);
+    CHECK(before != Distance::kUnknown);
+    CHECK(calls.distances[call] == (before == after ? before : Distance::kUnknown));
+  }
+  CHECK(board->distance_before(1, 0) == Distance::kUnknown);
+}
+
+TEST_CASE("CPUs have a distance, one alone has none") {
+  const std::vector<int> allowed = CpuSet::allowed().cpus();
+  CHECK(distance_of({allowed[0]}) == Distance::kUnknown);
+  if (allowed.size() < 2) DDL_SKIP("there is only one CPU");
+  CHECK(distance_of({allowed[0], allowed[1]}) != Distance::kUnknown);
+  CHECK(far_cpus(allowed, 2, Deadline::after(std::chrono::milliseconds(1))).size() == 2);
 }
 
 }  // namespace
