@@ -59,6 +59,7 @@ inline constexpr char kCpuOperations[] = "DDL_CPU_OPERATIONS";  ///< ddl or mpi:
 inline constexpr char kMpi[] = "DDL_MPI";  ///< which MPI, of several that libddl was built with
 inline constexpr char kMpiFinalize[] = "DDL_MPI_FINALIZE";    ///< 0: MPI is not finalized at the end
 inline constexpr char kExchange[] = "DDL_EXCHANGE";           ///< how the ranks of one host synchronize
+inline constexpr char kStores[] = "DDL_STORES";               ///< how a rank stores what others of its host read
 inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";  ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks

@@ -84,7 +84,7 @@ TEST_CASE("the table is printed one rule per line") {
   CHECK_THAT(text, Catch::Matchers::StartsWith("allreduce, one host: whole\n"));
   CHECK_THAT(text,
              Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
-  CHECK_THAT(text, Catch::Matchers::EndsWith("with a CPU each: the ranks synchronize in groups\n"));
+  CHECK_THAT(text, Catch::Matchers::Contains("with a CPU each: the ranks synchronize in groups\n"));
 }
 
 TEST_CASE("every algorithm gives the same bits on one host") {

@@ -41,3 +41,19 @@ TEST_CASE("collectives conform with slots of the usual size") {
     ddl::conformance::check_other_movement(context, {1, 8192, 8193});
   });
 }
+
+TEST_CASE("collectives conform with streaming stores, on one host and on several") {
+  ThreadJob job = GENERATE(ThreadJob{.ranks = 2}, ThreadJob{.ranks = 5},
+                           ddl::runtime::test::job_on(ddl::runtime::test::hosts_of_sizes({3, 2})));
+  // Slots of which a call uses one after the other, and pieces that no cache line divides.
+  job.slot_bytes = 16 << 10;
+  job.stores = ddl::runtime::Stores::kStreaming;
+  CAPTURE(job.ranks);
+  job.run([&](ddl_context*& context) {
+    ddl::conformance::check_allreduce(context, {1, 300, 4099, 20000});
+    ddl::conformance::check_broadcast(context, {300, 20000});
+    ddl::conformance::check_allgather(context, {300, 8193});
+    ddl::conformance::check_other_reductions(context, {300, 8193});
+    ddl::conformance::check_other_movement(context, {300, 8193});
+  });
+}

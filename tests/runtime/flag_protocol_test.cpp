@@ -75,7 +75,25 @@ class ModelPlatform {
     ++word.wakes_;
   }
 
+  /// Streaming stores wait in a buffer of the core, from which they reach memory at any time, at last before the end
+  /// of this barrier.
+  void stream(Word& word, std::uint32_t value) {
+    world_.step();
+    buffered_ = {&word, value};
+  }
+  void order_streaming_stores() { drain(); }
+  void drain() {
+    world_.step();
+    if (buffered_.word != nullptr) std::exchange(buffered_, {}).store();
+  }
+
  private:
+  struct Buffered {
+    Word* word = nullptr;
+    std::uint32_t value = 0;
+    void store() const { word->value_ = value; }
+  };
+  Buffered buffered_;
   World& world_;
 };
 
@@ -145,6 +163,36 @@ TEST_CASE("a sleeper never misses a publication") {
   CHECK(found.deadlock.empty());
   CHECK(found.executions > 5);
   CHECK(ends == std::set<SleepEnd>{SleepEnd::kReached});
+}
+
+namespace {
+
+/// What a reader finds of data that were streamed before the publication.
+std::set<std::uint32_t> streamed_data(ddl::runtime::Stores said) {
+  constexpr std::uint32_t kData = 7;
+  std::set<std::uint32_t> found;
+  explore({
+      [&found](State& state) {
+        if (state.wait() == SleepEnd::kReached) found.insert(state.waiters_word.load());
+      },
+      [said](State& state) {
+        state.platform.stream(state.waiters_word, kData);
+        state.protocol.publish(state.word, kAwaited, said);
+        state.platform.drain();
+      },
+  });
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("data that were streamed before a publication are there after it") {
+  CHECK(streamed_data(ddl::runtime::Stores::kStreaming) == std::set<std::uint32_t>{7});
+}
+
+TEST_CASE("the walk finds a publication that does not wait for streamed data") {
+  CHECK(streamed_data(ddl::runtime::Stores::kPlain) ==
+        std::set<std::uint32_t>{ddl::runtime::encode_sequence(kBefore), 7});
 }
 
 TEST_CASE("a sleeper never misses an interruption") {

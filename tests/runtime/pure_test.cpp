@@ -126,6 +126,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
                                      {"DDL_SPIN_MICROSECONDS", "0"},
                                      {"DDL_STAGING_BYTES", "65536"},
                                      {"DDL_EXCHANGE", "8"},
+                                     {"DDL_STORES", "streaming"},
                                      {"DDL_ALLOW_SINGLETON", "1"},
                                      {"DDL_MODULE_DIR", "/x"},
                                      {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
@@ -156,6 +157,9 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->staging_bytes == 65536);
   CHECK(given->exchange.way == ExchangeConfig::Way::kGroups);
   CHECK(given->exchange.width == 8);
+  CHECK(given->stores == ddl::runtime::Stores::kStreaming);
+  CHECK(Settings::read({{"DDL_STORES", "plain"}})->stores == ddl::runtime::Stores::kPlain);
+  CHECK_FALSE(Settings::read({{"DDL_STORES", "auto"}})->stores);
   CHECK(given->allow_singleton);
   CHECK(given->module_directory == "/x");
   CHECK(given->pmix_promised);
@@ -180,6 +184,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
       {"DDL_EXCHANGE", "tree"},
       {"DDL_EXCHANGE", "1"},
       {"DDL_EXCHANGE", "1025"},
+      {"DDL_STORES", "nontemporal"},
       {"DDL_CPU_OPERATIONS", "gloo"},
       {"DDL_MPI", "../x"},
       {"DDL_MPI_FINALIZE", "no"},

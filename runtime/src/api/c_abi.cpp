@@ -21,11 +21,15 @@ ddl_status report(ddl_status status, std::string_view message) noexcept {
 
 const char* last_error() noexcept { return sentence.data(); }
 
+Failure no_set(std::uint64_t id) {
+  return {DDL_ERROR_INVALID_ARGUMENT,
+          "process set " + std::to_string(id) + " does not exist, or this rank is not in it"};
+}
+
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id) {
   if (context == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "context is null");
   if (auto set = context->context->set(id)) return set;
-  return failed(DDL_ERROR_INVALID_ARGUMENT,
-                "process set " + std::to_string(id) + " does not exist, or this rank is not in it");
+  return tl::unexpected(no_set(id));
 }
 
 }  // namespace ddl::runtime

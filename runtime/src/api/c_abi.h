@@ -88,6 +88,8 @@ struct ddl_context {
 
 namespace ddl::runtime {
 
+/// The failure of a call that names a process set that does not exist.
+Failure no_set(std::uint64_t id);
 /// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 

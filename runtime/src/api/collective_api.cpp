@@ -98,9 +98,8 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given,
     if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
     ddl_call_options options = DDL_CALL_OPTIONS_INIT;
     if (auto read = read_call_options(given, options); !read) return report(read);
-    const auto found = set_of(handle, options.process_set);
-    if (!found) return report(found.error());
-    ProcessSet* const set = found->get();
+    const auto set = handle->context->set(options.process_set);
+    if (!set) return report(no_set(options.process_set));
     Request request;
     const auto ranks = static_cast<size_t>(set->size());
     if (auto described = describe_call(arguments, options, ranks, request.call); !described)

@@ -23,14 +23,16 @@ class Executor {
 
   const CollectiveBackend& backend() const { return *backend_; }
 
-  /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives the outcome, also of a
-  /// call that is refused, and returns it; the lock is held until it has returned, unless another thread holds it
+  /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives a failure, also of a call
+  /// that is refused, and returns it; the lock is held until it has returned, unless another thread holds it
   /// (DDL_ERROR_BUSY).
   template <class Calls, class Finish>
   Outcome run(double timeout_seconds, Calls calls, Finish finish) {
     const CallLock lock(busy_);
     if (auto allowed = check_usable(lock); !allowed) return finish(std::move(allowed));
-    return finish(note(calls(CallDeadline::after(timeout_seconds))));
+    Outcome outcome = calls(CallDeadline::after(timeout_seconds));
+    if (outcome) return outcome;
+    return finish(note(std::move(outcome)));
   }
   /// One collective or transfer, inside run().
   Outcome collective(const Request& request, CallDeadline deadline) {

@@ -15,8 +15,10 @@ Outcome HostBackend::Group::run(const Request& request, CallDeadline deadline) {
 
 Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
   if (request.peer >= 0) return transfer(request, deadline);
+  const Algorithm algorithm = algorithms_.of(request.call.kind);
+  if (algorithm == Algorithm::kAuto) return set_.run(request, deadline);
   Request named = request;
-  named.call.algorithm = static_cast<std::uint8_t>(algorithms_.of(request.call.kind));
+  named.call.algorithm = static_cast<std::uint8_t>(algorithm);
   return set_.run(named, deadline);
 }
 

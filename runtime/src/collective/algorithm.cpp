@@ -4,6 +4,7 @@
 
 #include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/store_choice.h"
 
 namespace ddl::runtime {
 namespace {
@@ -82,7 +83,11 @@ std::string explain_choices() {
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
   text << "every call, one host, " << kGroupsFrom
-       << " ranks or more with a CPU each: the ranks synchronize in groups\n";
+       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
+       << "every call, one host, pieces from 1 KiB: staged with plain stores, or with streaming ones, "
+          "whichever "
+          "is measured to be faster; at first streaming if a cache line takes "
+       << kFarFrom.count() << " ns or more to another rank and back\n";
   return text.str();
 }
 

@@ -19,7 +19,7 @@ std::optional<BlockMove> BlockMove::of(const Request& request, int ranks) {
 }
 
 BlockMove BlockMove::broadcast(int ranks, int root, std::uint64_t count) {
-  BlockMove move(ranks, Counts::kOne, {count});
+  BlockMove move(ranks, count);
   move.is_shared_ = true;
   move.only_sender_ = root;
   return move;
@@ -38,7 +38,7 @@ BlockMove BlockMove::scatter(int ranks, int root, std::uint64_t count) {
 }
 
 BlockMove BlockMove::allgather(int ranks, std::uint64_t count) {
-  BlockMove move(ranks, Counts::kOne, {count});
+  BlockMove move(ranks, count);
   move.is_shared_ = true;
   return move;
 }
@@ -49,13 +49,16 @@ BlockMove BlockMove::allgatherv(std::span<const std::uint64_t> counts) {
   return move;
 }
 
-BlockMove BlockMove::alltoall(int ranks, std::uint64_t count) { return {ranks, Counts::kOne, {count}}; }
+BlockMove BlockMove::alltoall(int ranks, std::uint64_t count) { return {ranks, count}; }
 
 BlockMove BlockMove::alltoallv(int ranks, std::vector<std::uint64_t> counts) {
   return {ranks, Counts::kMatrix, std::move(counts)};
 }
 
 BlockMove BlockMove::reduce_scatter(std::span<const std::uint64_t> counts) {
+  const auto differs = [&](std::uint64_t count) { return count != counts.front(); };
+  if (std::none_of(counts.begin(), counts.end(), differs))
+    return {static_cast<int>(counts.size()), counts.front()};
   return {static_cast<int>(counts.size()), Counts::kPerReceiver, {counts.begin(), counts.end()}};
 }
 
@@ -68,12 +71,12 @@ std::uint64_t BlockMove::count_of(int from, int to) const {
       return counts_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
                      static_cast<std::size_t>(to)];
   }
-  return counts_.front();
+  return count_;
 }
 
 std::uint64_t BlockMove::send_offset(int from, int to) const {
   if (is_shared_) return 0;
-  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(to) * counts_.front();
+  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(to) * count_;
   std::uint64_t offset = 0;
   for (int before = 0; before < to; ++before) offset += count(from, before);
   return offset;
@@ -81,7 +84,7 @@ std::uint64_t BlockMove::send_offset(int from, int to) const {
 
 std::uint64_t BlockMove::recv_offset(int from, int to) const {
   if (only_sender_ >= 0) return 0;
-  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(from) * counts_.front();
+  if (kind_ == Counts::kOne) return static_cast<std::uint64_t>(from) * count_;
   std::uint64_t offset = 0;
   for (int before = 0; before < from; ++before) offset += count(before, to);
   return offset;
@@ -92,7 +95,9 @@ bool BlockMove::is_even() const {
                      [this](std::uint64_t count) { return count == counts_.front(); });
 }
 
-std::uint64_t BlockMove::longest() const { return *std::max_element(counts_.begin(), counts_.end()); }
+std::uint64_t BlockMove::longest() const {
+  return kind_ == Counts::kOne ? count_ : *std::max_element(counts_.begin(), counts_.end());
+}
 
 ElementRange BlockMove::piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const {
   const std::uint64_t total = count(from, to);

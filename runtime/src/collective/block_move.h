@@ -127,13 +127,16 @@ class BlockMove {
  private:
   enum class Counts { kOne, kPerSender, kPerReceiver, kMatrix };
 
+  /// All blocks have this count. Most calls do, and need no memory for it.
+  BlockMove(int ranks, std::uint64_t count) : ranks_(ranks), kind_(Counts::kOne), count_(count) {}
   BlockMove(int ranks, Counts kind, std::vector<std::uint64_t> counts)
       : ranks_(ranks), kind_(kind), counts_(std::move(counts)) {}
   std::uint64_t count_of(int from, int to) const;
 
   int ranks_;
   Counts kind_;
-  std::vector<std::uint64_t> counts_;
+  std::uint64_t count_ = 0;            ///< for kOne
+  std::vector<std::uint64_t> counts_;  ///< for the others
   bool is_shared_ = false;
   int only_sender_ = -1;  ///< -1: all send
   int only_receiver_ = -1;

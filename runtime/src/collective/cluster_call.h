@@ -79,6 +79,7 @@ class ClusterCall {
   int own_lane() const { return context_.channel.index(); }
   int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
   int local_size() const { return context_.channel.size(); }
+  const Channel& channel() const { return context_.channel; }
   /// The input of a local rank at the last exchange.
   const std::byte* input_of(int local_rank) const {
     if (own_input_ != nullptr) return own_input_;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/staging.h"
 
 namespace ddl::runtime {
 namespace {
@@ -80,9 +81,9 @@ void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
   for (int to = 0; to < work_.move.size(); ++to) {
     const ElementRange piece = work_.move.piece(own, to, chunk, per_chunk_);
     if (piece.count == 0) continue;
-    copy_bytes(input + input_at(to),
-               work_.send + (work_.move.send_offset(own, to) + piece.first) * work_.element,
-               piece.count * work_.element);
+    stage_bytes(channel(), input + input_at(to),
+                work_.send + (work_.move.send_offset(own, to) + piece.first) * work_.element,
+                piece.count * work_.element);
     if (work_.move.is_shared()) return;
   }
 }
@@ -143,10 +144,11 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
 
 void ClusterMove::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
   if (work_.move.is_broadcast()) {
-    if (own_host() != root_host_) copy_bytes(result, buffers.value.data(), buffers.value.size());
+    if (own_host() != root_host_) stage_bytes(channel(), result, buffers.value.data(), buffers.value.size());
     return;
   }
-  copy_bytes(result, buffers.received.data(), for_arriving(chunk, own_lane(), [](const Part&) {}));
+  stage_bytes(channel(), result, buffers.received.data(),
+              for_arriving(chunk, own_lane(), [](const Part&) {}));
 }
 
 void ClusterMove::take(std::uint64_t chunk) {

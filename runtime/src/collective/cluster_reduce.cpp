@@ -4,6 +4,7 @@
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/reduce_kernel.h"
+#include "runtime/src/collective/staging.h"
 
 namespace ddl::runtime {
 namespace {
@@ -43,7 +44,7 @@ std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) cons
 
 void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
   const ElementRange range = chunking_.chunk(chunk);
-  copy_bytes(input, request_.send + range.first * element_, range.count * element_);
+  stage_bytes(channel(), input, request_.send + range.first * element_, range.count * element_);
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
@@ -91,7 +92,11 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
 void ClusterReduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
   if (!takes_here()) return;
   const ElementRange slice = chunking_.slice(chunk, own_lane());
-  finish_chunk(request_.reduction(), buffers.value.data(), result, slice.count, ranks_);
+  stage_made(channel(), result, slice.count, element_,
+             [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
+               finish_chunk(request_.reduction(), buffers.value.data() + first * partial_, out, count,
+                            ranks_);
+             });
 }
 
 void ClusterReduce::take(std::uint64_t chunk) {
@@ -128,9 +133,9 @@ ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
   for (int to = 0; to < move_.size(); ++to) {
     const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
-    copy_bytes(input + static_cast<std::size_t>(to) * per_chunk_ * element_,
-               request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
-               piece.count * element_);
+    stage_bytes(channel(), input + static_cast<std::size_t>(to) * per_chunk_ * element_,
+                request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
+                piece.count * element_);
   }
 }
 
@@ -165,7 +170,11 @@ void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, s
       (host < own_host() ? before : count) += slice_for(to, chunk, own_lane()).count;
     }
   }
-  finish_chunk(request_.reduction(), buffers.value.data() + before * partial_, result, count, move_.size());
+  stage_made(channel(), result, count, element_,
+             [&](std::uint64_t first, std::uint64_t size, std::byte* out) {
+               finish_chunk(request_.reduction(), buffers.value.data() + (before + first) * partial_, out,
+                            size, move_.size());
+             });
 }
 
 void ClusterReduceScatter::take(std::uint64_t chunk) {

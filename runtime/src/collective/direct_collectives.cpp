@@ -135,12 +135,14 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
 
 }  // namespace
 
+bool may_be_direct(const Channel& channel, const Request& request, const BlockMove* blocks) {
+  const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
+  return channel.size() > 1 && largest * request.element_size >= kDirectFrom &&
+         channel.slot_bytes() > FlagLine::kPayloadBytes && channel.somebody_uses_heap();
+}
+
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
                                   CallDeadline deadline) {
-  const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
-  const bool is_worth_it = channel.size() > 1 && largest * request.element_size >= kDirectFrom &&
-                           channel.slot_bytes() > FlagLine::kPayloadBytes;
-  if (!is_worth_it || !channel.somebody_uses_heap()) return std::nullopt;
   if (auto begun = channel.begin(request.call, deadline, channel.slot_bytes()); !begun) return begun;
   request.call.number = channel.call().number;
   const HeapOffsets own = own_offsets(channel, request, blocks);

@@ -5,6 +5,7 @@
 
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/staging.h"
 #include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
@@ -29,6 +30,7 @@ class SlotInputs {
 };
 
 std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
+  if (total <= per_chunk) return 1;  // a division would cost a small call much
   return std::max<std::uint64_t>((total + per_chunk - 1) / per_chunk, 1);
 }
 
@@ -36,19 +38,22 @@ std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
 /// slots.
 template <class Fill, class Take>
 Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take) {
+  channel.begin_laps();
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
     fill(chunk);
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
     take(chunk);
   }
+  channel.end_laps();
   return {};
 }
 
 Outcome combine_directly(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
-  const std::uint64_t per_chunk =
-      std::max<std::uint64_t>(std::min<std::uint64_t>(count, channel.slot_bytes() / element), 1);
+  const std::uint64_t per_chunk = count * element <= channel.slot_bytes()
+                                      ? std::max<std::uint64_t>(count, 1)
+                                      : std::max<std::uint64_t>(channel.slot_bytes() / element, 1);
   if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const int inputs = request.call.kind == CallKind::kScan ? channel.index() + 1 : channel.size();
@@ -59,7 +64,7 @@ Outcome combine_directly(Channel& channel, const Request& request, CallDeadline 
       channel, chunks_of(count, per_chunk),
       [&](std::uint64_t chunk) {
         const ElementRange range = chunking.chunk(chunk);
-        copy_bytes(channel.own_slot(), request.send + range.first * element, range.count * element);
+        stage_bytes(channel, channel.own_slot(), request.send + range.first * element, range.count * element);
       },
       [&](std::uint64_t chunk) {
         const ElementRange range = chunking.chunk(chunk);
@@ -86,16 +91,20 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
+  channel.begin_laps();
   // Round r publishes the inputs of chunk r and the slices of chunk r - 1.
   for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
     if (round < chunking.chunks()) {
       const ElementRange range = chunking.chunk(round);
-      copy_bytes(channel.own_slot(), request.send + range.first * element, range.count * element);
+      stage_bytes(channel, channel.own_slot(), request.send + range.first * element, range.count * element);
     }
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
     if (round < chunking.chunks()) {
       const ElementRange slice = chunking.slice(round, channel.index());
-      reduce_chunk(reduction, slots.all_at(slice.first * element), channel.own_slot() + area, slice.count);
+      stage_made(channel, channel.own_slot() + area, slice.count, element,
+                 [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
+                   reduce_chunk(reduction, slots.all_at((slice.first + first) * element), out, count);
+                 });
     }
     if (round == 0 || !takes) continue;
     std::byte* const out = request.recv + chunking.chunk(round - 1).first * element;
@@ -104,6 +113,7 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
       copy_bytes(out + slice.first * element, channel.slot(i) + area, slice.count * element);
     }
   }
+  channel.end_laps();
   return {};
 }
 
@@ -151,8 +161,8 @@ void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, 
     if (to == own && !move.is_shared()) continue;
     const ElementRange piece = move.piece(own, to, chunk, grid.per_chunk);
     if (piece.count == 0) continue;
-    copy_bytes(channel.own_slot() + grid.offset(move, to),
-               send + (move.send_offset(own, to) + piece.first) * element, piece.count * element);
+    stage_bytes(channel, channel.own_slot() + grid.offset(move, to),
+                send + (move.send_offset(own, to) + piece.first) * element, piece.count * element);
     if (move.is_shared()) return;
   }
 }
@@ -187,7 +197,10 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
   SlotInputs slots(channel);
-  std::vector<std::byte> kept(request.send == nullptr ? 0 : grid.stride);
+  // In place, the result may be written over the first two inputs alone, as each element is read.
+  const bool keeps_input = own >= 2 && request.send != nullptr &&
+                           request.recv == request.send + move.send_offset(own, own) * element;
+  std::vector<std::byte> kept(keeps_input ? grid.stride : 0);
   return run_in_chunks(
       channel, chunks_of(move.longest(), grid.per_chunk),
       [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, request.send, chunk); },
@@ -197,40 +210,42 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
         std::byte* const out = request.recv + piece.first * element;
         const std::byte* const input = request.send + (move.send_offset(own, own) + piece.first) * element;
         const auto inputs = slots.all_at(grid.offset(move, own));
-        if (out != input || own < 2) {
-          slots.replace(own, input);
-        } else {
-          // The result may be written over the first two inputs alone, as each element is read.
-          copy_bytes(kept.data(), input, piece.count * element);
-          slots.replace(own, kept.data());
-        }
+        if (keeps_input) copy_bytes(kept.data(), input, piece.count * element);
+        slots.replace(own, keeps_input ? kept.data() : input);
         reduce_chunk(request.reduction(), inputs, out, piece.count);
       });
 }
 
+/// Runs a call on buffers in the shared heap, or by staged(request), with the number that the call has got by then.
+template <class Staged>
+Outcome directly_or(Channel& channel, const Request& given, const BlockMove* blocks, CallDeadline deadline,
+                    Staged staged) {
+  if (!may_be_direct(channel, given, blocks)) return staged(given);
+  Request request = given;
+  if (auto direct = try_direct(channel, request, blocks, deadline)) return *std::move(direct);
+  return staged(request);
+}
+
 }  // namespace
 
-Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline) {
+Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline deadline) {
   const int ranks = channel.size();
-  const Call& call = request.call;
-  if (const auto blocks = BlockMove::of(request, ranks)) {
-    if (auto direct = try_direct(channel, request, &*blocks, deadline)) return *direct;
-    return move_blocks(channel, request, *blocks, deadline);
-  }
+  const Call& call = given.call;
   switch (call.kind) {
-    case CallKind::kScan: return combine(channel, request, deadline);
+    case CallKind::kScan: return combine(channel, given, deadline);
     case CallKind::kAllreduce:
     case CallKind::kReduce:
-      if (auto direct = try_direct(channel, request, nullptr, deadline)) return *direct;
-      return combine(channel, request, deadline);
+      return directly_or(channel, given, nullptr, deadline,
+                         [&](const Request& request) { return combine(channel, request, deadline); });
     case CallKind::kReduceScatter: {
-      const BlockMove blocks = BlockMove::reduce_scatter(request.counts);
-      if (auto direct = try_direct(channel, request, &blocks, deadline)) return *direct;
-      return reduce_scatter(channel, request, blocks, deadline);
+      const BlockMove blocks = BlockMove::reduce_scatter(given.counts);
+      return directly_or(channel, given, &blocks, deadline, [&](const Request& request) {
+        return reduce_scatter(channel, request, blocks, deadline);
+      });
     }
     case CallKind::kAlltoallv:
       return alltoallv(
-          request, ranks, channel.index(), channel.self().host,
+          given, ranks, channel.index(), channel.self().host,
           [&](const Request& part, const BlockMove& blocks) {
             return move_blocks(channel, part, blocks, deadline);
           },
@@ -242,8 +257,11 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
     }
     default: break;
   }
-  DDL_CHECK(false, call.describe());
-  return {};
+  const auto blocks = BlockMove::of(given, ranks);
+  DDL_CHECK(blocks.has_value(), call.describe());
+  return directly_or(channel, given, &*blocks, deadline, [&](const Request& request) {
+    return move_blocks(channel, request, *blocks, deadline);
+  });
 }
 
 }  // namespace ddl::runtime

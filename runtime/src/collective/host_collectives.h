@@ -29,7 +29,7 @@ namespace ddl::runtime {
 // A world of one copies through its slot without waiting.
 
 /// One collective of the ranks of one host, which are those of the channel.
-Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline);
+Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline);
 
 // Collectives of one host on buffers that lie in the shared heap: nothing is staged.
 //
@@ -38,9 +38,12 @@ Outcome run_on_one_host(Channel& channel, Request request, CallDeadline deadline
 // block to all outputs while it is still in the cache; in a move a rank copies from the senders' buffers. A last
 // exchange ends the call. Elements are combined in rank order, as everywhere: the same bits.
 
-/// Runs the call if it is large enough and all buffers concerned lie in the shared heap; otherwise nullopt. Then the
-/// ranks may have exchanged once, and request.call has got the number with which it continues. The same on all ranks.
-/// blocks: null for allreduce and reduce.
+/// Whether the call is so large that nothing is to be staged if possible, and somebody uses the heap. The same on all
+/// ranks. blocks: null for allreduce and reduce.
+bool may_be_direct(const Channel& channel, const Request& request, const BlockMove* blocks);
+
+/// Runs such a call if all buffers concerned lie in the shared heap; otherwise nullopt. Then the ranks have exchanged
+/// once, and request.call has got the number with which it continues. The same on all ranks.
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,
                                   CallDeadline deadline);
 

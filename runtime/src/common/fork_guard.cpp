@@ -13,6 +13,7 @@ namespace {
 // Globals, because pthread_atfork() passes no argument. Only the child's single thread writes the count.
 std::atomic<std::uint64_t> forks{0};
 std::once_flag registered;
+std::atomic<bool> is_registered{false};
 // Held over a fork, so that the child finds the list in a consistent state.
 std::mutex list_mutex;
 std::vector<int>& closed_in_child() {
@@ -33,10 +34,14 @@ void after_fork_in_child() {
 }  // namespace
 
 std::uint64_t fork_count() {
-  std::call_once(registered, [] {
-    closed_in_child();
-    ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  });
+  // Every call asks; call_once() alone would cost it more than the rest of this function.
+  if (!is_registered.load(std::memory_order_acquire)) {
+    std::call_once(registered, [] {
+      closed_in_child();
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    });
+    is_registered.store(true, std::memory_order_release);
+  }
   return forks.load(std::memory_order_relaxed);
 }
 

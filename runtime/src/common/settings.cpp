@@ -100,6 +100,11 @@ Result<Settings> Settings::read(const Environment& environment) {
     }
     settings.exchange = *exchange;
   }
+  if (const std::string text = value_of(environment, env::kStores); !text.empty() && text != "auto") {
+    if (text != "plain" && text != "streaming")
+      return bad_value(env::kStores, text, "expected auto, plain or streaming");
+    settings.stores = text == "plain" ? Stores::kPlain : Stores::kStreaming;
+  }
   if (const std::string text = value_of(environment, env::kAllowSingleton); !text.empty()) {
     if (text != "0" && text != "1") return bad_value(env::kAllowSingleton, text, "expected 0 or 1");
     settings.allow_singleton = text == "1";

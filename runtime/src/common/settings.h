@@ -34,6 +34,12 @@ struct ExchangeConfig {
   static std::optional<ExchangeConfig> parse(std::string_view text);
 };
 
+/// How a rank stores data that other ranks of its host read.
+enum class Stores : std::uint8_t {
+  kPlain,     ///< through the caches of its core
+  kStreaming  ///< past them: fast where the lines lie in a cache that is far away (shm/store_choice.h)
+};
+
 // The guard against an accidental world of one: the number of started processes that the environment indicates.
 
 /// A variable that says that this process is one of several, and what to do if no launcher answers nevertheless.
@@ -84,6 +90,9 @@ struct Settings {
   bool finalizes_mpi = true;
   /// DDL_EXCHANGE: how the ranks of a host synchronize. The local leader's value holds for its host.
   ExchangeConfig exchange;
+  /// DDL_STORES: how ranks store what they stage for others of their host; nullopt = as measured. The local leader's
+  /// value holds for its host.
+  std::optional<Stores> stores;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.

@@ -83,6 +83,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
   auto backend = make_backend(job, *bootstrap, **connections);
   if (!backend) return fail(std::move(backend.error()));
   DDL_TRY((*connections)->watch());
+  (*connections)->choose_stores();
   auto executor = std::make_unique<Executor>(**connections, *std::move(backend));
   return std::unique_ptr<ProcessSet>(
       new ProcessSet(job, std::move(bootstrap), *std::move(connections), std::move(executor)));

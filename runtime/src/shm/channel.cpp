@@ -30,6 +30,42 @@ inline void relax() {
 #endif
 }
 
+/// Begins to take a line away from the caches of other cores. The compiler's builtin does so only for newer processors;
+/// older ones ignore the instruction.
+inline void prefetch_to_write(FlagLine& line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(line.word));
+#else
+  __builtin_prefetch(&line, 1);
+#endif
+}
+
+/// Time, for the work of this rank: a counter of the processor that costs little.
+inline std::uint64_t work_clock() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  std::uint64_t ticks;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return static_cast<std::uint64_t>(Deadline::Clock::now().time_since_epoch().count());
+#endif
+}
+
+/// In units that fit into a flag line; a millisecond is about 40,000.
+constexpr std::uint32_t published_work(std::uint64_t work) {
+  constexpr std::uint64_t kMost = (1u << FlagLine::kWorkBits) - 1;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(work >> 6, 1, kMost));
+}
+
+/// A change of the stores takes effect after this number of exchanges of a long call.
+constexpr int kLapExchanges = 8;
+
+/// Of pieces below this class, which take microseconds, only some calls are measured.
+constexpr int kAlwaysMeasuredFrom = 6;
+constexpr std::uint64_t kMeasuredCalls = 4;
+
 /// The words of one parity.
 struct GroupWords {
   Segment segment;
@@ -89,6 +125,9 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   fingerprint_ = call.fingerprint();
   deadline_ = deadline;
+  chunk_bytes_ = chunk_bytes;
+  stores_ = published_stores();
+  lap_.reset();
   if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
   return {};
 }
@@ -123,6 +162,76 @@ bool Channel::somebody_uses_heap() const {
   return false;
 }
 
+void Channel::choose_stores(StoreChoice choice) {
+  choice_ = choice;
+  streamed_classes_ = choice_.streamed_classes();
+}
+
+Stores Channel::published_stores() const {
+  const auto size = piece_class(chunk_bytes_);
+  if (!size) return Stores::kPlain;
+  // Before the first exchange there is only the own guess.
+  const bool has_exchanged = sequence_ != segment_.first_sequence();
+  const std::uint32_t classes =
+      has_exchanged ? segment_.flag(0, sequence_ & 1).streamed_classes : streamed_classes_;
+  return (classes >> *size & 1) != 0 ? Stores::kStreaming : Stores::kPlain;
+}
+
+void Channel::Lap::add_work() {
+  if (next_halves > 0) work += work_clock() - work_began;
+  halves += next_halves;
+  ++exchanges;
+}
+
+void Channel::begin_laps() {
+  const auto size = piece_class(chunk_bytes_);
+  if (!size || choice_.is_fixed() || segment_.size() == 1) return;
+  if (*size < kAlwaysMeasuredFrom && call_.number % kMeasuredCalls != 0) return;
+  lap_ = Lap{.piece_class = *size, .stores = stores_, .work_began = work_clock()};
+}
+
+void Channel::end_laps() {
+  if (!lap_) return;
+  if (lap_->exchanges > 0) {
+    lap_->work += work_clock() - lap_->work_began;
+    ++lap_->halves;
+    end_lap();
+  }
+  lap_.reset();
+}
+
+void Channel::end_lap() {
+  ended_lap_ = lap_;
+  ended_lap_->kind = call_.kind;
+  ended_lap_->bytes = chunk_bytes_ * static_cast<std::size_t>(lap_->halves) / 2;
+}
+
+void Channel::all_arrived() {
+  if (published_lap_) {
+    if (index_ == 0) note_lap(*published_lap_);
+    published_lap_.reset();
+  }
+  if (!lap_) return;
+  lap_->next_halves = 2;
+  if (lap_->exchanges == kLapExchanges) {
+    end_lap();
+    stores_ = published_stores();
+    lap_ = Lap{.piece_class = lap_->piece_class, .stores = stores_, .next_halves = 0};
+  }
+  lap_->work_began = work_clock();
+}
+
+void Channel::note_lap(const Lap& lap) {
+  std::uint32_t most = 0;
+  for (int i = 0; i < size(); ++i) {
+    const std::uint32_t work = segment_.flag(i, sequence_ & 1).work;
+    if (work == 0) return;
+    most = std::max(most, work);
+  }
+  choice_.add_lap(lap.piece_class, lap.kind, lap.stores, most / static_cast<double>(lap.bytes));
+  streamed_classes_ = choice_.streamed_classes();
+}
+
 std::optional<int> Channel::mismatched_member() const {
   const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
   for (int i = 1; i < size(); ++i) {
@@ -136,11 +245,19 @@ void Channel::arrive() {
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
+  std::uint32_t work = 0;
+  if (ended_lap_) {
+    work = published_work(ended_lap_->work);
+    published_lap_ = std::exchange(ended_lap_, std::nullopt);
+  }
+  if (lap_) lap_->add_work();
   own.uses_heap = heap_.is_used() ? 1 : 0;
+  own.streamed_classes = streamed_classes_;
+  own.work = work;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
   FlagProtocol protocol(platform);
-  protocol.publish(own.word, sequence);
+  protocol.publish(own.word, sequence, stores_);
   pass(FaultPoint::kAfterPublish);
 }
 
@@ -153,7 +270,10 @@ bool Channel::all_are_here() const {
 }
 
 std::optional<Outcome> Channel::poll_arrival() {
-  if (all_are_here()) return Outcome();
+  if (all_are_here()) {
+    all_arrived();
+    return Outcome();
+  }
   if (should_stop()) return give_up(false);
   if (!deadline_.deadline.has_passed()) return std::nullopt;
   if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
@@ -161,6 +281,14 @@ std::optional<Outcome> Channel::poll_arrival() {
 }
 
 Outcome Channel::synchronize() {
+  Outcome met = meet();
+  if (met && (lap_ || published_lap_)) all_arrived();
+  // The others have read the next line of this rank: to write it takes as long as to fetch it, which begins now.
+  prefetch_to_write(segment_.flag(index_, (sequence_ + 1) & 1));
+  return met;
+}
+
+Outcome Channel::meet() {
   arrive();
   const std::uint32_t sequence = sequence_;
   if (role_.in_groups) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/deadline.h"
+#include "runtime/src/common/settings.h"
 
 namespace ddl::runtime {
 
@@ -50,6 +51,10 @@ constexpr bool has_reached(std::uint32_t word, std::uint32_t sequence) {
 //
 // All of these accesses are sequentially consistent. No fences: ThreadSanitizer does not support them.
 
+// Streaming stores. A store to the word releases what its owner has stored before, but not stores that went past the
+// caches: neither the memory model of C++ nor ThreadSanitizer knows these. An owner that has used some says so when it
+// publishes, and the platform's barrier comes first.
+
 enum class SleepEnd {
   kRetry,    ///< the word may have changed: check again
   kReached,  ///< the sequence had been reached before sleeping
@@ -59,7 +64,8 @@ enum class SleepEnd {
 
 /// Platform has the type Word (load(), exchange(), fetch_or(), sequentially consistent by default), the type
 /// Deadline, wait(word, seen, deadline), which sleeps while the word equals seen and returns false when the deadline
-/// passed, and wake_all(word).
+/// passed, wake_all(word), and order_streaming_stores(), after which earlier streaming stores are visible before later
+/// stores.
 template <class Platform>
 class FlagProtocol {
  public:
@@ -68,8 +74,9 @@ class FlagProtocol {
 
   explicit FlagProtocol(Platform& platform) : platform_(platform) {}
 
-  /// Publishes sequence in a word that the caller owns.
-  void publish(Word& own, std::uint32_t sequence) {
+  /// Publishes sequence in a word that the caller owns. stores: how it has stored since its last publication.
+  void publish(Word& own, std::uint32_t sequence, Stores stores = Stores::kPlain) {
+    if (stores == Stores::kStreaming) platform_.order_streaming_stores();
     if ((own.exchange(encode_sequence(sequence)) & kSleeperBit) != 0) platform_.wake_all(own);
   }
 
@@ -117,6 +124,15 @@ struct FutexPlatform {
   bool wait(Word& word, std::uint32_t seen, Deadline deadline);
   /// Wakes all threads of all processes that sleep on word.
   void wake_all(Word& word);
+  void order_streaming_stores() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_sfence();
+#elif defined(__aarch64__)
+    asm volatile("dmb ishst" ::: "memory");
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
 };
 
 }  // namespace ddl::runtime

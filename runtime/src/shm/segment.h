@@ -57,8 +57,13 @@ static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 /// the exchange after the next.
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
+  static constexpr int kWorkBits = 21;
   SharedWord word;
-  std::uint32_t uses_heap;  ///< 1: the member has allocated memory of the shared heap
+  std::uint32_t uses_heap : 1;  ///< the member has allocated memory of the shared heap
+  /// Of the first member: the classes of pieces that all stage with streaming stores (shm/store_choice.h).
+  std::uint32_t streamed_classes : 10;
+  /// The work of this member in the lap that ended before this exchange, in units of its clock; 0: none was measured.
+  std::uint32_t work : kWorkBits;
   std::uint64_t fingerprint;
   /// Replaces the staging slot in calls with chunks of at most this size: it is in the line that is read anyway.
   std::array<std::byte, kPayloadBytes> payload;
@@ -86,6 +91,7 @@ struct alignas(kLineBytes) PresenceLine {
   /// This member's index minus that of its group's leader, which is the group's first; 0: it leads. Written before
   /// the others see the segment.
   std::uint32_t behind_leader;
+  SharedWord ping;  ///< for round trips between the first member and this one (shm/store_choice.h)
 };
 
 /// The members with which this one has begun to exchange in the pair's segment: one bit per member.

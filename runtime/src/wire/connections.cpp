@@ -232,6 +232,33 @@ void Connections::report_links(const std::vector<PeerLink>& links) const {
   std::fputs(text.c_str(), stderr);
 }
 
+void Connections::choose_stores() {
+  if (channel_.size() == 1) return;
+  const std::optional<Stores> given = job_.settings.stores;
+  std::optional<std::chrono::nanoseconds> round_trip;
+  // Without a CPU for every rank the time would be the scheduler's.
+  if (!given && channel_.size() <= group_.cpus) round_trip = measure_round_trip(group_.segment, group_.index);
+  const Stores first = given.value_or(stores_at(round_trip));
+  channel_.choose_stores(StoreChoice(first, given        ? StoreChoice::Origin::kGiven
+                                            : round_trip ? StoreChoice::Origin::kMeasured
+                                                         : StoreChoice::Origin::kUnknown));
+  if (!job_.settings.verbose || group_.index != 0) return;
+  const std::string why = given        ? std::string(contract::env::kStores)
+                          : round_trip ? "a cache line takes " + std::to_string(round_trip->count()) +
+                                             " ns to another rank and back"
+                                       : "the distance of the ranks was not measured";
+  const std::string text = "libddl: " + self().label() + ": ranks of this host begin with " +
+                           (first == Stores::kPlain ? "plain" : "streaming") + " stores: " + why + "\n";
+  std::fputs(text.c_str(), stderr);
+}
+
+void Connections::report_stores() const {
+  if (!job_.settings.verbose || group_.index != 0 || channel_.size() == 1 || !is_world_) return;
+  const std::string text =
+      "libddl: " + self().label() + ": at the end: " + channel_.choice().describe() + "\n";
+  std::fputs(text.c_str(), stderr);
+}
+
 std::vector<Watch> Connections::watches_of_links(std::size_t first) {
   std::vector<Watch> watches;
   for (std::size_t link = first; control_ && link < control_->size(); ++link) {
@@ -290,6 +317,7 @@ void Connections::wait_forwarded(Deadline deadline) {
 void Connections::leave() {
   if (std::exchange(has_left_, true)) return;
   job_.watcher.remove(ticket_);
+  report_stores();
   channel_.leave();
   for (const auto& [rank, pair] : pairs()) {
     pair->leave();
@@ -387,6 +415,9 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
     pair->add_links(*std::move(links));
   }
   DDL_TRY(pair->watch());
+  if (const auto given = job_.settings.stores; other >= 0)
+    pair->channel_.choose_stores(StoreChoice(
+        given.value_or(Stores::kPlain), given ? StoreChoice::Origin::kGiven : StoreChoice::Origin::kUnknown));
   if (other >= 0) record_begun(other);
   return pair;
 }

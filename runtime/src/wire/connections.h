@@ -72,6 +72,9 @@ class Connections {
 
   /// Begins to watch the other ranks. Called once, when everything else that calls need has been set up.
   Status watch();
+  /// Chooses how the ranks of this host store what they stage for each other. All of them call this, once watched and
+  /// before the first call.
+  void choose_stores();
 
   const Membership& membership() const { return membership_; }
   const HostLayout& layout() const { return membership_.layout; }
@@ -121,6 +124,7 @@ class Connections {
   void add_links(std::vector<PeerLink> links);
   /// The links that the transport had established before it failed; the abort is sent over them.
   std::vector<PeerLink> established_links();
+  void report_stores() const;
   void report_links(const std::vector<PeerLink>& links) const;
   /// Makes forked children close the descriptors of this rank's connections.
   void guard_descriptors();

@@ -23,6 +23,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.staging_bytes = slot_bytes;
   settings.algorithms = algorithms;
   settings.exchange = exchange;
+  settings.stores = stores;
 
   std::mutex mutex;
   std::string failures;

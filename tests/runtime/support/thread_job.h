@@ -24,6 +24,7 @@ struct ThreadJob {
   /// Data connections between two ranks of different hosts.
   int sockets_per_peer = 1;
   ExchangeConfig exchange;
+  std::optional<Stores> stores;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.

@@ -27,6 +27,14 @@ struct EightLanes {
     put_bits(to, _mm_packus_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1)));
   }
 
+  static void stream_line(const std::byte* from, std::byte* to) {
+    const auto* source = reinterpret_cast<const __m256i*>(from);
+    auto* target = reinterpret_cast<__m256i*>(to);
+    const __m256i low = _mm256_loadu_si256(source), high = _mm256_loadu_si256(source + 1);
+    _mm256_stream_si256(target, low);
+    _mm256_stream_si256(target + 1, high);
+  }
+
  private:
   using Words [[gnu::vector_size(32)]] = std::uint32_t;
 

@@ -31,6 +31,10 @@ struct SixteenLanes {
     put_bits(to, _mm512_maskz_cvtepi32_epi16(kAll, (__m512i)rounded));
   }
 
+  static void stream_line(const std::byte* from, std::byte* to) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+
  private:
   using Words [[gnu::vector_size(64)]] = std::uint32_t;
   static constexpr __mmask16 kAll = 0xFFFF;

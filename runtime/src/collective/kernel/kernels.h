@@ -43,6 +43,9 @@ struct Kernels {
   /// out = partials of an average / ranks * factor, as elements.
   void (*average[kTypes])(const void* partials, void* out, std::size_t count, std::int64_t ranks,
                           double factor);
+  /// Copies bytes that do not overlap, with streaming stores: whole cache lines go past the caches of this core. No
+  /// release store orders them (shm/flag_protocol.h).
+  void (*stream)(const void* from, void* to, std::size_t bytes);
 };
 
 namespace {

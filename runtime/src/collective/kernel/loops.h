@@ -49,6 +49,20 @@ inline void combine(const A* a, const B* b, Out* out, std::size_t count) {
     out[i] = Store<Out>::from(Op::of(static_cast<Value>(value_of(a[i])), static_cast<Value>(value_of(b[i]))));
 }
 
+/// Set::stream_line() stores a line of 64 bytes, to which its second argument is aligned.
+template <class Set>
+void stream(const void* from, void* to, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  const std::size_t to_line = (kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine;
+  const std::size_t head = to_line < bytes ? to_line : bytes;
+  __builtin_memcpy(target, source, head);
+  std::size_t at = head;
+  for (; at + kLine <= bytes; at += kLine) Set::stream_line(source + at, target + at);
+  __builtin_memcpy(target + at, source + at, bytes - at);
+}
+
 template <class T>
 inline const T* elements_of(const Inputs& inputs, std::size_t rank) {
   return reinterpret_cast<const T*>(inputs.of_rank[rank]) + inputs.first;

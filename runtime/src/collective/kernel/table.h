@@ -110,6 +110,7 @@ constexpr Kernels make_kernels() {
   fill_float<float>(table, index_of(DDL_FLOAT32));
   fill_float<double>(table, index_of(DDL_FLOAT64));
   fill_bool(table);
+  table.stream = stream<Set>;
   return table;
 }
 

@@ -1,0 +1,178 @@
+// Which stores the ranks of a channel use: the choice from made-up costs, the measured round trip, and that every
+// collective gives the same results with each.
+#include "runtime/src/shm/store_choice.h"
+
+#include <array>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "runtime/src/collective/instruction_set.h"
+#include "support/catch.h"
+
+using ddl::runtime::CallKind;
+using ddl::runtime::piece_class;
+using ddl::runtime::StoreChoice;
+using ddl::runtime::Stores;
+
+namespace {
+
+constexpr int kClass = 7;
+constexpr std::uint32_t kBit = 1u << kClass;
+
+/// Ranks whose laps cost what they cost with plain and with streaming stores. Like those of a channel they use what
+/// was chosen two laps ago.
+struct Laps {
+  StoreChoice choice{Stores::kPlain, StoreChoice::Origin::kUnknown};
+  double plain = 1, streaming = 1;
+  std::array<std::uint32_t, 2> published{choice.streamed_classes(), choice.streamed_classes()};
+
+  /// The number of laps with streaming stores.
+  int run(int laps, CallKind kind = CallKind::kAllreduce) {
+    int streamed = 0;
+    for (int lap = 0; lap < laps; ++lap) {
+      const bool streams = (published[0] & kBit) != 0;
+      streamed += streams ? 1 : 0;
+      choice.add_lap(kClass, kind, streams ? Stores::kStreaming : Stores::kPlain,
+                     streams ? streaming : plain);
+      published = {published[1], choice.streamed_classes()};
+    }
+    return streamed;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("pieces are classified by powers of two") {
+  CHECK(!piece_class(0));
+  CHECK(!piece_class(1023));
+  CHECK(piece_class(1024) == 0);
+  CHECK(piece_class(2047) == 0);
+  CHECK(piece_class(128 << 10) == 7);
+  CHECK(piece_class(512 << 10) == 9);
+  CHECK(piece_class(std::size_t{1} << 40) == 9);
+}
+
+TEST_CASE("faster stores are found within a few laps, and kept") {
+  Laps far{.plain = 5, .streaming = 1};
+  far.run(24);
+  CHECK(far.run(1000) > 970);
+  CHECK((far.choice.streamed_classes() & ~kBit) == 0);  // nothing was measured for other sizes
+}
+
+TEST_CASE("slower stores are tried ever more rarely") {
+  Laps near{.plain = 1, .streaming = 2};
+  CHECK(near.run(200) <= 12);
+  near.run(5000);
+  CHECK(near.run(4000) <= 15);
+}
+
+TEST_CASE("a small difference changes nothing") {
+  Laps alike{.plain = 1, .streaming = 0.95};
+  alike.run(3000);
+  CHECK(alike.run(1000) < 20);
+}
+
+TEST_CASE("ranks that move apart are noticed soon, and ranks that come together in time") {
+  Laps moved{.plain = 1, .streaming = 2};
+  moved.run(5000);
+  moved.plain = 5;
+  moved.streaming = 1.2;
+  moved.run(40);
+  CHECK(moved.run(100) > 90);
+  moved.plain = 1;
+  moved.streaming = 1.2;
+  moved.run(2500);
+  CHECK(moved.run(500) < 20);
+}
+
+TEST_CASE("calls of another kind are not compared") {
+  Laps mixed{.plain = 1, .streaming = 2};
+  for (int i = 0; i < 2000; ++i) {
+    mixed.run(1, CallKind::kAllreduce);
+    // An alltoall costs more; if it were taken for the other stores, the choice would turn.
+    mixed.plain = 4;
+    mixed.streaming = 8;
+    mixed.run(1, CallKind::kAlltoall);
+    mixed.plain = 1;
+    mixed.streaming = 2;
+  }
+  CHECK(mixed.run(1000) < 40);
+}
+
+TEST_CASE("a comparison that the program's calls do not complete is given up") {
+  Laps laps{.plain = 1, .streaming = 5};
+  laps.run(8);
+  CHECK(laps.run(300, CallKind::kBroadcast) < 150);
+}
+
+TEST_CASE("stores that the user has chosen stay") {
+  StoreChoice fixed(Stores::kStreaming, StoreChoice::Origin::kGiven);
+  for (int i = 0; i < 100; ++i) fixed.add_lap(kClass, CallKind::kAllreduce, Stores::kStreaming, i);
+  CHECK(fixed.streamed_classes() == (1u << ddl::runtime::kPieceClasses) - 1);
+}
+
+TEST_CASE("the first guess is streaming stores for ranks that are far apart only") {
+  using std::chrono::nanoseconds;
+  CHECK(ddl::runtime::stores_at(std::nullopt) == Stores::kPlain);
+  CHECK(ddl::runtime::stores_at(nanoseconds(80)) == Stores::kPlain);
+  CHECK(ddl::runtime::stores_at(nanoseconds(400)) == Stores::kStreaming);
+}
+
+namespace {
+
+struct SegmentOf {
+  struct alignas(ddl::runtime::kLineBytes) Line {
+    std::byte bytes[ddl::runtime::kLineBytes];
+  };
+  explicit SegmentOf(int members)
+      : lines(ddl::runtime::Segment::bytes_for(members, {}) / sizeof(Line) + 1),
+        segment(ddl::runtime::Segment::create(
+            std::as_writable_bytes(std::span(lines)).first(ddl::runtime::Segment::bytes_for(members, {})),
+            members, {})) {}
+  std::vector<Line> lines;
+  ddl::runtime::Segment segment;
+};
+
+}  // namespace
+
+TEST_CASE("the round trip is measured between the first member and others") {
+  constexpr int kMembers = 3;
+  SegmentOf memory(kMembers);
+  std::array<std::optional<std::chrono::nanoseconds>, kMembers> found;
+  std::vector<std::thread> members;
+  for (int i = 0; i < kMembers; ++i)
+    members.emplace_back(
+        [&, i] { found[static_cast<std::size_t>(i)] = ddl::runtime::measure_round_trip(memory.segment, i); });
+  for (std::thread& member : members) member.join();
+  // Without a CPU for each thread there may be no result in time.
+  if (found[0]) CHECK(found[0]->count() > 0);
+  CHECK(!found[1]);
+  CHECK(!found[2]);
+}
+
+TEST_CASE("a member that does not take part in the round trip keeps nobody waiting") {
+  SegmentOf memory(2);
+  CHECK(!ddl::runtime::measure_round_trip(memory.segment, 0));
+  CHECK(!ddl::runtime::measure_round_trip(memory.segment, 1));
+}
+
+TEST_CASE("streaming copies store every byte, and no other") {
+  for (const auto set : ddl::runtime::instruction_sets()) {
+    const auto stream = ddl::runtime::kernels_of(set).stream;
+    for (const std::size_t bytes : {0, 1, 63, 64, 65, 127, 128, 200, 1000, 4096, 4097}) {
+      for (const std::size_t from : {0, 1, 8, 63}) {
+        for (const std::size_t to : {0, 1, 4, 60, 63}) {
+          std::vector<std::byte> source(bytes + 64), target(bytes + 192, std::byte{0xEE});
+          for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
+          auto expected = target;
+          std::copy_n(source.begin() + static_cast<std::ptrdiff_t>(from), bytes,
+                      expected.begin() + static_cast<std::ptrdiff_t>(64 + to));
+          stream(source.data() + from, target.data() + 64 + to, bytes);
+          CAPTURE(static_cast<int>(set), bytes, from, to);
+          REQUIRE(target == expected);
+        }
+      }
+    }
+  }
+}
