@@ -44,10 +44,12 @@ std::string last_part(const std::string& text) {
   return text.size() <= kShown ? text : "[...]" + text.substr(text.size() - kShown);
 }
 
-/// On a machine with one CPU, which is one slot, a job of several ranks that names no hosts is allowed to share it.
+/// On a machine with one CPU, which is one slot, a job of several ranks that names no hosts is allowed to share it. A
+/// job of Slurm has the slots that Slurm gave it.
 void allow_sharing_one_cpu(std::vector<std::string>& argv) {
   const auto ddlrun = std::find(argv.begin(), argv.end(), DDL_E2E_DDLRUN);
-  if (CpuSet::allowed().count() != 1 || ddlrun == argv.end() || argv.front() == "salloc") return;
+  const bool is_in_job = std::find(argv.begin(), ddlrun, "salloc") != ddlrun;
+  if (CpuSet::allowed().count() != 1 || ddlrun == argv.end() || is_in_job) return;
   for (const char* const other :
        {"-H", "--hosts", "--hostfile", "-hostfile", "--config-file", "--slurm", "--oversubscribe"}) {
     if (std::find(ddlrun, argv.end(), other) != argv.end()) return;
