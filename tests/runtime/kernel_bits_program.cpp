@@ -74,8 +74,27 @@ std::uint64_t digest(const Kernels& kernels, int type, int op) {
 
 }  // namespace
 
+namespace {
+
+/// Whether a streaming copy stores every byte of an odd piece at odd addresses, and no other.
+bool streams_all_bytes(const Kernels& kernels) {
+  constexpr std::size_t kBytes = 1000, kFrom = 3, kTo = 5;
+  std::vector<unsigned char> from(kBytes + kFrom), to(kBytes + 2 * kTo, 0xEE), wanted = to;
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned char>(i * 7);
+  for (std::size_t i = 0; i < kBytes; ++i) wanted[kTo + i] = from[kFrom + i];
+  kernels.stream(from.data() + kFrom, to.data() + kTo, kBytes);
+  return to == wanted;
+}
+
+}  // namespace
+
 int main() {
   int status = 0;
+  for (const auto set : ddl::runtime::instruction_sets()) {
+    if (streams_all_bytes(ddl::runtime::kernels_of(set))) continue;
+    std::fprintf(stderr, "instruction set %d: a streaming copy is wrong\n", static_cast<int>(set));
+    status = 1;
+  }
   for (int type = 0; type < Kernels::kTypes; ++type) {
     for (int op = 0; op < Kernels::kOps; ++op) {
       const Kernels& baseline = ddl::runtime::kBaselineKernels;
