@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "support/catch.h"
-#include "support/refused_system_call.h"
+#include "support/processes.h"
 #include "support/skip.h"
 #include "support/started_program.h"
 #include "support/temporary_directory.h"

@@ -12,7 +12,6 @@
 
 #include "base/process.h"
 #include "support/processes.h"
-#include "support/refused_system_call.h"
 #include "support/skip.h"
 
 using ddl::become_subreaper;
