@@ -18,7 +18,7 @@
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
 #include "bench/cluster.h"
-#include "bench/cpu_distance.h"
+#include "bench/machine.h"
 #include "bench/measured_run.h"
 #include "bench/peers.h"
 #include "bench/report.h"
@@ -56,34 +56,43 @@ std::vector<double> times_at(Distance distance, const TimedCalls& calls) {
   return times;
 }
 
+// Those that ranks with a CPU each can have; none if that is not measured.
+std::vector<Distance> distances_of(const Settings& settings) {
+  const int ranks = settings.job.ranks;
+  if (settings.job.hosts > 1 || ranks < 2 || ranks > static_cast<int>(settings.cpus.size())) return {};
+  if (ranks == 2) return {Distance::kNear, Distance::kFar};
+  return {Distance::kNear, Distance::kMixed, Distance::kFar};
+}
+
 // Runs the contenders of one benchmark.
 class RankRuns {
  public:
-  /// distances: those for which each size has a case; empty: one for all.
-  RankRuns(const JobShape& job, const std::vector<SizePlan>& plan, std::vector<Distance> distances)
-      : job_(job), plan_(plan), distances_(std::move(distances)) {
-    if (job.hosts > 1) hosts_.emplace(job.hosts);
+  RankRuns(const Settings& settings, const std::vector<SizePlan>& plan)
+      : settings_(settings), plan_(plan), distances_(distances_of(settings)) {
+    if (job().hosts > 1) hosts_.emplace(job().hosts);
   }
+
+  /// Those for which each size has a case; empty: one for all.
+  const std::vector<Distance>& distances() const { return distances_; }
 
   double cpu_seconds() const { return hosts_ ? hosts_->cpu_seconds() : 0; }
 
   Status set_rate() const {
     for (const std::string& host : hosts_ ? hosts_->names() : std::vector<std::string>()) {
-      Status set = ddl::bench::set_rate(host, job_.rate);
+      Status set = ddl::bench::set_rate(host, job().rate);
       if (!set) return set;
     }
     return {};
   }
 
-  /// far_cpus: those of the job, if the run is to wait until they are far apart; otherwise empty.
-  Result<RunTimes> run(const Contender& contender, const std::vector<int>& far_cpus) const {
+  Result<RunTimes> run(const Contender& contender) const {
     // If they do not become so, the report says at which distances there are times.
-    if (!far_cpus.empty() && contender.is_bound) wait_until_far(far_cpus, Deadline::after(kTimeToBeFar));
-    const auto folder = TemporaryFolder::make_in(common_folder(job_), "ddl-bench");
+    if (settings_.is_far && contender.is_bound) wait_until_far(settings_.cpus, Deadline::after(kTimeToBeFar));
+    const auto folder = TemporaryFolder::make_in(common_folder(job()), "ddl-bench");
     if (!folder) return fail(folder.error());
     const auto scoreboard = hosts_
-                                ? Scoreboard::create_file(folder->path() + "/scoreboard", job_.ranks, plan_)
-                                : Scoreboard::create(job_.ranks, plan_);
+                                ? Scoreboard::create_file(folder->path() + "/scoreboard", job().ranks, plan_)
+                                : Scoreboard::create(job().ranks, plan_);
     if (!scoreboard) return fail(scoreboard.error());
     Command command = contender.command;
     command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
@@ -107,19 +116,13 @@ class RankRuns {
   }
 
  private:
-  const JobShape& job_;
+  const JobShape& job() const { return settings_.job; }
+
+  const Settings& settings_;
   const std::vector<SizePlan>& plan_;
   std::vector<Distance> distances_;
   std::optional<ClusterHosts> hosts_;
 };
-
-// Those that ranks with a CPU each can have; none if that is not measured.
-std::vector<Distance> distances_of(const Settings& settings) {
-  const int ranks = settings.job.ranks;
-  if (settings.job.hosts > 1 || ranks < 2 || ranks > static_cast<int>(settings.cpus.size())) return {};
-  if (ranks == 2) return {Distance::kNear, Distance::kFar};
-  return {Distance::kNear, Distance::kMixed, Distance::kFar};
-}
 
 // Replaces each case by one for each distance.
 void split_cases(std::vector<Case>& cases, const std::vector<Distance>& distances) {
@@ -176,8 +179,8 @@ void run_ranks(Report& report, const RankWork& work, const Site& site) {
   const Settings& settings = report.settings;
   report.machine = describe_machine(site.mpirun);
   report.contenders = contenders_of(work, site, settings);
-  const std::vector<Distance> distances = distances_of(settings);
-  split_cases(report.cases, distances);
+  const RankRuns runs(settings, work.plan);
+  split_cases(report.cases, runs.distances());
   std::vector<Contender*> contenders;
   for (Contender& contender : report.contenders) contenders.push_back(&contender);
   std::vector<Case*> cases;
@@ -185,19 +188,15 @@ void run_ranks(Report& report, const RankWork& work, const Site& site) {
     for (const Contender& contender : report.contenders) one.contenders.push_back(contender.name);
     cases.push_back(&one);
   }
-  const RankRuns runs(settings.job, work.plan, distances);
   if (const Status set = runs.set_rate(); !set) {
     for (Contender* contender : contenders) contender->failed = set.error().message();
   }
   const LoadWatch watch([&] { return runs.cpu_seconds(); });
   run_blocks(
       report.benchmark, contenders, settings.blocks,
-      [&](const Contender& contender) {
-        return runs.run(contender, settings.is_far ? settings.cpus : std::vector<int>());
-      },
-      cases);
+      [&](const Contender& contender) { return runs.run(contender); }, cases);
   report.other_load = watch.other_load();
-  drop_missing_distances(report, distances);
+  drop_missing_distances(report, runs.distances());
   for (Case& one : report.cases) compare(one, report.contenders, peer_pairings());
 }
 

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <ctime>
+#include <thread>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/core_distance.h"
+#include "base/cpu_set.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "bench/measured_run.h"
@@ -92,6 +96,77 @@ double LoadWatch::other_load() const {
   const double total = now.total - start_.total;
   if (total <= 0) return 0;
   return std::clamp(((now.busy - start_.busy) - (now.own - start_.own)) / total, 0.0, 1.0);
+}
+
+const char* name_of(Distance distance) {
+  switch (distance) {
+    case Distance::kUnknown: return "unknown";
+    case Distance::kNear: return "near";
+    case Distance::kFar: return "far";
+    case Distance::kMixed: return "mixed";
+  }
+  return "unknown";
+}
+
+namespace {
+
+/// Between two measurements of CPUs that a virtual machine may move: nothing reports that it has.
+constexpr std::chrono::milliseconds kPause{50};
+/// A thread that has not begun to run by then has no CPU.
+constexpr std::chrono::seconds kTimeToAnswer{1};
+
+}  // namespace
+
+Distance distance_of(const std::vector<int>& cpus) {
+  if (cpus.size() < 2) return Distance::kUnknown;
+  const Deadline deadline = Deadline::after(kTimeToAnswer);
+  // Each in a cache line of its own: the threads spin on them.
+  struct alignas(64) Line {
+    std::atomic<std::uint32_t> word{0};
+  };
+  std::vector<Line> lines(cpus.size());
+  std::atomic<bool> is_bound = true;
+  std::size_t far = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+      threads.emplace_back([&, i] {
+        if (CpuSet::of({cpus[i]}).bind_this_thread() != 0) is_bound = false;
+        if (i > 0) return answer_round_trips(lines[i].word, deadline);
+        for (std::size_t other = 1; other < lines.size(); ++other) {
+          const auto found = measure_round_trip(lines[other].word, deadline);
+          if (!found) is_bound = false;
+          if (found && *found >= kFarCores) ++far;
+        }
+      });
+    }
+  }
+  return is_bound ? distance_by(far, cpus.size() - 1) : Distance::kUnknown;
+}
+
+std::vector<int> far_cpus(const std::vector<int>& allowed, int ranks, Deadline deadline) {
+  const auto wanted = static_cast<std::size_t>(ranks);
+  if (allowed.size() <= wanted) return allowed;
+  do {
+    for (const int first : allowed) {
+      std::vector<int> cpus{first};
+      for (const int other : allowed) {
+        if (cpus.size() < wanted && other != first && distance_of({first, other}) == Distance::kFar)
+          cpus.push_back(other);
+      }
+      if (cpus.size() == wanted) return cpus;
+    }
+    std::this_thread::sleep_for(kPause);
+  } while (!deadline.has_passed());
+  return {allowed.begin(), allowed.begin() + ranks};
+}
+
+bool wait_until_far(const std::vector<int>& cpus, Deadline deadline) {
+  while (distance_of(cpus) != Distance::kFar) {
+    if (deadline.has_passed()) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
 }
 
 }  // namespace ddl::bench

@@ -18,7 +18,7 @@
 #include "bench/chart.h"
 #include "bench/cluster.h"
 #include "bench/cost_model.h"
-#include "bench/cpu_distance.h"
+#include "bench/machine.h"
 #include "bench/measured_run.h"
 #include "bench/settings.h"
 #include "ddl/ddl.h"

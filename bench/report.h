@@ -11,7 +11,6 @@
 #include "bench/machine.h"
 #include "bench/settings.h"
 #include "bench/statistics.h"
-#include "bench/workload.h"
 
 namespace ddl::bench {
 

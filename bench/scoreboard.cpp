@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <climits>
 #include <new>
 
 #include <fmt/format.h>
 
+#include "base/core_distance.h"
 #include "base/text.h"
 
 namespace ddl::bench {
@@ -46,10 +46,6 @@ std::size_t total_bytes(int ranks, const std::vector<SizePlan>& plan) {
   for (const SizePlan& size : plan) bytes += distances_of(size) * sizeof(Distance);
   return bytes;
 }
-
-// Measured: 60 to 140 ns between cores that share a last-level cache, 300 to 500 ns between others.
-constexpr double kFarFrom = 220e-9;
-constexpr std::uint32_t kRoundTrips = 6;
 
 inline void pause_cpu() {
 #if defined(__x86_64__)
@@ -196,38 +192,16 @@ Distance* Scoreboard::distances(std::size_t size_index) const {
   return at;
 }
 
-// Rank 0 adds one to each other rank's word in turn, and that rank adds one more.
 Distance Scoreboard::measure_distance(int rank) {
-  const auto await = [](const std::atomic<std::uint32_t>& word, std::uint32_t value) {
-    while (word.load(std::memory_order_acquire) != value) {
-    }
-  };
   if (rank != 0) {
-    std::atomic<std::uint32_t>& own = ping(rank);
-    // Nobody else has written the word since the last answer.
-    std::uint32_t value = own.load(std::memory_order_relaxed);
-    value -= value % 2;
-    for (std::uint32_t trip = 0; trip < kRoundTrips; ++trip, value += 2) {
-      await(own, value + 1);
-      own.store(value + 2, std::memory_order_release);
-    }
+    answer_round_trips(ping(rank), Deadline::never());
     return Distance::kUnknown;
   }
-  int far = 0;
+  std::size_t far = 0;
   for (int other = 1; other < ranks_; ++other) {
-    std::atomic<std::uint32_t>& word = ping(other);
-    std::array<double, kRoundTrips> seconds;
-    for (double& time : seconds) {
-      const std::uint32_t value = word.load(std::memory_order_relaxed);
-      const auto started = std::chrono::steady_clock::now();
-      word.store(value + 1, std::memory_order_release);
-      await(word, value + 2);
-      time = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    }
-    std::sort(seconds.begin(), seconds.end());
-    if (seconds[kRoundTrips / 2] >= kFarFrom) ++far;
+    if (*measure_round_trip(ping(other), Deadline::never()) >= kFarCores) ++far;
   }
-  return far == 0 ? Distance::kNear : far == ranks_ - 1 ? Distance::kFar : Distance::kMixed;
+  return distance_by(far, static_cast<std::size_t>(ranks_) - 1);
 }
 
 void Scoreboard::record_distance(int rank, std::size_t size_index, std::uint64_t call) {

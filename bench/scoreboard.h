@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "bench/machine.h"
 #include "bench/workload.h"
 
 namespace ddl::bench {
@@ -25,7 +26,7 @@ enum class Wait {
 /// The measured calls of one size, as all ranks have made them.
 struct TimedCalls {
   std::vector<double> seconds;      ///< the longest of all ranks' times
-  std::vector<Distance> distances;  ///< as many
+  std::vector<Distance> distances;  ///< from rank 0, before and after each call
 };
 
 /// The mapping. All ranks have the same plan and run on one machine; hosts that are namespaces are one machine.

@@ -311,14 +311,4 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return static_cast<std::uint64_t>(*number) * unit;
 }
 
-const char* name_of(Distance distance) {
-  switch (distance) {
-    case Distance::kUnknown: return "unknown";
-    case Distance::kNear: return "near";
-    case Distance::kFar: return "far";
-    case Distance::kMixed: return "mixed";
-  }
-  return "unknown";
-}
-
 }  // namespace ddl::bench

@@ -95,19 +95,6 @@ const std::vector<std::uint64_t>& default_sizes();
 /// few calls of each, and no size above 1 MiB.
 std::vector<SizePlan> plan_of_sizes(const std::vector<std::uint64_t>& sizes, bool quick);
 
-/// How far apart the CPUs of the ranks were during a call: whether a cache line went quickly from rank 0 to each other
-/// rank and back, before and after it. Cores that share a last-level cache are near. Virtual machines change that
-/// within seconds, and say nothing about it.
-enum class Distance : std::uint8_t {
-  kUnknown,  ///< not measured, or it changed during the call
-  kNear,     ///< to all ranks
-  kFar,      ///< to all ranks
-  kMixed,    ///< near to some ranks and far to others
-};
-
-/// "near".
-const char* name_of(Distance distance);
-
 /// "4", "64K", "1M", "256MiB": a positive number of bytes below 2^40.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/cpu_set.h"
-#include "bench/cpu_distance.h"
+#include "bench/machine.h"
 #include "support/catch.h"
 #include "support/skip.h"
 #include "support/temporary_directory.h"

@@ -11,7 +11,7 @@
 #include "support/catch.h"
 
 using ddl::runtime::CallKind;
-using ddl::runtime::piece_class;
+using ddl::runtime::chunk_class;
 using ddl::runtime::StoreChoice;
 using ddl::runtime::Stores;
 
@@ -20,21 +20,21 @@ namespace {
 constexpr int kClass = 7;
 constexpr std::uint32_t kBit = 1u << kClass;
 
-/// Ranks whose laps cost what they cost with plain and with streaming stores. Like those of a channel they use what
-/// was chosen two laps ago.
-struct Laps {
+/// Ranks whose samples cost what they cost with plain and with streaming stores. Like those of a channel they use what
+/// was chosen two samples ago.
+struct Samples {
   StoreChoice choice{Stores::kPlain, StoreChoice::Origin::kUnknown};
   double plain = 1, streaming = 1;
   std::array<std::uint32_t, 2> published{choice.streamed_classes(), choice.streamed_classes()};
 
-  /// The number of laps with streaming stores.
-  int run(int laps, CallKind kind = CallKind::kAllreduce) {
+  /// The number of samples with streaming stores.
+  int run(int samples, CallKind kind = CallKind::kAllreduce) {
     int streamed = 0;
-    for (int lap = 0; lap < laps; ++lap) {
+    for (int sample = 0; sample < samples; ++sample) {
       const bool streams = (published[0] & kBit) != 0;
       streamed += streams ? 1 : 0;
-      choice.add_lap(kClass, kind, streams ? Stores::kStreaming : Stores::kPlain,
-                     streams ? streaming : plain);
+      choice.add_sample(kClass, kind, streams ? Stores::kStreaming : Stores::kPlain,
+                        streams ? streaming : plain);
       published = {published[1], choice.streamed_classes()};
     }
     return streamed;
@@ -43,38 +43,38 @@ struct Laps {
 
 }  // namespace
 
-TEST_CASE("pieces are classified by powers of two") {
-  CHECK(!piece_class(0));
-  CHECK(!piece_class(1023));
-  CHECK(piece_class(1024) == 0);
-  CHECK(piece_class(2047) == 0);
-  CHECK(piece_class(128 << 10) == 7);
-  CHECK(piece_class(512 << 10) == 9);
-  CHECK(piece_class(std::size_t{1} << 40) == 9);
+TEST_CASE("chunks are classified by powers of two") {
+  CHECK(!chunk_class(0));
+  CHECK(!chunk_class(1023));
+  CHECK(chunk_class(1024) == 0);
+  CHECK(chunk_class(2047) == 0);
+  CHECK(chunk_class(128 << 10) == 7);
+  CHECK(chunk_class(512 << 10) == 9);
+  CHECK(chunk_class(std::size_t{1} << 40) == 9);
 }
 
-TEST_CASE("faster stores are found within a few laps, and kept") {
-  Laps far{.plain = 5, .streaming = 1};
+TEST_CASE("faster stores are found within a few samples, and kept") {
+  Samples far{.plain = 5, .streaming = 1};
   far.run(24);
   CHECK(far.run(1000) > 970);
   CHECK((far.choice.streamed_classes() & ~kBit) == 0);  // nothing was measured for other sizes
 }
 
 TEST_CASE("slower stores are tried ever more rarely") {
-  Laps near{.plain = 1, .streaming = 2};
+  Samples near{.plain = 1, .streaming = 2};
   CHECK(near.run(200) <= 12);
   near.run(5000);
   CHECK(near.run(4000) <= 15);
 }
 
 TEST_CASE("a small difference changes nothing") {
-  Laps alike{.plain = 1, .streaming = 0.95};
+  Samples alike{.plain = 1, .streaming = 0.95};
   alike.run(3000);
   CHECK(alike.run(1000) < 20);
 }
 
 TEST_CASE("ranks that move apart are noticed soon, and ranks that come together in time") {
-  Laps moved{.plain = 1, .streaming = 2};
+  Samples moved{.plain = 1, .streaming = 2};
   moved.run(5000);
   moved.plain = 5;
   moved.streaming = 1.2;
@@ -87,7 +87,7 @@ TEST_CASE("ranks that move apart are noticed soon, and ranks that come together 
 }
 
 TEST_CASE("calls of another kind are not compared") {
-  Laps mixed{.plain = 1, .streaming = 2};
+  Samples mixed{.plain = 1, .streaming = 2};
   for (int i = 0; i < 2000; ++i) {
     mixed.run(1, CallKind::kAllreduce);
     // An alltoall costs more; if it were taken for the other stores, the choice would turn.
@@ -101,15 +101,15 @@ TEST_CASE("calls of another kind are not compared") {
 }
 
 TEST_CASE("a comparison that the program's calls do not complete is given up") {
-  Laps laps{.plain = 1, .streaming = 5};
-  laps.run(8);
-  CHECK(laps.run(300, CallKind::kBroadcast) < 150);
+  Samples samples{.plain = 1, .streaming = 5};
+  samples.run(8);
+  CHECK(samples.run(300, CallKind::kBroadcast) < 150);
 }
 
 TEST_CASE("stores that the user has chosen stay") {
   StoreChoice fixed(Stores::kStreaming, StoreChoice::Origin::kGiven);
-  for (int i = 0; i < 100; ++i) fixed.add_lap(kClass, CallKind::kAllreduce, Stores::kStreaming, i);
-  CHECK(fixed.streamed_classes() == (1u << ddl::runtime::kPieceClasses) - 1);
+  for (int i = 0; i < 100; ++i) fixed.add_sample(kClass, CallKind::kAllreduce, Stores::kStreaming, i);
+  CHECK(fixed.streamed_classes() == (1u << ddl::runtime::kChunkClasses) - 1);
 }
 
 TEST_CASE("the first guess is streaming stores for ranks that are far apart only") {
@@ -143,7 +143,7 @@ TEST_CASE("the round trip is measured between the first member and others") {
   std::vector<std::thread> members;
   for (int i = 0; i < kMembers; ++i)
     members.emplace_back(
-        [&, i] { found[static_cast<std::size_t>(i)] = ddl::runtime::measure_round_trip(memory.segment, i); });
+        [&, i] { found[static_cast<std::size_t>(i)] = ddl::runtime::longest_round_trip(memory.segment, i); });
   for (std::thread& member : members) member.join();
   // Without a CPU for each thread there may be no result in time.
   if (found[0]) CHECK(found[0]->count() > 0);
@@ -153,8 +153,8 @@ TEST_CASE("the round trip is measured between the first member and others") {
 
 TEST_CASE("a member that does not take part in the round trip keeps nobody waiting") {
   SegmentOf memory(2);
-  CHECK(!ddl::runtime::measure_round_trip(memory.segment, 0));
-  CHECK(!ddl::runtime::measure_round_trip(memory.segment, 1));
+  CHECK(!ddl::runtime::longest_round_trip(memory.segment, 0));
+  CHECK(!ddl::runtime::longest_round_trip(memory.segment, 1));
 }
 
 TEST_CASE("streaming copies store every byte, and no other") {

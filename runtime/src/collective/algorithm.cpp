@@ -2,9 +2,9 @@
 
 #include <sstream>
 
+#include "base/core_distance.h"
 #include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/shm/exchange_groups.h"
-#include "runtime/src/shm/store_choice.h"
 
 namespace ddl::runtime {
 namespace {
@@ -82,12 +82,12 @@ std::string explain_choices() {
     }
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
-  text << "every call, one host, " << kGroupsFrom
-       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
-       << "every call, one host, pieces from 1 KiB: staged with plain stores, or with streaming ones, "
-          "whichever "
-          "is measured to be faster; at first streaming if a cache line takes "
-       << kFarFrom.count() << " ns or more to another rank and back\n";
+  text
+      << "every call, one host, " << kGroupsFrom
+      << " ranks or more with a CPU each: the ranks synchronize in groups\n"
+      << "every call, one host, chunks from 1 KiB: staged with plain or with streaming stores, whichever are "
+         "faster; first with streaming ones if a cache line takes "
+      << kFarCores.count() << " ns or more to another rank and back\n";
   return text.str();
 }
 

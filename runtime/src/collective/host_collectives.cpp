@@ -38,13 +38,13 @@ std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
 /// slots.
 template <class Fill, class Take>
 Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take) {
-  channel.begin_laps();
+  channel.begin_sampling();
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
     fill(chunk);
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
     take(chunk);
   }
-  channel.end_laps();
+  channel.end_sampling();
   return {};
 }
 
@@ -91,7 +91,7 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
   const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
-  channel.begin_laps();
+  channel.begin_sampling();
   // Round r publishes the inputs of chunk r and the slices of chunk r - 1.
   for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
     if (round < chunking.chunks()) {
@@ -113,7 +113,7 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
       copy_bytes(out + slice.first * element, channel.slot(i) + area, slice.count * element);
     }
   }
-  channel.end_laps();
+  channel.end_sampling();
   return {};
 }
 

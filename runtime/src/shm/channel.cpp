@@ -60,9 +60,9 @@ constexpr std::uint32_t published_work(std::uint64_t work) {
 }
 
 /// A change of the stores takes effect after this number of exchanges of a long call.
-constexpr int kLapExchanges = 8;
+constexpr int kSampleExchanges = 8;
 
-/// Of pieces below this class, which take microseconds, only some calls are measured.
+/// Of chunks below this class, which take microseconds, only some calls are measured.
 constexpr int kAlwaysMeasuredFrom = 6;
 constexpr std::uint64_t kMeasuredCalls = 4;
 
@@ -127,7 +127,7 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   deadline_ = deadline;
   chunk_bytes_ = chunk_bytes;
   stores_ = published_stores();
-  lap_.reset();
+  sample_.reset();
   if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
   return {};
 }
@@ -168,7 +168,7 @@ void Channel::choose_stores(StoreChoice choice) {
 }
 
 Stores Channel::published_stores() const {
-  const auto size = piece_class(chunk_bytes_);
+  const auto size = chunk_class(chunk_bytes_);
   if (!size) return Stores::kPlain;
   // Before the first exchange there is only the own guess.
   const bool has_exchanged = sequence_ != segment_.first_sequence();
@@ -177,58 +177,59 @@ Stores Channel::published_stores() const {
   return (classes >> *size & 1) != 0 ? Stores::kStreaming : Stores::kPlain;
 }
 
-void Channel::Lap::add_work() {
+void Channel::Sample::add_work() {
   if (next_halves > 0) work += work_clock() - work_began;
   halves += next_halves;
   ++exchanges;
 }
 
-void Channel::begin_laps() {
-  const auto size = piece_class(chunk_bytes_);
+void Channel::begin_sampling() {
+  const auto size = chunk_class(chunk_bytes_);
   if (!size || choice_.is_fixed() || segment_.size() == 1) return;
   if (*size < kAlwaysMeasuredFrom && call_.number % kMeasuredCalls != 0) return;
-  lap_ = Lap{.piece_class = *size, .stores = stores_, .work_began = work_clock()};
+  sample_ = Sample{.chunk_class = *size, .stores = stores_, .work_began = work_clock()};
 }
 
-void Channel::end_laps() {
-  if (!lap_) return;
-  if (lap_->exchanges > 0) {
-    lap_->work += work_clock() - lap_->work_began;
-    ++lap_->halves;
-    end_lap();
+void Channel::end_sampling() {
+  if (!sample_) return;
+  if (sample_->exchanges > 0) {
+    sample_->work += work_clock() - sample_->work_began;
+    ++sample_->halves;
+    end_sample();
   }
-  lap_.reset();
+  sample_.reset();
 }
 
-void Channel::end_lap() {
-  ended_lap_ = lap_;
-  ended_lap_->kind = call_.kind;
-  ended_lap_->bytes = chunk_bytes_ * static_cast<std::size_t>(lap_->halves) / 2;
+void Channel::end_sample() {
+  ended_sample_ = sample_;
+  ended_sample_->kind = call_.kind;
+  ended_sample_->bytes = chunk_bytes_ * static_cast<std::size_t>(sample_->halves) / 2;
 }
 
 void Channel::all_arrived() {
-  if (published_lap_) {
-    if (index_ == 0) note_lap(*published_lap_);
-    published_lap_.reset();
+  if (published_sample_) {
+    if (index_ == 0) note_sample(*published_sample_);
+    published_sample_.reset();
   }
-  if (!lap_) return;
-  lap_->next_halves = 2;
-  if (lap_->exchanges == kLapExchanges) {
-    end_lap();
+  if (!sample_) return;
+  sample_->next_halves = 2;
+  if (sample_->exchanges == kSampleExchanges) {
+    end_sample();
     stores_ = published_stores();
-    lap_ = Lap{.piece_class = lap_->piece_class, .stores = stores_, .next_halves = 0};
+    sample_ = Sample{.chunk_class = sample_->chunk_class, .stores = stores_, .next_halves = 0};
   }
-  lap_->work_began = work_clock();
+  sample_->work_began = work_clock();
 }
 
-void Channel::note_lap(const Lap& lap) {
+void Channel::note_sample(const Sample& sample) {
   std::uint32_t most = 0;
   for (int i = 0; i < size(); ++i) {
     const std::uint32_t work = segment_.flag(i, sequence_ & 1).work;
     if (work == 0) return;
     most = std::max(most, work);
   }
-  choice_.add_lap(lap.piece_class, lap.kind, lap.stores, most / static_cast<double>(lap.bytes));
+  choice_.add_sample(sample.chunk_class, sample.kind, sample.stores,
+                     most / static_cast<double>(sample.bytes));
   streamed_classes_ = choice_.streamed_classes();
 }
 
@@ -246,11 +247,11 @@ void Channel::arrive() {
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
   std::uint32_t work = 0;
-  if (ended_lap_) {
-    work = published_work(ended_lap_->work);
-    published_lap_ = std::exchange(ended_lap_, std::nullopt);
+  if (ended_sample_) {
+    work = published_work(ended_sample_->work);
+    published_sample_ = std::exchange(ended_sample_, std::nullopt);
   }
-  if (lap_) lap_->add_work();
+  if (sample_) sample_->add_work();
   own.uses_heap = heap_.is_used() ? 1 : 0;
   own.streamed_classes = streamed_classes_;
   own.work = work;
@@ -282,7 +283,7 @@ std::optional<Outcome> Channel::poll_arrival() {
 
 Outcome Channel::synchronize() {
   Outcome met = meet();
-  if (met && (lap_ || published_lap_)) all_arrived();
+  if (met && (sample_ || published_sample_)) all_arrived();
   // The others have read the next line of this rank: to write it takes as long as to fetch it, which begins now.
   prefetch_to_write(segment_.flag(index_, (sequence_ + 1) & 1));
   return met;

@@ -74,10 +74,10 @@ class Channel {
   /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has
   /// been aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
   Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
-  /// Measures the work of this rank in the call that was begun, from now until end_laps(), without waiting. For calls
+  /// Measures the work of this rank in the call that was begun, from now until end_sampling(), without waiting. For calls
   /// in which the ranks only stage and take; all members do this alike.
-  void begin_laps();
-  void end_laps();
+  void begin_sampling();
+  void end_sampling();
   /// Chooses the stores of the calls that follow. All members call this before the first call.
   void choose_stores(StoreChoice choice);
   const StoreChoice& choice() const { return choice_; }
@@ -118,17 +118,17 @@ class Channel {
   void leave() const { abort_.leave(sequence_ + 1); }
 
  private:
-  /// A lap: up to kLapExchanges exchanges of one call with the same stores. All members count them alike, measure
-  /// their own work, and publish it at the exchange after the lap.
-  struct Lap {
-    int piece_class = 0;
+  /// A sample: up to kSampleExchanges exchanges of one call with the same stores. All members count them alike, measure
+  /// their own work, and publish it at the exchange after the sample.
+  struct Sample {
+    int chunk_class = 0;
     Stores stores = Stores::kPlain;
     int exchanges = 0;
-    /// Staging or taking a piece is half of its work. The halves that have been measured.
+    /// Staging or taking a chunk is half of its work. The halves that have been measured.
     int halves = 0;
-    int next_halves = 1;              ///< of the work until the next publication; 0: it belongs to two laps
-    std::uint64_t work = 0;           ///< in units of the clock
-    std::uint64_t work_began = 0;     ///< at this time
+    int next_halves = 1;           ///< of the work until the next publication; 0: it belongs to two samples
+    std::uint64_t work = 0;        ///< in units of the clock
+    std::uint64_t work_began = 0;  ///< at this time
     CallKind kind = CallKind::kNone;  ///< once it has ended
     std::size_t bytes = 0;            ///< whose work was measured; once it has ended
 
@@ -144,15 +144,15 @@ class Channel {
   /// Waits until the word, a flag or one of a leader's, has reached the sequence.
   Outcome wait_for(SharedWord& word);
   Outcome sleep_on(SharedWord& word);
-  /// The stores for pieces of the call, as the first member published them at the last exchange.
+  /// The stores for chunks of the call, as the first member published them at the last exchange.
   Stores published_stores() const;
-  void end_lap();
+  void end_sample();
   /// The exchange of synchronize(), and what follows when all members have arrived.
   Outcome meet();
   void all_arrived();
-  /// On the first member: passes the work of all members in a lap, which they published at the last exchange, to the
+  /// On the first member: passes the work of all members in a sample, which they published at the last exchange, to the
   /// choice.
-  void note_lap(const Lap& lap);
+  void note_sample(const Sample& sample);
   bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
   bool all_missing_wait_for_other_hosts() const;
   bool all_are_here() const;
@@ -181,9 +181,9 @@ class Channel {
   std::uint32_t streamed_classes_ = 0;                               ///< the choice's
   Stores stores_ = Stores::kPlain;
   std::size_t chunk_bytes_ = 0;
-  std::optional<Lap> lap_;            ///< of the call that was begun
-  std::optional<Lap> ended_lap_;      ///< its work is published at the next exchange
-  std::optional<Lap> published_lap_;  ///< its work was published at the last exchange
+  std::optional<Sample> sample_;            ///< of the call that was begun
+  std::optional<Sample> ended_sample_;      ///< its work is published at the next exchange
+  std::optional<Sample> published_sample_;  ///< its work was published at the last exchange
 };
 
 }  // namespace ddl::runtime

@@ -57,12 +57,13 @@ static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 /// the exchange after the next.
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
-  static constexpr int kWorkBits = 21;
+  static constexpr int kChunkClasses = 10;
+  static constexpr int kWorkBits = 31 - kChunkClasses;
   SharedWord word;
   std::uint32_t uses_heap : 1;  ///< the member has allocated memory of the shared heap
-  /// Of the first member: the classes of pieces that all stage with streaming stores (shm/store_choice.h).
-  std::uint32_t streamed_classes : 10;
-  /// The work of this member in the lap that ended before this exchange, in units of its clock; 0: none was measured.
+  /// Of the first member: the classes of chunks that all stage with streaming stores (shm/store_choice.h).
+  std::uint32_t streamed_classes : kChunkClasses;
+  /// The work of this member in the sample that ended before this exchange, in units of its clock; 0: none was measured.
   std::uint32_t work : kWorkBits;
   std::uint64_t fingerprint;
   /// Replaces the staging slot in calls with chunks of at most this size: it is in the line that is read anyway.

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/deadline.h"
+#include "base/core_distance.h"
 
 namespace ddl::runtime {
 namespace {
 
-using Clock = Deadline::Clock;
-
-constexpr std::size_t kSmallestPiece = std::size_t{1} << 10;
+constexpr std::size_t kSmallestChunk = std::size_t{1} << 10;
 
 constexpr int kMeasuredMembers = 16;
-constexpr std::uint32_t kRoundTrips = 24;
-/// The word after the last round trip.
-constexpr std::uint32_t kEnd = ~std::uint32_t{0};
 constexpr std::chrono::milliseconds kPatience{2};
 
 bool is_measured(int index, int members) {
@@ -23,74 +18,36 @@ bool is_measured(int index, int members) {
   return index > 0 && (index - 1) % step == 0;
 }
 
-/// Waits for a value for which accepts() is true; nullopt if there is none before the end.
-template <class Accepts>
-std::optional<std::uint32_t> await(const SharedWord& word, Clock::time_point end, Accepts accepts) {
-  constexpr int kProbes = 64;
-  do {
-    for (int probe = 0; probe < kProbes; ++probe) {
-      if (const std::uint32_t value = word.load(std::memory_order_acquire); accepts(value)) return value;
-    }
-  } while (Clock::now() < end);
-  return std::nullopt;
-}
-
-/// The other side of a round trip: an odd number is answered by the next even one.
-void answer(SharedWord& word, Clock::time_point end) {
-  for (;;) {
-    const auto asked = await(word, end, [](std::uint32_t value) { return value % 2 == 1; });
-    if (!asked || *asked == kEnd) return;
-    // Not a store: the first member may have given up and ended.
-    std::uint32_t expected = *asked;
-    word.compare_exchange_strong(expected, *asked + 1);
-  }
-}
-
-std::optional<std::chrono::nanoseconds> ask(SharedWord& word, Clock::time_point end) {
-  std::array<std::chrono::nanoseconds, kRoundTrips> times;
-  for (std::uint32_t trip = 0; trip < kRoundTrips; ++trip) {
-    const auto start = Clock::now();
-    word.store(2 * trip + 1, std::memory_order_release);
-    if (!await(word, end, [&](std::uint32_t value) { return value == 2 * trip + 2; })) return std::nullopt;
-    times[trip] = Clock::now() - start;
-  }
-  std::sort(times.begin(), times.end());
-  return times[kRoundTrips / 4];
-}
-
 }  // namespace
 
-std::optional<std::chrono::nanoseconds> measure_round_trip(const Segment& segment, int index) {
-  const Clock::time_point end = Clock::now() + kPatience;
+std::optional<std::chrono::nanoseconds> longest_round_trip(const Segment& segment, int index) {
+  const Deadline deadline = Deadline::after(kPatience);
   if (index > 0) {
-    if (is_measured(index, segment.size())) answer(segment.presence(index).ping, end);
+    if (is_measured(index, segment.size())) answer_round_trips(segment.presence(index).ping, deadline);
     return std::nullopt;
   }
-  std::optional<std::chrono::nanoseconds> longest;
-  bool is_complete = true;
+  std::chrono::nanoseconds longest{0};
   for (int other = 1; other < segment.size(); ++other) {
     if (!is_measured(other, segment.size())) continue;
-    SharedWord& word = segment.presence(other).ping;
-    const auto found = is_complete ? ask(word, end) : std::nullopt;
-    word.store(kEnd, std::memory_order_release);
-    is_complete = found.has_value();
-    if (found) longest = std::max(longest.value_or(*found), *found);
+    const auto found = measure_round_trip(segment.presence(other).ping, deadline);
+    if (!found) return std::nullopt;
+    longest = std::max(longest, *found);
   }
-  return is_complete ? longest : std::nullopt;
+  return longest;
 }
 
 Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip) {
-  return round_trip && *round_trip >= kFarFrom ? Stores::kStreaming : Stores::kPlain;
+  return round_trip && *round_trip >= kFarCores ? Stores::kStreaming : Stores::kPlain;
 }
 
-std::optional<int> piece_class(std::size_t bytes) {
-  if (bytes < kSmallestPiece) return std::nullopt;
-  return std::min(static_cast<int>(std::bit_width(bytes / kSmallestPiece)) - 1, kPieceClasses - 1);
+std::optional<int> chunk_class(std::size_t bytes) {
+  if (bytes < kSmallestChunk) return std::nullopt;
+  return std::min(static_cast<int>(std::bit_width(bytes / kSmallestChunk)) - 1, kChunkClasses - 1);
 }
 
 namespace {
 
-/// Laps before the first comparison of a class, if the first guess was measured, and if not; after a change; and at
+/// Samples before the first comparison of a class, if the first guess was measured, and if not; after a change; and at
 /// most. A pause is this many times as long as the one before, if nothing has changed.
 constexpr int kFirstPause = 16;
 constexpr int kPauseAfterNoGuess = 4;
@@ -99,12 +56,12 @@ constexpr int kLongestPause = 1024;
 constexpr int kPauseGrows = 4;
 /// The other stores are taken if they need less than this part of the time.
 constexpr double kClearlyLess = 0.87;
-/// One lap is enough to refuse the others if it takes this many times as long. And a comparison begins after this
-/// number of laps if staging with the chosen ones takes this many times as long as usual.
+/// One sample is enough to refuse the others if it takes this many times as long. And a comparison begins after this
+/// number of samples if staging with the chosen ones takes this many times as long as usual.
 constexpr double kClearlyMore = 1.5;
 constexpr int kSoonest = 8;
-/// Laps after which a comparison is given up: the program makes other calls now.
-constexpr int kMaxLaps = 64;
+/// Samples after which a comparison is given up: the program makes other calls now.
+constexpr int kMaxSamples = 64;
 
 Stores other(Stores stores) { return stores == Stores::kPlain ? Stores::kStreaming : Stores::kPlain; }
 
@@ -119,7 +76,7 @@ void StoreChoice::Recent::add(double cost) {
 double StoreChoice::Recent::median() const {
   auto sorted = costs_;
   std::sort(sorted.begin(), sorted.end());
-  return sorted[kLapsOfEach / 2];
+  return sorted[kSamplesOfEach / 2];
 }
 
 StoreChoice::StoreChoice(Stores first, Origin origin) : is_fixed_(origin == Origin::kGiven) {
@@ -131,7 +88,7 @@ StoreChoice::StoreChoice(Stores first, Origin origin) : is_fixed_(origin == Orig
 
 std::uint32_t StoreChoice::streamed_classes() const {
   std::uint32_t classes = 0;
-  for (int c = 0; c < kPieceClasses; ++c) {
+  for (int c = 0; c < kChunkClasses; ++c) {
     const Choice& choice = choices_[static_cast<std::size_t>(c)];
     const Stores now = choice.state == State::kTries ? other(choice.chosen) : choice.chosen;
     if (now == Stores::kStreaming) classes |= std::uint32_t{1} << c;
@@ -141,16 +98,16 @@ std::uint32_t StoreChoice::streamed_classes() const {
 
 std::string StoreChoice::describe() const {
   std::string sizes;
-  for (int c = 0; c < kPieceClasses; ++c) {
+  for (int c = 0; c < kChunkClasses; ++c) {
     if (choices_[static_cast<std::size_t>(c)].chosen != Stores::kStreaming) continue;
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(1 << c) + " KiB";
   }
-  return sizes.empty() ? "plain stores" : "streaming stores for pieces from " + sizes + " to twice as much";
+  return sizes.empty() ? "plain stores" : "streaming stores for chunks from " + sizes + " to twice as much";
 }
 
 void StoreChoice::rest(Choice& choice, int pause) {
   choice.state = State::kRests;
-  choice.laps = 0;
+  choice.samples = 0;
   choice.pause = pause;
   choice.with_chosen.clear();
 }
@@ -158,31 +115,31 @@ void StoreChoice::rest(Choice& choice, int pause) {
 void StoreChoice::compare(Choice& choice, CallKind kind) {
   choice.state = State::kCompares;
   choice.kind = kind;
-  choice.laps = 0;
+  choice.samples = 0;
   choice.with_chosen.clear();
   choice.with_other.clear();
 }
 
-void StoreChoice::add_lap(int piece_class, CallKind kind, Stores stores, double cost) {
+void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, double cost) {
   if (is_fixed_) return;
-  Choice& choice = choices_[static_cast<std::size_t>(piece_class)];
-  ++choice.laps;
+  Choice& choice = choices_[static_cast<std::size_t>(chunk_class)];
+  ++choice.samples;
   const bool is_alike = kind == choice.kind;
   switch (choice.state) {
     case State::kRests: {
       if (is_alike && stores == choice.chosen) choice.with_chosen.add(cost);
-      const bool is_slower = choice.laps >= kSoonest && choice.usual > 0 && choice.with_chosen.is_full() &&
+      const bool is_slower = choice.samples >= kSoonest && choice.usual > 0 && choice.with_chosen.is_full() &&
                              choice.with_chosen.median() > kClearlyMore * choice.usual;
       if (is_slower) choice.pause = kPauseAfterChange;
-      if (is_slower || choice.laps >= choice.pause) compare(choice, kind);
+      if (is_slower || choice.samples >= choice.pause) compare(choice, kind);
       return;
     }
     case State::kCompares:
       if (is_alike && stores == choice.chosen) choice.with_chosen.add(cost);
       if (choice.with_chosen.is_full()) {
         choice.state = State::kTries;
-        choice.laps = 0;
-      } else if (choice.laps >= kMaxLaps) {
+        choice.samples = 0;
+      } else if (choice.samples >= kMaxSamples) {
         compare(choice, kind);
       }
       return;
@@ -200,7 +157,7 @@ void StoreChoice::add_lap(int piece_class, CallKind kind, Stores stores, double 
         if (is_better) choice.chosen = other(choice.chosen);
         choice.usual = is_better ? with_other : with_chosen;
         rest(choice, is_better ? kPauseAfterChange : std::min(kPauseGrows * choice.pause, kLongestPause));
-      } else if (choice.laps >= kMaxLaps) {
+      } else if (choice.samples >= kMaxSamples) {
         rest(choice, choice.pause);
       }
       return;

@@ -1,5 +1,5 @@
 // Which stores the ranks of a channel use for staging, plain or streaming: a first guess from the time in which a
-// cache line goes from one rank to another and back, and then a choice by measurement, for each size of a piece.
+// cache line goes from one rank to another and back, and then a choice by measurement, for each size of a chunk.
 //
 // A rank that stages overwrites lines that other ranks have read last. If they share a cache with it, that is cheap.
 // If they do not, plain stores fetch every line from the other cache first, and streaming stores, which go past the
@@ -22,30 +22,26 @@ namespace ddl::runtime {
 
 // The first guess.
 
-/// Measures how long a cache line takes from the first member to another one and back: the maximum over the members,
-/// at most sixteen of them. To be called by all members at about the same time, each with a CPU of its own. A member
+/// The longest round trip of a cache line between the first member and another one, at most sixteen of them
+/// (base/core_distance.h). To be called by all members at about the same time, each with a CPU of its own. A member
 /// that does not take part in time costs the others at most two milliseconds, and then there is no result. nullopt on
 /// the other members, too.
-std::optional<std::chrono::nanoseconds> measure_round_trip(const Segment& segment, int index);
-
-/// From here on ranks count as far apart. Measured: 60 to 140 ns between cores that share a last-level cache, 300 to
-/// 500 ns between others.
-inline constexpr std::chrono::nanoseconds kFarFrom{220};
+std::optional<std::chrono::nanoseconds> longest_round_trip(const Segment& segment, int index);
 
 /// The stores for ranks at this distance. nullopt, not measured: plain.
 Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip);
 
 // The choice by measurement.
 
-/// Pieces, the chunks of a slot that are staged at a time, are classified by size: class c has those from 1 KiB << c
-/// to twice as much, the last class also larger ones. Smaller pieces are always stored plainly.
-inline constexpr int kPieceClasses = 10;
+/// Chunks are classified by size: class c has those from 1 KiB << c to twice as much, the last class also larger ones.
+/// Smaller chunks are always stored plainly.
+inline constexpr int kChunkClasses = FlagLine::kChunkClasses;
 /// nullopt: too small for streaming stores.
-std::optional<int> piece_class(std::size_t bytes);
+std::optional<int> chunk_class(std::size_t bytes);
 
 /// Chooses for all ranks of a channel; lives on its first rank. Not thread-safe. Pure: it is told what was measured.
 ///
-/// For each class the other stores are tried for a few laps: at first soon, then ever more rarely while nothing
+/// For each class the other stores are tried for a few samples: at first soon, then ever more rarely while nothing
 /// changes, and soon again if staging becomes slower. They are taken if they are clearly faster.
 class StoreChoice {
  public:
@@ -59,32 +55,32 @@ class StoreChoice {
   StoreChoice(Stores first, Origin origin);
 
   bool is_fixed() const { return is_fixed_; }
-  /// Bit c: pieces of class c are to be stored with streaming stores.
+  /// Bit c: chunks of class c are to be stored with streaming stores.
   std::uint32_t streamed_classes() const;
-  /// "streaming stores for pieces from 64 KiB, 512 KiB to twice as much", "plain stores".
+  /// "streaming stores for chunks from 64 KiB, 512 KiB to twice as much", "plain stores".
   std::string describe() const;
-  /// A lap: exchanges of one call, of pieces of one class and with the same stores. cost: the work of the rank that
+  /// A sample: exchanges of one call, of chunks of one class and with the same stores. cost: the work of the rank that
   /// had most of it, in any unit of time for each byte.
-  void add_lap(int piece_class, CallKind kind, Stores stores, double cost);
+  void add_sample(int chunk_class, CallKind kind, Stores stores, double cost);
 
  private:
-  static constexpr int kLapsOfEach = 3;
+  static constexpr int kSamplesOfEach = 3;
   /// The last costs.
   class Recent {
    public:
     void add(double cost);
     void clear() { count_ = 0; }
-    bool is_full() const { return count_ >= kLapsOfEach; }
+    bool is_full() const { return count_ >= kSamplesOfEach; }
     double median() const;
 
    private:
-    std::array<double, kLapsOfEach> costs_{};
+    std::array<double, kSamplesOfEach> costs_{};
     int count_ = 0;
   };
   enum class State : std::uint8_t {
-    kRests,     ///< until some laps have passed, or staging becomes slower
-    kCompares,  ///< collects laps with the chosen stores
-    kTries      ///< collects laps with the others
+    kRests,     ///< until some samples have passed, or staging becomes slower
+    kCompares,  ///< collects samples with the chosen stores
+    kTries      ///< collects samples with the others
   };
   struct Choice {
     Stores chosen = Stores::kPlain;
@@ -92,15 +88,15 @@ class StoreChoice {
     /// The kind of calls that is compared: others take a different time for the same bytes.
     CallKind kind = CallKind::kNone;
     Recent with_chosen, with_other;
-    double usual = 0;  ///< cost of a lap at the end of the last comparison; 0: there was none
-    int laps = 0;      ///< in this state
-    int pause = 0;     ///< laps of the next rest
+    double usual = 0;  ///< cost of a sample at the end of the last comparison; 0: there was none
+    int samples = 0;   ///< in this state
+    int pause = 0;     ///< samples of the next rest
   };
 
   static void rest(Choice& choice, int pause);
   static void compare(Choice& choice, CallKind kind);
 
-  std::array<Choice, kPieceClasses> choices_;
+  std::array<Choice, kChunkClasses> choices_;
   bool is_fixed_;
 };
 

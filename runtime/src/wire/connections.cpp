@@ -237,7 +237,7 @@ void Connections::choose_stores() {
   const std::optional<Stores> given = job_.settings.stores;
   std::optional<std::chrono::nanoseconds> round_trip;
   // Without a CPU for every rank the time would be the scheduler's.
-  if (!given && channel_.size() <= group_.cpus) round_trip = measure_round_trip(group_.segment, group_.index);
+  if (!given && channel_.size() <= group_.cpus) round_trip = longest_round_trip(group_.segment, group_.index);
   const Stores first = given.value_or(stores_at(round_trip));
   channel_.choose_stores(StoreChoice(first, given        ? StoreChoice::Origin::kGiven
                                             : round_trip ? StoreChoice::Origin::kMeasured
