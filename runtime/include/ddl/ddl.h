@@ -6,7 +6,9 @@
  *  - Option structs start with their own size, set by the matching DDL_*_INIT macro, so that a program compiled
  *    against an older header keeps working with a newer library.
  *  - Ordered tier: all ranks of a process set call the same collectives in the same order. If they do not, the call
- *    fails with DDL_ERROR_MISMATCH on every rank, before any receive buffer is written.
+ *    fails with DDL_ERROR_MISMATCH on every rank, before any receive buffer is written. The root of a broadcast may
+ *    return before that: then its next call of the process set, or ddl_finalize(), returns the error, which names the
+ *    broadcast; that next call does not run.
  *  - Ranks in arguments (root, to, from) and the order of parts in buffers are those of the call's process set:
  *    0..its size-1. Error messages name ranks of the job.
  *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
@@ -205,7 +207,9 @@ DDL_API ddl_status ddl_reduce_scatter(ddl_context* context, const void* send, vo
 DDL_API ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t count,
                             ddl_dtype dtype, ddl_op op, const ddl_call_options* options);
 
-/** Copies count elements of root's buffer into every other rank's buffer. */
+/** Copies count elements of root's buffer into every other rank's buffer. The root may return, and change its buffer,
+ *  before the others have called. What is wrong with a call of another rank (DDL_ERROR_MISMATCH, _TIMEOUT, _PEER_LOST)
+ *  is then an error of the root's next call of the process set, or of ddl_finalize(). */
 DDL_API ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype,
                                  int32_t root, const ddl_call_options* options);
 

@@ -35,13 +35,15 @@ std::uint64_t chunks_of(std::uint64_t total, std::uint64_t per_chunk) {
 }
 
 /// Runs a call whose chunks are independent of each other. fill(chunk) writes own_slot(), take(chunk) reads the
-/// slots.
+/// slots. only_sends: take() reads none on this rank, which need not wait at the last chunk.
 template <class Fill, class Take>
-Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take) {
+Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take take, bool only_sends = false) {
   channel.begin_sampling();
   for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
     fill(chunk);
-    if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
+    const bool is_last = chunk + 1 == chunks;
+    Outcome exchanged = only_sends && is_last ? channel.exchange_ahead() : channel.exchange();
+    if (!exchanged) return exchanged;
     take(chunk);
   }
   channel.end_sampling();
@@ -187,7 +189,8 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
                                               : channel.slot(from) + grid.offset(move, own);
           copy_bytes(to, source, piece.count * element);
         }
-      });
+      },
+      request.call.kind == CallKind::kBroadcast && own == request.call.root);
 }
 
 Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
@@ -229,6 +232,8 @@ Outcome directly_or(Channel& channel, const Request& given, const BlockMove* blo
 }  // namespace
 
 Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline deadline) {
+  // What the ranks published at the last exchange also says which of the ways below are open.
+  if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
   const int ranks = channel.size();
   const Call& call = given.call;
   switch (call.kind) {

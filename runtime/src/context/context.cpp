@@ -156,7 +156,8 @@ void Context::abort(int code, const std::string& text, bool ends_process) {
 void Context::await_own_abort() const { own_abort_.wait(AbortState::kRunning); }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {
-  const auto make = [&](CallDeadline deadline) -> Outcome {
+  const auto make = [&](CallDeadline given) -> Outcome {
+    const CallDeadline deadline = given.begun();
     std::vector<std::uint64_t> names(list.begin(), list.end());
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
@@ -169,7 +170,8 @@ Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
-  const auto split = [&](CallDeadline deadline) -> Outcome {
+  const auto split = [&](CallDeadline given) -> Outcome {
+    const CallDeadline deadline = given.begun();
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
     if (auto same = parent.collective(compare, deadline); !same) return same;
@@ -270,10 +272,13 @@ Outcome Context::leave() {
   const bool is_idle = users_ == 0 && world_->is_idle() &&
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
-  for (const auto& set : all) (void)set->leave();
+  Outcome all_left;
+  for (const auto& set : all) {
+    if (auto left = set->leave(); !left && all_left) all_left = std::move(left);
+  }
   Outcome left = world_->leave();
   job_.watcher.stop();
-  return left;
+  return left ? all_left : left;
 }
 
 }  // namespace ddl::runtime

@@ -100,12 +100,12 @@ ProcessSet::~ProcessSet() { (void)leave(); }
 
 Outcome ProcessSet::leave() {
   return executor_->close([this]() -> Outcome {
-    connections_->leave();
+    const Outcome caught_up = connections_->leave();
     // The backend uses the links.
     executor_->destroy_backend();
     connections_->close();
     if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
-    return {};
+    return caught_up;
   });
 }
 

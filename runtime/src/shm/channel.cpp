@@ -79,15 +79,15 @@ struct GroupWords {
 /// Spins until the word has reached the sequence, the policy's time or the deadline has passed, or there is a reason
 /// to stop. Returns whether the word has reached the sequence.
 template <class ShouldStop>
-bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
-                ShouldStop should_stop) {
+bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy,
+                const CallDeadline& deadline, ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
     // Most often the awaited rank has arrived or is about to, so the first probes do not read the clock.
     for (int probe = 0; probe < kProbesPerRound; ++probe) {
       if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
       relax();
     }
-    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
+    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when().when());
     do {
       for (int probe = 0; probe < kProbesPerRound; ++probe) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
@@ -118,6 +118,7 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
 
 Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
   DDL_CHECK(chunk_bytes <= slot_bytes(), call.describe());
+  if (auto caught_up = catch_up(deadline); !caught_up) return caught_up;
   if (call.number == 0) call.number = ++calls_;
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
@@ -134,6 +135,28 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
 
 Outcome Channel::exchange() {
   if (auto synchronized = synchronize(); !synchronized) return synchronized;
+  return compare();
+}
+
+Outcome Channel::exchange_ahead() {
+  // Leaders gather and release the ranks of their groups, so they wait.
+  if (role_.in_groups || size() == 1) return exchange();
+  arrive();
+  is_ahead_ = true;
+  if (sample_) sample_->work_began = work_clock();
+  prefetch_to_write(segment_.flag(index_, (sequence_ + 1) & 1));
+  return {};
+}
+
+Outcome Channel::catch_up(CallDeadline deadline) {
+  if (!std::exchange(is_ahead_, false)) return {};
+  deadline_ = deadline;
+  if (auto met = meet(); !met) return met;
+  if (published_sample_) all_arrived();
+  return compare();
+}
+
+Outcome Channel::compare() const {
   // Every rank compares with the first, so all find the same pair and report the same message.
   const auto mismatched = mismatched_member();
   if (!mismatched) return {};
@@ -276,12 +299,13 @@ std::optional<Outcome> Channel::poll_arrival() {
     return Outcome();
   }
   if (should_stop()) return give_up(false);
-  if (!deadline_.deadline.has_passed()) return std::nullopt;
+  if (!deadline_.when().has_passed()) return std::nullopt;
   if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
   return give_up(true);
 }
 
 Outcome Channel::synchronize() {
+  arrive();
   Outcome met = meet();
   if (met && (sample_ || published_sample_)) all_arrived();
   // The others have read the next line of this rank: to write it takes as long as to fetch it, which begins now.
@@ -290,7 +314,6 @@ Outcome Channel::synchronize() {
 }
 
 Outcome Channel::meet() {
-  arrive();
   const std::uint32_t sequence = sequence_;
   if (role_.in_groups) {
     FutexPlatform platform;
@@ -309,14 +332,14 @@ Outcome Channel::meet() {
 
 Outcome Channel::wait_for(SharedWord& word) {
   if (has_reached(word.load(std::memory_order_acquire), sequence_)) return {};
-  if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
+  if (spin_until(word, sequence_, policy_, deadline_, [this] { return should_stop(); })) return {};
   return sleep_on(word);
 }
 
 Outcome Channel::sleep_on(SharedWord& word) {
   FutexPlatform platform;
   FlagProtocol protocol(platform);
-  Deadline deadline = deadline_.deadline;
+  Deadline deadline = deadline_.when();
   bool has_grace = false;
   for (;;) {
     switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {

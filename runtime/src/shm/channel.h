@@ -12,6 +12,10 @@
 // ones.
 //
 // After a mismatch all ranks have published the same sequence, so the channel stays usable.
+//
+// A rank that needs nothing more from the others, as the root of a broadcast, may run ahead: it publishes its last
+// sequence of the call and does not wait. It catches up before its next call, or before it leaves, and compares the
+// calls then.
 #pragma once
 
 #include <algorithm>
@@ -34,28 +38,45 @@
 
 namespace ddl::runtime {
 
-/// When a call gives up, and the length of its timeout (for the message).
-struct CallDeadline {
-  Deadline deadline = Deadline::never();
-  double seconds = 0.0;
+/// When a call gives up, and the length of its timeout (for the message). For one thread.
+class CallDeadline {
+ public:
+  CallDeadline() = default;
+  CallDeadline(Deadline deadline, double timeout) : seconds(timeout), when_(deadline) {}
+  /// The time begins when somebody first asks for it: a call that finds the other ranks there does not read the clock.
+  static CallDeadline when_asked(double seconds) { return CallDeadline(seconds); }
+  static CallDeadline after(double seconds) { return when_asked(seconds).begun(); }
 
-  static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
+  double seconds = 0.0;
+  Deadline when() const {
+    if (!when_) when_ = Deadline::after_seconds(seconds);
+    return *when_;
+  }
+  /// The same, for several who may ask.
+  CallDeadline begun() const {
+    CallDeadline copy = *this;
+    (void)copy.when();
+    return copy;
+  }
   /// For a rank that lets others find out first which rank is missing: the deadline plus this number of grace
   /// periods.
   Deadline later(int times) const {
-    if (deadline.is_never()) return deadline;
-    return Deadline::after(deadline.remaining() + grace(times));
+    if (when().is_never()) return when();
+    return Deadline::after(when().remaining() + grace(times));
   }
   /// The same for a rank that polls: whether the deadline plus this number of grace periods has passed.
   bool has_passed_by(int times) const {
-    return !deadline.is_never() && Deadline::Clock::now() >= deadline.when() + grace(times);
+    return !when().is_never() && Deadline::Clock::now() >= when().when() + grace(times);
   }
 
  private:
+  explicit CallDeadline(double timeout) : seconds(timeout), when_(std::nullopt) {}
   Deadline::Clock::duration grace(int times) const {
     return std::chrono::duration_cast<Deadline::Clock::duration>(
         std::chrono::duration<double>(times * std::min(seconds / 4, 0.25)));
   }
+
+  mutable std::optional<Deadline> when_ = Deadline::never();
 };
 
 /// Not thread-safe: one call at a time.
@@ -97,6 +118,10 @@ class Channel {
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
+  /// The last exchange of a call, for a rank that reads no slot after it: it may return before the others have arrived.
+  Outcome exchange_ahead();
+  /// Waits for the exchange that this rank ran ahead of, if there is one, and compares. A failure names that call.
+  Outcome catch_up(CallDeadline deadline);
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
   /// An exchange without a comparison, for callers that have compared already or do so with mismatched_member().
@@ -114,7 +139,7 @@ class Channel {
   void pass(FaultPoint point) { fault_.pass(call_.kind, point); }
   /// A rank's slot at the last exchange; valid until the next.
   const std::byte* slot(int index) const { return slot_at(index, sequence_); }
-  /// This rank will exchange no more.
+  /// This rank will exchange no more. It has caught up.
   void leave() const { abort_.leave(sequence_ + 1); }
 
  private:
@@ -147,8 +172,11 @@ class Channel {
   /// The stores for chunks of the call, as the first member published them at the last exchange.
   Stores published_stores() const;
   void end_sample();
-  /// The exchange of synchronize(), and what follows when all members have arrived.
+  /// Waits for all members, which this rank has told that it has arrived.
   Outcome meet();
+  /// Fails if the members had begun different calls at the last exchange.
+  Outcome compare() const;
+  /// What follows when all members have arrived.
   void all_arrived();
   /// On the first member: passes the work of all members in a sample, which they published at the last exchange, to the
   /// choice.
@@ -170,6 +198,7 @@ class Channel {
   std::uint64_t calls_ = 0;
   Call call_;
   std::uint64_t fingerprint_ = 0;
+  bool is_ahead_ = false;  ///< has not waited for the others at the last exchange
   bool is_small_ = false;  ///< the call's chunks fit into flag lines
   // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the
   // ranks share before they are overwritten.

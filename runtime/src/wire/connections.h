@@ -108,8 +108,9 @@ class Connections {
   /// the deadline has passed. Not on the watching thread.
   void wait_forwarded(Deadline deadline);
 
-  /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow.
-  void leave();
+  /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow. Fails,
+  /// and has left, if this rank had run ahead of a call that then failed.
+  Outcome leave();
   /// Sends farewells to other hosts and closes everything.
   void close();
 
