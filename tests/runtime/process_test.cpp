@@ -168,7 +168,11 @@ TEST_CASE("a death in a broadcast or a barrier is reported as well") {
     ddl_context* context = place.join();
     std::vector<double> values(9);
     ddl_status status = DDL_OK;
-    if (collective == "broadcast") status = ddl_broadcast(context, values.data(), 3, DDL_FLOAT64, 0, nullptr);
+    if (collective == "broadcast") {
+      status = ddl_broadcast(context, values.data(), 3, DDL_FLOAT64, 0, nullptr);
+      // The root does not wait for the others, so its next call reports it.
+      if (status == DDL_OK && place.rank() == 0) status = ddl_barrier(context, nullptr);
+    }
     if (collective == "allgather")
       status =
           ddl_allgather(context, values.data() + 3 * place.rank(), values.data(), 3, DDL_FLOAT64, nullptr);

@@ -100,7 +100,7 @@ ProcessSet::~ProcessSet() { (void)leave(); }
 
 Outcome ProcessSet::leave() {
   return executor_->close([this]() -> Outcome {
-    const Outcome caught_up = connections_->leave();
+    Outcome caught_up = connections_->leave();
     // The backend uses the links.
     executor_->destroy_backend();
     connections_->close();

@@ -316,7 +316,7 @@ void Connections::wait_forwarded(Deadline deadline) {
 
 Outcome Connections::leave() {
   if (std::exchange(has_left_, true)) return {};
-  const Outcome caught_up =
+  Outcome caught_up =
       abort_.is_raised() ? Outcome() : channel_.catch_up(CallDeadline::after(channel_.deadline().seconds));
   job_.watcher.remove(ticket_);
   report_stores();
