@@ -1,4 +1,5 @@
 // Ranks as forked processes: the real wire-up, real deaths.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -298,6 +299,10 @@ TEST_CASE("another user is rejected, even with the nonce") {
   const Deadline deadline = Deadline::after_seconds(60);
   FaultInjector fault(std::nullopt, 1);
 
+  // The member joins when the others have ended: with the last member the leader stops listening, but forked children
+  // would keep its socket.
+  int others_run[2];
+  REQUIRE(::pipe2(others_run, O_CLOEXEC) == 0);
   const pid_t stranger = ::fork();
   if (stranger == 0) {
     const bool became_another = ::setuid(65534) == 0;
@@ -320,8 +325,13 @@ TEST_CASE("another user is rejected, even with the nonce") {
   }
   const pid_t member = ::fork();
   if (member == 0) {
+    ::close(others_run[1]);
+    char byte;
+    if (::read(others_run[0], &byte, 1) != 0) ::_exit(1);
     ::_exit(join_wire_up(BoardBootstrap(board, 1).membership(), *rendezvous, {deadline, -1}, fault) ? 0 : 1);
   }
+  ::close(others_run[0]);
+  ::close(others_run[1]);
   const auto group = leader->gather({deadline, -1}, fault);
   REQUIRE(group);
   CHECK(group->members[1].pid == member);
