@@ -30,7 +30,7 @@ class Executor {
   Outcome run(double timeout_seconds, Calls calls, Finish finish) {
     const CallLock lock(busy_);
     if (auto allowed = check_usable(lock); !allowed) return finish(std::move(allowed));
-    Outcome outcome = calls(CallDeadline::when_asked(timeout_seconds));
+    Outcome outcome = calls(CallDeadline::after(timeout_seconds));
     if (outcome) return outcome;
     return finish(note(std::move(outcome)));
   }

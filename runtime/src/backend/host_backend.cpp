@@ -9,7 +9,7 @@ HostBackend::Group::Group(Connections& connections) : connections_(connections) 
 }
 
 Outcome HostBackend::Group::run(const Request& request, CallDeadline deadline) {
-  return cluster_ ? cluster_->run(request, deadline.begun())
+  return cluster_ ? cluster_->run(request, deadline)
                   : run_on_one_host(connections_.channel(), request, deadline);
 }
 
@@ -26,7 +26,7 @@ Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
   request.call.root = connections_.job_ranks()[static_cast<std::size_t>(request.call.root)];
   auto found = pairs_.find(request.peer);
   if (found == pairs_.end()) {
-    const auto pair = connections_.connect_pair(request.peer, request.call, deadline.begun());
+    const auto pair = connections_.connect_pair(request.peer, request.call, deadline);
     if (!pair) return tl::unexpected(pair.error());
     found = pairs_.try_emplace(request.peer, **pair).first;
   }
@@ -34,7 +34,7 @@ Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
   request.peer = -1;
   request.job_ranks = pair.connections().job_ranks();
   // The time for connecting does not count: the transfer has the full timeout.
-  Outcome outcome = pair.run(request, CallDeadline::when_asked(deadline.seconds));
+  Outcome outcome = pair.run(request, CallDeadline::after(deadline.seconds));
   if (!outcome) pair.connections().report_abort();
   return outcome;
 }

@@ -175,8 +175,7 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request) {
   }
 }
 
-Outcome MpiBackend::run(const Request& request, CallDeadline given) {
-  const CallDeadline deadline = given.begun();
+Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (const auto allowed = steps_.allows_call(); !allowed)
     return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
   if (request.peer >= 0) return transfer(request, deadline);

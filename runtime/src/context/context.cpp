@@ -156,8 +156,7 @@ void Context::abort(int code, const std::string& text, bool ends_process) {
 void Context::await_own_abort() const { own_abort_.wait(AbortState::kRunning); }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {
-  const auto make = [&](CallDeadline given) -> Outcome {
-    const CallDeadline deadline = given.begun();
+  const auto make = [&](CallDeadline deadline) -> Outcome {
     std::vector<std::uint64_t> names(list.begin(), list.end());
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
@@ -170,8 +169,7 @@ Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
-  const auto split = [&](CallDeadline given) -> Outcome {
-    const CallDeadline deadline = given.begun();
+  const auto split = [&](CallDeadline deadline) -> Outcome {
     Request compare;
     compare.call.kind = CallKind::kMakeSets;
     if (auto same = parent.collective(compare, deadline); !same) return same;

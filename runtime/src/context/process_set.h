@@ -53,7 +53,9 @@ class ProcessSet {
   std::uint32_t count_made() { return ++made_; }
   const Member& self() const { return connections_->self(); }
   /// The limit for connections that are made inside a call with this deadline: they fail when the set is aborted.
-  ConnectLimit limit_of(const CallDeadline& deadline) const { return {deadline.when(), abort().doorbell()}; }
+  ConnectLimit limit_of(const CallDeadline& deadline) const {
+    return {deadline.deadline, abort().doorbell()};
+  }
   /// A point at which a test may kill or stop this rank; inside run().
   void pass(CallKind during, FaultPoint point) { connections_->fault().pass(during, point); }
   /// The last call that was begun; inside run().

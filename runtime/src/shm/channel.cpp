@@ -79,15 +79,15 @@ struct GroupWords {
 /// Spins until the word has reached the sequence, the policy's time or the deadline has passed, or there is a reason
 /// to stop. Returns whether the word has reached the sequence.
 template <class ShouldStop>
-bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy,
-                const CallDeadline& deadline, ShouldStop should_stop) {
+bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy& policy, Deadline deadline,
+                ShouldStop should_stop) {
   if (policy.spin.count() > 0) {
     // Most often the awaited rank has arrived or is about to, so the first probes do not read the clock.
     for (int probe = 0; probe < kProbesPerRound; ++probe) {
       if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
       relax();
     }
-    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when().when());
+    const auto end = std::min(Deadline::Clock::now() + policy.spin, deadline.when());
     do {
       for (int probe = 0; probe < kProbesPerRound; ++probe) {
         if (has_reached(word.load(std::memory_order_acquire), sequence)) return true;
@@ -117,8 +117,7 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
       sequence_(segment.first_sequence()) {}
 
 Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
-  DDL_CHECK(chunk_bytes <= slot_bytes(), call.describe());
-  if (auto caught_up = catch_up(deadline); !caught_up) return caught_up;
+  DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
   if (call.number == 0) call.number = ++calls_;
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
@@ -135,7 +134,8 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
 
 Outcome Channel::exchange() {
   if (auto synchronized = synchronize(); !synchronized) return synchronized;
-  return compare();
+  const auto mismatched = mismatched_member();
+  return mismatched ? mismatch(*mismatched) : Outcome();
 }
 
 Outcome Channel::exchange_ahead() {
@@ -148,22 +148,21 @@ Outcome Channel::exchange_ahead() {
   return {};
 }
 
-Outcome Channel::catch_up(CallDeadline deadline) {
-  if (!std::exchange(is_ahead_, false)) return {};
+Outcome Channel::await_others(CallDeadline deadline) {
+  is_ahead_ = false;
   deadline_ = deadline;
   if (auto met = meet(); !met) return met;
   if (published_sample_) all_arrived();
-  return compare();
+  const auto mismatched = mismatched_member();
+  return mismatched ? mismatch(*mismatched) : Outcome();
 }
 
-Outcome Channel::compare() const {
+Outcome Channel::mismatch(int member) const {
   // Every rank compares with the first, so all find the same pair and report the same message.
-  const auto mismatched = mismatched_member();
-  if (!mismatched) return {};
   return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
                                         " called " + call_of(0).signature() + ", " +
-                                        members_[static_cast<std::size_t>(*mismatched)].label() + " called " +
-                                        call_of(*mismatched).signature());
+                                        members_[static_cast<std::size_t>(member)].label() + " called " +
+                                        call_of(member).signature());
 }
 
 void Channel::show(const Note& note) {
@@ -299,7 +298,7 @@ std::optional<Outcome> Channel::poll_arrival() {
     return Outcome();
   }
   if (should_stop()) return give_up(false);
-  if (!deadline_.when().has_passed()) return std::nullopt;
+  if (!deadline_.deadline.has_passed()) return std::nullopt;
   if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
   return give_up(true);
 }
@@ -332,14 +331,14 @@ Outcome Channel::meet() {
 
 Outcome Channel::wait_for(SharedWord& word) {
   if (has_reached(word.load(std::memory_order_acquire), sequence_)) return {};
-  if (spin_until(word, sequence_, policy_, deadline_, [this] { return should_stop(); })) return {};
+  if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
   return sleep_on(word);
 }
 
 Outcome Channel::sleep_on(SharedWord& word) {
   FutexPlatform platform;
   FlagProtocol protocol(platform);
-  Deadline deadline = deadline_.when();
+  Deadline deadline = deadline_.deadline;
   bool has_grace = false;
   for (;;) {
     switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {

@@ -38,45 +38,28 @@
 
 namespace ddl::runtime {
 
-/// When a call gives up, and the length of its timeout (for the message). For one thread.
-class CallDeadline {
- public:
-  CallDeadline() = default;
-  CallDeadline(Deadline deadline, double timeout) : seconds(timeout), when_(deadline) {}
-  /// The time begins when somebody first asks for it: a call that finds the other ranks there does not read the clock.
-  static CallDeadline when_asked(double seconds) { return CallDeadline(seconds); }
-  static CallDeadline after(double seconds) { return when_asked(seconds).begun(); }
-
+/// When a call gives up, and the length of its timeout (for the message).
+struct CallDeadline {
+  Deadline deadline = Deadline::never();
   double seconds = 0.0;
-  Deadline when() const {
-    if (!when_) when_ = Deadline::after_seconds(seconds);
-    return *when_;
-  }
-  /// The same, for several who may ask.
-  CallDeadline begun() const {
-    CallDeadline copy = *this;
-    (void)copy.when();
-    return copy;
-  }
+
+  static CallDeadline after(double seconds) { return {Deadline::after_seconds(seconds), seconds}; }
   /// For a rank that lets others find out first which rank is missing: the deadline plus this number of grace
   /// periods.
   Deadline later(int times) const {
-    if (when().is_never()) return when();
-    return Deadline::after(when().remaining() + grace(times));
+    if (deadline.is_never()) return deadline;
+    return Deadline::after(deadline.remaining() + grace(times));
   }
   /// The same for a rank that polls: whether the deadline plus this number of grace periods has passed.
   bool has_passed_by(int times) const {
-    return !when().is_never() && Deadline::Clock::now() >= when().when() + grace(times);
+    return !deadline.is_never() && Deadline::Clock::now() >= deadline.when() + grace(times);
   }
 
  private:
-  explicit CallDeadline(double timeout) : seconds(timeout), when_(std::nullopt) {}
   Deadline::Clock::duration grace(int times) const {
     return std::chrono::duration_cast<Deadline::Clock::duration>(
         std::chrono::duration<double>(times * std::min(seconds / 4, 0.25)));
   }
-
-  mutable std::optional<Deadline> when_ = Deadline::never();
 };
 
 /// Not thread-safe: one call at a time.
@@ -118,10 +101,11 @@ class Channel {
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
-  /// The last exchange of a call, for a rank that reads no slot after it: it may return before the others have arrived.
+  /// The last exchange of a call, for a rank that reads no slot after it: it may return before the others have arrived,
+  /// and must catch up before the next call begins.
   Outcome exchange_ahead();
   /// Waits for the exchange that this rank ran ahead of, if there is one, and compares. A failure names that call.
-  Outcome catch_up(CallDeadline deadline);
+  Outcome catch_up(CallDeadline deadline) { return is_ahead_ ? await_others(deadline) : Outcome(); }
   /// One exchange of the call that was begun. Fails, on all ranks alike, if they have begun different calls.
   Outcome exchange();
   /// An exchange without a comparison, for callers that have compared already or do so with mismatched_member().
@@ -174,8 +158,9 @@ class Channel {
   void end_sample();
   /// Waits for all members, which this rank has told that it has arrived.
   Outcome meet();
-  /// Fails if the members had begun different calls at the last exchange.
-  Outcome compare() const;
+  Outcome await_others(CallDeadline deadline);
+  /// The failure of a call in which this member has begun another one than the first member.
+  Outcome mismatch(int member) const;
   /// What follows when all members have arrived.
   void all_arrived();
   /// On the first member: passes the work of all members in a sample, which they published at the last exchange, to the

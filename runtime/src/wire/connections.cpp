@@ -191,7 +191,7 @@ std::vector<PeerLink> Connections::established_links() {
 Outcome Connections::connect_mesh() {
   if (!lane_ || plan_.further_hosts.empty()) return {};
   const CallDeadline& deadline = channel_.deadline();
-  auto links = link_to(plan_.further_hosts, {deadline.when(), abort_.doorbell()});
+  auto links = link_to(plan_.further_hosts, {deadline.deadline, abort_.doorbell()});
   if (links) {
     const std::size_t first = control_->size();
     add_links(*std::move(links));
@@ -204,10 +204,10 @@ Outcome Connections::connect_mesh() {
   std::vector<PeerLink> established = established_links();
   control_->add(established);
   const std::string& why = links.error().message();
-  abort_.raise(deadline.when().has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
-                                                              self().label() + " gave up in " +
-                                                                  channel_.call().describe() + ": " + why)
-                                            : AbortNotice::of(AbortReason::kLost, self(), why));
+  abort_.raise(deadline.deadline.has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
+                                                                self().label() + " gave up in " +
+                                                                    channel_.call().describe() + ": " + why)
+                                              : AbortNotice::of(AbortReason::kLost, self(), why));
   return tl::unexpected(abort_.describe(channel_.call(), true));
 }
 
@@ -406,7 +406,7 @@ Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadli
   if (other < 0) {
     auto links = link_transport_->connect(
         bootstrap_, {{1 - pair->layout().own, rank, host < layout().own}},
-        {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.when(), abort_.doorbell()}});
+        {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
     if (!links) {
       // A pair has one link, so there is no established link over which an abort could be sent.
       (void)link_transport_->take_established();

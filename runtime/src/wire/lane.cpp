@@ -21,11 +21,11 @@ constexpr std::chrono::seconds kPeerReport{10};
 /// A rank that waits for another host knows less than one that sees which rank is missing on its own host. So it
 /// gives up a little later, and all ranks report the more exact cause.
 Deadline later_than(const CallDeadline& deadline) {
-  if (deadline.when().is_never()) return Deadline::never();
+  if (deadline.deadline.is_never()) return Deadline::never();
   const auto grace =
       std::min(std::chrono::duration<double>(deadline.seconds / 4), std::chrono::duration<double>(0.25));
   const auto left =
-      deadline.when().remaining() + std::chrono::duration_cast<Deadline::Clock::duration>(grace);
+      deadline.deadline.remaining() + std::chrono::duration_cast<Deadline::Clock::duration>(grace);
   return Deadline::after(left);
 }
 
