@@ -5,7 +5,6 @@
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/host_collectives.h"
-#include "runtime/src/collective/staging.h"
 #include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
@@ -82,7 +81,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
   };
   std::stable_partition(targets.begin(), targets.end(), [own](std::size_t rank) { return rank == own; });
   std::stable_partition(targets.begin(), targets.end(), can_take);
-  const bool goes_through_block = !can_take(targets.front()) || channel.stores() == Stores::kStreaming;
+  const bool goes_through_block = !can_take(targets.front());
   alignas(kLineBytes) std::array<std::byte, kBlockBytes> block;
   const std::uint64_t per_block = kBlockBytes / element;
   for (std::uint64_t first = cut(own); first < cut(own + 1); first += per_block) {
@@ -94,7 +93,7 @@ void push_slice(Channel& channel, const Request& request, const std::vector<Heap
         goes_through_block ? block.data() : heap.at(offsets[targets.front()].recv) + offset;
     reduce_chunk(request.reduction(), inputs, result, count);
     for (const std::size_t rank : targets)
-      stage_bytes(channel, heap.at(offsets[rank].recv) + offset, result, count * element);
+      copy_bytes(heap.at(offsets[rank].recv) + offset, result, count * element);
     channel.pass(FaultPoint::kInDirect);
   }
 }
