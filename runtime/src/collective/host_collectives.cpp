@@ -139,6 +139,10 @@ struct SlotGrid {
 
   static SlotGrid of(const BlockMove& move, std::size_t slot_bytes, std::size_t element) {
     const auto blocks = static_cast<std::uint64_t>(move.blocks_per_sender());
+    const std::size_t longest_bytes = move.longest() * element;
+    // One chunk. The divisions below would cost a small call much.
+    if (longest_bytes <= kSingleSendersChunk && longest_bytes * blocks <= slot_bytes)
+      return {std::max<std::uint64_t>(move.longest(), 1), std::max(longest_bytes, element)};
     const std::uint64_t room = slot_bytes / element / blocks;
     DDL_CHECK(room > 0, std::to_string(slot_bytes));
     std::uint64_t wanted = move.longest();

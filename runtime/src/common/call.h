@@ -207,6 +207,12 @@ struct Call {
   std::uint64_t number = 0;    ///< of the call on its channel, from 1; not compared
   std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
 
+  /// Whether everything but the number is the same.
+  bool matches(const Call& other) const {
+    return kind == other.kind && op == other.op && dtype == other.dtype && root == other.root &&
+           count == other.count && counts == other.counts && prescale == other.prescale &&
+           postscale == other.postscale && algorithm == other.algorithm;
+  }
   /// A 64-bit hash of everything but the number: equal for calls that match.
   std::uint64_t fingerprint() const;
   /// "allreduce(sum, float32, 1000 elements)".

@@ -119,11 +119,12 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
 Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
   DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
   if (call.number == 0) call.number = ++calls_;
+  // Most programs repeat a call.
+  if (!call.matches(call_)) fingerprint_ = call.fingerprint();
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
   subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
-  fingerprint_ = call.fingerprint();
   deadline_ = deadline;
   chunk_bytes_ = chunk_bytes;
   stores_ = published_stores();
