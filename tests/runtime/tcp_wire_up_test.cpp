@@ -1,6 +1,7 @@
 // The wire-up between hosts against unauthenticated peers: no key, garbage, silence, floods, half-open connections,
 // wrong addresses.
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -396,6 +397,37 @@ TEST_CASE("every data connection names its control connection, and a valid numbe
     char heard = 0;
     CHECK(::recv(entry.fd, &heard, 1, 0) == 1);
     CHECK(heard == (i == 0 ? '1' : '2'));
+  }
+}
+
+TEST_CASE(
+    "a rank that is interrupted when its partner has completed their link can still send it the cause") {
+  const auto key = net::JobKey::random();
+  const auto addresses = loopback();
+  const bool interrupted_one_dials = GENERATE(false, true);
+  for (int repetition = 0; repetition < 30; ++repetition) {
+    Acceptor own = *Acceptor::open(addresses), partners = *Acceptor::open(addresses);
+    const UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    auto partner = std::async(std::launch::async, [&] {
+      LinkSetup setup(*key, hello_of(1), partners, addresses);
+      interrupted_one_dials ? setup.expect(0, 0) : setup.dial(0, 0, own.addresses());
+      auto links = setup.run(Deadline::after_seconds(30));
+      (void)::eventfd_write(doorbell.get(), 1);
+      return links;
+    });
+    LinkSetup setup(*key, hello_of(0), own, addresses);
+    interrupted_one_dials ? setup.dial(1, 1, partners.addresses()) : setup.expect(1, 1);
+    auto links = setup.run(Deadline::after_seconds(30), doorbell.get());
+    const auto completed = partner.get();
+    REQUIRE(completed);
+    if (!links) links = setup.take_established();
+    bool is_told = false;
+    for (const PeerLink& link : *links) {
+      REQUIRE(::send(link.control.get(), "c", 1, MSG_NOSIGNAL) == 1);
+      pollfd entry{completed->front().control.get(), POLLIN, 0};
+      is_told = is_told || ::poll(&entry, 1, 10'000) == 1;
+    }
+    CHECK(is_told);
   }
 }
 

@@ -352,8 +352,14 @@ void Connections::close() {
 
 tl::expected<Connections*, Failure> Connections::connect_pair(int rank, const Call& call,
                                                               CallDeadline deadline) {
-  auto pair = make_pair(rank, deadline);
-  if (!pair) return tl::unexpected(pair_failure(rank, pair.error(), call, deadline));
+  auto pair = make_pair(rank);
+  const Status linked = pair ? link_pair(**pair, rank, deadline) : fail(pair.error());
+  if (!linked) {
+    const Failure failure = pair_failure(rank, linked.error(), call, deadline);
+    // The other rank may have completed its side of the link, and takes its end for a death unless it gets the cause.
+    if (pair && abort_.is_raised()) (*pair)->abort_.raise(abort_.notice());
+    return tl::unexpected(failure);
+  }
   Connections* const made = pair->get();
   {
     const std::lock_guard lock(mutex_);
@@ -392,37 +398,41 @@ Result<SharedGroup> Connections::pair_memory(int other) const {
   return group;
 }
 
-Result<std::shared_ptr<Connections>> Connections::make_pair(int rank, CallDeadline deadline) {
-  const int host = layout().host_of(rank);
-  const int other = host == layout().own ? layout().local_rank(rank) : -1;
-  auto group = pair_memory(other);
+Result<std::shared_ptr<Connections>> Connections::make_pair(int rank) {
+  const bool is_here = layout().host_of(rank) == layout().own;
+  auto group = pair_memory(is_here ? layout().local_rank(rank) : -1);
   if (!group) return fail(std::move(group.error()));
-  Membership membership = membership_of_pair(membership_, rank);
   const auto job_rank = [this](int of) { return job_ranks_[static_cast<std::size_t>(of)]; };
   const int own = membership_.rank;
-  std::shared_ptr<Connections> pair(new Connections(
-      job_, bootstrap_, std::move(membership), {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))},
-      {}, *std::move(group), fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
-  if (other < 0) {
-    auto links = link_transport_->connect(
-        bootstrap_, {{1 - pair->layout().own, rank, host < layout().own}},
-        {LinkUse::kPair, pair->channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
-    if (!links) {
-      // A pair has one link, so there is no established link over which an abort could be sent.
-      (void)link_transport_->take_established();
-      return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
-                                                 link_transport_->name())));
-    }
-    links->front().peer.rank = job_rank(rank);
-    pair->report_links(*links);
-    pair->add_links(*std::move(links));
-  }
-  DDL_TRY(pair->watch());
-  if (const auto given = job_.settings.stores; other >= 0)
-    pair->channel_.choose_stores(StoreChoice(
+  return std::shared_ptr<Connections>(
+      new Connections(job_, bootstrap_, membership_of_pair(membership_, rank),
+                      {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))}, {}, *std::move(group),
+                      fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
+}
+
+Status Connections::link_pair(Connections& pair, int rank, CallDeadline deadline) {
+  const int host = layout().host_of(rank);
+  if (host == layout().own) {
+    DDL_TRY(pair.watch());
+    const auto given = job_.settings.stores;
+    pair.channel_.choose_stores(StoreChoice(
         given.value_or(Stores::kPlain), given ? StoreChoice::Origin::kGiven : StoreChoice::Origin::kUnknown));
-  if (other >= 0) record_begun(other);
-  return pair;
+    record_begun(layout().local_rank(rank));
+    return {};
+  }
+  auto links = link_transport_->connect(
+      bootstrap_, {{1 - pair.layout().own, rank, host < layout().own}},
+      {LinkUse::kPair, pair.channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
+  if (!links) {
+    std::vector<PeerLink> established = established_links();
+    pair.control_ = std::make_shared<ControlLinks>(established, pair.abort_);
+    return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
+                                               link_transport_->name())));
+  }
+  links->front().peer.rank = job_ranks_[static_cast<std::size_t>(rank)];
+  pair.report_links(*links);
+  pair.add_links(*std::move(links));
+  return pair.watch();
 }
 
 void Connections::record_begun(int other) const {

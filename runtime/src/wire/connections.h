@@ -123,7 +123,7 @@ class Connections {
   Result<std::vector<PeerLink>> link_to(const std::vector<int>& hosts, const ConnectLimit& limit);
   /// Takes the first links, or further ones.
   void add_links(std::vector<PeerLink> links);
-  /// The links that the transport had established before it failed; the abort is sent over them.
+  /// The links that the transport had established before it failed; an abort or a farewell is sent over them.
   std::vector<PeerLink> established_links();
   void report_stores() const;
   void report_links(const std::vector<PeerLink>& links) const;
@@ -131,7 +131,8 @@ class Connections {
   void guard_descriptors();
   std::vector<Watch> watches_of_links(std::size_t first);
 
-  Result<std::shared_ptr<Connections>> make_pair(int rank, CallDeadline deadline);
+  Result<std::shared_ptr<Connections>> make_pair(int rank);
+  Status link_pair(Connections& pair, int rank, CallDeadline deadline);
   Result<SharedGroup> pair_memory(int other) const;
   /// Records for the other rank of this host that this one has begun to send to it, or to receive from it.
   void record_begun(int other) const;

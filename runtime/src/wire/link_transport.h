@@ -69,8 +69,9 @@ class LinkTransport {
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
                                                 const LinkTerms& terms) = 0;
-  /// After a connect() that has failed: the links that it had established. The partners take the end of a connection
-  /// for a death, unless they get an abort over it first.
+  /// After a connect() that has failed: the links whose control connection it had established, which may lack data
+  /// connections. A partner that has completed its side takes the end of the connection for a death, unless it gets an
+  /// abort or a farewell over it first.
   virtual std::vector<PeerLink> take_established() = 0;
   /// The host and pid of a rank, for messages about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;

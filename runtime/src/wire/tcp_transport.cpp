@@ -46,7 +46,11 @@ Result<std::vector<PeerLink>> LinkSetup::run(Deadline deadline, int doorbell) {
     DDL_TRY(advance());
     if (all_done()) break;
     if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "not connected in time: " + missing());
-    DDL_TRY(wait(deadline, doorbell));
+    if (auto waited = wait(deadline, doorbell); !waited) {
+      // What has arrived meanwhile may have completed a link for its partner.
+      (void)advance();
+      return fail(std::move(waited.error()));
+    }
   }
   for (const Pending& link : links_) DDL_TRY(check(link));
   return take_established();
@@ -54,10 +58,18 @@ Result<std::vector<PeerLink>> LinkSetup::run(Deadline deadline, int doorbell) {
 
 std::vector<PeerLink> LinkSetup::take_established() {
   std::vector<PeerLink> links;
+  const auto add = [&](Pending& link, UniqueFd control) {
+    const Member peer = link.peer ? link.peer->member() : Member{link.rank, "another host", 0};
+    links.push_back({link.host, peer, std::move(control), std::move(link.data), std::move(link.how)});
+  };
   for (Pending& link : links_) {
-    if (!link.is_done) continue;
-    links.push_back(
-        {link.host, link.peer->member(), std::move(link.control), std::move(link.data), std::move(link.how)});
+    if (link.control) add(link, std::move(link.control));
+    for (auto& [attempt, control] : link.controls) add(link, std::move(control));
+    if (!link.dialer) continue;
+    if (DialedLink dialed = link.dialer->take(); dialed.control) {
+      link.peer = dialed.peer;
+      add(link, std::move(dialed.control));
+    }
   }
   return links;
 }

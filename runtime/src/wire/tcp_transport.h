@@ -41,7 +41,7 @@ class LinkSetup {
   /// Returns when all links are established. A caller that is not a rank of the job is rejected and has no effect; a
   /// rank of the job that is not expected yet is kept. doorbell: as in ConnectLimit.
   Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
-  /// The links that are established, also if others are not.
+  /// All links; after a failure those that have a control connection: the partner may have completed its side.
   std::vector<PeerLink> take_established();
 
  private:
