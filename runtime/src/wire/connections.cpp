@@ -316,8 +316,8 @@ void Connections::wait_forwarded(Deadline deadline) {
 
 Outcome Connections::leave() {
   if (std::exchange(has_left_, true)) return {};
-  Outcome caught_up =
-      abort_.is_raised() ? Outcome() : channel_.catch_up(CallDeadline::after(channel_.deadline().seconds));
+  // Also after an abort, which no other call of this rank may have reported.
+  Outcome caught_up = channel_.catch_up(CallDeadline::after(channel_.deadline().seconds));
   job_.watcher.remove(ticket_);
   report_stores();
   channel_.leave();
