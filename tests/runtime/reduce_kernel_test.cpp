@@ -227,6 +227,32 @@ TEST_CASE("partial results of some ranks combine to the complete result") {
   });
 }
 
+TEST_CASE("the partial results of no rank change no others, on either side") {
+  constexpr std::size_t kCount = 700;
+  std::vector<Bytes> inputs = random_inputs(2, kCount, 23);
+  // Sums of -0, as float64 and as smaller floats.
+  for (Bytes& input : inputs) {
+    std::fill_n(input.begin(), 64, std::byte{0});
+    for (std::size_t i = 7; i < 64; i += 8) input[i] = std::byte{0x80};
+  }
+  for_each_reduction([&](const Reduction& reduction) {
+    const std::size_t bytes = kCount * element_size(partial_dtype(reduction.dtype, reduction.op));
+    Bytes nobody(bytes), somebody(bytes), merged(bytes);
+    fill_identity(reduction.dtype, reduction.op, nobody.data(), kCount);
+    reduce_partials(reduction, pointers(reduction, inputs), somebody.data(), kCount);
+    const std::vector<const std::byte*> left{nobody.data(), somebody.data()};
+    const std::vector<const std::byte*> right{somebody.data(), nobody.data()};
+    reduce_chunk(merge_of(reduction), left, merged.data(), kCount);
+    CHECK(difference(merged, somebody) == -1);
+    reduce_chunk(merge_of(reduction), right, merged.data(), kCount);
+    CHECK(difference(merged, somebody) == -1);
+    // Two hosts without data.
+    reduce_chunk(merge_of(reduction), std::vector<const std::byte*>{nobody.data(), nobody.data()},
+                 merged.data(), kCount);
+    CHECK(difference(merged, nobody) == -1);
+  });
+}
+
 TEST_CASE("scales of integers truncate toward zero and saturate at the ends of the type") {
   CHECK(one<std::int32_t>({DDL_INT32, DDL_SUM, 0.5, 1.0}, {-3, 5}) == 1);  // -1 + 2
   CHECK(one<std::int32_t>({DDL_INT32, DDL_SUM, 1.0, 0.5}, {-3, -4}) == -3);

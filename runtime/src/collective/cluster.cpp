@@ -58,7 +58,8 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
           [&] { return channel_.call().number; });
     }
     case CallKind::kBarrier:
-    case CallKind::kMakeSets: {
+    case CallKind::kMakeSets:
+    case CallKind::kAgree: {
       ClusterBarrier work(context());
       return run(work, call, deadline);
     }

@@ -77,7 +77,9 @@ class ClusterCall {
   int host_count() const { return layout().host_count(); }
   int own_host() const { return layout().own; }
   int own_lane() const { return context_.channel.index(); }
-  int own_rank() const { return layout().local()[static_cast<std::size_t>(own_lane())]; }
+  /// The rank that has this local rank on this host.
+  int rank_at(int local_rank) const { return layout().local()[static_cast<std::size_t>(local_rank)]; }
+  int own_rank() const { return rank_at(own_lane()); }
   int local_size() const { return context_.channel.size(); }
   const Channel& channel() const { return context_.channel; }
   /// The input of a local rank at the last exchange.

@@ -1,6 +1,7 @@
 #include "runtime/src/collective/cluster_reduce.h"
 
 #include <algorithm>
+#include <span>
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/reduce_kernel.h"
@@ -13,22 +14,37 @@ std::size_t partial_size(const Request& request) {
   return known_element_size(partial_dtype(request.dtype(), request.call.op));
 }
 
+/// The value of a host whose ranks give these inputs.
+void reduce_host(const Request& request, std::span<const std::byte* const> inputs, std::byte* out,
+                 std::size_t count) {
+  if (inputs.empty()) return fill_identity(request.dtype(), request.call.op, out, count);
+  reduce_partials(request.reduction(), inputs, out, count);
+}
+
 }  // namespace
 
 ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
     : ClusterCall(context),
       request_(request),
+      buffers_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
-      ranks_(layout().size()),
+      givers_(request.givers_before(layout().size())),
       algorithm_(algorithm_of(request.call, {request.call.kind, request.call.count * partial_, host_count(),
                                              layout().lane_count()})),
       chunking_{request.call.count, longest_slice() / partial_, layout().lane_count()} {
-  if (request.call.kind == CallKind::kReduce) root_host_ = layout().host_of(request.call.root);
+  if (request.call.kind == CallKind::kReduce) {
+    root_host_ = layout().host_of(request.call.root);
+    takes_here_ = root_host_ == own_host();
+  } else {
+    const std::vector<int>& local = layout().local();
+    takes_here_ = std::any_of(local.begin(), local.end(), [&](int rank) { return request.gives_data(rank); });
+  }
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().max_local_size() == 1
+  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().max_local_size() == 1 &&
+                 !is_staged()
              ? unstaged_bytes()
              : area_bytes();
 }
@@ -42,9 +58,18 @@ std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) cons
   return units;
 }
 
-void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
+Part ClusterReduce::caller_buffers(std::uint64_t chunk) const {
   const ElementRange range = chunking_.chunk(chunk);
-  stage_bytes(channel(), input, request_.send + range.first * element_, range.count * element_);
+  return request_.gives_data(own_rank()) ? buffers_.contiguous(range.first, range.count) : Part{};
+}
+
+void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
+  if (!request_.gives_data(own_rank())) return;
+  const ElementRange range = chunking_.chunk(chunk);
+  buffers_.for_pieces(range.first, range.count,
+                      [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                        stage_bytes(channel(), input + at * element_, send, count * element_);
+                      });
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
@@ -63,9 +88,11 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     copy_bytes(result, input_of(0), bytes);
   } else {
     std::vector<const std::byte*> inputs;
-    for (int i = 0; i < local_size(); ++i) inputs.push_back(input_of(i) + slice.first * element_);
+    for (int i = 0; i < local_size(); ++i) {
+      if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + slice.first * element_);
+    }
     buffers.keep_value(bytes);
-    reduce_partials(request_.reduction(), inputs, buffers.value.data(), slice.count);
+    reduce_host(request_, inputs, buffers.value.data(), slice.count);
   }
   switch (algorithm_) {
     case Algorithm::kHalvingDoubling:
@@ -90,21 +117,26 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
 }
 
 void ClusterReduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) {
-  if (!takes_here()) return;
+  if (!takes_here_) return;
   const ElementRange slice = chunking_.slice(chunk, own_lane());
   stage_made(channel(), result, slice.count, element_,
              [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
                finish_chunk(request_.reduction(), buffers.value.data() + first * partial_, out, count,
-                            ranks_);
+                            givers_);
              });
 }
 
 void ClusterReduce::take(std::uint64_t chunk) {
   if (root_host_ >= 0 && own_rank() != request_.call.root) return;
-  std::byte* const to = request_.recv + chunking_.chunk(chunk).first * element_;
+  if (!request_.gives_data(own_rank())) return;
+  const std::uint64_t chunk_begin = chunking_.chunk(chunk).first;
   for (int lane = 0; lane < chunking_.lanes; ++lane) {
     const ElementRange slice = chunking_.slice(chunk, lane);
-    copy_bytes(to + slice.first * element_, result_of(lane), slice.count * element_);
+    const std::byte* const result = result_of(lane);
+    buffers_.for_pieces(chunk_begin + slice.first, slice.count,
+                        [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                          copy_bytes(recv, result + at * element_, count * element_);
+                        });
   }
 }
 
@@ -113,6 +145,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterContext context, const Request
       request_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
+      givers_(request.givers_before(layout().size())),
       move_(BlockMove::reduce_scatter(request.counts)),
       per_chunk_(std::max<std::uint64_t>(
           std::min<std::uint64_t>(move_.longest(),
@@ -131,6 +164,7 @@ ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int 
 }
 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
+  if (!request_.gives_data(own_rank())) return;
   for (int to = 0; to < move_.size(); ++to) {
     const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
     stage_bytes(channel(), input + static_cast<std::size_t>(to) * per_chunk_ * element_,
@@ -150,13 +184,16 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (const std::size_t unit : units) bytes += unit;
   buffers.keep_value(bytes);
   std::size_t offset = 0;
-  std::vector<const std::byte*> inputs(static_cast<std::size_t>(local_size()));
+  std::vector<const std::byte*> inputs;
   for (int host = 0; host < host_count(); ++host) {
     for (const int to : ranks_on(host)) {
       const ElementRange slice = slice_for(to, chunk, own_lane());
       const std::size_t at = (static_cast<std::size_t>(to) * per_chunk_ + slice.first) * element_;
-      for (int i = 0; i < local_size(); ++i) inputs[static_cast<std::size_t>(i)] = input_of(i) + at;
-      reduce_partials(request_.reduction(), inputs, buffers.value.data() + offset, slice.count);
+      inputs.clear();
+      for (int i = 0; i < local_size(); ++i) {
+        if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + at);
+      }
+      reduce_host(request_, inputs, buffers.value.data() + offset, slice.count);
       offset += slice.count * partial_;
     }
   }
@@ -173,11 +210,12 @@ void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, s
   stage_made(channel(), result, count, element_,
              [&](std::uint64_t first, std::uint64_t size, std::byte* out) {
                finish_chunk(request_.reduction(), buffers.value.data() + (before + first) * partial_, out,
-                            size, move_.size());
+                            size, givers_);
              });
 }
 
 void ClusterReduceScatter::take(std::uint64_t chunk) {
+  if (!request_.gives_data(own_rank())) return;
   std::byte* to = request_.recv + move_.piece(0, own_rank(), chunk, per_chunk_).first * element_;
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;

@@ -6,6 +6,9 @@
 // its unit, combines them along the same tree, and sends the result to the hosts that need it; or, among many hosts,
 // recursive halving and doubling along the tree, so that a host needs only connections to its partners in the tree.
 // All of these give the same bits. The ring, which is taken only if the user names it, gives others.
+//
+// Ranks that give no data are not among the inputs of their host. A host without any input has the identity element of
+// the operation as its value, so the tree stays as it is.
 #pragma once
 
 #include <vector>
@@ -13,6 +16,7 @@
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/cluster_call.h"
+#include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/call.h"
 
@@ -34,27 +38,30 @@ class ClusterReduce final : public ClusterCall {
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
   void take(std::uint64_t chunk) override;
-  const std::byte* caller_input(std::uint64_t chunk) const override {
-    return request_.send + chunking_.chunk(chunk).first * element_;
-  }
+  const std::byte* caller_input(std::uint64_t chunk) const override { return caller_buffers(chunk).send; }
   std::byte* caller_result(std::uint64_t chunk) const override {
-    return takes_here() ? request_.recv + chunking_.chunk(chunk).first * element_ : nullptr;
+    return takes_here_ ? caller_buffers(chunk).recv : nullptr;
   }
 
  private:
+  /// Every rank stages: not every chunk is contiguous in every rank's buffers.
+  bool is_staged() const { return !request_.parts.empty() || !request_.gives.empty(); }
+  /// This rank's buffers of the chunk; null if the chunk is in several parts, or this rank has no data.
+  Part caller_buffers(std::uint64_t chunk) const;
   /// The bytes of each host's unit.
   std::vector<std::size_t> units_of(const ElementRange& slice) const;
   /// The destination of the chunk's result, if this rank's input alone may serve as the host's value there: then the
   /// value is sent from there, and received values are merged there. This is possible because an operation gives the
   /// same result whether or not its inputs have been normalised before (NaNs, truth values). Otherwise null.
   std::byte* partials_in_result(std::uint64_t chunk) const;
-  bool takes_here() const { return root_host_ < 0 || root_host_ == own_host(); }
 
   const Request& request_;
+  CallBuffers buffers_;
   std::size_t element_;
-  std::size_t partial_;  ///< bytes of an element on its way between hosts
-  int ranks_;
-  int root_host_ = -1;  ///< -1: all hosts take the result
+  std::size_t partial_;     ///< bytes of an element on its way between hosts
+  int givers_;              ///< ranks that give data
+  int root_host_ = -1;      ///< -1: all hosts take the result
+  bool takes_here_ = true;  ///< a rank of this host takes the result
   Algorithm algorithm_;
   Chunking chunking_;
 };
@@ -80,6 +87,7 @@ class ClusterReduceScatter final : public ClusterCall {
   const Request& request_;
   std::size_t element_;
   std::size_t partial_;
+  int givers_;
   BlockMove move_;
   std::uint64_t per_chunk_;  ///< elements for each rank
   bool is_piggybacked_;

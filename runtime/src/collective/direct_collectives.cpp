@@ -138,7 +138,8 @@ void reduce_own_part(Channel& channel, const Request& request, const BlockMove& 
 bool may_be_direct(const Channel& channel, const Request& request, const BlockMove* blocks) {
   const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
   return channel.size() > 1 && largest * request.element_size >= kDirectFrom &&
-         channel.slot_bytes() > FlagLine::kPayloadBytes && channel.somebody_uses_heap();
+         channel.slot_bytes() > FlagLine::kPayloadBytes && channel.somebody_uses_heap() &&
+         request.parts.empty() && request.gives.empty();
 }
 
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,

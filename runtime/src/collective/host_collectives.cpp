@@ -2,27 +2,40 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/staging.h"
 #include "runtime/src/common/call.h"
 
 namespace ddl::runtime {
 namespace {
 
-/// The inputs of all ranks at the last exchange, from one offset in their slots on.
+/// The inputs of ranks at the last exchange, from one offset in their slots on.
 class SlotInputs {
  public:
   explicit SlotInputs(const Channel& channel) : channel_(channel) {}
 
+  /// Those of the first ranks, which all give data.
   std::span<const std::byte* const> at(std::size_t offset, int ranks) {
     for (int i = 0; i < ranks; ++i) pointers_[static_cast<std::size_t>(i)] = channel_.slot(i) + offset;
     return {pointers_.data(), static_cast<std::size_t>(ranks)};
   }
-  std::span<const std::byte* const> all_at(std::size_t offset) { return at(offset, channel_.size()); }
-  /// Takes one rank's input from elsewhere.
-  void replace(int rank, const std::byte* input) { pointers_[static_cast<std::size_t>(rank)] = input; }
+  /// Those of all ranks that give data.
+  std::span<const std::byte* const> of_givers(const Request& request, std::size_t offset) {
+    if (request.gives.empty()) return at(offset, channel_.size());
+    std::size_t inputs = 0;
+    for (int i = 0; i < channel_.size(); ++i) {
+      if (request.gives_data(i)) pointers_[inputs++] = channel_.slot(i) + offset;
+    }
+    return {pointers_.data(), inputs};
+  }
+  /// Takes the input at this position from elsewhere.
+  void replace(int position, const std::byte* input) {
+    pointers_[static_cast<std::size_t>(position)] = input;
+  }
 
  private:
   const Channel& channel_;
@@ -50,6 +63,20 @@ Outcome run_in_chunks(Channel& channel, std::uint64_t chunks, Fill fill, Take ta
   return {};
 }
 
+/// Copies a range of this rank's input into its slot.
+template <class Buffers>
+void stage_range(const Channel& channel, const Buffers& buffers, const ElementRange& range,
+                 std::size_t element) {
+  std::byte* const slot = channel.own_slot();
+  buffers.for_pieces(range.first, range.count,
+                     [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                       stage_bytes(channel, slot + at * element, send, count * element);
+                     });
+}
+
+/// kIsOrdinary: the request has no parts, and all ranks give data. Such a call may be so small that testing for both
+/// at every step would take a noticeable part of its time.
+template <bool kIsOrdinary>
 Outcome combine_directly(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
@@ -57,27 +84,32 @@ Outcome combine_directly(Channel& channel, const Request& request, CallDeadline 
                                       ? std::max<std::uint64_t>(count, 1)
                                       : std::max<std::uint64_t>(channel.slot_bytes() / element, 1);
   if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
-  const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
-  const int inputs = request.call.kind == CallKind::kScan ? channel.index() + 1 : channel.size();
+  const int own = channel.index();
+  const bool gives = kIsOrdinary || request.gives_data(own);
+  const bool takes = gives && (request.call.kind != CallKind::kReduce || own == request.call.root);
+  const int inputs = request.call.kind == CallKind::kScan ? own + 1 : channel.size();
+  const int position = kIsOrdinary ? own : request.givers_before(own);
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
+  const std::conditional_t<kIsOrdinary, OneBuffer, CallBuffers> buffers(request);
   const Chunking chunking{count, per_chunk, 1};
   return run_in_chunks(
       channel, chunks_of(count, per_chunk),
       [&](std::uint64_t chunk) {
-        const ElementRange range = chunking.chunk(chunk);
-        stage_bytes(channel, channel.own_slot(), request.send + range.first * element, range.count * element);
+        if (gives) stage_range(channel, buffers, chunking.chunk(chunk), element);
       },
       [&](std::uint64_t chunk) {
+        if (!takes) return;
         const ElementRange range = chunking.chunk(chunk);
-        if (!takes || range.count == 0) return;
-        std::byte* const out = request.recv + range.first * element;
-        const auto chosen = slots.at(0, inputs);
-        // The own input is nearer in the caller's buffer, unless the result overwrites it before it is read.
-        if (request.send != request.recv || channel.index() < 2) {
-          slots.replace(channel.index(), request.send + range.first * element);
-        }
-        reduce_chunk(reduction, chosen, out, range.count);
+        buffers.for_pieces(range.first, range.count,
+                           [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
+                             const auto chosen = kIsOrdinary ? slots.at(at * element, inputs)
+                                                             : slots.of_givers(request, at * element);
+                             // The own input is nearer in the caller's buffer, unless the result overwrites it
+                             // before it is read.
+                             if (send != recv || position < 2) slots.replace(position, send);
+                             reduce_chunk(reduction, chosen, recv, size);
+                           });
       });
 }
 
@@ -90,29 +122,34 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
   const std::size_t area = std::min(max_area, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
   if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
-  const bool takes = request.call.kind != CallKind::kReduce || channel.index() == request.call.root;
+  const bool gives = request.gives_data(channel.index());
+  const bool takes =
+      gives && (request.call.kind != CallKind::kReduce || channel.index() == request.call.root);
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
+  const CallBuffers buffers(request);
   channel.begin_sampling();
   // Round r publishes the inputs of chunk r and the slices of chunk r - 1.
   for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
-    if (round < chunking.chunks()) {
-      const ElementRange range = chunking.chunk(round);
-      stage_bytes(channel, channel.own_slot(), request.send + range.first * element, range.count * element);
-    }
+    if (round < chunking.chunks() && gives) stage_range(channel, buffers, chunking.chunk(round), element);
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
     if (round < chunking.chunks()) {
       const ElementRange slice = chunking.slice(round, channel.index());
       stage_made(channel, channel.own_slot() + area, slice.count, element,
                  [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
-                   reduce_chunk(reduction, slots.all_at((slice.first + first) * element), out, count);
+                   reduce_chunk(reduction, slots.of_givers(request, (slice.first + first) * element), out,
+                                count);
                  });
     }
     if (round == 0 || !takes) continue;
-    std::byte* const out = request.recv + chunking.chunk(round - 1).first * element;
+    const std::uint64_t chunk_begin = chunking.chunk(round - 1).first;
     for (int i = 0; i < channel.size(); ++i) {
       const ElementRange slice = chunking.slice(round - 1, i);
-      copy_bytes(out + slice.first * element, channel.slot(i) + area, slice.count * element);
+      const std::byte* const result = channel.slot(i) + area;
+      buffers.for_pieces(chunk_begin + slice.first, slice.count,
+                         [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                           copy_bytes(recv, result + at * element, count * element);
+                         });
     }
   }
   channel.end_sampling();
@@ -125,8 +162,9 @@ Outcome combine(Channel& channel, const Request& request, CallDeadline deadline)
   // Slices need space for an input and a result in a slot.
   const bool has_slices =
       algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
-  return has_slices ? reduce_scatter_allgather(channel, request, deadline)
-                    : combine_directly(channel, request, deadline);
+  if (has_slices) return reduce_scatter_allgather(channel, request, deadline);
+  return request.parts.empty() && request.gives.empty() ? combine_directly<true>(channel, request, deadline)
+                                                        : combine_directly<false>(channel, request, deadline);
 }
 
 /// The minimum chunk of a move with one sender: for smaller ones the exchange would cost more than the overlap saves.
@@ -194,7 +232,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
           copy_bytes(to, source, piece.count * element);
         }
       },
-      request.call.kind == CallKind::kBroadcast && own == request.call.root);
+      request.call.kind == CallKind::kBroadcast && own == request.call.root && !request.waits_for_all);
 }
 
 Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
@@ -203,22 +241,26 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
+  const bool gives = request.gives_data(own);
   SlotInputs slots(channel);
+  const int position = request.givers_before(own);
   // In place, the result may be written over the first two inputs alone, as each element is read.
-  const bool keeps_input = own >= 2 && request.send != nullptr &&
+  const bool keeps_input = position >= 2 && request.send != nullptr &&
                            request.recv == request.send + move.send_offset(own, own) * element;
   std::vector<std::byte> kept(keeps_input ? grid.stride : 0);
   return run_in_chunks(
       channel, chunks_of(move.longest(), grid.per_chunk),
-      [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, request.send, chunk); },
+      [&](std::uint64_t chunk) {
+        if (gives) fill_blocks(channel, move, grid, element, request.send, chunk);
+      },
       [&](std::uint64_t chunk) {
         const ElementRange piece = move.piece(own, own, chunk, grid.per_chunk);
-        if (piece.count == 0) return;
+        if (!gives || piece.count == 0) return;
         std::byte* const out = request.recv + piece.first * element;
         const std::byte* const input = request.send + (move.send_offset(own, own) + piece.first) * element;
-        const auto inputs = slots.all_at(grid.offset(move, own));
+        const auto inputs = slots.of_givers(request, grid.offset(move, own));
         if (keeps_input) copy_bytes(kept.data(), input, piece.count * element);
-        slots.replace(own, keeps_input ? kept.data() : input);
+        slots.replace(position, keeps_input ? kept.data() : input);
         reduce_chunk(request.reduction(), inputs, out, piece.count);
       });
 }
@@ -260,6 +302,7 @@ Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline dea
           },
           [&] { return channel.call().number; });
     case CallKind::kMakeSets:
+    case CallKind::kAgree:
     case CallKind::kBarrier: {
       if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
       return channel.exchange();

@@ -25,6 +25,9 @@ namespace ddl::runtime {
 //   move blocks                  with the counts of collective/block_move.h
 //   shared heap                  without staging, see try_direct()
 //
+// An allreduce of several tensors is one of the row of all their elements: staging also packs them, and results are
+// written to each tensor. Ranks that give no data are not among the inputs, but reduce slices for the others.
+//
 // Every algorithm combines every element in rank order: the same bits.
 // A world of one copies through its slot without waiting.
 
@@ -39,7 +42,7 @@ Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline d
 // exchange ends the call. Elements are combined in rank order, as everywhere: the same bits.
 
 /// Whether the call is so large that nothing is to be staged if possible, and somebody uses the heap. The same on all
-/// ranks. blocks: null for allreduce and reduce.
+/// ranks. blocks: null for allreduce and reduce. Calls of several tensors, and of ranks without data, are staged.
 bool may_be_direct(const Channel& channel, const Request& request, const BlockMove* blocks);
 
 /// Runs such a call if all buffers concerned lie in the shared heap; otherwise nullopt. Then the ranks have exchanged

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "base/error.h"
 #include "runtime/src/collective/instruction_set.h"
@@ -118,6 +120,50 @@ void reduce_partials(const Reduction& reduction, std::span<const std::byte* cons
   for (std::size_t first = 0; first < count; first += kBlock) {
     steps.partials({inputs.data(), inputs.size(), first}, out + first * steps.partial(),
                    std::min(kBlock, count - first));
+  }
+}
+
+namespace {
+
+template <class T>
+T identity_of(ddl_op op) {
+  using Limits = std::numeric_limits<T>;
+  switch (op) {
+    // -0 + 0 is 0, but 0 + -0 is not -0.
+    case DDL_SUM:
+    case DDL_AVERAGE: return std::is_floating_point_v<T> ? static_cast<T>(-0.0) : T{0};
+    case DDL_PRODUCT:
+    case DDL_LOGICAL_AND: return T{1};
+    case DDL_MIN: return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    case DDL_MAX: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case DDL_BIT_AND: return static_cast<T>(~std::uint64_t{0});
+    default: return T{0};
+  }
+}
+
+template <class T>
+void fill_with(T value, std::byte* out, std::size_t count) {
+  std::fill_n(reinterpret_cast<T*>(out), count, value);
+}
+
+}  // namespace
+
+void fill_identity(ddl_dtype dtype, ddl_op op, std::byte* out, std::size_t count) {
+  switch (partial_dtype(dtype, op)) {
+    case DDL_UINT8: return fill_with(identity_of<std::uint8_t>(op), out, count);
+    case DDL_INT8: return fill_with(identity_of<std::int8_t>(op), out, count);
+    case DDL_UINT16: return fill_with(identity_of<std::uint16_t>(op), out, count);
+    case DDL_INT16: return fill_with(identity_of<std::int16_t>(op), out, count);
+    case DDL_UINT32: return fill_with(identity_of<std::uint32_t>(op), out, count);
+    case DDL_INT32: return fill_with(identity_of<std::int32_t>(op), out, count);
+    case DDL_UINT64: return fill_with(identity_of<std::uint64_t>(op), out, count);
+    case DDL_INT64: return fill_with(identity_of<std::int64_t>(op), out, count);
+    case DDL_FLOAT32: return fill_with(identity_of<float>(op), out, count);
+    case DDL_FLOAT64: return fill_with(identity_of<double>(op), out, count);
+    // Its operations are the logical ones.
+    case DDL_BOOL:
+      return fill_with<std::uint8_t>(op == DDL_MIN || op == DDL_BIT_AND || op == DDL_LOGICAL_AND, out, count);
+    default: DDL_CHECK(false, "dtype " + std::to_string(dtype) + ", op " + std::to_string(op));
   }
 }
 

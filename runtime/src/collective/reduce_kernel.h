@@ -38,6 +38,10 @@ void reduce_chunk(const Reduction& reduction, std::span<const std::byte* const> 
 void reduce_partials(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
                      std::size_t count);
 
+/// The partial results of no rank: count times the value, of partial_dtype(dtype, op), that changes no other when they
+/// are combined. op applies to dtype.
+void fill_identity(ddl_dtype dtype, ddl_op op, std::byte* out, std::size_t count);
+
 /// How partial results are combined.
 inline Reduction merge_of(const Reduction& reduction) {
   return {partial_dtype(reduction.dtype, reduction.op),

@@ -1,5 +1,6 @@
 #include "runtime/src/collective/request.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -116,7 +117,8 @@ std::optional<Extents> extents_of(const Request& request, int rank, int size) {
     }
     case CallKind::kNone:
     case CallKind::kBarrier:
-    case CallKind::kMakeSets: break;
+    case CallKind::kMakeSets:
+    case CallKind::kAgree: break;
   }
   return extents;
 }
@@ -188,6 +190,10 @@ bool is_plainly_correct(const Request& request, std::size_t element, int size) {
 }
 
 }  // namespace
+
+int Request::givers_before(int end) const {
+  return gives.empty() ? end : end - static_cast<int>(std::count(gives.begin(), gives.begin() + end, 0));
+}
 
 Outcome check_request(const Request& request, int rank, int size) {
   const Call& call = request.call;

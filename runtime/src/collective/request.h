@@ -11,11 +11,19 @@
 
 namespace ddl::runtime {
 
+/// One of the tensors of an allreduce of several. send and recv may be the same. A part may be empty.
+struct Part {
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  std::uint64_t count = 0;  ///< elements
+};
+
 /// One collective as one rank requests it: the call, which must be the same on all ranks, and this rank's own
 /// buffers.
 ///
 /// The caller owns the buffers. See ddl.h for what each collective reads and writes. Arguments have been checked by
-/// check_request().
+/// check_request(); those of a call with parts or with ranks that give no data have been checked as if each part were
+/// a call and each rank gave data.
 struct Request {
   Call call;
   const std::byte* send = nullptr;
@@ -30,11 +38,23 @@ struct Request {
   /// For a transfer: the other rank, in the process set; -1 once it is a call of the pair, whose root is the sender's
   /// rank in the job.
   int peer = -1;
+  /// The root of a broadcast returns when the ranks have compared their calls, not before.
+  bool waits_for_all = false;
   /// The rank in the job of each rank of the process set, for messages.
   std::span<const int> job_ranks;
+  /// For an allreduce of several tensors as one: their buffers, one after the other; then send and recv are null and
+  /// call.count is the sum of the counts. Either all ranks that give data have parts, or none of them has.
+  std::span<const Part> parts;
+  /// For allreduce and reduce_scatter: whether each rank of the process set gives data; empty: all do. The same on all
+  /// ranks, and at least one gives. A rank that gives none has neither buffers nor parts that are accessed, and takes
+  /// no result; an average is divided by the number of those that give.
+  std::span<const std::uint8_t> gives;
 
   ddl_dtype dtype() const { return call.dtype; }
   Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }
+  bool gives_data(int rank) const { return gives.empty() || gives[static_cast<std::size_t>(rank)] != 0; }
+  /// The number of ranks before end that give data.
+  int givers_before(int end) const;
 };
 
 /// Checks everything about a request that one rank can check alone, before any communication: the operation applies
