@@ -105,7 +105,9 @@ TEST_CASE("control frames are parsed back, and anything else is refused") {
   // A farewell needs no reason.
   frame.kind = ControlFrame::Kind::kFarewell;
   CHECK(ControlFrame::parse(bytes));
-  frame.kind = static_cast<ControlFrame::Kind>(3);
+  frame.kind = ControlFrame::Kind::kWanted;
+  CHECK(ControlFrame::parse(bytes));
+  frame.kind = static_cast<ControlFrame::Kind>(4);
   CHECK_FALSE(ControlFrame::parse(bytes));
   frame.kind = ControlFrame::Kind::kFarewell;
   frame.magic ^= 1;

@@ -28,7 +28,8 @@ std::string scale_text(const char* name, double scale) {
 
 /// "sum, float32, 1000 elements"; "" for a barrier.
 std::string arguments(const Call& call) {
-  if (call.kind == CallKind::kBarrier || call.kind == CallKind::kNone) return "";
+  if (call.kind == CallKind::kBarrier || call.kind == CallKind::kAgree || call.kind == CallKind::kNone)
+    return "";
   std::string text;
   if (has_op(call.kind)) {
     text += std::string(op_name(call.op)) + ", " + scale_text("prescale", call.prescale) +
@@ -89,6 +90,7 @@ const char* call_kind_name(CallKind kind) {
     case CallKind::kTransfer: return "transfer";
     case CallKind::kBarrier: return "barrier";
     case CallKind::kMakeSets: return "making process sets";
+    case CallKind::kAgree: return "agreeing on named tensors";
   }
   return "unknown collective";
 }

@@ -149,6 +149,7 @@ enum class CallKind : std::uint8_t {
   kTransfer,  ///< of a pair: what one sends, the other receives
   kBarrier,
   kMakeSets,  ///< the exchange in which process sets are made
+  kAgree,     ///< the exchange in which ranks begin to agree on named tensors
 };
 
 /// "allreduce".

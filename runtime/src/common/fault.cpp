@@ -12,6 +12,7 @@ namespace {
 const char* phase_name(CallKind during) {
   if (during == CallKind::kNone) return "init";
   if (during == CallKind::kMakeSets) return "make_sets";
+  if (during == CallKind::kAgree) return "agree";
   return call_kind_name(during);
 }
 

@@ -93,6 +93,9 @@ struct Settings {
   /// DDL_STORES: how ranks store what they stage for others of their host; nullopt = as measured. The local leader's
   /// value holds for its host.
   std::optional<Stores> stores;
+  /// DDL_FUSION_BYTES, or HOROVOD_FUSION_THRESHOLD: named tensors go together up to this number of bytes. The value of
+  /// the process set's first rank holds.
+  std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.

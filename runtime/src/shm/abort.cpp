@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "runtime/src/shm/bell.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
 
@@ -34,6 +35,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
     protocol.interrupt(segment.gathered(i).word);
     protocol.interrupt(segment.released(i).word);
   }
+  Bells::ring_all(segment);
   // The counter is never read back, so it wakes every poll() from now on. It overflows only after 2^64 aborts.
   if (doorbell >= 0) (void)::eventfd_write(doorbell, 1);
 }

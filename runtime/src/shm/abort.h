@@ -70,6 +70,8 @@ class AbortDomain {
   /// This member leaves; next would be its next sequence.
   void leave(std::uint32_t next) const { leave_segment(segment_, index_, next, doorbell_); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
+  /// Some member has left.
+  bool has_departures() const { return segment_.abort_line().departures.load() != 0; }
   /// The first member that has left without having published the sequence.
   std::optional<int> first_departed(std::uint32_t sequence) const;
 

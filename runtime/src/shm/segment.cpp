@@ -10,7 +10,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 6;
+constexpr std::uint32_t kLayoutVersion = 7;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap is aligned to the largest page size that Linux supports.
 constexpr std::size_t kMaxPageBytes = std::size_t{64} << 10;
@@ -34,7 +34,28 @@ std::size_t Segment::pairs_offset() const {
   return heap_offset() + static_cast<std::size_t>(members_) * heap_bytes_;
 }
 
-std::size_t Segment::pair_bytes() const { return Segment(nullptr, 2, pair_slot_bytes_, 0, 0).heap_offset(); }
+Segment Segment::plain(std::byte* base, int members, std::size_t slot_bytes) {
+  SegmentConfig config;
+  config.slot_bytes = slot_bytes;
+  return {base, members, config};
+}
+
+std::size_t Segment::pair_bytes() const { return plain(nullptr, 2, pair_slot_bytes_).heap_offset(); }
+
+std::size_t Segment::twin_offset() const {
+  const auto count = static_cast<std::size_t>(members_);
+  return pairs_offset() + (has_pairs() ? count * (count - 1) / 2 * pair_bytes() : 0);
+}
+
+std::size_t Segment::twin_bytes() const {
+  return has_twin_ ? plain(nullptr, members_, slot_bytes_).heap_offset() : 0;
+}
+
+Segment Segment::twin() const {
+  DDL_CHECK(has_twin_, "there is no second segment");
+  // Zeroed memory is a valid initial state, as for pairs.
+  return plain(base_ + twin_offset(), members_, slot_bytes_);
+}
 
 Segment Segment::pair(int a, int b) const {
   const auto [low, high] = std::minmax(a, b);
@@ -44,13 +65,12 @@ Segment Segment::pair(int a, int b) const {
   static_assert(encode_sequence(0) == 0);
   const auto number =
       static_cast<std::size_t>(high) * static_cast<std::size_t>(high - 1) / 2 + static_cast<std::size_t>(low);
-  return {base_ + pairs_offset() + number * pair_bytes(), 2, pair_slot_bytes_, 0, 0};
+  return plain(base_ + pairs_offset() + number * pair_bytes(), 2, pair_slot_bytes_);
 }
 
 std::size_t Segment::bytes_for(int members, const SegmentConfig& config) {
-  const Segment shape(nullptr, members, config.slot_bytes, config.heap_bytes, config.pair_slot_bytes);
-  const auto count = static_cast<std::size_t>(members);
-  return shape.pairs_offset() + (shape.has_pairs() ? count * (count - 1) / 2 * shape.pair_bytes() : 0);
+  const Segment shape(nullptr, members, config);
+  return shape.twin_offset() + shape.twin_bytes();
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentConfig& config) {
@@ -58,20 +78,22 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
                 config.heap_bytes % kPageBytes == 0 && config.pair_slot_bytes % kLineBytes == 0 &&
                 memory.size() == bytes_for(members, config),
             std::to_string(members) + " members, slots of " + std::to_string(config.slot_bytes));
-  const Segment segment(memory.data(), members, config.slot_bytes, config.heap_bytes, config.pair_slot_bytes);
+  const Segment segment(memory.data(), members, config);
   new (memory.data()) SegmentHeader{kMagic,
                                     kLayoutVersion,
                                     static_cast<std::uint32_t>(members),
                                     config.slot_bytes,
                                     config.heap_bytes,
                                     config.pair_slot_bytes,
-                                    config.first_sequence};
+                                    config.first_sequence,
+                                    config.has_twin ? 1u : 0u};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
     new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
     new (&segment.timeout_record(i)) TimeoutRecord{};
     new (&segment.notice_record(i)) NoticeRecord{};
     new (&segment.pairs_record(i)) PairsRecord{};
+    new (&segment.bell(i)) BellLine{};
     for (GroupLine* line : {&segment.gathered(i), &segment.released(i)})
       new (line) GroupLine{encode_sequence(config.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
@@ -90,16 +112,19 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   if (header.magic != kMagic || header.layout_version != kLayoutVersion) {
     return fail(ErrorCode::kProtocol, "the shared segment was laid out by another version of libddl");
   }
+  SegmentConfig config;
+  config.slot_bytes = header.slot_bytes;
+  config.heap_bytes = header.heap_bytes;
+  config.pair_slot_bytes = header.pair_slot_bytes;
+  config.has_twin = header.has_twin != 0;
   if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
       header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
       header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
       header.pair_slot_bytes % kLineBytes != 0 || header.pair_slot_bytes > memory.size() ||
-      memory.size() != bytes_for(static_cast<int>(header.members),
-                                 {header.slot_bytes, header.heap_bytes, header.pair_slot_bytes})) {
+      header.has_twin > 1 || memory.size() != bytes_for(static_cast<int>(header.members), config)) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
-  const Segment segment(memory.data(), static_cast<int>(header.members), header.slot_bytes, header.heap_bytes,
-                        header.pair_slot_bytes);
+  const Segment segment(memory.data(), static_cast<int>(header.members), config);
   for (int i = 0; i < segment.size(); ++i) {
     const std::uint32_t behind = segment.presence(i).behind_leader;
     if (behind > static_cast<std::uint32_t>(i) ||

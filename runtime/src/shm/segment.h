@@ -24,6 +24,7 @@ struct SegmentConfig {
   std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
+  bool has_twin = false;             ///< a second segment of the same members follows
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
   ExchangeConfig exchange;           ///< how the members synchronize
 };
@@ -41,6 +42,8 @@ struct SegmentConfig {
 //   per member        a part of the shared heap, allocated by that member alone, written by all ranks in collectives
 //   per pair          a segment of two members for what they send to each other; nothing is written there before
 //                     that
+//   twin              a segment of the same members for calls of named tensors, which they make beside others; nothing
+//                     is written there before that
 //
 // No two members write the same cache line, except when the group is aborted, when a member leaves, and before one
 // sleeps: see shm/flag_protocol.h. Pages of staging and heap cost no memory until they are used.
@@ -100,6 +103,14 @@ struct alignas(kLineBytes) PairsRecord {
   std::array<std::atomic<std::uint64_t>, kMaxMembers / 64> begun;
 };
 
+/// How other members, and other threads of its own process, wake a member that sleeps between calls of named tensors.
+struct alignas(kLineBytes) BellLine {
+  SharedWord word;         ///< changes when there may be something to do
+  SharedWord is_sleeping;  ///< 1: the member may sleep on the word
+  /// The number of the last call in which another member has wanted to agree.
+  SharedWord wanted_call;
+};
+
 /// Why this member gave up waiting. Written before the abort word names the member, and only once.
 struct alignas(kLineBytes) TimeoutRecord {
   double seconds;
@@ -131,6 +142,7 @@ struct alignas(kLineBytes) SegmentHeader {
   std::uint64_t heap_bytes;
   std::uint64_t pair_slot_bytes;
   std::uint32_t first_sequence;
+  std::uint32_t has_twin;
 };
 
 /// A view of the memory; owns nothing.
@@ -166,6 +178,13 @@ class Segment {
     return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
                            sizeof(NoticeRecord));
   }
+  BellLine& bell(int index) const {
+    return at<BellLine>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
+                        sizeof(NoticeRecord) + sizeof(PairsRecord));
+  }
+  bool has_twin() const { return has_twin_; }
+  /// The second segment of the members.
+  Segment twin() const;
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
   /// The segment of two members: the one with the lower index becomes member 0, the other one member 1.
   Segment pair(int a, int b) const;
@@ -196,16 +215,18 @@ class Segment {
   }
 
  private:
-  static constexpr std::size_t kMemberBytes =
-      sizeof(PresenceLine) + sizeof(TimeoutRecord) + sizeof(NoticeRecord) + sizeof(PairsRecord);
+  static constexpr std::size_t kMemberBytes = sizeof(PresenceLine) + sizeof(TimeoutRecord) +
+                                              sizeof(NoticeRecord) + sizeof(PairsRecord) + sizeof(BellLine);
 
-  Segment(std::byte* base, int members, std::size_t slot_bytes, std::size_t heap_bytes,
-          std::size_t pair_slot_bytes)
+  Segment(std::byte* base, int members, const SegmentConfig& config)
       : base_(base),
         members_(members),
-        slot_bytes_(slot_bytes),
-        heap_bytes_(heap_bytes),
-        pair_slot_bytes_(pair_slot_bytes) {}
+        slot_bytes_(config.slot_bytes),
+        heap_bytes_(config.heap_bytes),
+        pair_slot_bytes_(config.pair_slot_bytes),
+        has_twin_(config.has_twin) {}
+  /// Without heap, pairs and twin.
+  static Segment plain(std::byte* base, int members, std::size_t slot_bytes);
 
   template <class T>
   T& at(std::size_t offset) const {
@@ -227,12 +248,15 @@ class Segment {
   std::size_t pairs_offset() const;
   /// The bytes of one pair's segment.
   std::size_t pair_bytes() const;
+  std::size_t twin_offset() const;
+  std::size_t twin_bytes() const;
 
   std::byte* base_ = nullptr;
   int members_ = 0;
   std::size_t slot_bytes_ = 0;
   std::size_t heap_bytes_ = 0;
   std::size_t pair_slot_bytes_ = 0;
+  bool has_twin_ = false;
 };
 
 }  // namespace ddl::runtime

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "runtime/src/shm/bell.h"
 #include "runtime/src/shm/fd_passing.h"
 
 namespace ddl::runtime {
@@ -83,10 +84,16 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
                                                           const ConnectLimit& limit) {
   const Membership& membership = bootstrap.membership();
   const auto within_host = job.transports.within_host(membership, job.fault);
-  std::unique_ptr<LinkTransport> between_hosts;
-  if (membership.layout.host_count() > 1) between_hosts = job.transports.between_hosts(membership, job.fault);
+  std::unique_ptr<LinkTransport> between_hosts, twins;
+  auto twin_bootstrap = std::make_unique<TwinBootstrap>(bootstrap);
+  if (membership.layout.host_count() > 1) {
+    between_hosts = job.transports.between_hosts(membership, job.fault);
+    twins = job.transports.between_hosts(twin_bootstrap->membership(), job.fault);
+  }
   DDL_TRY(within_host->is_usable(membership));
+  const Status twin_offered = twins ? twins->offer(*twin_bootstrap) : Status();
   DDL_TRY(rendezvous(job, bootstrap, *within_host, between_hosts.get(), plan.segment));
+  DDL_TRY(twin_offered);
   auto group = within_host->connect(bootstrap, limit);
   if (!group) return fail(std::move(group.error()));
   // Messages name ranks of the job.
@@ -96,6 +103,8 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
                                                     std::move(plan), *std::move(group), std::move(fault),
                                                     std::move(on_abort)));
   made->link_transport_ = std::move(between_hosts);
+  made->twin_bootstrap_ = std::move(twin_bootstrap);
+  made->twin_transport_ = std::move(twins);
   if (made->link_transport_) DDL_TRY(made->connect_hosts(limit));
   return made;
 }
@@ -131,7 +140,7 @@ Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts
   for (const int host : hosts) {
     partners.push_back({host, layout().hosts[static_cast<std::size_t>(host)][lane], host < layout().own});
   }
-  auto links = link_transport_->connect(bootstrap_, partners, {LinkUse::kLane, channel_.slot_bytes(), limit});
+  auto links = link_transport_->connect(bootstrap_, partners, {use_, channel_.slot_bytes(), limit});
   if (!links) {
     return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                link_transport_->name())));
@@ -147,6 +156,7 @@ void Connections::add_links(std::vector<PeerLink> links) {
     lane_->add(links);
   } else {
     control_ = std::make_shared<ControlLinks>(links, abort_);
+    control_->on_wanted([this](std::uint32_t call) { Bells(group_.segment, group_.index).pass_on(call); });
     lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
   }
   guard_descriptors();
@@ -155,6 +165,10 @@ void Connections::add_links(std::vector<PeerLink> links) {
 void Connections::guard_descriptors() {
   std::vector<int> fds;
   if (link_transport_) fds = link_transport_->fds();
+  if (twin_transport_) {
+    const std::vector<int> twins = twin_transport_->fds();
+    fds.insert(fds.end(), twins.begin(), twins.end());
+  }
   if (control_) {
     const std::vector<int> data = lane_->fds();
     fds.insert(fds.end(), data.begin(), data.end());
@@ -239,9 +253,10 @@ void Connections::choose_stores() {
   // Without a CPU for every rank the time would be the scheduler's.
   if (!given && channel_.size() <= group_.cpus) round_trip = longest_round_trip(group_.segment, group_.index);
   const Stores first = given.value_or(stores_at(round_trip));
-  channel_.choose_stores(StoreChoice(first, given        ? StoreChoice::Origin::kGiven
-                                            : round_trip ? StoreChoice::Origin::kMeasured
-                                                         : StoreChoice::Origin::kUnknown));
+  first_choice_ = StoreChoice(first, given        ? StoreChoice::Origin::kGiven
+                                     : round_trip ? StoreChoice::Origin::kMeasured
+                                                  : StoreChoice::Origin::kUnknown);
+  channel_.choose_stores(first_choice_);
   if (!job_.settings.verbose || group_.index != 0) return;
   const std::string why = given        ? std::string(contract::env::kStores)
                           : round_trip ? "a cache line takes " + std::to_string(round_trip->count()) +
@@ -283,7 +298,7 @@ Status Connections::watch() {
   if (membership_.size > 1) {
     watches.push_back({group_.doorbell.get(), [this] {
                          if (control_) control_->forward_abort();
-                         for (const auto& [rank, pair] : pairs()) pair->abort().raise(abort_.notice());
+                         for (const auto& part : parts()) part->abort().raise(abort_.notice());
                          on_abort_(abort_.notice());
                          return false;
                        }});
@@ -299,18 +314,21 @@ std::shared_ptr<ControlLinks> Connections::shared_control() const {
   return control_;
 }
 
-std::map<int, std::shared_ptr<Connections>> Connections::pairs() const {
+std::vector<std::shared_ptr<Connections>> Connections::parts() const {
   const std::lock_guard lock(mutex_);
-  return pairs_;
+  std::vector<std::shared_ptr<Connections>> all;
+  if (twin_) all.push_back(twin_);
+  for (const auto& [rank, pair] : pairs_) all.push_back(pair);
+  return all;
 }
 
 void Connections::wait_forwarded(Deadline deadline) {
   if (!abort_.is_raised()) return;
   if (const auto control = shared_control()) control->wait_forwarded(deadline);
   // Not under the lock: the watching thread, which forwards, takes it.
-  for (const auto& [rank, pair] : pairs()) {
-    pair->abort().raise(abort_.notice());
-    pair->wait_forwarded(deadline);
+  for (const auto& part : parts()) {
+    part->abort().raise(abort_.notice());
+    part->wait_forwarded(deadline);
   }
 }
 
@@ -321,11 +339,12 @@ Outcome Connections::leave() {
   job_.watcher.remove(ticket_);
   report_stores();
   channel_.leave();
-  for (const auto& [rank, pair] : pairs()) {
-    (void)pair->leave();
-    pair->close();
+  for (const auto& part : parts()) {
+    (void)part->leave();
+    part->close();
   }
   leave_unbegun_pairs();
+  leave_twin();
   return caught_up;
 }
 
@@ -334,6 +353,7 @@ void Connections::close() {
   closed_in_child_.reset();
   // Ranks of other hosts that wait for a first call of this one notice.
   link_transport_.reset();
+  twin_transport_.reset();
   std::shared_ptr<ControlLinks> control;
   {
     // Another thread may be in wait_forwarded().
@@ -433,6 +453,60 @@ Status Connections::link_pair(Connections& pair, int rank, CallDeadline deadline
   pair.report_links(*links);
   pair.add_links(*std::move(links));
   return pair.watch();
+}
+
+// The twin.
+
+Result<Connections*> Connections::connect_twin(const CallDeadline& deadline) {
+  SharedGroup group;
+  group.memory = group_.memory;
+  group.segment = group_.segment.twin();
+  group.index = group_.index;
+  group.members = group_.members;
+  group.cpus = group_.cpus;
+  group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!group.doorbell) return fail_errno("eventfd");
+  std::shared_ptr<Connections> made(
+      new Connections(job_, *twin_bootstrap_, twin_bootstrap_->membership(), job_ranks_, plan_,
+                      std::move(group), fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
+  made->use_ = LinkUse::kTwin;
+  made->link_transport_ = std::move(twin_transport_);
+  if (made->link_transport_) {
+    // The others link when they hand over their first tensor, however long that takes.
+    if (auto linked = made->connect_hosts({deadline.deadline, abort_.doorbell()}); !linked) {
+      const auto gone = made->link_transport_->gone();
+      const std::string& why = linked.error().message();
+      const AbortNotice notice =
+          gone ? AbortNotice::of(AbortReason::kLeft, who_is(*gone))
+          : deadline.deadline.has_passed()
+              ? AbortNotice::of(AbortReason::kTimedOut, self(), self().label() + " gave up: " + why)
+              : AbortNotice::of(AbortReason::kLost, self(), why);
+      if (!abort_.is_raised()) abort_.raise(notice);
+      made->abort_.raise(abort_.notice());
+      return fail(std::move(linked.error()));
+    }
+  }
+  DDL_TRY(made->watch());
+  made->channel_.choose_stores(first_choice_);
+  {
+    const std::lock_guard lock(mutex_);
+    twin_ = made;
+  }
+  if (abort_.is_raised()) made->abort_.raise(abort_.notice());
+  return made.get();
+}
+
+void Connections::want_to_agree(std::uint32_t call) {
+  Bells(group_.segment, group_.index).want_to_agree(call);
+  if (control_) control_->send_wanted(call);
+}
+
+void Connections::leave_twin() const {
+  const Segment& segment = group_.segment;
+  if (!segment.has_twin() || abort_.is_raised()) return;
+  // Ranks of this host may wait for tensors that this one never hands over, inside a call or between two.
+  if (!twin_) leave_segment(segment.twin(), group_.index, 1, -1);
+  Bells::ring_all(segment.twin());
 }
 
 void Connections::record_begun(int other) const {

@@ -18,6 +18,7 @@
 
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/bootstrap/twin_bootstrap.h"
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/fork_guard.h"
 #include "runtime/src/common/settings.h"
@@ -82,6 +83,7 @@ class Connections {
   const AbortDomain& abort() const { return abort_; }
   const Member& self() const { return channel_.self(); }
   Channel& channel() { return channel_; }
+  const Segment& segment() const { return group_.segment; }
   const WaitPolicy& wait_policy() const { return policy_; }
   FaultInjector& fault() { return fault_; }
   /// Null on one host, and on a rank whose local rank does not exist on every host.
@@ -99,6 +101,12 @@ class Connections {
   /// the other rank. Inside a call, and once for each rank. Fails as the call would. The result lives as long as
   /// this.
   tl::expected<Connections*, Failure> connect_pair(int rank, const Call& call, CallDeadline deadline);
+
+  /// The connections of the same ranks for calls of named tensors, which one of its threads makes beside those of this
+  /// object. At the first call, which one thread makes. The result lives as long as this.
+  Result<Connections*> connect_twin(const CallDeadline& deadline);
+  /// Of a twin: tells all ranks that this one wants to agree in its call of this number.
+  void want_to_agree(std::uint32_t call);
 
   /// Calls on_abort if the ranks have been aborted. From any thread.
   void report_abort() const {
@@ -140,7 +148,9 @@ class Connections {
   /// The failure of a pair that could not be connected. Unless pairs are unsupported, the set is aborted too.
   Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
   std::shared_ptr<ControlLinks> shared_control() const;
-  std::map<int, std::shared_ptr<Connections>> pairs() const;
+  /// The twin and the pairs: their aborts are those of this object.
+  std::vector<std::shared_ptr<Connections>> parts() const;
+  void leave_twin() const;
 
   JobResources& job_;
   Bootstrap& bootstrap_;
@@ -154,7 +164,12 @@ class Connections {
   AbortDomain abort_;
   WaitPolicy policy_;
   Channel channel_;
-  std::unique_ptr<LinkTransport> link_transport_;  ///< null on one host, and of pairs
+  StoreChoice first_choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< for the twin, too
+  std::unique_ptr<LinkTransport> link_transport_;                          ///< null on one host, and of pairs
+  LinkUse use_ = LinkUse::kLane;
+  /// For the twin: the transport is null on one host, and once the twin has it.
+  std::unique_ptr<TwinBootstrap> twin_bootstrap_;
+  std::unique_ptr<LinkTransport> twin_transport_;
   /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
   /// run.
   std::shared_ptr<ControlLinks> control_;
@@ -163,6 +178,7 @@ class Connections {
   Watcher::Ticket ticket_ = 0;
   mutable std::mutex mutex_;
   std::map<int, std::shared_ptr<Connections>> pairs_;  ///< by rank; guarded by mutex_
+  std::shared_ptr<Connections> twin_;                  ///< null until it is connected; guarded by mutex_
   bool has_left_ = false;
 };
 

@@ -12,7 +12,7 @@ std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes
   ControlFrame frame;
   std::memcpy(&frame, bytes.data(), sizeof frame);
   if (frame.magic != kMagic) return std::nullopt;
-  if (frame.kind == Kind::kFarewell) return frame;
+  if (frame.kind == Kind::kFarewell || frame.kind == Kind::kWanted) return frame;
   if (frame.kind != Kind::kAbort || !is_abort_reason(static_cast<std::uint32_t>(frame.notice.reason)))
     return std::nullopt;
   return frame;
@@ -72,7 +72,12 @@ bool ControlLinks::on_readable(std::size_t index) {
       set_state(link, PeerState::kLeft);
       // Acknowledges the farewell to the leaving rank.
       ::shutdown(link.socket.get(), SHUT_WR);
+      if (on_wanted_) on_wanted_(0);
       return false;
+    }
+    if (frame->kind == ControlFrame::Kind::kWanted) {
+      if (on_wanted_) on_wanted_(static_cast<std::uint32_t>(frame->notice.code));
+      continue;
     }
     abort_.raise(frame->notice);
   }
@@ -90,7 +95,7 @@ void ControlLinks::set_state(Link& link, PeerState state) {
 }
 
 void ControlLinks::send(const Link& link, const ControlFrame& frame) {
-  // Nothing else is sent here, so the socket's buffer has space; a partner that has gone needs no message.
+  // Little is sent here, and the partner's watching thread reads it at once, so the socket's buffer has space; a partner that has gone needs no message.
   (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -103,6 +108,16 @@ void ControlLinks::forward_abort() {
   for (const Link& link : links_) send(link, frame);
   forwarded_ = true;
   changed_.notify_all();
+}
+
+void ControlLinks::send_wanted(std::uint32_t call) {
+  ControlFrame frame;
+  frame.kind = ControlFrame::Kind::kWanted;
+  frame.notice.code = static_cast<std::int32_t>(call);
+  const std::lock_guard lock(mutex_);
+  for (const Link& link : links_) {
+    if (link.state == PeerState::kConnected) send(link, frame);
+  }
 }
 
 void ControlLinks::wait_forwarded(Deadline deadline) {

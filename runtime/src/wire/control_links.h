@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@ struct ControlFrame {
   enum class Kind : std::uint32_t {
     kAbort = 1,     ///< the job cannot go on; notice gives the cause
     kFarewell = 2,  ///< the sender leaves in order and sends nothing more
+    kWanted = 3,    ///< the sender wants to agree in the call whose number is in notice.code
   };
   static constexpr std::uint32_t kMagic = 0x44444C43;  // "DDLC"
 
@@ -64,6 +66,12 @@ class ControlLinks {
   std::size_t size() const;
   int fd(std::size_t link) const { return link_at(link).socket.get(); }
   const Member& peer(std::size_t link) const { return link_at(link).peer; }
+
+  /// What to do, on the watching thread, when a partner wants to agree in a call, or leaves (call 0). Before the links
+  /// are watched.
+  void on_wanted(std::function<void(std::uint32_t call)> act) { on_wanted_ = std::move(act); }
+  /// Tells all partners that this rank wants to agree in this call.
+  void send_wanted(std::uint32_t call);
 
   /// For the watching thread: reads what has arrived; false when the link has ended.
   bool on_readable(std::size_t link);
@@ -105,6 +113,7 @@ class ControlLinks {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool forwarded_ = false;  ///< guarded by mutex_
+  std::function<void(std::uint32_t call)> on_wanted_;
 };
 
 }  // namespace ddl::runtime

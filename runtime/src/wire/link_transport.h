@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct LinkPartner {
 enum class LinkUse : std::uint32_t {
   kLane = 0,  ///< for the collectives of the process set
   kPair = 1,  ///< for transfers between two of its ranks
+  kTwin = 2,  ///< for calls of named tensors
 };
 
 /// The purpose of links, and the time limit for connecting.
@@ -64,7 +66,7 @@ class LinkTransport {
   /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, also after an error.
   virtual Status offer(Bootstrap& bootstrap) = 0;
   /// After that fence, and again for further partners: connects this rank with partners, which call this too.
-  /// kTimeout when the deadline has passed; kNotFound when a partner has left, which is detected for pairs only,
+  /// kTimeout when the deadline has passed; kNotFound when a partner has left, which is not detected for lanes,
   /// because all lanes of a set connect at the same time.
   virtual Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap,
                                                 const std::vector<LinkPartner>& partners,
@@ -73,6 +75,8 @@ class LinkTransport {
   /// connections. A partner that has completed its side takes the end of the connection for a death, unless it gets an
   /// abort or a farewell over it first.
   virtual std::vector<PeerLink> take_established() = 0;
+  /// After a connect() that has failed with kNotFound: the partner that has left.
+  virtual std::optional<int> gone() const = 0;
   /// The host and pid of a rank, for messages about one that is not connected.
   virtual Member who_is(Bootstrap& bootstrap, int rank) const = 0;
   /// The descriptors that it keeps open between calls of connect(), which a forked child must close.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "contract/environment.h"
@@ -60,7 +61,8 @@ std::vector<PeerLink> LinkSetup::take_established() {
   std::vector<PeerLink> links;
   const auto add = [&](Pending& link, UniqueFd control) {
     const Member peer = link.peer ? link.peer->member() : Member{link.rank, "another host", 0};
-    links.push_back({link.host, peer, std::move(control), std::move(link.data), std::move(link.how)});
+    links.push_back(
+        {link.host, peer, std::move(control), std::exchange(link.data, {}), std::exchange(link.how, {})});
   };
   for (Pending& link : links_) {
     if (link.control) add(link, std::move(link.control));
@@ -100,11 +102,11 @@ Status LinkSetup::advance() {
     if (link.is_done) link.probe.reset();
     if (link.probe) {
       DDL_TRY(link.probe->advance());
-      if (link.probe->is_gone()) return gone(link, *link.probe);
+      if (link.probe->is_gone()) return note_gone(link, *link.probe);
     }
     if (!link.dialer) continue;
     DDL_TRY(link.dialer->advance());
-    if (hello_.use == LinkUse::kPair && link.dialer->is_gone()) return gone(link, *link.dialer);
+    if (hello_.use != LinkUse::kLane && link.dialer->is_gone()) return note_gone(link, *link.dialer);
     if (!link.dialer->is_done()) continue;
     DialedLink dialed = link.dialer->take();
     link.dialer.reset();
@@ -187,7 +189,8 @@ bool LinkSetup::belongs(const LinkHello& caller) const {
          caller.rank != hello_.rank;
 }
 
-Status LinkSetup::gone(const Pending& link, const Dialer& dialer) {
+Status LinkSetup::note_gone(const Pending& link, const Dialer& dialer) {
+  gone_ = link.rank;
   return fail(ErrorCode::kNotFound,
               "rank " + std::to_string(link.rank) + " listens no more (" + dialer.failures() + ")");
 }
@@ -303,7 +306,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   if (!*offer_) return fail(offer_->error());
   Offer& offer = **offer_;
   const Membership& membership = bootstrap.membership();
-  const bool is_pair = terms.use == LinkUse::kPair;
+  const bool may_wait_long = terms.use != LinkUse::kLane;
   const Deadline soon = Deadline::after_seconds(settings_.seconds);
   DDL_TRY(fetch_key(bootstrap, soon));
 
@@ -318,7 +321,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   hello.host = HostField::of(membership.host);
   LinkSetup setup(*offer.key, hello, offer.acceptor, offer.addresses);
   for (const LinkPartner& partner : partners) {
-    if (!partner.connects && !is_pair) {
+    if (!partner.connects && !may_wait_long) {
       setup.expect(partner.host, partner.rank);
       continue;
     }
@@ -334,8 +337,10 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
     }
   }
   fault_.pass(FaultPoint::kBeforeLinks);
-  auto links = setup.run(is_pair ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
+  auto links =
+      setup.run(may_wait_long ? terms.limit.deadline : terms.limit.sooner(soon), terms.limit.doorbell);
   if (!links) established_ = setup.take_established();
+  gone_ = setup.gone();
   fault_.pass(FaultPoint::kAfterLinks);
   return links;
 }

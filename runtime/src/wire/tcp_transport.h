@@ -43,6 +43,8 @@ class LinkSetup {
   Result<std::vector<PeerLink>> run(Deadline deadline, int doorbell = -1);
   /// All links; after a failure those that have a control connection: the partner may have completed its side.
   std::vector<PeerLink> take_established();
+  /// The rank that listens no more.
+  std::optional<int> gone() const { return gone_; }
 
  private:
   /// A link that is being established.
@@ -65,7 +67,7 @@ class LinkSetup {
   /// The caller addresses this rank of this job.
   bool belongs(const LinkHello& caller) const;
   Status wait(Deadline deadline, int doorbell) const;
-  static Status gone(const Pending& link, const Dialer& dialer);
+  Status note_gone(const Pending& link, const Dialer& dialer);
   void take_connection(Pending& link, const LinkHello& peer, UniqueFd socket) const;
   Pending* expected_of(const LinkHello& caller);
   Status check(const Pending& link) const;
@@ -76,6 +78,7 @@ class LinkSetup {
   Acceptor& acceptor_;
   const std::vector<net::InterfaceAddress>& own_addresses_;
   std::deque<Pending> links_;
+  std::optional<int> gone_;
   /// Accepted callers to which the acceptance has not been sent yet.
   std::vector<net::HandshakeSocket> welcomed_;
 };
@@ -112,6 +115,7 @@ class TcpTransport final : public LinkTransport {
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
                                         const LinkTerms& terms) override;
   std::vector<PeerLink> take_established() override { return std::exchange(established_, {}); }
+  std::optional<int> gone() const override { return gone_; }
   Member who_is(Bootstrap& bootstrap, int rank) const override;
   std::vector<int> fds() const override;
 
@@ -130,6 +134,7 @@ class TcpTransport final : public LinkTransport {
   FaultInjector& fault_;
   std::optional<Result<Offer>> offer_;
   std::vector<PeerLink> established_;  ///< when connect() has failed
+  std::optional<int> gone_;
 };
 
 }  // namespace ddl::runtime
