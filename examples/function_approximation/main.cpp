@@ -69,6 +69,25 @@ void print_error(const char* whose, const Eigen::RowVectorXd& grid, const Eigen:
               largest, begin, end);
 }
 
+/// With named tensors: stores in buffer what the ordered allreduce of a step stores, with the same bits.
+void sum_by_layers(ddl::Context& context, const Mlp& model, const Part& mine, double batch,
+                   Eigen::VectorXd& buffer) {
+  const Eigen::Index weights = model.parameters().size();
+  std::vector<ddl::Future<void>> sums;
+  const auto hand_over = [&](const std::string& name, Eigen::Index first, Eigen::Index count) {
+    auto part = buffer.segment(first, count);
+    part /= batch;
+    sums.push_back(context.allreduce_async(name, part, ddl::Op::sum));
+  };
+  // libddl adds up the gradient of a layer while those of the layers below are computed.
+  buffer[weights] = model.squared_error(
+      mine.x, mine.y, buffer.head(weights), [&](std::size_t layer, Eigen::Index first, Eigen::Index count) {
+        hand_over("gradient of layer " + std::to_string(layer), first, count);
+      });
+  hand_over("loss", weights, 1);
+  for (ddl::Future<void>& sum : sums) sum.get();
+}
+
 void train(ddl::Context& context, const Options& options) {
   // 1. Who am I, and how many are we? Started alone, the program is a job of one rank.
   const int rank = context.rank();
@@ -119,9 +138,13 @@ void train(ddl::Context& context, const Options& options) {
   Eigen::VectorXd buffer(weights + 1);
   const auto start = std::chrono::steady_clock::now();
   while (optimizer.steps < options.epochs) {
-    buffer[weights] = model.squared_error(mine.x, mine.y, buffer.head(weights));
-    buffer /= batch;
-    if (!options.ensemble) context.allreduce(buffer, ddl::Op::sum);
+    if (options.async) {
+      sum_by_layers(context, model, mine, batch, buffer);
+    } else {
+      buffer[weights] = model.squared_error(mine.x, mine.y, buffer.head(weights));
+      buffer /= batch;
+      if (!options.ensemble) context.allreduce(buffer, ddl::Op::sum);
+    }
 
     const double loss = buffer[weights];
     optimizer.step(model.parameters(), buffer.head(weights), learning_rate.at(optimizer.steps));

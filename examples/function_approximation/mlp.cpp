@@ -72,7 +72,7 @@ Eigen::MatrixXd Mlp::predict(const Eigen::MatrixXd& x) const {
 }
 
 double Mlp::squared_error(const Eigen::MatrixXd& x, const Eigen::MatrixXd& y,
-                          Eigen::Ref<Eigen::VectorXd> gradient) const {
+                          Eigen::Ref<Eigen::VectorXd> gradient, const LayerDone& layer_done) const {
   // Forward, keeping what every layer put out: a[0] = x, a[l+1] = tanh(W a[l] + b), the last one without tanh.
   const std::size_t layers = layer_count(widths_);
   std::vector<Eigen::MatrixXd> a(layers + 1);
@@ -91,6 +91,10 @@ double Mlp::squared_error(const Eigen::MatrixXd& x, const Eigen::MatrixXd& y,
     auto slope = layer_view(gradient, widths_, l);
     slope.weights.noalias() = delta * a[l].transpose();
     slope.biases = delta.rowwise().sum();
+    if (layer_done) {
+      const Eigen::Index first = layer_offset(widths_, l);
+      layer_done(l, first, layer_offset(widths_, l + 1) - first);
+    }
     if (l > 0) {
       const auto layer = layer_view(parameters_, widths_, l);
       delta = ((layer.weights.transpose() * delta).array() * (1.0 - a[l].array().square())).matrix().eval();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <Eigen/Core>
@@ -21,6 +22,9 @@ class Mlp {
   Eigen::VectorXd& parameters() { return parameters_; }
   const Eigen::VectorXd& parameters() const { return parameters_; }
 
+  /// Called as soon as the count entries of a gradient from first on, which are those of one layer, are complete.
+  using LayerDone = std::function<void(std::size_t layer, Eigen::Index first, Eigen::Index count)>;
+
   /// The outputs for inputs x (input width by samples).
   Eigen::MatrixXd predict(const Eigen::MatrixXd& x) const;
 
@@ -28,7 +32,7 @@ class Mlp {
   /// parameter in gradient, which has the size of parameters(). It is a sum and not a mean, so that the results of
   /// several ranks can be added however many samples each of them holds.
   double squared_error(const Eigen::MatrixXd& x, const Eigen::MatrixXd& y,
-                       Eigen::Ref<Eigen::VectorXd> gradient) const;
+                       Eigen::Ref<Eigen::VectorXd> gradient, const LayerDone& layer_done = {}) const;
 
  private:
   std::vector<Eigen::Index> widths_;

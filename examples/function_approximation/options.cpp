@@ -95,6 +95,11 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--warmup-epochs", options.warmup_epochs, "Epochs until a scaled rate is reached [100]")
       ->check(count_in(0, kMany))
       ->group(training);
+  app.add_flag("--async", options.async,
+               "Hand over the gradient of each layer as a named tensor, while those of the layers\n"
+               "below are computed; the result is the same")
+      ->excludes(ensemble)
+      ->group(training);
 
   const char* const output = "Output (written by rank 0)";
   app.add_option("--plot,--output", options.plot, "Draw the fit into this SVG file")

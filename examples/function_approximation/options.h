@@ -20,6 +20,7 @@ struct Options {
   std::int64_t epochs = 2000;
   double learning_rate = 0.01;
   std::int64_t warmup_epochs = 100;
+  bool async = false;  ///< named tensors, one for each layer
 
   std::string plot;        ///< SVG file, "" for none
   std::string checkpoint;  ///< file, "" for none

@@ -66,6 +66,25 @@ TEST_CASE("backpropagation agrees with finite differences") {
   }
 }
 
+TEST_CASE("a layer is reported when its gradient is complete, the last one first") {
+  const Mlp model({1, 4, 3, 1}, 2);
+  const Eigen::MatrixXd x = some_matrix(1, 6, 0.2), y = some_matrix(1, 6, 1.3);
+  Eigen::VectorXd expected(model.parameters().size());
+  model.squared_error(x, y, expected);
+
+  Eigen::VectorXd gradient = Eigen::VectorXd::Zero(expected.size());
+  std::size_t layers = 3;
+  Eigen::Index begin = expected.size();
+  model.squared_error(x, y, gradient, [&](std::size_t layer, Eigen::Index first, Eigen::Index count) {
+    CHECK(layer == --layers);
+    CHECK(first + count == begin);
+    begin = first;
+    CHECK(gradient.tail(expected.size() - first) == expected.tail(expected.size() - first));
+  });
+  CHECK(layers == 0);
+  CHECK(begin == 0);
+}
+
 TEST_CASE("the gradients of parts of a batch add up to the gradient of the batch") {
   const Mlp model({1, 8, 8, 1}, 3);
   const Eigen::MatrixXd x = some_matrix(1, 10, 0.4), y = some_matrix(1, 10, 2.2);

@@ -147,6 +147,27 @@ TEST_CASE("two runs give the same bits") {
   }
 }
 
+TEST_CASE("named tensors give the same bits as ordered calls") {
+  const ScratchDirectory scratch;
+  for (const int size : {1, 3}) {
+    std::string outputs[2], checkpoints[2];
+    for (int run = 0; run < 2; ++run) {
+      const std::string checkpoint = scratch.file("a.ckpt");
+      std::filesystem::remove(checkpoint);
+      const Arguments arguments = {"--verbose", "--epochs",     "200",     "--log-every",
+                                   "1",         "--checkpoint", checkpoint};
+      const Outcome outcome = fit_on(size, run == 0 ? arguments : arguments + Arguments{"--async"});
+      INFO(outcome.output);
+      REQUIRE(outcome.exit_code == 0);
+      outputs[run] = without_time(outcome.output);
+      checkpoints[run] = content(checkpoint);
+    }
+    CHECK(count_of(outputs[0], "  loss ") == 200);
+    CHECK(outputs[0] == outputs[1]);
+    CHECK(checkpoints[0] == checkpoints[1]);
+  }
+}
+
 TEST_CASE("only rank 0 prints") {
   const Outcome outcome = fit_on(3, {"--epochs", "10"});
   CHECK(outcome.exit_code == 0);

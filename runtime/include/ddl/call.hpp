@@ -2,11 +2,15 @@
 #ifndef DDL_CALL_HPP
 #define DDL_CALL_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ddl/ddl.h"
+#include "ddl/error.hpp"
 #include "ddl/half.hpp"
 
 namespace ddl {
@@ -32,6 +36,18 @@ struct CallOptions {
   void* stream = nullptr;
   double prescale = 1.0;
   double postscale = 1.0;
+};
+
+/// How a named tensor is to be carried out; see ddl_async_options.
+struct AsyncOptions {
+  std::uint64_t process_set = DDL_WORLD;
+  void* stream = nullptr;
+  double prescale = 1.0;
+  double postscale = 1.0;
+  std::int32_t priority = 0;
+  std::string group;             ///< empty: none
+  std::uint32_t group_size = 0;  ///< 0 = the number of tensors of the call
+  std::vector<std::uint64_t> shape;
 };
 
 namespace detail {
@@ -120,6 +136,56 @@ ElementOf<Container>* data_to_write(std::remove_reference_t<Container>& values) 
   return values.data();
 }
 
+/// A container whose elements a call reads after it has returned. Container: as a forwarding reference deduces it. The
+/// assertions stand in a class so that they are the compiler's first errors.
+template <class Container>
+struct ReadLater {
+  using Read = const std::remove_reference_t<Container>;
+  static_assert(is_element<ElementOf<Read>>,
+                "libddl cannot read this container: data() is no pointer to elements of one of its types "
+                "(std::vector<bool> has none; std::vector<char> will do)");
+  // A view does not own its elements, so their type does not depend on whether the view is const.
+  static_assert(std::is_reference_v<Container> ||
+                    std::is_same_v<DataOf<std::remove_const_t<Container>>, DataOf<Read>>,
+                "libddl reads the elements of this temporary container later: give it a name");
+  static const ElementOf<Read>* data(Read& values) { return values.data(); }
+};
+
+/// Some containers have a signed size().
+template <class Container>
+std::size_t count_of(const Container& values) {
+  return static_cast<std::size_t>(values.size());
+}
+
+/// The vector that a call returns.
+template <class T>
+struct Returned {
+  static_assert(!std::is_same_v<T, bool>,
+                "libddl cannot write to a std::vector<bool>: call the function that takes pointers");
+  static std::vector<T> of(std::size_t count) { return std::vector<T>(count); }
+};
+
+inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : counts) sum += count;
+  return sum;
+}
+
+/// The number of ranks of a process set; 0 if this rank is not a member.
+inline std::size_t ranks_of(const ddl_context* context, std::uint64_t process_set) {
+  const std::int32_t size = ddl_process_set_size(context, process_set);
+  return size < 0 ? 0 : static_cast<std::size_t>(size);
+}
+
+/// This rank's entry of counts. sentence: what to say if counts does not have an entry per rank.
+inline std::size_t own_count(const char* sentence, const std::vector<std::uint64_t>& counts,
+                             const ddl_context* context, std::uint64_t process_set) {
+  const std::int32_t rank = ddl_process_set_rank(context, process_set);
+  require(rank >= 0, "this rank is not a member of the process set");
+  require(counts.size() == ranks_of(context, process_set), sentence);
+  return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+}
+
 inline ddl_call_options to_c(const CallOptions& options) {
   ddl_call_options c = DDL_CALL_OPTIONS_INIT;
   c.process_set = options.process_set;
@@ -127,6 +193,23 @@ inline ddl_call_options to_c(const CallOptions& options) {
   c.stream = options.stream;
   c.prescale = options.prescale;
   c.postscale = options.postscale;
+  return c;
+}
+
+/// Its group and shape are those of options, which must live as long. tensors: how many the call hands over.
+inline ddl_async_options to_c(const AsyncOptions& options, std::size_t tensors = 1) {
+  ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
+  c.process_set = options.process_set;
+  c.stream = options.stream;
+  c.prescale = options.prescale;
+  c.postscale = options.postscale;
+  c.priority = options.priority;
+  if (!options.group.empty()) {
+    c.group = options.group.c_str();
+    c.group_size = options.group_size != 0 ? options.group_size : static_cast<std::uint32_t>(tensors);
+  }
+  c.shape = options.shape.data();
+  c.dimensions = options.shape.size();
   return c;
 }
 

@@ -274,6 +274,126 @@ DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
 /** Returns when every rank has called it. */
 DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options);
 
+/* Named tensors.
+ *
+ * A program may hand over tensors by name, from any thread and in any order, and go on computing. The ranks agree on
+ * what to carry out, combine several tensors into one call where that is faster, and complete each tensor's handle.
+ *  - Every rank of the process set hands over a tensor of the same name, with the same kind of call, type, operation,
+ *    scales, root and number of elements (but for allgatherv and alltoallv). If they differ, this tensor alone fails
+ *    on every rank with DDL_ERROR_MISMATCH, and the message names two of the ranks. A name may be used again when the
+ *    handle is complete.
+ *  - Buffers belong to the call until its handle is complete. Results have the bits of the ordered collectives.
+ *  - Every handle ends with ddl_wait(), also after ddl_finalize(): then it tells whether the tensor was complete. Open
+ *    tensors of a rank that leaves a process set fail with DDL_ERROR_ABORTED, and those of the other ranks with
+ *    DDL_ERROR_PEER_LOST.
+ *  - The first tensor of a process set starts one thread, which sleeps while there is nothing to do. A thread that
+ *    waits carries out tensors itself.
+ *  - All these functions may be called from any thread at the same time, beside ordered collectives too. ddl_finalize()
+ *    returns DDL_ERROR_BUSY while a thread waits.
+ *  - With libddl's own collectives only: if MPI carries them out, all of these return DDL_ERROR_UNSUPPORTED. */
+
+/** A tensor that was handed over. */
+typedef struct ddl_handle ddl_handle;
+
+/** Called when a tensor has been carried out or has failed, once, on a thread that waits for some tensor or on libddl's
+ *  own. message is "" or the error, valid during the call. It may hand over tensors, also of the same name, and call
+ *  ddl_test(); it must not wait, join, or make ordered calls. The tensor's handle is complete when it has returned. */
+typedef void (*ddl_completion)(void* argument, ddl_status status, const char* message);
+
+/** How a named tensor is to be carried out. A null pointer stands for the defaults. */
+typedef struct ddl_async_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t process_set; /**< whose ranks make the call */
+  void* stream;         /**< as in ddl_call_options */
+  double prescale;      /**< as in ddl_call_options */
+  double postscale;
+  /** Of tensors that are ready, those of a higher priority are carried out first. The same on every rank. */
+  int32_t priority;
+  /** The number of tensors in the group. */
+  uint32_t group_size;
+  /** Tensors with the same group are carried out when all group_size of them are ready on all ranks; if one fails, all
+   *  do. Null: no group. */
+  const char* group;
+  ddl_completion completed; /**< null: none */
+  void* argument;           /**< of completed */
+  /** The sizes of the tensor's dimensions, for comparison and messages; of an allgatherv or alltoallv without the first
+   *  one. Null: only the number of elements is compared. */
+  const uint64_t* shape;
+  uint64_t dimensions; /**< entries of shape */
+} ddl_async_options;
+#define DDL_ASYNC_OPTIONS_INIT                                                                     \
+  {                                                                                                \
+    (uint32_t)sizeof(ddl_async_options), 0u, DDL_WORLD, (void*)0, 1.0, 1.0, 0, 0u, (const char*)0, \
+        (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0                               \
+  }
+
+/** Hands over a tensor for an allreduce. name: UTF-8, at most 1024 bytes, not empty; it is copied. send and recv may be
+ *  the same. *handle becomes the tensor's handle; handle may be null if options.completed is not. */
+DDL_API ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const void* send, void* recv,
+                                       uint64_t count, ddl_dtype dtype, ddl_op op,
+                                       const ddl_async_options* options, ddl_handle** handle);
+
+/** A tensor of ddl_grouped_allreduce_async(). */
+typedef struct ddl_tensor {
+  const char* name;
+  const void* send;
+  void* recv;
+  uint64_t count;
+} ddl_tensor;
+
+/** Hands over several tensors, all or none; handles has an entry for each, or is null. They need not be a group in the
+ *  sense of options.group. */
+DDL_API ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors,
+                                               uint64_t count, ddl_dtype dtype, ddl_op op,
+                                               const ddl_async_options* options, ddl_handle** handles);
+
+/** Hands over count elements of this rank; each rank may have another number. When it is complete, *result is memory
+ *  with the elements of all ranks in rank order, which the caller frees with ddl_free(), and recv_counts, which has an
+ *  entry per rank or is null, how many came from each. */
+DDL_API ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send,
+                                        uint64_t count, void** result, uint64_t* recv_counts, ddl_dtype dtype,
+                                        const ddl_async_options* options, ddl_handle** handle);
+
+/** Hands over a tensor for a broadcast of root's buffer. */
+DDL_API ddl_status ddl_broadcast_async(ddl_context* context, const char* name, void* buffer, uint64_t count,
+                                       ddl_dtype dtype, int32_t root, const ddl_async_options* options,
+                                       ddl_handle** handle);
+
+/** Hands over send_counts[r] elements for each rank r, one part after the other. *result and recv_counts: as in
+ *  ddl_allgatherv_async(). */
+DDL_API ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const void* send,
+                                       const uint64_t* send_counts, void** result, uint64_t* recv_counts,
+                                       ddl_dtype dtype, const ddl_async_options* options,
+                                       ddl_handle** handle);
+
+/** Hands over a tensor for a reduce_scatter: see ddl_reduce_scatter(). counts is copied. */
+DDL_API ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, const void* send,
+                                            void* recv, const uint64_t* counts, ddl_dtype dtype, ddl_op op,
+                                            const ddl_async_options* options, ddl_handle** handle);
+
+/** Waits until the tensor is complete, frees the handle, and returns the tensor's status; ddl_last_error() describes a
+ *  failure. The tensor is waited for at once, even if others were to be carried out first. */
+DDL_API ddl_status ddl_wait(ddl_handle* handle);
+
+/** Waits for all handles and frees them; null entries are allowed. Returns the first failure, in the order of the
+ *  handles. */
+DDL_API ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count);
+
+/** *done becomes 1 if the tensor is complete, else 0. Does not wait, and does not free the handle. */
+DDL_API ddl_status ddl_test(ddl_handle* handle, int32_t* done);
+
+/** Says that this rank has no more data: until all ranks of the process set have joined, it takes part in the others'
+ *  named tensors without any. These leave it out: a sum has its other terms, a minimum its other candidates, an average
+ *  is divided by the number of ranks that gave data; a gather gets nothing from it. A broadcast from it, and elements
+ *  that are addressed to it, fail with DDL_ERROR_MISMATCH. Blocks. *last_rank, unless null, becomes the highest of the
+ *  ranks that joined last. */
+DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank);
+
+/** Says that a training step has ended: what this rank handed over in it is what libddl expects of the next. Not
+ *  necessary: it finds steps by the names that come again. Does not block. */
+DDL_API ddl_status ddl_step(ddl_context* context, uint64_t process_set);
+
 /** Makes a process set of some ranks of the job: ranks[0..count-1] become its ranks 0..count-1, in that order.
  *  Collective over the whole job, with the same list everywhere. *process_set becomes the set's number, by which this
  *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the

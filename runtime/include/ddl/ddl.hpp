@@ -12,7 +12,9 @@
 #include "ddl/call.hpp"
 #include "ddl/ddl.h"
 #include "ddl/error.hpp"
+#include "ddl/future.hpp"
 #include "ddl/half.hpp"
+#include "ddl/named.hpp"
 #include "ddl/process_set.hpp"
 #include "ddl/shared_buffer.hpp"
 
@@ -25,30 +27,6 @@ struct Received {
   std::vector<std::uint64_t> counts;
 };
 
-namespace detail {
-
-/// Some containers have a signed size().
-template <class Container>
-std::size_t count_of(const Container& values) {
-  return static_cast<std::size_t>(values.size());
-}
-
-/// The vector that a call returns.
-template <class T>
-struct Returned {
-  static_assert(!std::is_same_v<T, bool>,
-                "libddl cannot write to a std::vector<bool>: call the function that takes pointers");
-  static std::vector<T> of(std::size_t count) { return std::vector<T>(count); }
-};
-
-inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
-  std::uint64_t sum = 0;
-  for (const std::uint64_t count : counts) sum += count;
-  return sum;
-}
-
-}  // namespace detail
-
 /// One membership in the job. Movable, not copyable; leaves the job when it is destroyed. Methods are named as in
 /// ddl.h and described there; ranks, roots and sizes are those of the call's process set. A container is anything
 /// contiguous with data() and size(): std::vector, std::array, std::span, SharedBuffer, Eigen's dense types. A
@@ -57,7 +35,9 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 /// std::abort) before its Context is destroyed: the other ranks are then notified of its death, and its exit code is
 /// the job's. A Context that is destroyed by an exception leaves in order, and a rank that waits for it may then fail
 /// and exit first.
-class Context {
+///
+/// The methods for named tensors, such as allreduce_async(), are in named.hpp.
+class Context : public detail::NamedCalls<Context> {
  public:
   /// Joins the job; collective. timeout_seconds: deadline of every collective that names none, 0 = none.
   explicit Context(double timeout_seconds = 0.0) {
@@ -375,18 +355,14 @@ class Context {
 
  private:
   std::size_t ranks_of(const CallOptions& options) const {
-    const std::int32_t size = ddl_process_set_size(context_, options.process_set);
-    return size < 0 ? 0 : static_cast<std::size_t>(size);
+    return detail::ranks_of(context_, options.process_set);
   }
   int rank_of(const CallOptions& options) const {
     return ddl_process_set_rank(context_, options.process_set);
   }
   std::size_t own_count(const char* sentence, const std::vector<std::uint64_t>& counts,
                         const CallOptions& options) const {
-    const int rank = rank_of(options);
-    detail::require(rank >= 0, "this rank is not a member of the process set");
-    detail::require(counts.size() == ranks_of(options), sentence);
-    return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]);
+    return detail::own_count(sentence, counts, context_, options.process_set);
   }
 
   ddl_context* context_ = nullptr;

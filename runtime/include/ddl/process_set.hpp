@@ -17,7 +17,7 @@ namespace ddl {
 /// destructor leaves the set, and must run before the Context's does. A rank that is not a member gets an object too;
 /// its is_member() is false.
 ///
-/// It converts to the CallOptions that name it: context.allreduce(values, ddl::Op::sum, set).
+/// It converts to the CallOptions and the AsyncOptions that name it: context.allreduce(values, ddl::Op::sum, set).
 class ProcessSet {
  public:
   ProcessSet() = default;
@@ -58,6 +58,13 @@ class ProcessSet {
   }
   // NOLINTNEXTLINE(google-explicit-constructor): so that a set is given in place of the options
   operator CallOptions() const { return options(); }
+  AsyncOptions async_options() const {
+    AsyncOptions options;
+    options.process_set = id_;
+    return options;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): as above
+  operator AsyncOptions() const { return async_options(); }
 
  private:
   friend class Context;

@@ -12,9 +12,10 @@
 
 namespace ddl {
 
-/// count elements in memory that all ranks of the host can reach, made by Context::alloc(); zero at first. Movable,
-/// not copyable; a moved-from buffer is empty and may be assigned to. Must be destroyed before the Context. It is
-/// passed to collectives like any container, and large ones are faster with it.
+/// count elements in memory that all ranks of the host can reach, made by Context::alloc() and zero at first, or the
+/// result of a call that allocates it (ReceivedBuffer). Movable, not copyable; a moved-from buffer is empty and may be
+/// assigned to. Must be destroyed before the Context. It is passed to collectives like any container, and large ones
+/// are faster with it.
 template <class T>
 class SharedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
@@ -22,6 +23,9 @@ class SharedBuffer {
 
  public:
   SharedBuffer() = default;
+  /// Takes over memory for count elements that libddl has allocated for this rank, and frees it with ddl_free().
+  SharedBuffer(ddl_context* context, T* memory, std::size_t count)
+      : context_(context), data_(memory), size_(count) {}
   ~SharedBuffer() { free(); }
   SharedBuffer(SharedBuffer&& other) noexcept
       : context_(std::exchange(other.context_, nullptr)),

@@ -70,9 +70,11 @@ Outcome read_options(const Options* given, Options& options, const char* initial
     return failed(DDL_ERROR_INVALID_ARGUMENT,
                   std::string("options: reserved is not 0; initialise the struct with ") + initializer);
   }
-  if (!std::isfinite(options.timeout_seconds) || options.timeout_seconds < 0) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT,
-                  "options: timeout_seconds is not a number of seconds, 0 or above");
+  if constexpr (requires { options.timeout_seconds; }) {
+    if (!std::isfinite(options.timeout_seconds) || options.timeout_seconds < 0) {
+      return failed(DDL_ERROR_INVALID_ARGUMENT,
+                    "options: timeout_seconds is not a number of seconds, 0 or above");
+    }
   }
   return {};
 }
@@ -90,6 +92,8 @@ namespace ddl::runtime {
 
 /// The failure of a call that names a process set that does not exist.
 Failure no_set(std::uint64_t id);
+/// The type of this version for a type that a caller names. An error if it does not exist, or op does not.
+tl::expected<ddl_dtype, Failure> known_dtype(ddl_dtype given, ddl_op op);
 /// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 

@@ -62,19 +62,9 @@ Outcome check_peer(const Arguments& arguments, const ProcessSet& set) {
 
 /// Fills the part of a call that must be the same on all ranks.
 Outcome describe_call(const Arguments& arguments, const ddl_call_options& options, size_t ranks, Call& call) {
-  const ddl_dtype dtype = current_dtype(arguments.dtype);
-  if (is_reserved_dtype(dtype)) {
-    return failed(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
-                                             " is reserved for an 8-bit float, which libddl " +
-                                             ddl_version() + " does not offer");
-  }
-  if (element_size(dtype) == 0) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(arguments.dtype) + " does not exist");
-  }
-  if (op_name_or_null(arguments.op) == nullptr) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(arguments.op) + " does not exist");
-  }
-  call = make_call(arguments.kind, arguments.count, dtype);
+  const auto dtype = known_dtype(arguments.dtype, arguments.op);
+  if (!dtype) return tl::unexpected(dtype.error());
+  call = make_call(arguments.kind, arguments.count, *dtype);
   call.root = arguments.root;
   if (has_op(arguments.kind)) {
     call.op = static_cast<std::uint8_t>(arguments.op);

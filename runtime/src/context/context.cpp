@@ -109,6 +109,10 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
                  [&](Outcome outcome) { return finish(set, std::move(outcome)); });
 }
 
+Result<std::shared_ptr<Engine>> Context::engine(ProcessSet& set) {
+  return set.engine([this, &set](Outcome outcome) { return finish(set, std::move(outcome)); });
+}
+
 Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   if (outcome || is_in_forked_child()) return outcome;
   await_own_abort();

@@ -41,6 +41,9 @@ class Context {
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
+  /// The engine of a process set's named tensors.
+  Result<std::shared_ptr<Engine>> engine(ProcessSet& set);
+
   /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the
   /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);

@@ -43,6 +43,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   SegmentConfig& segment = plan.segment;
   segment.first_sequence = first_sequence;
   segment.exchange = settings.exchange;
+  segment.has_twin = true;
   // At least a cache line for every rank's part.
   segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
                                 static_cast<std::size_t>(membership.size) * kLineBytes);
@@ -71,6 +72,7 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
                                                      Connections::OnAbort on_abort, const ConnectLimit& limit,
                                                      std::uint32_t first_sequence) {
   const bool is_world = job.heap == nullptr;
+  bootstrap = std::make_unique<SharedBootstrap>(std::move(bootstrap));
   // Other sets have the world's backend. An error is reported after the fence in connect(), which every rank must
   // reach.
   const Status put = is_world ? put_operations(*bootstrap, job.settings) : Status();
@@ -98,8 +100,34 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
 
 ProcessSet::~ProcessSet() { (void)leave(); }
 
+Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish) {
+  if (job_.settings.cpu_operations != contract::CpuOperations::kDdl) {
+    return fail(ErrorCode::kUnavailable,
+                "named tensors are not offered if MPI carries out the collectives (--cpu-operations mpi)");
+  }
+  const std::lock_guard lock(mutex_);
+  if (!engine_) {
+    Prediction::Limits limits;
+    limits.fusion_bytes = job_.settings.fusion_bytes;
+    engine_ = std::make_shared<Engine>(job_, *connections_, limits, finish);
+  }
+  return engine_;
+}
+
+bool ProcessSet::is_idle() const {
+  const std::lock_guard lock(mutex_);
+  return executor_->is_idle() && (!engine_ || engine_->is_idle());
+}
+
 Outcome ProcessSet::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (engine_ && !engine_->is_idle())
+      return failed(DDL_ERROR_BUSY, "another thread waits for a named tensor of this process set");
+  }
   return executor_->close([this]() -> Outcome {
+    // Handles that the program still has keep the engine, but it uses nothing of this any more.
+    if (engine_) engine_->close();
     Outcome caught_up = connections_->leave();
     // The backend uses the links.
     executor_->destroy_backend();

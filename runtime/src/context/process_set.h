@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/src/backend/executor.h"
 #include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/named/engine.h"
 #include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
@@ -62,11 +64,14 @@ class ProcessSet {
   const Call& call() const { return connections_->channel().call(); }
   void wait_forwarded(Deadline deadline) { connections_->wait_forwarded(deadline); }
 
+  /// The engine of named tensors, made at the first call. finish: see Engine.
+  Result<std::shared_ptr<Engine>> engine(const Engine::Finish& finish);
+
   /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
   /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
   /// No thread is inside a call.
-  bool is_idle() const { return executor_->is_idle(); }
+  bool is_idle() const;
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
   bool is_in_forked_child() const { return executor_->is_in_forked_child(); }
@@ -80,6 +85,8 @@ class ProcessSet {
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<Executor> executor_;
   std::uint32_t made_ = 0;  ///< guarded by the executor's lock
+  mutable std::mutex mutex_;
+  std::shared_ptr<Engine> engine_;  ///< null until it is needed; guarded by mutex_
 };
 
 }  // namespace ddl::runtime

@@ -132,6 +132,21 @@ std::vector<FaultRow> other_moves() {
   };
 }
 
+/// One tensor that the steps before let expect, and one that is new, so the ranks agree.
+ddl_status named_tensors(FaultArguments& d) {
+  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+  options.process_set = d.set;
+  const std::string name = "tensor " + std::to_string(++d.named);
+  std::array<ddl_handle*, 2> handles{};
+  const ddl_status first = ddl_allreduce_async(d.context, "expected", d.send, d.recv, d.count, DDL_FLOAT32,
+                                               DDL_SUM, &options, &handles[0]);
+  if (first != DDL_OK) return first;
+  const ddl_status second = ddl_allreduce_async(d.context, name.c_str(), d.send + d.count, d.recv + d.count,
+                                                d.count, DDL_FLOAT32, DDL_SUM, &options, &handles[1]);
+  const ddl_status waited = ddl_wait_all(handles.data(), handles.size());
+  return waited != DDL_OK ? waited : second;
+}
+
 std::vector<FaultRow> without_data() {
   return {
       {"joining", CallKind::kNone, false,
@@ -140,6 +155,10 @@ std::vector<FaultRow> without_data() {
       {"barrier", CallKind::kBarrier, false,
        [](FaultArguments& d) { return ddl_barrier(d.context, &d.options); },
        [](const FaultArguments&) { return true; }},
+      {"named tensors", CallKind::kAgree, false, named_tensors,
+       [](const FaultArguments& d) {
+         return d.received(0, 2 * d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
+       }},
       {"making a process set", CallKind::kMakeSets, false,
        [](FaultArguments& d) {
          // A list names ranks of the world; one rank stays outside.

@@ -31,6 +31,7 @@ class FaultArguments {
   float* send = nullptr;  ///< count elements for every rank, as value() says
   float* recv = nullptr;  ///< the same number
   int made_size = 0;      ///< of the process set that was made last; it has been freed
+  int named = 0;          ///< how often named tensors have been handed over
 
   /// A small integer, so that every sum is exact.
   static float value(int rank, std::uint64_t i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "runtime/support/expect.h"
@@ -193,6 +194,143 @@ void check_errors(Context& context) {
   expect(context.backend_name() == std::string(ddl_backend_name(context.get())), "the backend's name");
 }
 
+void check_futures(Context& context) {
+  const int size = context.size();
+  std::vector<int> values(3, 1), others(2, 1);
+  Future<void> future = context.allreduce_async("values", values);
+  Future<void> moved = std::move(future);
+  // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried
+  expect(!future.valid() && moved.valid(), "moving a future");
+  while (!moved.is_ready()) {
+  }
+  moved.get();
+  expect(!moved.valid() && values[2] == size, "allreduce_async(vector)");
+  expect_refused([&] { moved.get(); }, "this Future has no tensor");
+  expect_refused([&] { (void)Future<void>().is_ready(); }, "this Future has no tensor");
+
+  // The destructor waits, and so does an assignment.
+  { const auto waits = context.allreduce_async("values", values); }
+  expect(values[0] == size * size, "the destructor of a future");
+  future = context.allreduce_async("values", values, Op::max);
+  future = context.allreduce_async("others", others);
+  future = Future<void>();
+  expect(others[1] == size, "assigning a future");
+
+  // A tensor of which the ranks give different numbers of elements fails alone.
+  if (size > 1) {
+    future = context.allreduce_async("values", values.data(), context.rank() == 0 ? 1 : 2);
+    moved = context.allreduce_async("others", others);
+    try {
+      future.get();
+      expect(false, "tensors that differ were summed");
+    } catch (const Error& error) {
+      expect(error.status() == DDL_ERROR_MISMATCH, "the status of a tensor that differs");
+      expect_contains(error.what(), "\"values\"");
+    }
+    moved.get();
+  }
+  expect_refused([&] { (void)context.broadcast_async("", values, 0); }, "name has 0 bytes");
+}
+
+void check_named_reductions(Context& context) {
+  const int rank = context.rank(), size = context.size();
+  AsyncOptions halves;
+  halves.prescale = 0.5;
+  halves.postscale = 4.0;
+  halves.priority = 1;
+  halves.shape = {2, 1};
+  std::array<float, 2> scaled{3.0f, 1.0f};
+  context.allreduce_async("scaled", scaled, Op::sum, halves).get();
+  expect(scaled[0] == 6.0f * static_cast<float>(size), "allreduce_async with options");
+  const double one = 1.0;
+  double sum = 0.0;
+  context.allreduce_async("sum", &one, &sum, 1).get();
+  expect(sum == size, "allreduce_async(send, recv)");
+
+  AsyncOptions layer;
+  layer.group = "layer";
+  std::map<std::string, std::vector<float>> gradients{{"weights", {1, 2, 3}}, {"biases", {4}}};
+  auto futures = context.allreduce_async(gradients, Op::average, layer);
+  std::vector<float> first(2, 1.0f), second(1, 2.0f);
+  const std::pair<const char*, std::vector<float>&> references[] = {{"first", first}, {"second", second}};
+  for (Future<void>& future : context.allreduce_async(references)) futures.push_back(std::move(future));
+  expect(futures.size() == 4, "the number of futures");
+  for (Future<void>& future : futures) future.get();
+  expect(gradients["weights"] == std::vector<float>{1, 2, 3} && gradients["biases"][0] == 4, "averages");
+  expect(first[1] == static_cast<float>(size) && second[0] == 2 * first[0], "sums");
+  gradients.clear();
+  expect(context.allreduce_async(gradients).empty(), "no tensors");
+
+  Counts counts(static_cast<std::size_t>(size), 2);
+  counts[0] = 1;
+  std::vector<std::int64_t> all(2 * static_cast<std::size_t>(size) - 1);
+  std::iota(all.begin(), all.end(), 0);
+  auto future = context.reduce_scatter_async("shard", all, counts, Op::max);
+  auto moved = std::move(future);
+  const std::vector<std::int64_t> part = moved.get();
+  expect(part.size() == (rank == 0 ? 1u : 2u) && part[0] == (rank == 0 ? 0 : 2 * rank - 1),
+         "reduce_scatter_async");
+  expect_refused([&] { (void)context.reduce_scatter_async("shard", all, Counts()); }, "sum of counts");
+}
+
+void check_named_movement(Context& context) {
+  const int rank = context.rank(), size = context.size(), last = size - 1;
+  const auto ranks = static_cast<std::size_t>(size);
+  std::vector<long long> root(2, rank);
+  context.broadcast_async("root", root, last).get();
+  expect(root[1] == last, "broadcast_async");
+
+  // Rank r contributes r elements.
+  const std::vector<int> own(static_cast<std::size_t>(rank), rank);
+  auto future = context.allgatherv_async("own", own);
+  auto moved = std::move(future);
+  const ReceivedBuffer<int> gathered = moved.get();
+  Counts counts(ranks);
+  std::iota(counts.begin(), counts.end(), std::uint64_t{0});
+  expect(gathered.counts == counts && gathered.values.size() == ranks * (ranks - 1) / 2, "allgatherv_async");
+  expect(size == 1 || gathered.values[gathered.values.size() - 1] == last, "what allgatherv_async brings");
+
+  // All ranks send r elements to rank r.
+  const std::vector<int> sent(ranks * (ranks - 1) / 2, rank);
+  const ReceivedBuffer<int> received = context.alltoallv_async("sent", sent, counts).get();
+  expect(received.counts == Counts(ranks, static_cast<std::uint64_t>(rank)), "the counts of alltoallv_async");
+  expect(received.values.size() == ranks * static_cast<std::size_t>(rank), "how much alltoallv_async brings");
+  expect(rank == 0 || received.values[received.values.size() - 1] == last, "alltoallv_async");
+  expect_refused([&] { (void)context.alltoallv_async("sent", sent, Counts()); }, "entry per rank");
+  { const auto dropped = context.allgatherv_async("own", own); }
+
+  const ProcessSet half = context.split(rank % 2);
+  std::vector<int> members{1};
+  context.allreduce_async("members", members, Op::sum, half).get();
+  expect(members[0] == half.size(), "allreduce_async in a process set");
+  context.step(half);
+  const int joined_last = context.join(half);
+  expect(joined_last >= 0 && joined_last < half.size(), "join in a process set");
+}
+
+void check_named_tensors(Context& context) {
+  std::vector<int> value{1};
+  if (context.backend_name() != std::string("ddl")) {
+    try {
+      (void)context.allreduce_async("value", value);
+    } catch (const Error& error) {
+      return expect(error.status() == DDL_ERROR_UNSUPPORTED, "the status of named tensors over MPI");
+    }
+    expect(false, "named tensors over MPI");
+  }
+  check_futures(context);
+  check_named_reductions(context);
+  check_named_movement(context);
+  context.step();
+  // Rank r has data for r steps.
+  for (int step = 0; step < context.rank(); ++step) {
+    value[0] = 1;
+    context.allreduce_async("value", value).get();
+    expect(value[0] == context.size() - 1 - step, "the sum without the ranks that have joined");
+  }
+  expect(context.join() == context.size() - 1, "join");
+}
+
 }  // namespace
 
 void check_wrapper(Context& context) {
@@ -203,6 +341,7 @@ void check_wrapper(Context& context) {
   check_shared_buffers(context);
   check_containers(context);
   check_errors(context);
+  check_named_tensors(context);
 
   Context moved = std::move(context);
   // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): what is left is what is tried

@@ -1,0 +1,300 @@
+// The C functions of ddl.h for named tensors: they convert and check arguments, and hand over to the engine.
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "runtime/src/api/c_abi.h"
+#include "runtime/src/collective/request.h"
+#include "runtime/src/named/engine.h"
+
+/// Owned by the program until ddl_wait().
+struct ddl_handle {
+  std::shared_ptr<ddl::runtime::Engine> engine;
+  ddl::runtime::SubmissionPtr submission;
+};
+
+namespace {
+
+using namespace ddl::
+    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
+
+constexpr std::size_t kMaxName = 1024;
+
+/// Where the tensors go, and what all of one call share.
+struct Receiver {
+  std::shared_ptr<ProcessSet> set;
+  std::shared_ptr<Engine> engine;
+  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+
+  std::size_t ranks() const { return static_cast<std::size_t>(set->size()); }
+};
+
+tl::expected<Receiver, Failure> receiver_of(ddl_context* context, std::uint64_t process_set) {
+  Receiver receiver;
+  auto set = set_of(context, process_set);
+  if (!set) return tl::unexpected(set.error());
+  receiver.set = *std::move(set);
+  auto engine = context->context->engine(*receiver.set);
+  if (!engine) return tl::unexpected(to_failure(engine.error()));
+  receiver.engine = *std::move(engine);
+  return receiver;
+}
+
+tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_async_options* given) {
+  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+  if (auto read = read_options(given, options, "DDL_ASYNC_OPTIONS_INIT"); !read)
+    return tl::unexpected(read.error());
+  if (options.stream != nullptr)
+    return failed(DDL_ERROR_UNSUPPORTED, "stream is not null; this version works on host memory only");
+  if (options.dimensions > 0 && options.shape == nullptr)
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
+  if (options.group != nullptr && options.group_size == 0)
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: group_size of a group is 0");
+  auto receiver = receiver_of(context, options.process_set);
+  if (receiver) receiver->options = options;
+  return receiver;
+}
+
+/// A submission with what every kind of call has.
+tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, CallKind kind, const char* name,
+                                                   ddl_dtype dtype, ddl_op op) {
+  const std::string_view text = name == nullptr ? "" : name;
+  if (text.empty() || text.size() > kMaxName) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT, name == nullptr
+                                                  ? std::string("name is null")
+                                                  : "name has " + std::to_string(text.size()) +
+                                                        " bytes; it has 1 to " + std::to_string(kMaxName));
+  }
+  const auto known = known_dtype(dtype, op);
+  if (!known) return tl::unexpected(known.error());
+  auto submission = std::make_shared<Submission>();
+  submission->announcement.name = text;
+  TensorTerms& terms = submission->announcement.terms;
+  terms.kind = kind;
+  terms.dtype = *known;
+  const ddl_async_options& options = receiver.options;
+  if (has_op(kind)) {
+    terms.op = op;
+    terms.prescale = options.prescale;
+    terms.postscale = options.postscale;
+  }
+  if (options.dimensions > 0) terms.shape.assign(options.shape, options.shape + options.dimensions);
+  terms.priority = options.priority;
+  if (options.group != nullptr) {
+    terms.group = options.group;
+    terms.group_size = options.group_size;
+  }
+  if (options.completed != nullptr) {
+    submission->on_completion = [completed = options.completed,
+                                 argument = options.argument](const Outcome& outcome) {
+      completed(argument, outcome ? DDL_OK : outcome.error().status,
+                outcome ? "" : outcome.error().message.c_str());
+    };
+  }
+  return submission;
+}
+
+/// Checks what one rank can check alone, as for the ordered call with the same buffers.
+Outcome check(const Receiver& receiver, const Submission& submission, std::uint64_t count) {
+  const TensorTerms& terms = submission.terms();
+  Request request;
+  request.call = make_call(terms.kind, count, terms.dtype);
+  request.call.op = static_cast<std::uint8_t>(terms.op);
+  request.call.root = terms.root;
+  request.call.prescale = terms.prescale;
+  request.call.postscale = terms.postscale;
+  request.element_size = element_size(terms.dtype);
+  request.send = submission.send;
+  request.recv = submission.recv;
+  if (!terms.counts.empty()) request.counts = terms.counts;
+  return check_request(request, receiver.set->rank(), receiver.set->size());
+}
+
+/// The same for a tensor of which each rank gives its own number of elements, to a result that libddl allocates.
+Outcome check_gathered(const Submission& submission, std::uint64_t count) {
+  if (submission.result == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "result is null");
+  if (submission.send == nullptr && count > 0) return failed(DDL_ERROR_INVALID_ARGUMENT, "send is null");
+  *submission.result = nullptr;
+  return {};
+}
+
+ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>& submissions,
+                     ddl_handle** handles) {
+  if (handles == nullptr && receiver.options.completed == nullptr)
+    return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null, and options.completed too");
+  std::vector<std::unique_ptr<ddl_handle>> made;
+  for (std::size_t i = 0; handles != nullptr && i < submissions.size(); ++i)
+    made.push_back(std::make_unique<ddl_handle>(ddl_handle{receiver.engine, submissions[i]}));
+  if (auto submitted = receiver.engine->submit(submissions); !submitted) return report(submitted);
+  for (std::size_t i = 0; i < made.size(); ++i) handles[i] = made[i].release();
+  return DDL_OK;
+}
+
+/// Hands over one tensor, which complete(submission) describes and checks.
+template <class Complete>
+ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options, CallKind kind,
+                         const char* name, ddl_dtype dtype, ddl_op op, ddl_handle** handle,
+                         Complete complete) noexcept {
+  return guarded([&] {
+    if (handle != nullptr) *handle = nullptr;
+    const auto receiver = receiver_of(context, options);
+    if (!receiver) return report(receiver.error());
+    auto submission = submission_of(*receiver, kind, name, dtype, op);
+    if (!submission) return report(submission.error());
+    if (Outcome completed = complete(*receiver, **submission); !completed) return report(completed);
+    return hand_over(*receiver, {*submission}, handle);
+  });
+}
+
+Outcome describe_allreduce(const Receiver& receiver, Submission& submission, const void* send, void* recv,
+                           uint64_t count) {
+  submission.send = static_cast<const std::byte*>(send);
+  submission.recv = static_cast<std::byte*>(recv);
+  submission.announcement.terms.count = count;
+  return check(receiver, submission, count);
+}
+
+}  // namespace
+
+extern "C" {
+
+ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const void* send, void* recv,
+                               uint64_t count, ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
+                               ddl_handle** handle) {
+  return hand_over_one(context, options, CallKind::kAllreduce, name, dtype, op, handle,
+                       [&](const Receiver& receiver, Submission& submission) {
+                         return describe_allreduce(receiver, submission, send, recv, count);
+                       });
+}
+
+ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors, uint64_t count,
+                                       ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
+                                       ddl_handle** handles) {
+  return guarded([&] {
+    if (count > 0 && tensors == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "tensors is null");
+    const auto receiver = receiver_of(context, options);
+    if (!receiver) return report(receiver.error());
+    std::vector<SubmissionPtr> submissions;
+    for (const ddl_tensor& tensor : std::span(tensors, count)) {
+      auto submission = submission_of(*receiver, CallKind::kAllreduce, tensor.name, dtype, op);
+      if (!submission) return report(submission.error());
+      if (auto described =
+              describe_allreduce(*receiver, **submission, tensor.send, tensor.recv, tensor.count);
+          !described)
+        return report(described);
+      submissions.push_back(*std::move(submission));
+    }
+    return hand_over(*receiver, submissions, handles);
+  });
+}
+
+ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send, uint64_t count,
+                                void** result, uint64_t* recv_counts, ddl_dtype dtype,
+                                const ddl_async_options* options, ddl_handle** handle) {
+  return hand_over_one(context, options, CallKind::kAllgatherv, name, dtype, DDL_SUM, handle,
+                       [&](const Receiver&, Submission& submission) {
+                         submission.send = static_cast<const std::byte*>(send);
+                         submission.own_count = count;
+                         submission.result = result;
+                         submission.recv_counts = recv_counts;
+                         return check_gathered(submission, count);
+                       });
+}
+
+ddl_status ddl_broadcast_async(ddl_context* context, const char* name, void* buffer, uint64_t count,
+                               ddl_dtype dtype, int32_t root, const ddl_async_options* options,
+                               ddl_handle** handle) {
+  return hand_over_one(context, options, CallKind::kBroadcast, name, dtype, DDL_SUM, handle,
+                       [&](const Receiver& receiver, Submission& submission) {
+                         submission.send = submission.recv = static_cast<std::byte*>(buffer);
+                         submission.announcement.terms.count = count;
+                         submission.announcement.terms.root = root;
+                         return check(receiver, submission, count);
+                       });
+}
+
+ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const void* send,
+                               const uint64_t* send_counts, void** result, uint64_t* recv_counts,
+                               ddl_dtype dtype, const ddl_async_options* options, ddl_handle** handle) {
+  return hand_over_one(context, options, CallKind::kAlltoallv, name, dtype, DDL_SUM, handle,
+                       [&](const Receiver& receiver, Submission& submission) -> Outcome {
+                         if (send_counts == nullptr)
+                           return failed(DDL_ERROR_INVALID_ARGUMENT, "send_counts is null");
+                         auto& counts = submission.announcement.send_counts;
+                         counts.assign(send_counts, send_counts + receiver.ranks());
+                         submission.send = static_cast<const std::byte*>(send);
+                         submission.result = result;
+                         submission.recv_counts = recv_counts;
+                         return check_gathered(
+                             submission, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
+                       });
+}
+
+ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, const void* send, void* recv,
+                                    const uint64_t* counts, ddl_dtype dtype, ddl_op op,
+                                    const ddl_async_options* options, ddl_handle** handle) {
+  return hand_over_one(context, options, CallKind::kReduceScatter, name, dtype, op, handle,
+                       [&](const Receiver& receiver, Submission& submission) -> Outcome {
+                         if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "counts is null");
+                         TensorTerms& terms = submission.announcement.terms;
+                         terms.counts.assign(counts, counts + receiver.ranks());
+                         terms.count =
+                             std::accumulate(terms.counts.begin(), terms.counts.end(), std::uint64_t{0});
+                         submission.send = static_cast<const std::byte*>(send);
+                         submission.recv = static_cast<std::byte*>(recv);
+                         return check(receiver, submission, terms.count);
+                       });
+}
+
+ddl_status ddl_wait(ddl_handle* handle) {
+  return guarded([&] {
+    if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
+    const std::unique_ptr<ddl_handle> owned(handle);
+    return report(handle->engine->wait(*handle->submission));
+  });
+}
+
+ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count) {
+  return guarded([&] {
+    if (count > 0 && handles == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handles is null");
+    Outcome first;
+    for (ddl_handle* const handle : std::span(handles, count)) {
+      if (handle == nullptr) continue;
+      const std::unique_ptr<ddl_handle> owned(handle);
+      if (Outcome waited = handle->engine->wait(*handle->submission); !waited && first)
+        first = std::move(waited);
+    }
+    return report(first);
+  });
+}
+
+ddl_status ddl_test(ddl_handle* handle, int32_t* done) {
+  return guarded([&] {
+    if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
+    if (done == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "done is null");
+    *done = handle->engine->test(*handle->submission) ? 1 : 0;
+    return ddl_status{DDL_OK};
+  });
+}
+
+ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank) {
+  return guarded([&] {
+    const auto receiver = receiver_of(context, process_set);
+    if (!receiver) return report(receiver.error());
+    int last = -1;
+    const Outcome joined = receiver->engine->join(last);
+    if (joined && last_rank != nullptr) *last_rank = last;
+    return report(joined);
+  });
+}
+
+ddl_status ddl_step(ddl_context* context, uint64_t process_set) {
+  return guarded([&] {
+    const auto receiver = receiver_of(context, process_set);
+    if (!receiver) return report(receiver.error());
+    receiver->engine->end_step();
+    return ddl_status{DDL_OK};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,190 @@
+#include "runtime/src/named/agreement.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace ddl::runtime {
+
+Agreement::Agreement(std::vector<std::string> labels, Prediction::Limits limits)
+    : labels_(std::move(labels)),
+      limits_(limits),
+      prediction_(limits),
+      is_joined_(labels_.size(), 0),
+      steps_(labels_.size(), 0) {}
+
+const Batch* Agreement::predicted() const {
+  return agreed_.empty() && joined_ == 0 ? prediction_.next() : nullptr;
+}
+
+Agreement::Round Agreement::add_round(const std::vector<Frame>& frames) {
+  Round round;
+  limits_.fusion_bytes = frames.front().fusion_bytes;
+  prediction_.set_fusion_bytes(limits_.fusion_bytes);
+  std::optional<int> newest;
+  for (std::size_t rank = 0; rank < frames.size(); ++rank) {
+    const Frame& frame = frames[rank];
+    for (const Announcement& announcement : frame.announcements) {
+      Announced& announced = announced_[announcement.name];
+      if (announced.by_rank.empty()) announced.order = ++announcements_;
+      announced.by_rank[static_cast<int>(rank)] = announcement;
+      round.has_news = true;
+    }
+    if (frame.has_joined && is_joined_[rank] == 0) {
+      is_joined_[rank] = 1;
+      ++joined_;
+      newest = static_cast<int>(rank);
+      round.has_news = true;
+    }
+    round.has_news = round.has_news || frame.steps != steps_[rank];
+    steps_[rank] = frame.steps;
+  }
+  agree_on(take_ready());
+  if (const std::uint64_t ended = *std::min_element(steps_.begin(), steps_.end()); ended > ended_steps_) {
+    ended_steps_ = ended;
+    prediction_.end_step();
+  }
+  if (newest && joined_ == static_cast<int>(labels_.size())) {
+    round.last_joined = newest;
+    std::fill(is_joined_.begin(), is_joined_.end(), std::uint8_t{0});
+    joined_ = 0;
+  }
+  return round;
+}
+
+bool Agreement::is_complete(const Announced& announced) const {
+  for (std::size_t rank = 0; rank < labels_.size(); ++rank) {
+    if (is_joined_[rank] == 0 && !announced.by_rank.contains(static_cast<int>(rank))) return false;
+  }
+  return true;
+}
+
+std::vector<Agreement::Announced> Agreement::take_ready() {
+  // The tensors of a group wait for each other.
+  std::map<std::string, std::uint32_t> complete_of_group;
+  for (const auto& [name, announced] : announced_) {
+    const TensorTerms& terms = announced.by_rank.begin()->second.terms;
+    if (!terms.group.empty() && is_complete(announced)) ++complete_of_group[terms.group];
+  }
+  std::vector<Announced> ready;
+  for (auto at = announced_.begin(); at != announced_.end();) {
+    const TensorTerms& terms = at->second.by_rank.begin()->second.terms;
+    const bool is_ready = is_complete(at->second) &&
+                          (terms.group.empty() || complete_of_group[terms.group] >= terms.group_size);
+    if (is_ready) ready.push_back(std::move(at->second));
+    at = is_ready ? announced_.erase(at) : std::next(at);
+  }
+  std::sort(ready.begin(), ready.end(),
+            [](const Announced& a, const Announced& b) { return a.order < b.order; });
+  return ready;
+}
+
+std::optional<std::string> Agreement::complaint(const Announced& announced) const {
+  const auto& [first_rank, first] = *announced.by_rank.begin();
+  const auto label = [&](int rank) { return labels_[static_cast<std::size_t>(rank)]; };
+  for (const auto& [rank, other] : announced.by_rank) {
+    if (first.terms != other.terms) {
+      return "the ranks gave different tensors the name \"" + first.name + "\": " + label(first_rank) +
+             " called " + first.terms.describe() + ", " + label(rank) + " called " + other.terms.describe();
+    }
+  }
+  const auto has_no_data = [&](std::size_t rank) {
+    return is_joined_[rank] != 0 && !announced.by_rank.contains(static_cast<int>(rank));
+  };
+  const auto root = static_cast<std::size_t>(first.terms.root);
+  if (first.terms.kind == CallKind::kBroadcast && has_no_data(root)) {
+    return "tensor \"" + first.name + "\" cannot be broadcast: its root, " + label(first.terms.root) +
+           ", has joined and has no data";
+  }
+  for (const auto& [rank, announcement] : announced.by_rank) {
+    for (std::size_t to = 0; to < announcement.send_counts.size(); ++to) {
+      if (announcement.send_counts[to] == 0 || !has_no_data(to)) continue;
+      return "tensor \"" + first.name + "\": " + label(rank) + " sends " +
+             counted(static_cast<std::int64_t>(announcement.send_counts[to]), "element") + " to " +
+             label(static_cast<int>(to)) + ", which has joined";
+    }
+  }
+  return std::nullopt;
+}
+
+Batch Agreement::batch_of_one(const Announced& announced) const {
+  const Announcement& first = announced.by_rank.begin()->second;
+  AgreedTensor tensor{first.name, first.terms, false};
+  Batch batch;
+  batch.failure = complaint(announced);
+  for (const auto& [rank, announcement] : announced.by_rank)
+    tensor.follows_completion = tensor.follows_completion || announcement.follows_completion;
+  if (announced.by_rank.size() < labels_.size()) {
+    batch.gives.assign(labels_.size(), 0);
+    for (const auto& [rank, announcement] : announced.by_rank)
+      batch.gives[static_cast<std::size_t>(rank)] = 1;
+  }
+  batch.tensors.push_back(std::make_shared<const AgreedTensor>(std::move(tensor)));
+  return batch;
+}
+
+void Agreement::agree_on(const std::vector<Announced>& ready) {
+  std::vector<Batch> batches;
+  std::map<std::string, std::string> failed_groups;
+  for (const Announced& announced : ready) {
+    batches.push_back(batch_of_one(announced));
+    const std::string& group = batches.back().tensors.front()->terms.group;
+    if (batches.back().failure && !group.empty()) failed_groups.emplace(group, *batches.back().failure);
+  }
+  for (Batch& batch : batches) {
+    const auto failed = failed_groups.find(batch.tensors.front()->terms.group);
+    if (failed != failed_groups.end() && !batch.failure)
+      batch.failure = "its group \"" + failed->first + "\" fails: " + failed->second;
+  }
+  std::stable_sort(batches.begin(), batches.end(),
+                   [](const Batch& a, const Batch& b) { return a.priority() > b.priority(); });
+  // Several as one.
+  std::vector<Batch> fused;
+  std::uint64_t in_last = 0;
+  for (Batch& batch : batches) {
+    const TensorTerms& terms = batch.tensors.front()->terms;
+    const bool joins_last =
+        !fused.empty() && !batch.failure && !fused.back().failure &&
+        terms.fuses_with(fused.back().tensors.front()->terms) && batch.gives == fused.back().gives &&
+        batch.priority() == fused.back().priority() && in_last + terms.bytes() <= limits_.fusion_bytes;
+    if (joins_last) {
+      fused.back().tensors.push_back(batch.tensors.front());
+      in_last += terms.bytes();
+    } else {
+      in_last = terms.bytes();
+      fused.push_back(std::move(batch));
+    }
+  }
+  for (Batch& batch : fused) agreed_.push_back(std::move(batch));
+  std::stable_sort(agreed_.begin(), agreed_.end(),
+                   [](const Batch& a, const Batch& b) { return a.priority() > b.priority(); });
+}
+
+void Agreement::carried_out_agreed() {
+  const Batch batch = std::move(agreed_.front());
+  agreed_.pop_front();
+  // What failed, or lacked the data of some ranks, is not expected again.
+  if (!batch.failure && batch.gives.empty()) prediction_.carried_out(batch.tensors);
+}
+
+void Agreement::carried_out_predicted() {
+  const std::vector<AgreedTensorPtr> tensors = prediction_.next()->tensors;
+  // Some ranks may have announced some of them.
+  for (const AgreedTensorPtr& tensor : tensors) announced_.erase(tensor->name);
+  prediction_.carried_out(tensors);
+}
+
+std::vector<Agreement::Waiting> Agreement::waiting() const {
+  std::vector<Waiting> all;
+  for (const auto& [name, announced] : announced_) {
+    Waiting waiting{name, {}};
+    for (std::size_t rank = 0; rank < labels_.size(); ++rank) {
+      if (is_joined_[rank] == 0 && !announced.by_rank.contains(static_cast<int>(rank)))
+        waiting.missing.push_back(static_cast<int>(rank));
+    }
+    all.push_back(std::move(waiting));
+  }
+  return all;
+}
+
+}  // namespace ddl::runtime

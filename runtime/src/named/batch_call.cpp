@@ -1,0 +1,195 @@
+#include "runtime/src/named/batch_call.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+namespace ddl::runtime {
+namespace {
+
+/// A number by which the ranks compare what they carry out: names, terms, and who has data. Never 0.
+std::uint64_t digest_of_batch(const Batch& batch) {
+  std::vector<std::uint64_t> numbers(batch.gives.begin(), batch.gives.end());
+  for (const AgreedTensorPtr& tensor : batch.tensors) {
+    const TensorTerms& terms = tensor->terms;
+    // Ranks run the same library, so equal texts have equal hashes.
+    numbers.push_back(std::hash<std::string_view>()(tensor->name));
+    numbers.push_back(static_cast<std::uint64_t>(terms.kind));
+    numbers.push_back(terms.count);
+    numbers.insert(numbers.end(), terms.counts.begin(), terms.counts.end());
+    numbers.insert(numbers.end(), terms.shape.begin(), terms.shape.end());
+  }
+  return digest_of(numbers) | 1;
+}
+
+class BatchCall {
+ public:
+  BatchCall(const BatchCaller& caller, const Batch& batch, const std::vector<SubmissionPtr>& submissions)
+      : caller_(caller),
+        batch_(batch),
+        submissions_(submissions),
+        terms_(batch.tensors.front()->terms),
+        element_(known_element_size(terms_.dtype)),
+        digest_(digest_of_batch(batch)) {}
+
+  Outcome run() {
+    switch (terms_.kind) {
+      case CallKind::kAllreduce: return allreduce();
+      case CallKind::kReduceScatter: return reduce_scatter();
+      case CallKind::kBroadcast: return broadcast();
+      case CallKind::kAllgatherv: return allgatherv();
+      case CallKind::kAlltoallv: return alltoallv();
+      default: break;
+    }
+    DDL_CHECK(false, terms_.describe());
+    return {};
+  }
+
+ private:
+  bool has_joined() const { return submissions_.empty(); }
+  const Submission* own() const { return has_joined() ? nullptr : submissions_.front().get(); }
+  Outcome call(const Request& request) const {
+    return caller_.backend.run(request, CallDeadline::after(caller_.timeout_seconds));
+  }
+
+  Request request_of(CallKind kind, std::uint64_t count, ddl_dtype dtype) const {
+    Request request;
+    request.call = make_call(kind, count, dtype);
+    request.call.counts = digest_;
+    request.element_size = known_element_size(dtype);
+    if (has_op(kind)) {
+      request.call.op = static_cast<std::uint8_t>(terms_.op);
+      request.call.prescale = terms_.prescale;
+      request.call.postscale = terms_.postscale;
+      request.gives = batch_.gives;
+    }
+    if (own() != nullptr) {
+      request.send = own()->send;
+      request.recv = own()->recv;
+    }
+    return request;
+  }
+
+  Outcome allreduce() const {
+    std::uint64_t count = 0;
+    for (const AgreedTensorPtr& tensor : batch_.tensors) count += tensor->terms.count;
+    Request request = request_of(CallKind::kAllreduce, count, terms_.dtype);
+    std::vector<Part> parts;
+    if (submissions_.size() > 1) {
+      for (const SubmissionPtr& part : submissions_)
+        parts.push_back({part->send, part->recv, part->terms().count});
+      request.send = nullptr;
+      request.recv = nullptr;
+      request.parts = parts;
+    }
+    return call(request);
+  }
+
+  Outcome reduce_scatter() const {
+    const std::uint64_t count = std::accumulate(terms_.counts.begin(), terms_.counts.end(), std::uint64_t{0});
+    Request request = request_of(CallKind::kReduceScatter, count, terms_.dtype);
+    request.counts = terms_.counts;
+    return call(request);
+  }
+
+  Outcome broadcast() const {
+    Request request = request_of(CallKind::kBroadcast, terms_.count, terms_.dtype);
+    request.call.root = terms_.root;
+    request.waits_for_all = true;
+    std::vector<std::byte> unused;
+    if (has_joined()) {
+      unused.resize(terms_.count * element_);
+      request.send = request.recv = unused.data();
+    }
+    return call(request);
+  }
+
+  /// Allocates the result of this many elements, and stores its address.
+  Outcome allocate(std::uint64_t count, std::vector<std::byte>& unused, std::byte*& memory) const {
+    if (has_joined()) {
+      unused.resize(count * element_);
+      memory = unused.data();
+      return {};
+    }
+    void* allocated = nullptr;
+    if (auto done = caller_.heap.allocate(std::max<std::uint64_t>(count * element_, 1), allocated); !done)
+      return done;
+    memory = static_cast<std::byte*>(allocated);
+    return {};
+  }
+  void store_result(std::byte* memory, const std::vector<std::uint64_t>& counts) const {
+    if (has_joined()) return;
+    *own()->result = memory;
+    if (own()->recv_counts != nullptr) std::copy(counts.begin(), counts.end(), own()->recv_counts);
+  }
+
+  Outcome allgatherv() const {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(caller_.size));
+    const std::uint64_t own_count = own() == nullptr ? 0 : own()->own_count;
+    Request numbers = request_of(CallKind::kAllgather, 1, DDL_UINT64);
+    numbers.send = reinterpret_cast<const std::byte*>(&own_count);
+    numbers.recv = reinterpret_cast<std::byte*>(counts.data());
+    if (auto gathered = call(numbers); !gathered) return gathered;
+
+    const std::uint64_t count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    std::vector<std::byte> unused;
+    std::byte* memory = nullptr;
+    const Outcome allocated = allocate(count, unused, memory);
+    // A rank without memory takes part, so that the others have their results.
+    if (!allocated) {
+      unused.resize(count * element_);
+      memory = unused.data();
+    }
+    Request data = request_of(CallKind::kAllgatherv, count, terms_.dtype);
+    data.call.counts = digest_of(counts) | 1;
+    data.counts = counts;
+    data.recv = memory;
+    if (auto gathered = call(data); !gathered || !allocated) return gathered ? allocated : gathered;
+    store_result(memory, counts);
+    return {};
+  }
+
+  Outcome alltoallv() const {
+    std::vector<std::uint64_t> receives(static_cast<std::size_t>(caller_.size)), sends(receives.size(), 0);
+    if (own() != nullptr) sends = own()->announcement.send_counts;
+    Request numbers = request_of(CallKind::kAlltoall, 1, DDL_UINT64);
+    numbers.send = reinterpret_cast<const std::byte*>(sends.data());
+    numbers.recv = reinterpret_cast<std::byte*>(receives.data());
+    if (auto exchanged = call(numbers); !exchanged) return exchanged;
+
+    const std::uint64_t count = std::accumulate(receives.begin(), receives.end(), std::uint64_t{0});
+    std::vector<std::byte> unused;
+    std::byte* memory = nullptr;
+    const Outcome allocated = allocate(count, unused, memory);
+    if (!allocated) {
+      unused.resize(count * element_);
+      memory = unused.data();
+    }
+    Request data = request_of(CallKind::kAlltoallv, 0, terms_.dtype);
+    data.call.counts = 0;
+    data.counts = sends;
+    data.recv = memory;
+    data.recv_capacity = count;
+    data.recv_counts = receives.data();
+    if (auto exchanged = call(data); !exchanged || !allocated) return exchanged ? allocated : exchanged;
+    store_result(memory, receives);
+    return {};
+  }
+
+  const BatchCaller& caller_;
+  const Batch& batch_;
+  const std::vector<SubmissionPtr>& submissions_;
+  const TensorTerms& terms_;
+  std::size_t element_;
+  std::uint64_t digest_;
+};
+
+}  // namespace
+
+Outcome carry_out(const BatchCaller& caller, const Batch& batch,
+                  const std::vector<SubmissionPtr>& submissions) {
+  return BatchCall(caller, batch, submissions).run();
+}
+
+}  // namespace ddl::runtime

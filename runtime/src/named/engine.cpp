@@ -1,0 +1,434 @@
+#include "runtime/src/named/engine.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+
+#include "runtime/src/backend/host_backend.h"
+#include "runtime/src/common/fork_guard.h"
+#include "runtime/src/named/batch_call.h"
+#include "runtime/src/named/frame_exchange.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// How long a tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that only
+/// computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does not
+/// come.
+constexpr std::chrono::milliseconds kBatchPatience{500};
+
+std::vector<std::string> labels_of(const Connections& connections) {
+  std::vector<std::string> labels;
+  for (int rank = 0; rank < connections.membership().size; ++rank)
+    labels.push_back(connections.who_is(rank).label());
+  return labels;
+}
+
+Outcome has_forked() {
+  return failed(DDL_ERROR_ABORTED,
+                "this context belongs to the parent of this process; a child that was forked "
+                "without exec cannot use it");
+}
+
+Failure has_left() {
+  return {DDL_ERROR_ABORTED, "this rank left the process set before the tensor was complete"};
+}
+
+}  // namespace
+
+Engine::Engine(JobResources& job, Connections& connections, Prediction::Limits limits, Finish finish)
+    : job_(job),
+      connections_(connections),
+      finish_(std::move(finish)),
+      fork_count_(fork_count()),
+      rank_(connections.membership().rank),
+      size_(connections.membership().size),
+      agreement_(labels_of(connections), limits) {
+  bells_.emplace(connections.segment().twin(), connections.channel().index());
+}
+
+// What the program does.
+
+Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
+  if (fork_count() != fork_count_) return has_forked();
+  const Lock lock(mutex_);
+  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
+  if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
+  if (joins_) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT,
+                  "this rank has joined: it hands over no tensors until all ranks have");
+  }
+  std::unordered_set<std::string_view> names;
+  for (const SubmissionPtr& submission : submissions) {
+    if (names.insert(submission->name()).second && !open_.contains(submission->name())) continue;
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "a tensor with the name \"" + submission->name() +
+                                                  "\" has been handed over before, and is not complete");
+  }
+  const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
+  const Deadline patience = Deadline::after(kBatchPatience);
+  for (const SubmissionPtr& submission : submissions) {
+    submission->announcement.follows_completion = std::exchange(saw_completion_, false);
+    submission->patience = patience;
+    submission->is_open = true;
+    open_.emplace(submission->name(), submission);
+    unannounced_.push_back(submission);
+    if (agreement_.prediction().place_of(submission->name(), submission->terms()) ==
+        Prediction::Place::kUnexpected)
+      ++unexpected_;
+  }
+  if (!thread_.joinable()) start_thread();
+  if (is_asleep_) {
+    // The first tensor that is not announced limits the sleep.
+    if (next_call() != Call::kNone || !had_unannounced) bells_->ring_own();
+  } else if (!is_driven_ && (!had_work || next_call() != Call::kNone)) {
+    has_work_.notify_one();
+  }
+  return {};
+}
+
+void Engine::want(Submission& submission) {
+  if (!submission.is_open || submission.is_wanted) return;
+  submission.is_wanted = true;
+  ++wanted_;
+  if (is_asleep_ && next_call() != Call::kNone) bells_->ring_own();
+}
+
+Outcome Engine::wait(Submission& submission) {
+  if (fork_count() != fork_count_) return has_forked();
+  Lock lock(mutex_);
+  want(submission);
+  drive_until(lock, [&] { return submission.is_complete; });
+  saw_completion_ = true;
+  return submission.outcome;
+}
+
+bool Engine::test(Submission& submission) {
+  if (fork_count() != fork_count_) return false;
+  const Lock lock(mutex_);
+  want(submission);
+  if (submission.is_complete) saw_completion_ = true;
+  if (!submission.is_complete && !is_driven_ && next_call() != Call::kNone) has_work_.notify_one();
+  return submission.is_complete;
+}
+
+Outcome Engine::join(int& last) {
+  if (fork_count() != fork_count_) return has_forked();
+  Lock lock(mutex_);
+  if (joins_) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
+  joins_ = true;
+  last_joined_.reset();
+  if (is_asleep_) bells_->ring_own();
+  // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
+  drive_until(lock, [&] { return broken_ || (last_joined_ && agreement_.agreed() == nullptr); });
+  if (!last_joined_) return tl::unexpected(*broken_);
+  last = *last_joined_;
+  return {};
+}
+
+void Engine::end_step() {
+  const Lock lock(mutex_);
+  ++steps_;
+  if (is_asleep_) bells_->ring_own();
+}
+
+bool Engine::is_idle() const {
+  const Lock lock(mutex_);
+  return waiters_ == 0 && calling_back_ != std::this_thread::get_id();
+}
+
+// Which call comes next.
+
+Engine::Call Engine::next_call() {
+  if (broken_) return Call::kNone;
+  if (must_agree_) return Call::kAgree;
+  if (agreement_.agreed() != nullptr) return is_overtaken() ? Call::kAgree : Call::kAgreed;
+  if (!has_work()) return Call::kNone;
+  if (is_predicted_here()) return Call::kPredicted;
+  // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
+  const bool is_called = bells_->is_wanted(calls_ + 1) || connections_.abort().is_raised() ||
+                         connections_.segment().twin().abort_line().departures.load() != 0 ||
+                         (twin_ != nullptr && twin_->first_left());
+  return has_news() || is_called ? Call::kAgree : Call::kNone;
+}
+
+bool Engine::is_overtaken() const {
+  return std::any_of(unannounced_.begin(), unannounced_.end(), [this](const SubmissionPtr& submission) {
+    return submission->terms().priority > agreement_.agreed()->priority();
+  });
+}
+
+bool Engine::is_predicted_here() {
+  const Prediction& prediction = agreement_.prediction();
+  if (version_ != prediction.version()) {
+    version_ = prediction.version();
+    ready_ = 0;
+    unexpected_ = static_cast<std::size_t>(
+        std::count_if(unannounced_.begin(), unannounced_.end(), [&](const SubmissionPtr& submission) {
+          return prediction.place_of(submission->name(), submission->terms()) ==
+                 Prediction::Place::kUnexpected;
+        }));
+  }
+  const Batch* const batch = agreement_.predicted();
+  if (batch == nullptr || is_quiet_ || joins_) return false;
+  for (; ready_ < batch->tensors.size(); ++ready_) {
+    const AgreedTensor& tensor = *batch->tensors[ready_];
+    const auto found = open_.find(tensor.name);
+    if (found == open_.end() || found->second->terms() != tensor.terms) return false;
+  }
+  return true;
+}
+
+bool Engine::has_news() const {
+  if (joins_ && !has_announced_join_) return true;
+  if (is_quiet_) return !unannounced_.empty() || steps_ != announced_steps_;
+  // The prediction does not lead to what the program waits for, or one of the others waits so.
+  return unexpected_ > 0 || wanted_ > 0 || steps_ != announced_steps_ || has_lost_patience();
+}
+
+bool Engine::has_lost_patience() const {
+  return !unannounced_.empty() && unannounced_.front()->patience.has_passed();
+}
+
+// Driving.
+
+template <class Done>
+void Engine::drive_until(Lock& lock, Done done) {
+  ++waiters_;
+  while (!done()) {
+    if (is_driven_) {
+      changed_.wait(lock);
+    } else {
+      drive(lock);
+    }
+  }
+  --waiters_;
+  // Another thread goes on.
+  if (!is_driven_ && has_work()) {
+    if (waiters_ > 0) {
+      changed_.notify_one();
+    } else {
+      has_work_.notify_one();
+    }
+  }
+}
+
+void Engine::drive(Lock& lock) {
+  is_driven_ = true;
+  const std::uint32_t heard = bells_->heard();
+  if (const Call call = next_call(); call != Call::kNone) {
+    if (auto made = make(call, lock); !made) {
+      if (made.error().status == DDL_ERROR_MISMATCH) {
+        must_agree_ = true;
+      } else {
+        complete_all(is_closing_ ? has_left() : made.error(), lock);
+      }
+    }
+  } else {
+    is_asleep_ = true;
+    const Deadline limit = sleep_limit();
+    lock.unlock();
+    bells_->sleep(heard, limit);
+    lock.lock();
+    is_asleep_ = false;
+  }
+  is_driven_ = false;
+  if (waiters_ > 0 || is_closing_) changed_.notify_all();
+}
+
+Deadline Engine::sleep_limit() const {
+  return is_quiet_ || unannounced_.empty() ? Deadline::never() : unannounced_.front()->patience;
+}
+
+Outcome Engine::make(Call call, Lock& lock) {
+  if (twin_ == nullptr) {
+    if (auto connected = connect(lock); !connected) return connected;
+  }
+  ++calls_;
+  Outcome outcome;
+  switch (call) {
+    case Call::kAgree: outcome = agree(lock); break;
+    case Call::kAgreed: outcome = carry_out_agreed(lock); break;
+    case Call::kPredicted: outcome = carry_out_predicted(lock); break;
+    case Call::kNone: break;
+  }
+  if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;
+  lock.unlock();
+  twin_->report_abort();
+  outcome = finish_(std::move(outcome));
+  lock.lock();
+  return outcome;
+}
+
+Outcome Engine::connect(Lock& lock) {
+  lock.unlock();
+  auto twin = connections_.connect_twin(CallDeadline::after(job_.settings.timeout_seconds));
+  lock.lock();
+  if (!twin && connections_.abort().is_raised()) {
+    runtime::Call call;
+    call.kind = CallKind::kAgree;
+    return tl::unexpected(connections_.abort().describe(call, true));
+  }
+  if (!twin) return tl::unexpected(to_failure(twin.error()));
+  twin_ = *twin;
+  backend_ = std::make_unique<HostBackend>(**twin, job_.settings.algorithms);
+  return {};
+}
+
+// Calls.
+
+Outcome Engine::agree(Lock& lock) {
+  const std::uint32_t number = calls_;
+  lock.unlock();
+  twin_->want_to_agree(number);
+  Request begin;
+  begin.call.kind = CallKind::kAgree;
+  Outcome begun = backend_->run(begin, CallDeadline::after(job_.settings.timeout_seconds));
+  lock.lock();
+  if (!begun) return begun;
+
+  // All are here now, and what has been handed over meanwhile is announced, too.
+  Frame own;
+  for (const SubmissionPtr& submission : unannounced_) own.announcements.push_back(submission->announcement);
+  unannounced_.clear();
+  unexpected_ = 0;
+  own.has_joined = has_announced_join_ = joins_;
+  own.steps = announced_steps_ = steps_;
+  own.fusion_bytes = job_.settings.fusion_bytes;
+  lock.unlock();
+  const auto frames = exchange_frames(*backend_, own, size_, job_.settings.timeout_seconds);
+  lock.lock();
+  if (!frames) return tl::unexpected(frames.error());
+  const Agreement::Round round = agreement_.add_round(*frames);
+  must_agree_ = false;
+  is_quiet_ = !round.has_news;
+  if (round.last_joined) {
+    last_joined_ = round.last_joined;
+    joins_ = has_announced_join_ = false;
+  }
+  return {};
+}
+
+std::vector<SubmissionPtr> Engine::submissions_of(const Batch& batch) const {
+  std::vector<SubmissionPtr> submissions;
+  for (const AgreedTensorPtr& tensor : batch.tensors) {
+    if (const auto found = open_.find(tensor->name); found != open_.end())
+      submissions.push_back(found->second);
+  }
+  return submissions;
+}
+
+Outcome Engine::carry_out_agreed(Lock& lock) {
+  const Batch batch = *agreement_.agreed();
+  const std::vector<SubmissionPtr> submissions = submissions_of(batch);
+  Outcome outcome;
+  if (batch.failure) {
+    outcome = failed(DDL_ERROR_MISMATCH, *batch.failure);
+  } else {
+    lock.unlock();
+    outcome =
+        carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+    lock.lock();
+    if (!outcome) return outcome;
+  }
+  agreement_.carried_out_agreed();
+  complete(submissions, outcome, lock);
+  return {};
+}
+
+Outcome Engine::carry_out_predicted(Lock& lock) {
+  const Batch batch = *agreement_.predicted();
+  const std::vector<SubmissionPtr> submissions = submissions_of(batch);
+  lock.unlock();
+  Outcome outcome =
+      carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+  lock.lock();
+  if (!outcome) return outcome;
+  agreement_.carried_out_predicted();
+  complete(submissions, outcome, lock);
+  return {};
+}
+
+// Completion.
+
+void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock) {
+  // A tensor that fails leaves the batch that is expected without changing it.
+  ready_ = 0;
+  bool calls_back = false;
+  for (const SubmissionPtr& submission : submissions) {
+    open_.erase(submission->name());
+    if (submission->is_wanted) --wanted_;
+    submission->outcome = outcome;
+    submission->is_open = false;
+    submission->is_complete = !submission->on_completion;
+    calls_back = calls_back || submission->on_completion;
+  }
+  std::erase_if(unannounced_, [](const SubmissionPtr& submission) { return !submission->is_open; });
+  if (waiters_ > 0) changed_.notify_all();
+  if (!calls_back) return;
+  saw_completion_ = true;
+  calling_back_ = std::this_thread::get_id();
+  lock.unlock();
+  for (const SubmissionPtr& submission : submissions) {
+    if (submission->on_completion) submission->on_completion(outcome);
+  }
+  lock.lock();
+  calling_back_ = {};
+  for (const SubmissionPtr& submission : submissions) submission->is_complete = true;
+  if (waiters_ > 0) changed_.notify_all();
+}
+
+void Engine::complete_all(const Failure& failure, Lock& lock) {
+  broken_ = failure;
+  std::vector<SubmissionPtr> all;
+  for (const auto& [name, submission] : open_) all.push_back(submission);
+  complete(all, tl::unexpected(failure), lock);
+}
+
+void Engine::close() {
+  Lock lock(mutex_);
+  if (is_closing_) return;
+  is_closing_ = true;
+  if (has_work() && !broken_) {
+    // The driving thread may be inside a call, or connect, and other ranks may wait for this one.
+    const AbortDomain& domain = twin_ != nullptr ? twin_->abort() : connections_.abort();
+    domain.raise(AbortCause{AbortCause::Where::kLeft, connections_.channel().index()});
+  }
+  if (is_asleep_) bells_->ring_own();
+  changed_.wait(lock, [this] { return !is_driven_; });
+  complete_all(has_left(), lock);
+  has_work_.notify_all();
+  lock.unlock();
+  if (thread_.joinable()) thread_.join();
+  backend_.reset();
+}
+
+// The engine's own thread.
+
+void Engine::start_thread() {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { run(); });
+    ::pthread_setname_np(thread_.native_handle(), "ddl-tensors");
+  } catch (const std::system_error&) {
+    // Threads that wait make progress.
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Engine::run() {
+  Lock lock(mutex_);
+  while (!is_closing_) {
+    if (is_driven_ || !has_work() || broken_) {
+      has_work_.wait(lock);
+    } else {
+      drive(lock);
+    }
+  }
+}
+
+}  // namespace ddl::runtime

@@ -1,0 +1,132 @@
+// The engine of a process set's named tensors, on one rank: takes what the program hands over, agrees with the other
+// ranks on what to carry out next, and carries it out.
+//
+// Whoever waits makes progress. One thread at a time drives the engine: a thread that waits for a tensor, or, while
+// none waits, the engine's own thread, which exists from the first tensor on. A thread that drives makes *calls* on
+// connections of the engine's own, beside those of the ordered collectives; all ranks make the same ones, numbered
+// alike, and a rank that has no open tensor makes none: nothing can be completed without it anyway. A call is
+//
+//   a round of agreement    the ranks exchange what they have to announce (named/agreement.h)
+//   an agreed batch         tensors that a round has found ready on all ranks
+//   a predicted batch       the tensors that the last steps let expect next, entered without a round
+//
+// A rank enters a predicted batch when it has all of its tensors. It asks to agree instead if it has a tensor that is
+// not expected, if the program waits for a tensor that the prediction does not lead to, or if it has waited long for
+// the rest of a batch. Ranks that enter different calls find that out by the comparison that precedes every call,
+// before anything is written, and agree then. A rank that wants to agree rings the others' bells (shm/bell.h); those
+// that have open tensors come, and after a round without news all sleep until someone has news. So nothing is polled.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/named/agreement.h"
+#include "runtime/src/named/submission.h"
+#include "runtime/src/shm/bell.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// All functions may be called from any thread.
+class Engine {
+ public:
+  /// What a failed call passes through before anybody learns of it.
+  using Finish = std::function<Outcome(Outcome)>;
+
+  /// job and connections, those of the process set, outlive the time until close() has returned.
+  Engine(JobResources& job, Connections& connections, Prediction::Limits limits, Finish finish);
+  ~Engine() { close(); }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Takes tensors over, all or none. Fails if a tensor of one of these names is open.
+  Outcome submit(const std::vector<SubmissionPtr>& submissions);
+  /// Returns when it is complete, with its outcome.
+  Outcome wait(Submission& submission);
+  /// Whether it is complete. A program that tests a tensor wants it: the engine does not put it off.
+  bool test(Submission& submission);
+  /// Takes part in the others' tensors without data until all ranks have joined. last: the highest of the ranks of the
+  /// set that joined last.
+  Outcome join(int& last);
+  /// The program has ended a step.
+  void end_step();
+
+  /// No thread waits, and the calling one is not in a callback.
+  bool is_idle() const;
+  /// Completes all open tensors with an error, and communicates no more. Not while a thread waits.
+  void close();
+
+ private:
+  enum class Call { kNone, kAgree, kAgreed, kPredicted };
+  using Lock = std::unique_lock<std::mutex>;
+
+  Call next_call();
+  bool has_news() const;
+  /// A tensor that the others do not know goes before the agreed ones.
+  bool is_overtaken() const;
+  bool has_lost_patience() const;
+  bool is_predicted_here();
+  bool has_work() const { return !open_.empty() || joins_ || agreement_.agreed() != nullptr; }
+  void want(Submission& submission);
+
+  /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile.
+  void drive(Lock& lock);
+  template <class Done>
+  void drive_until(Lock& lock, Done done);
+  Outcome make(Call call, Lock& lock);
+  Outcome connect(Lock& lock);
+  Outcome agree(Lock& lock);
+  Outcome carry_out_agreed(Lock& lock);
+  Outcome carry_out_predicted(Lock& lock);
+  std::vector<SubmissionPtr> submissions_of(const Batch& batch) const;
+  Deadline sleep_limit() const;
+  void complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock);
+  void complete_all(const Failure& failure, Lock& lock);
+  void start_thread();
+  void run();
+
+  JobResources& job_;
+  Connections& connections_;
+  Finish finish_;
+  std::uint64_t fork_count_;
+  int rank_ = 0, size_ = 1;
+  Connections* twin_ = nullptr;  ///< null until the first call
+  std::unique_ptr<CollectiveBackend> backend_;
+  std::optional<Bells> bells_;
+
+  mutable std::mutex mutex_;          ///< guards what follows
+  std::condition_variable changed_;   ///< a driving thread has made a call, or drives no more
+  std::condition_variable has_work_;  ///< for the engine's own thread
+  std::unordered_map<std::string, SubmissionPtr> open_;  ///< by name
+  std::vector<SubmissionPtr> unannounced_;               ///< of open_, in order
+  Agreement agreement_;
+  bool is_driven_ = false;
+  bool is_asleep_ = false;   ///< the driving thread
+  bool must_agree_ = false;  ///< the last call was not the same on all ranks
+  bool is_quiet_ = false;    ///< the last round had no news
+  std::uint32_t calls_ = 0;
+  std::size_t unexpected_ = 0;  ///< of unannounced_, as of version_
+  std::uint64_t version_ = 0;   ///< of the prediction
+  std::size_t ready_ = 0;       ///< the number of tensors of the predicted batch that have been found here
+  int waiters_ = 0;
+  std::size_t wanted_ = 0;       ///< of open_
+  bool saw_completion_ = false;  ///< the program, since it handed over the last tensor
+  bool joins_ = false;
+  bool has_announced_join_ = false;
+  std::optional<int> last_joined_;
+  std::uint64_t steps_ = 0, announced_steps_ = 0;
+  std::thread::id calling_back_;  ///< the thread that calls back
+  bool is_closing_ = false;
+  std::optional<Failure> broken_;  ///< no call can be made any more
+  std::thread thread_;
+};
+
+}  // namespace ddl::runtime

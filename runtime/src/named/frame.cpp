@@ -1,0 +1,176 @@
+#include "runtime/src/named/frame.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace ddl::runtime {
+namespace {
+
+using Json = nlohmann::json;
+
+Json json_of(const Announcement& announced) {
+  const TensorTerms& terms = announced.terms;
+  // An array, as a frame is read by the library that has written it.
+  return Json::array({announced.name, static_cast<int>(terms.kind), terms.op, terms.dtype, terms.root,
+                      terms.prescale, terms.postscale, terms.count, terms.counts, terms.shape, terms.priority,
+                      terms.group, terms.group_size, announced.send_counts, announced.follows_completion});
+}
+
+/// The deepest items of a frame are the numbers in the lists of an announcement.
+constexpr int kDepth = 4;
+
+/// Accepts arrays up to that depth, and no maps: the library reads nested items by recursion.
+class ShapeCheck final : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(std::int64_t) override { return true; }
+  bool number_unsigned(std::uint64_t) override { return true; }
+  bool number_float(double, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(Json::binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return false; }
+  bool key(std::string&) override { return false; }
+  bool end_object() override { return false; }
+  bool start_array(std::size_t) override { return ++depth_ <= kDepth; }
+  bool end_array() override { return depth_-- > 0; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ private:
+  int depth_ = 0;
+};
+
+/// Of the next items of an array. The library would convert between types of numbers, whatever their values.
+class Items {
+ public:
+  /// An error unless it is an array with this number of items.
+  Items(const Json& array, std::size_t size) : array_(array) {
+    require(array.is_array() && array.size() == size);
+  }
+
+  template <class T>
+  void read(T& value) {
+    read(next(), value);
+  }
+  /// The next item, of any type.
+  const Json& next() { return array_.at(at_++); }
+  bool is_valid() const { return is_valid_; }
+
+ private:
+  void require(bool condition) { is_valid_ = is_valid_ && condition; }
+
+  template <class T>
+  void read(const Json& json, T& value) {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
+      json.get_to(value);
+    } else if constexpr (std::is_same_v<T, double>) {
+      require(json.is_number_float());
+      json.get_to(value);
+    } else {
+      require(json.is_number_integer());
+      if (json.is_number_unsigned()) {
+        require(std::in_range<T>(json.get<std::uint64_t>()));
+      } else {
+        require(std::in_range<T>(json.get<std::int64_t>()));
+      }
+      json.get_to(value);
+    }
+  }
+  void read(const Json& json, std::vector<std::uint64_t>& values) {
+    require(json.is_array());
+    for (const Json& number : json) read(number, values.emplace_back());
+  }
+
+  const Json& array_;
+  std::size_t at_ = 0;
+  bool is_valid_ = true;
+};
+
+constexpr std::size_t kItems = 15;
+
+/// Whether the items are an announcement. May throw Json::exception.
+bool read_announcement(const Json& json, Announcement& announced) {
+  TensorTerms& terms = announced.terms;
+  std::uint8_t kind = 0;
+  Items items(json, kItems);
+  items.read(announced.name);
+  items.read(kind);
+  items.read(terms.op);
+  items.read(terms.dtype);
+  items.read(terms.root);
+  items.read(terms.prescale);
+  items.read(terms.postscale);
+  items.read(terms.count);
+  items.read(terms.counts);
+  items.read(terms.shape);
+  items.read(terms.priority);
+  items.read(terms.group);
+  items.read(terms.group_size);
+  items.read(announced.send_counts);
+  items.read(announced.follows_completion);
+  terms.kind = static_cast<CallKind>(kind);
+  return items.is_valid();
+}
+
+/// Whether its terms are such as a rank of the process set may announce.
+bool is_valid(const Announcement& announced, std::size_t ranks) {
+  const TensorTerms& terms = announced.terms;
+  switch (terms.kind) {
+    case CallKind::kAllreduce:
+    case CallKind::kReduceScatter:
+    case CallKind::kBroadcast:
+    case CallKind::kAllgatherv:
+    case CallKind::kAlltoallv: break;
+    default: return false;
+  }
+  const auto has_size = [](const auto& list, std::size_t size) { return list.size() == size; };
+  return !announced.name.empty() && element_size(terms.dtype) != 0 && op_name_or_null(terms.op) != nullptr &&
+         (!has_op(terms.kind) || op_applies(terms.op, terms.dtype)) && terms.root >= 0 &&
+         static_cast<std::size_t>(terms.root) < ranks &&
+         has_size(terms.counts, terms.kind == CallKind::kReduceScatter ? ranks : 0) &&
+         has_size(announced.send_counts, terms.kind == CallKind::kAlltoallv ? ranks : 0);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> Frame::to_bytes() const {
+  Json list = Json::array();
+  for (const Announcement& announced : announcements) list.push_back(json_of(announced));
+  return Json::to_cbor(Json::array({std::move(list), has_joined, steps, fusion_bytes}));
+}
+
+Result<Frame> Frame::parse(std::span<const std::uint8_t> bytes, int ranks) {
+  Frame frame;
+  bool is_frame = false;
+  try {
+    ShapeCheck check;
+    if (Json::sax_parse(bytes.begin(), bytes.end(), &check, Json::input_format_t::cbor)) {
+      const Json json = Json::from_cbor(bytes.begin(), bytes.end());
+      Items items(json, 4);
+      const Json& list = items.next();
+      for (const Json& announced : list) {
+        if (!read_announcement(announced, frame.announcements.emplace_back()))
+          return fail(ErrorCode::kProtocol, "a frame of named tensors has an announcement that is invalid");
+      }
+      items.read(frame.has_joined);
+      items.read(frame.steps);
+      items.read(frame.fusion_bytes);
+      is_frame = items.is_valid() && list.is_array();
+    }
+  } catch (const Json::exception& error) {
+    return fail(ErrorCode::kProtocol, std::string("a frame of named tensors: ") + error.what());
+  }
+  if (!is_frame) return fail(ErrorCode::kProtocol, "a frame of named tensors is invalid");
+  for (const Announcement& announced : frame.announcements) {
+    if (!is_valid(announced, static_cast<std::size_t>(ranks)))
+      return fail(ErrorCode::kProtocol,
+                  "a frame of named tensors has an invalid tensor \"" + announced.name + "\"");
+  }
+  return frame;
+}
+
+}  // namespace ddl::runtime

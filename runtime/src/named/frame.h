@@ -1,0 +1,26 @@
+// What a rank says in one round of agreement, as bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "runtime/src/named/tensor.h"
+
+namespace ddl::runtime {
+
+struct Frame {
+  std::vector<Announcement> announcements;  ///< of tensors that this rank has not announced before
+  bool has_joined = false;                  ///< it has no more data
+  std::uint64_t steps = 0;                  ///< how often its program has ended a step
+  std::uint64_t fusion_bytes = 0;           ///< what is carried out together; that of the first rank holds
+
+  /// CBOR.
+  std::vector<std::uint8_t> to_bytes() const;
+  /// kProtocol unless the bytes are a frame of a process set of this number of ranks.
+  static Result<Frame> parse(std::span<const std::uint8_t> bytes, int ranks);
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,90 @@
+// The order of named tensors that all ranks expect of the next step, learned from the steps before.
+//
+// A training step hands over the same tensors as the one before. Once all ranks have carried out a step, they know its
+// order, and need not agree again: each enters the next batch when it has all tensors of it. The ranks compare what
+// they enter, as in every call, and a rank that has something else in mind enters a round of agreement instead
+// (named/engine.h). So this only has to be right mostly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "runtime/src/named/tensor.h"
+
+namespace ddl::runtime {
+
+/// Tensors that are carried out by one call: one tensor, or several that one allreduce combines.
+struct Batch {
+  std::vector<AgreedTensorPtr> tensors;
+  /// Whether each rank has data; empty: all have. A rank that has joined has none.
+  std::vector<std::uint8_t> gives;
+  /// Instead of being carried out, the tensors fail with DDL_ERROR_MISMATCH and this sentence.
+  std::optional<std::string> failure;
+
+  std::int32_t priority() const { return tensors.front()->terms.priority; }
+};
+
+/// Cuts a sequence of tensors into batches of at most this number of bytes; a larger tensor is a batch of its own.
+std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::uint64_t bytes);
+
+/// The same on all ranks, because it changes only by tensors that all have carried out in the same order. Not
+/// thread-safe.
+class Prediction {
+ public:
+  struct Limits {
+    std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
+    std::size_t names = 1024;  ///< that are remembered
+  };
+  explicit Prediction(Limits limits) : limits_(limits) {}
+  /// Holds for steps that are learned later.
+  void set_fusion_bytes(std::uint64_t bytes) { limits_.fusion_bytes = bytes; }
+
+  /// The next batch of this step: the tensors of it that have not been carried out. Null if nothing is expected.
+  const Batch* next() const { return next_ ? &*next_ : nullptr; }
+  /// Changes whenever next() changes.
+  std::uint64_t version() const { return version_; }
+
+  enum class Place {
+    kUnexpected,  ///< no tensor of this name, or another one
+    kThisStep,
+    kNextStep,  ///< it has been carried out in this step
+  };
+  Place place_of(const std::string& name, const TensorTerms& terms) const;
+
+  /// All ranks have carried out these tensors.
+  void carried_out(const std::vector<AgreedTensorPtr>& tensors);
+  /// The program has ended its step.
+  void end_step();
+
+ private:
+  struct Expected {
+    AgreedTensorPtr tensor;
+    bool is_done = false;
+  };
+  using Sequence = std::vector<AgreedTensorPtr>;
+  static bool are_alike(const Sequence& a, const Sequence& b);
+
+  void expect(const Sequence& sequence);
+  void begin_step();
+  void find_next();
+
+  Limits limits_;
+  std::vector<Batch> batches_;
+  std::unordered_map<std::string, Expected> expected_;  ///< by name
+  Sequence sequence_;                                   ///< of which batches_ were made
+  bool is_whole_ = true;                                ///< the last of expected_ ends the step
+  std::size_t done_ = 0;                                ///< of expected_, in this step
+  std::size_t first_open_ = 0;                          ///< no batch before it has tensors left
+  std::optional<Batch> next_;
+  std::uint64_t version_ = 0;
+
+  Sequence this_step_, last_step_;  ///< as they were carried out
+  std::unordered_set<std::string> names_of_step_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,43 @@
+#include "runtime/src/named/tensor.h"
+
+#include <sstream>
+
+#include "base/text.h"
+
+namespace ddl::runtime {
+namespace {
+
+std::string list_of(const std::vector<std::uint64_t>& numbers) {
+  std::string text = "[";
+  for (const std::uint64_t number : numbers) text += (text.size() > 1 ? ", " : "") + std::to_string(number);
+  return text + "]";
+}
+
+std::string shortest(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+}  // namespace
+
+std::string TensorTerms::describe() const {
+  std::string text = std::string(call_kind_name(kind)) + "(";
+  if (has_op(kind)) text += std::string(op_name(op)) + ", ";
+  if (has_root(kind)) text += "root " + std::to_string(root) + ", ";
+  text += dtype_name(dtype);
+  if (!shape.empty()) {
+    text += ", shape " + list_of(shape);
+  } else if (!counts.empty()) {
+    text += ", counts " + list_of(counts);
+  } else if (kind != CallKind::kAllgatherv && kind != CallKind::kAlltoallv) {
+    text += ", " + counted(static_cast<std::int64_t>(count), "element");
+  }
+  if (prescale != 1.0) text += ", prescale " + shortest(prescale);
+  if (postscale != 1.0) text += ", postscale " + shortest(postscale);
+  if (priority != 0) text += ", priority " + std::to_string(priority);
+  if (!group.empty()) text += ", group \"" + group + "\" of " + std::to_string(group_size);
+  return text + ")";
+}
+
+}  // namespace ddl::runtime

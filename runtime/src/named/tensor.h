@@ -1,0 +1,63 @@
+// A named tensor: what all ranks must give alike, what one rank announces of it, and what the ranks agree on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+
+/// What must be the same on all ranks that hand over a tensor of one name.
+struct TensorTerms {
+  CallKind kind = CallKind::kAllreduce;
+  ddl_op op = DDL_SUM;
+  ddl_dtype dtype = DDL_FLOAT32;
+  std::int32_t root = 0;
+  double prescale = 1.0;
+  double postscale = 1.0;
+  /// Elements; 0 where each rank has its own number (allgatherv, alltoallv).
+  std::uint64_t count = 0;
+  /// reduce_scatter: the number that each rank receives.
+  std::vector<std::uint64_t> counts;
+  /// As the program gave it, without the first dimension of an allgatherv or alltoallv; empty: not given.
+  std::vector<std::uint64_t> shape;
+  std::int32_t priority = 0;
+  /// The tensors of a group are carried out when all of them are ready; "": in no group.
+  std::string group;
+  std::uint32_t group_size = 0;
+
+  bool operator==(const TensorTerms&) const = default;
+  /// Whether two tensors may be carried out by one allreduce.
+  bool fuses_with(const TensorTerms& other) const {
+    return kind == CallKind::kAllreduce && other.kind == kind && op == other.op && dtype == other.dtype &&
+           prescale == other.prescale && postscale == other.postscale;
+  }
+  /// Bytes of one rank's elements; 0 where they differ.
+  std::uint64_t bytes() const { return count * element_size(dtype); }
+  /// "allreduce(sum, float32, [3, 4])".
+  std::string describe() const;
+};
+
+/// What a rank announces of one tensor.
+struct Announcement {
+  std::string name;
+  TensorTerms terms;
+  /// alltoallv: the number of elements for each rank.
+  std::vector<std::uint64_t> send_counts;
+  /// Since it handed over the tensor before this one, the program has seen that some tensor was complete: it may have
+  /// waited for it, so this one may never be carried out together with earlier ones.
+  bool follows_completion = false;
+};
+
+/// A tensor that all ranks know.
+struct AgreedTensor {
+  std::string name;
+  TensorTerms terms;
+  bool follows_completion = false;
+};
+using AgreedTensorPtr = std::shared_ptr<const AgreedTensor>;
+
+}  // namespace ddl::runtime

@@ -1,0 +1,213 @@
+// Named tensors when something ends: a rank joins, leaves or aborts, a tensor fails, and a callback runs.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/src/api/c_abi.h"
+#include "runtime/support/expect.h"
+#include "runtime/support/thread_job.h"
+#include "support/catch.h"
+
+using namespace ddl::conformance;
+using namespace std::chrono_literals;
+using ddl::runtime::test::ThreadJob;
+
+namespace {
+
+ThreadJob job_of_end(int ranks, int hosts, double timeout_seconds = 20) {
+  ThreadJob job;
+  job.ranks = ranks;
+  job.timeout_seconds = timeout_seconds;
+  if (hosts > 1) job.hosts.resize(static_cast<std::size_t>(hosts));
+  for (int rank = 0; rank < ranks && hosts > 1; ++rank)
+    job.hosts[static_cast<std::size_t>(rank % hosts)].push_back(rank);
+  return job;
+}
+
+/// A sum of the first count values.
+ddl_handle* sum_of(ddl_context* context, const std::string& name, std::vector<float>& values,
+                   std::size_t count, const ddl_async_options* options = nullptr) {
+  ddl_handle* handle = nullptr;
+  expect_ok(ddl_allreduce_async(context, name.c_str(), values.data(), values.data(), count, DDL_FLOAT32,
+                                DDL_SUM, options, &handle),
+            "allreduce_async");
+  return handle;
+}
+
+/// Options whose callback fulfils the promise.
+ddl_async_options calling_back(std::promise<ddl_status>& called) {
+  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+  options.argument = &called;
+  options.completed = [](void* argument, ddl_status status, const char*) {
+    static_cast<std::promise<ddl_status>*>(argument)->set_value(status);
+  };
+  return options;
+}
+
+void expect_called(std::promise<ddl_status>& called, const std::string& what) {
+  auto future = called.get_future();
+  expect(future.wait_for(5s) == std::future_status::ready, what + " was not called back");
+  expect(future.get() == DDL_OK, what);
+}
+
+}  // namespace
+
+TEST_CASE("a tensor that failed is not counted as a part of the batch that is expected") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    std::vector<float> a(8), b(8);
+    for (int step = 0; step < 3; ++step) {
+      std::array<ddl_handle*, 2> handles{sum_of(context, "a", a, 4), sum_of(context, "b", b, 4)};
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "a step");
+    }
+    // Each rank once hands over what is expected, and the tensor fails.
+    for (const int differs : {1, 0})
+      expect_status(ddl_wait(sum_of(context, "a", a, rank == differs ? 5 : 4)), DDL_ERROR_MISMATCH,
+                    "differs");
+    b.assign(8, 1.0f);
+    expect_ok(ddl_wait(sum_of(context, "b", b, 4)), "the other tensor alone");
+    expect(b == std::vector<float>{2, 2, 2, 2, 1, 1, 1, 1}, "the sum, and nothing behind it");
+  });
+}
+
+TEST_CASE("ranks that wait for tensors learn of an abort while they sleep") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    std::vector<float> values(4);
+    ddl_handle* const handle = sum_of(context, "of rank " + std::to_string(rank), values, 4);
+    std::thread aborts;
+    if (rank == 1) {
+      aborts = std::thread([&] {
+        std::this_thread::sleep_for(300ms);
+        context->context->abort(3, "enough", false);
+      });
+    }
+    const ddl_status status = ddl_wait(handle);
+    const std::string error = ddl_last_error();
+    if (aborts.joinable()) aborts.join();
+    expect_status(status, DDL_ERROR_ABORTED, "wait");
+    expect_contains(error, "enough");
+  });
+}
+
+TEST_CASE("a rank that joins takes part in what the others handed over before they joined") {
+  job_of_end(3, GENERATE(1, 2), 5).run([&](ddl_context*& context) {
+    std::vector<float> values(4, 1.0f);
+    // Two ranks never hand over anything, and leave at once.
+    ddl_handle* const handle = ddl_rank(context) == 1 ? sum_of(context, "x", values, 4) : nullptr;
+    expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+    if (handle == nullptr) return;
+    expect_ok(ddl_wait(handle), "wait");
+    expect(values[3] == 1.0f, "the sum of one");
+  });
+}
+
+TEST_CASE("a process set is not freed while a thread waits for a tensor of it") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::uint64_t set = 0;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &set), "split");
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.process_set = set;
+    std::vector<float> first(4), values(4);
+    expect_ok(ddl_wait(sum_of(context, "first", first, 4, &options)), "the first");
+    const auto wait = [&] { expect_ok(ddl_wait(sum_of(context, "x", values, 4, &options)), "wait"); };
+    if (ddl_rank(context) == 0) {
+      auto waits = std::async(std::launch::async, wait);
+      std::this_thread::sleep_for(100ms);
+      expect_status(ddl_process_set_free(context, set), DDL_ERROR_BUSY, "free");
+      expect_ok(ddl_barrier(context, nullptr), "barrier");
+      waits.get();
+    } else {
+      expect_ok(ddl_barrier(context, nullptr), "barrier");
+      wait();
+    }
+    expect_ok(ddl_process_set_free(context, set), "free");
+  });
+}
+
+TEST_CASE("a rank leaves although the others have handed over nothing yet") {
+  std::promise<void> left;
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    if (ddl_rank(context) == 0) {
+      expect(left.get_future().wait_for(10s) == std::future_status::ready, "the other rank did not leave");
+      return;
+    }
+    std::vector<float> values(4);
+    ddl_handle* const handle = sum_of(context, "x", values, 4);
+    std::this_thread::sleep_for(100ms);
+    expect_ok(ddl_finalize(context), "finalize");
+    context = nullptr;
+    left.set_value();
+    expect_status(ddl_wait(handle), DDL_ERROR_ABORTED, "wait");
+  });
+}
+
+TEST_CASE("a tensor that waits for the rest of its batch is carried out though nothing else happens") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::vector<float> a(4), b(4), first(4), second(4);
+    for (int step = 0; step < 3; ++step) {
+      std::array<ddl_handle*, 2> handles{sum_of(context, "a", a, 4), sum_of(context, "b", b, 4)};
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "a step");
+    }
+    std::promise<ddl_status> called;
+    ddl_async_options options = calling_back(called), grouped = DDL_ASYNC_OPTIONS_INIT;
+    grouped.group = "group";
+    grouped.group_size = 2;
+    // The engine has a tensor to wait for, and has announced it.
+    ddl_handle* const open = sum_of(context, "first", first, 4, &grouped);
+    std::this_thread::sleep_for(100ms);
+    ddl_handle* const handle = sum_of(context, "a", a, 4, &options);
+    expect_called(called, "a");
+    expect_ok(ddl_wait(handle), "wait");
+    ddl_handle* const other = sum_of(context, "second", second, 4, &grouped);
+    expect_ok(ddl_wait(other), "second");
+    expect_ok(ddl_wait(open), "first");
+  });
+}
+
+TEST_CASE("a tensor's callback has returned when the thread that waits for it goes on") {
+  job_of_end(2, 1).run([&](ddl_context*& context) {
+    for (int step = 0; step < 5; ++step) {
+      std::vector<float> values(4);
+      std::atomic<bool> has_returned{false};
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.argument = &has_returned;
+      options.completed = [](void* argument, ddl_status, const char*) {
+        std::this_thread::sleep_for(50ms);
+        *static_cast<std::atomic<bool>*>(argument) = true;
+      };
+      // Rank 1 comes late, so the engine's own thread of rank 0 drives.
+      if (ddl_rank(context) == 1) std::this_thread::sleep_for(100ms);
+      ddl_handle* const handle = sum_of(context, "x", values, 4, &options);
+      std::this_thread::sleep_for(20ms);
+      expect_ok(ddl_wait(handle), "wait");
+      expect(has_returned, "wait returned before the callback");
+    }
+  });
+}
+
+TEST_CASE("a callback cannot finalize") {
+  job_of_end(2, 1).run([&](ddl_context*& context) {
+    struct Result {
+      ddl_context* context;
+      std::promise<ddl_status> finalized;
+    } result{context, {}};
+    std::vector<float> values(4);
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.argument = &result;
+    options.completed = [](void* argument, ddl_status, const char*) {
+      auto& of = *static_cast<Result*>(argument);
+      of.finalized.set_value(ddl_finalize(of.context));
+    };
+    expect_ok(ddl_allreduce_async(context, "x", values.data(), values.data(), 4, DDL_FLOAT32, DDL_SUM,
+                                  &options, nullptr),
+              "allreduce_async");
+    auto finalized = result.finalized.get_future();
+    expect(finalized.wait_for(5s) == std::future_status::ready, "finalize does not return");
+    expect(finalized.get() == DDL_ERROR_BUSY, "finalize in a callback");
+  });
+}
