@@ -10,14 +10,13 @@ constexpr std::string_view kHostsAreGiven =
     "name hosts with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
 constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
-constexpr std::string_view kNoFusion = "this version has no fusion buffer, cycle or cache to tune; omit it";
 constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
 constexpr std::string_view kNoStallCheck =
     "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
     "after this time";
 constexpr std::string_view kNoElastic =
     "this version starts a fixed number of ranks; omit it and give that number with -np";
-constexpr std::string_view kNoAutotune = "this version has nothing to tune; omit it";
+constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement; omit it";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
@@ -40,9 +39,9 @@ constexpr OptionEntry kForeignOptions[] = {
 
     // Of horovodrun, not in this version.
     {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, "--fusion-threshold-mb", "MB", kNoFusion},
-    {kUnavailable, "--cycle-time-ms", "MS", kNoFusion},
-    {kUnavailable, "--cache-capacity", "N", kNoFusion},
+    {kUnavailable, "--cycle-time-ms", "MS",
+     "libddl carries out tensors when they are ready, not in cycles; omit it"},
+    {kUnavailable, "--cache-capacity", "N", "libddl remembers 1024 names; omit it"},
     {kUnavailable, "--hierarchical-allreduce", "", kOwnAlgorithms},
     {kUnavailable, "--hierarchical-allgather", "", kOwnAlgorithms},
     {kUnavailable, "--torus-allreduce", "", kOwnAlgorithms},

@@ -135,6 +135,11 @@ class JobReader {
       job().exports.push_back(
           values_.value_of(OptionId::kCpuOperations, value, parse_cpu_operations(value.text)));
     }
+    if (has(OptionId::kFusionThreshold)) {
+      const GivenValue& value = given_[OptionId::kFusionThreshold].back();
+      job().exports.push_back(
+          values_.value_of(OptionId::kFusionThreshold, value, parse_fusion_threshold(value.text)));
+    }
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 

@@ -16,6 +16,7 @@ enum class OptionId {
   kOversubscribe,
   kExport,
   kCpuOperations,
+  kFusionThreshold,
   kWorkdir,
   kTimeout,
   kKillGrace,

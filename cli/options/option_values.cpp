@@ -98,6 +98,14 @@ Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) 
   return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};
 }
 
+Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text) {
+  constexpr int kMaxMegabytes = 1 << 20;
+  const auto megabytes = parse_count(text, 0, kMaxMegabytes);
+  if (!megabytes) return fail(megabytes.error());
+  return launcher::EnvironmentExport{contract::env::kFusionBytes,
+                                     std::to_string(static_cast<std::int64_t>(*megabytes) << 20)};
+}
+
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);

@@ -104,16 +104,15 @@ TEST_CASE("an unknown key is refused with its line, and a similar one is suggest
 }
 
 TEST_CASE("an option that is not in this version is refused with its line") {
-  const auto error = refused("verbose: true\nfusion-threshold-mb: 32\n");
-  CHECK(error.message == "job.yaml:2: fusion-threshold-mb is not in this version");
+  const auto error = refused("verbose: true\ncycle-time-ms: 32\n");
+  CHECK(error.message == "job.yaml:2: cycle-time-ms is not in this version");
   CHECK_THAT(error.hint, Catch::Contains("omit it"));
   CHECK_THAT(refused("ntasks: 3").message, Catch::Contains("is not an option of ddlrun"));
 }
 
 TEST_CASE("the groups of horovodrun's file contain its options") {
   // All keys that horovodrun 0.28.1 reads.
-  for (const char* text : {"params:\n  fusion_threshold_mb: 32",
-                           "params:\n  cycle_time_ms: 10",
+  for (const char* text : {"params:\n  cycle_time_ms: 10",
                            "params:\n  cache_capacity: 2048",
                            "params:\n  hierarchical_allreduce: true",
                            "params:\n  hierarchical_allgather: true",

@@ -171,7 +171,8 @@ const std::vector<Refused> kRefused = {
     {{"--host", "a,b", "-np", "2", "a"}, "--host is not an option of ddlrun", "-H"},
     {{"-map-by", "node", "-np", "2", "a"}, "-map-by is not an option of ddlrun", "--map-by node"},
     {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is not an option of ddlrun", "-H"},
-    {{"-np", "2", "--fusion-threshold-mb", "64", "a"}, "--fusion-threshold-mb is not in this version", "omit it"},
+    {{"-np", "2", "--cycle-time-ms", "5", "a"}, "--cycle-time-ms is not in this version", "omit it"},
+    {{"-np", "2", "--fusion-threshold-mb", "-1", "a"}, "'-1' is not a whole number from 0 to 1048576", ""},
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"},
      "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
     {{"-np", "2", "--tcp", "a"}, "--tcp belongs to --launcher mpirun", "--launcher mpirun"},
@@ -256,6 +257,13 @@ TEST_CASE("an invalid command line is refused with a sentence and a hint") {
     CHECK(request.error().message.find('\n') == std::string::npos);
     CHECK(request.error().exit_code == 2);
   }
+}
+
+TEST_CASE("--fusion-threshold-mb sets DDL_FUSION_BYTES for the ranks") {
+  const auto job = accepted({"-np", "2", "--fusion-threshold-mb", "3", "./train"}).job;
+  REQUIRE(job.exports.size() == 1);
+  CHECK(job.exports[0].name == "DDL_FUSION_BYTES");
+  CHECK(job.exports[0].value == "3145728");
 }
 
 TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {
