@@ -61,9 +61,12 @@ TEST_CASE_METHOD(DescendantsFixture,
       sleep_for_ever();
     });
     fork_process([&] {  // ends, and leaves an orphan that is a session of its own
+      const pid_t parent = ::getpid();
       fork_process([&] {
         ::setsid();
         ::prctl(PR_SET_NAME, "odd) R 1 (name");  // which a naive reader of /proc/PID/stat misreads
+        // While it gets another parent, a list may lack it.
+        while (::getppid() == parent) ::sched_yield();
         report_pid();
         sleep_for_ever();
       });
