@@ -106,6 +106,55 @@ TEST_CASE("a rank that joins takes part in what the others handed over before th
   });
 }
 
+TEST_CASE("a tensor that a rank hands over after it had joined is another one than that of the others") {
+  job_of_end(3, GENERATE(1, 2), 5).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    // The callback of the first tensor of rank 1, and of the second one of rank 2, hand over another one.
+    struct Chain {
+      ddl_context* context;
+      int rank;
+      std::vector<float> a{1}, z{1};
+      ddl_handle *of_a = nullptr, *of_z = nullptr;
+    } chain{context, rank};
+    const auto hand_over_z = [](void* argument, ddl_status, const char*) {
+      auto& of = *static_cast<Chain*>(argument);
+      of.of_z = sum_of(of.context, "z", of.z, 1);
+    };
+    ddl_async_options first_options = DDL_ASYNC_OPTIONS_INIT, options = DDL_ASYNC_OPTIONS_INIT;
+    first_options.argument = options.argument = &chain;
+    if (rank == 2) options.completed = hand_over_z;
+    if (rank == 1) {
+      // All ranks have joined when what it hands over is ready.
+      first_options.completed = [](void* argument, ddl_status, const char*) {
+        auto& of = *static_cast<Chain*>(argument);
+        of.of_a = sum_of(of.context, "a", of.a, 1);
+        of.of_z = sum_of(of.context, "z", of.z, 1);
+        std::this_thread::sleep_for(300ms);
+      };
+    }
+    std::vector<float> first(1);
+    ddl_handle* const of_first = sum_of(context, "first", first, 1, &first_options);
+    if (rank == 1) {
+      std::this_thread::sleep_for(100ms);
+    } else {
+      expect_ok(ddl_wait(of_first), "first");
+      chain.of_a = sum_of(context, "a", chain.a, 1, &options);
+      if (rank == 0) chain.of_z = sum_of(context, "z", chain.z, 1);
+    }
+    expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+    if (rank == 1) expect_ok(ddl_wait(of_first), "first");
+    expect_ok(ddl_wait(chain.of_a), "a");
+    expect(chain.a[0] == 3.0f, "the sum of all");
+    if (rank != 2) {
+      expect_ok(ddl_wait(chain.of_z), "z");
+      expect(chain.z[0] == 2.0f, "the sum of two");
+      chain.of_z = sum_of(context, "z", chain.z, 1);
+    }
+    expect_ok(ddl_wait(chain.of_z), "z again");
+    expect(chain.z[0] == 5.0f, "the sum of all again");
+  });
+}
+
 TEST_CASE("a process set is not freed while a thread waits for a tensor of it") {
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
     std::uint64_t set = 0;

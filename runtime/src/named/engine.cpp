@@ -313,6 +313,8 @@ Outcome Engine::agree(Lock& lock) {
 
 std::vector<SubmissionPtr> Engine::submissions_of(const Batch& batch) const {
   std::vector<SubmissionPtr> submissions;
+  // A rank that had joined may have handed over a tensor of the same name since.
+  if (!batch.gives.empty() && batch.gives[static_cast<std::size_t>(rank_)] == 0) return submissions;
   for (const AgreedTensorPtr& tensor : batch.tensors) {
     if (const auto found = open_.find(tensor->name); found != open_.end())
       submissions.push_back(found->second);
