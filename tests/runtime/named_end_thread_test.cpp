@@ -155,6 +155,24 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
   });
 }
 
+TEST_CASE("a timeout names the rank that hands over nothing, also before the hosts are connected") {
+  ThreadJob job = job_of_end(3, 2, 1.0);
+  const bool is_first = GENERATE(true, false);
+  job.run([&](ddl_context*& context) {
+    std::vector<float> values(4);
+    if (!is_first) expect_ok(ddl_wait(sum_of(context, "first", values, 4)), "first");
+    if (ddl_rank(context) == 1) {
+      std::this_thread::sleep_for(2s);
+      return;
+    }
+    expect_status(ddl_wait(sum_of(context, "x", values, 4)), DDL_ERROR_TIMEOUT, "wait");
+    // Before the hosts are connected, nobody knows the host of rank 1.
+    expect_contains(ddl_last_error(),
+                    is_first ? "not connected in time: rank 1" : "not arrived: rank 1 on host1");
+    expect(std::string(ddl_last_error()).find("not arrived: rank 0") == std::string::npos, ddl_last_error());
+  });
+}
+
 TEST_CASE("a process set is not freed while a thread waits for a tensor of it") {
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
     std::uint64_t set = 0;

@@ -472,7 +472,9 @@ Result<Connections*> Connections::connect_twin(const CallDeadline& deadline) {
   made->use_ = LinkUse::kTwin;
   made->link_transport_ = std::move(twin_transport_);
   if (made->link_transport_) {
-    // The others link when they hand over their first tensor, however long that takes.
+    // The others link when they hand over their first tensor, however long that takes. A rank of this host that waits
+    // for this one meanwhile lets it report who is missing.
+    made->abort_.set_waits_for_other_host(true);
     if (auto linked = made->connect_hosts({deadline.deadline, abort_.doorbell()}); !linked) {
       const auto gone = made->link_transport_->gone();
       const std::string& why = linked.error().message();
@@ -485,6 +487,7 @@ Result<Connections*> Connections::connect_twin(const CallDeadline& deadline) {
       made->abort_.raise(abort_.notice());
       return fail(std::move(linked.error()));
     }
+    made->abort_.set_waits_for_other_host(false);
   }
   DDL_TRY(made->watch());
   made->channel_.choose_stores(first_choice_);
