@@ -292,8 +292,7 @@ ddl_status ddl_step(ddl_context* context, uint64_t process_set) {
   return guarded([&] {
     const auto receiver = receiver_of(context, process_set);
     if (!receiver) return report(receiver.error());
-    receiver->engine->end_step();
-    return ddl_status{DDL_OK};
+    return report(receiver->engine->end_step());
   });
 }
 

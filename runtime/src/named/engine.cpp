@@ -128,10 +128,12 @@ Outcome Engine::join(int& last) {
   return {};
 }
 
-void Engine::end_step() {
+Outcome Engine::end_step() {
+  if (fork_count() != fork_count_) return has_forked();
   const Lock lock(mutex_);
   ++steps_;
   if (is_asleep_) bells_->ring_own();
+  return {};
 }
 
 bool Engine::is_idle() const {

@@ -57,7 +57,7 @@ class Engine {
   /// set that joined last.
   Outcome join(int& last);
   /// The program has ended a step.
-  void end_step();
+  Outcome end_step();
 
   /// No thread waits, and the calling one is not in a callback.
   bool is_idle() const;
