@@ -36,7 +36,8 @@ struct Row {
   bool is_tuned = false;
   /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
   std::string variable;
-  bool needs_mpi = false;  ///< libddl's collectives are done by MPI
+  bool needs_mpi = false;   ///< libddl's collectives are done by MPI
+  bool hands_over = false;  ///< allreduces only; takes part in the steps of a model, and else if it is named
 };
 
 // libddl with a given algorithm between hosts. The crossovers of libddl's table are set by these measurements.
@@ -64,6 +65,17 @@ Row by_mpi() {
   return row;
 }
 
+Row by_name() {
+  Row row{{.name = "ddl-named",
+           .label = "libddl, named tensors",
+           .why = "ours, every gradient handed over by name; it makes its own buckets",
+           .is_ours = true},
+          "collective_ddl_named",
+          Launcher::kDdlrun};
+  row.hands_over = true;
+  return row;
+}
+
 // A contender with another kind of memory needs one more row here, and one more program.
 std::vector<Row> rows() {
   using enum Launcher;
@@ -81,6 +93,7 @@ std::vector<Row> rows() {
        "collective_ddl_heap",
        kDdlrun,
        Where::kOneHost},
+      by_name(),
       by_algorithm("ddl-tree", "tree"),
       by_algorithm("ddl-units", "units"),
       by_algorithm("ddl-halving", "halving"),
@@ -158,8 +171,10 @@ Words launcher_options(const Row& row, const Settings& settings) {
   return options;
 }
 
-bool is_wanted(const Row& row, const Words& wanted) {
-  if (wanted.empty()) return row.variable.empty();
+bool is_wanted(const Row& row, const Words& wanted, const std::string& work) {
+  const bool is_collective = parse_collective(work).has_value();
+  if (row.hands_over && is_collective && work != name_of(Collective::kAllreduce)) return false;
+  if (wanted.empty()) return row.variable.empty() && !(row.hands_over && is_collective);
   return std::find(wanted.begin(), wanted.end(), row.contender.name) != wanted.end();
 }
 
@@ -200,7 +215,7 @@ std::vector<Contender> contenders_of(const RankWork& work, const Site& site, con
   const bool is_over_hosts = settings.job.hosts > 1;
   std::vector<Contender> contenders;
   for (Row& row : rows()) {
-    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders)) continue;
+    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders, work.name)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
     } else {
@@ -221,10 +236,22 @@ std::vector<std::string> contender_names(int hosts) {
 }
 
 const std::vector<Pairing>& peer_pairings() {
-  static const std::vector<Pairing> pairings = {
-      {"ddl", "openmpi"},   {"ddl", "openmpi-malloc"}, {"ddl", "gloo"},        {"ddl", "shared-limit"},
-      {"ddl", "tcp-limit"}, {"ddl", "ddl-tree"},       {"ddl", "ddl-units"},   {"ddl", "ddl-halving"},
-      {"ddl", "ddl-ring"},  {"ddl", "ddl-mpi"},        {"ddl-mpi", "openmpi"}, {"ddl-mpi", "openmpi-malloc"}};
+  static const std::vector<Pairing> pairings = {{"ddl", "openmpi"},
+                                                {"ddl", "openmpi-malloc"},
+                                                {"ddl", "gloo"},
+                                                {"ddl", "shared-limit"},
+                                                {"ddl", "tcp-limit"},
+                                                {"ddl", "ddl-tree"},
+                                                {"ddl", "ddl-units"},
+                                                {"ddl", "ddl-halving"},
+                                                {"ddl-named", "ddl"},
+                                                {"ddl-named", "openmpi"},
+                                                {"ddl-named", "openmpi-malloc"},
+                                                {"ddl-named", "gloo"},
+                                                {"ddl", "ddl-ring"},
+                                                {"ddl", "ddl-mpi"},
+                                                {"ddl-mpi", "openmpi"},
+                                                {"ddl-mpi", "openmpi-malloc"}};
   return pairings;
 }
 

@@ -196,7 +196,7 @@ bool is_all(const float* data, std::size_t count, float value, bool thoroughly) 
 }
 
 Status measure_collective(RankJob& job, Collective what, Expect expect, const Allocate& allocate,
-                          const Call& call) {
+                          const Call& call, const Complete& complete) {
   const auto send = allocate(largest_size(job));
   if (!send) return fail(send.error());
   const auto recv = is_in_place(what) ? send : allocate(largest_size(job));
@@ -217,7 +217,10 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
         std::fill_n(part_of(buffers.send, part), length, sent_value(what, job.rank, job.ranks, part, turn));
     };
     const float* result = nullptr;
-    const auto run = [&] { return (result = call(what, buffers)) != nullptr; };
+    const auto run = [&] {
+      result = call(what, buffers);
+      return result != nullptr && (!complete || complete());
+    };
     const auto is_right = [&](int turn, bool thoroughly) {
       if (expect == Expect::kNothing) return true;
       for (int part = 0; part < shape.result_parts; ++part) {
@@ -273,23 +276,26 @@ bool reduce_bucket(const Gradients& gradients, const Bucket& bucket, float* buff
   return true;
 }
 
-Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate, const Call& call) {
+Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate, const Call& call,
+                     const Complete& complete) {
   const auto gradients = allocate_gradients(model, allocate);
   if (!gradients) return fail(gradients.error());
   const auto buffer = allocate(largest_size(job));
   if (!buffer) return fail(buffer.error());
 
   for (std::size_t index = 0; index < job.plan.size(); ++index) {
-    const std::vector<Bucket> buckets = buckets_of(gradients->elements, job.plan[index].bytes);
+    const std::vector<Bucket> buckets =
+        buckets_of(gradients->elements, complete ? sizeof(float) : job.plan[index].bytes);
     const auto rewrite = [&](int turn) {
       const float value = sent_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
       for (std::size_t i = 0; i < gradients->data.size(); ++i)
         std::fill_n(gradients->data[i], gradients->elements[i], value);
     };
     const auto run = [&] {
-      return std::all_of(buckets.begin(), buckets.end(), [&](const Bucket& bucket) {
+      const bool all_called = std::all_of(buckets.begin(), buckets.end(), [&](const Bucket& bucket) {
         return reduce_bucket(*gradients, bucket, *buffer, call);
       });
+      return all_called && (!complete || complete());
     };
     const auto is_right = [&](int turn, bool thoroughly) {
       if (expect == Expect::kNothing) return true;
@@ -305,18 +311,25 @@ Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& a
   return {};
 }
 
+Status measure_work(RankJob& job, Expect expect, const Allocate& allocate, const Call& call,
+                    const Complete& complete) {
+  if (const auto* what = std::get_if<Collective>(&job.work))
+    return measure_collective(job, *what, expect, allocate, call, complete);
+  return measure_steps(job, std::get<Model>(job.work), expect, allocate, call, complete);
+}
+
 }  // namespace
 
 Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call& call) {
-  if (const auto* what = std::get_if<Collective>(&job.work))
-    return measure_collective(job, *what, expect, allocate, call);
-  return measure_steps(job, std::get<Model>(job.work), expect, allocate, call);
+  return measure_work(job, expect, allocate, call, nullptr);
 }
 
-Status measure(RankJob& job, Expect expect, const Call& call) {
+Status measure(RankJob& job, Expect expect, const Call& call) { return measure(job, expect, call, nullptr); }
+
+Status measure(RankJob& job, Expect expect, const Call& hand_over, const Complete& complete) {
   PrivateMemory memory;
-  return measure(
-      job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); }, call);
+  return measure_work(
+      job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); }, hand_over, complete);
 }
 
 }  // namespace ddl::bench

@@ -60,6 +60,10 @@ struct Buffers {
 /// failed.
 using Call = std::function<const float*(Collective what, const Buffers& buffers)>;
 
+/// Completes the calls that have only been handed over, at the end of what is timed: one call, or all gradients of a
+/// step. Returns whether all succeeded.
+using Complete = std::function<bool()>;
+
 /// Allocates one buffer; called on every rank in the same order. The memory outlives the measurement.
 using Allocate = std::function<Result<float*>(std::size_t bytes)>;
 
@@ -83,5 +87,9 @@ Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call
 
 /// The same, in private memory.
 Status measure(RankJob& job, Expect expect, const Call& call);
+
+/// The same for a library to which calls are handed over. It gets every gradient of a model by itself, whatever the size
+/// of the buckets: it makes its own.
+Status measure(RankJob& job, Expect expect, const Call& hand_over, const Complete& complete);
 
 }  // namespace ddl::bench
