@@ -55,8 +55,8 @@ Engine::Engine(JobResources& job, Connections& connections, Prediction::Limits l
 Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   if (fork_count() != fork_count_) return has_forked();
   const Lock lock(mutex_);
-  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
   if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
+  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
   if (joins_) {
     return failed(DDL_ERROR_INVALID_ARGUMENT,
                   "this rank has joined: it hands over no tensors until all ranks have");
@@ -131,6 +131,8 @@ Outcome Engine::join(int& last) {
 Outcome Engine::end_step() {
   if (fork_count() != fork_count_) return has_forked();
   const Lock lock(mutex_);
+  // Most steps have ended by themselves when the program says so.
+  if (agreement_.prediction().is_between_steps()) return {};
   ++steps_;
   if (is_asleep_) bells_->ring_own();
   return {};
@@ -146,11 +148,13 @@ bool Engine::is_idle() const {
 Engine::Call Engine::next_call() {
   if (broken_) return Call::kNone;
   if (must_agree_) return Call::kAgree;
-  if (agreement_.agreed() != nullptr) return is_overtaken() ? Call::kAgree : Call::kAgreed;
   if (!has_work()) return Call::kNone;
+  // Another call than that of the rank that wants to agree would only be compared with it.
+  if (bells_->is_wanted(calls_ + 1)) return Call::kAgree;
+  if (agreement_.agreed() != nullptr) return is_overtaken() ? Call::kAgree : Call::kAgreed;
   if (is_predicted_here()) return Call::kPredicted;
   // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
-  const bool is_called = bells_->is_wanted(calls_ + 1) || connections_.abort().is_raised() ||
+  const bool is_called = connections_.abort().is_raised() ||
                          connections_.segment().twin().abort_line().departures.load() != 0 ||
                          (twin_ != nullptr && twin_->first_left());
   return has_news() || is_called ? Call::kAgree : Call::kNone;

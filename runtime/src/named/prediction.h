@@ -60,6 +60,8 @@ class Prediction {
   void carried_out(const std::vector<AgreedTensorPtr>& tensors);
   /// The program has ended its step.
   void end_step();
+  /// Nothing has been carried out since the last step ended.
+  bool is_between_steps() const { return this_step_.empty(); }
 
  private:
   struct Expected {
