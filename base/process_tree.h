@@ -26,6 +26,9 @@ Status become_subreaper();
 /// mounted, or it is that of another PID namespace, whose numbers are other processes here.
 Status check_proc();
 
+/// The number of this process's PID namespace; 0 if it is unknown.
+std::uint64_t own_pid_namespace();
+
 /// All living descendants of root, itself not among them (nor zombies). A snapshot: more may be started meanwhile. A
 /// process whose parent has died belongs to the nearest subreaper above it.
 std::vector<ProcessId> descendants_of(pid_t root);

@@ -1,8 +1,6 @@
-// What a rank and its launcher share besides PMIx: the descriptors that the rank inherits, the record that it leaves
-// when it ends, and the event by which libddl reports the first collective.
+// What a rank and its launcher share besides PMIx: the descriptors that the rank inherits (of which one is the record
+// of contract/rank_record.h), and the event by which libddl reports the first collective.
 #pragma once
-
-#include <cstdint>
 
 namespace ddl::contract {
 
@@ -12,22 +10,8 @@ namespace ddl::contract {
 inline constexpr int kJobKeyFd = 3;
 /// The rank's agent as a launcher that speaks PMI-1 (env::kPmiFd).
 inline constexpr int kPmiFd = 4;
-/// Where the rank leaves a record for its agent (env::kExitRecord, ExitRecord).
-inline constexpr int kExitRecordFd = 5;
-
-// What a rank leaves behind for its launcher, which reads it when the rank has ended: memory that both share, so it
-// is whole however the rank ends, and needs no library, no round trip and no launcher that still answers.
-
-/// env::kExitRecord, "FD:OFFSET", says where it lies in an inherited memfd that is sealed against another size.
-/// libddl fills it in when the context was aborted.
-struct ExitRecord {
-  static constexpr std::uint32_t kMagic = 0x444C'5831;
-  static constexpr std::int32_t kNone = -1;
-
-  std::uint32_t magic = kMagic;
-  std::int32_t gone_rank = kNone;  ///< the rank that libddl's errors name: it died, left, or gave up first
-};
-static_assert(sizeof(ExitRecord) == 8);
+/// Where the rank shows its agent what it does (env::kRankRecord, RankRecord).
+inline constexpr int kRankRecordFd = 5;
 
 // What libddl reports to its launcher through PMIx, if the launcher has asked for it.
 

@@ -11,12 +11,12 @@ constexpr std::string_view kHostsAreGiven =
 constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
 constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
-constexpr std::string_view kNoStallCheck =
+constexpr std::string_view kNoGlooTimeout =
     "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
     "after this time";
 constexpr std::string_view kNoElastic =
     "this version starts a fixed number of ranks; omit it and give that number with -np";
-constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement; omit it";
+constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
@@ -24,14 +24,24 @@ constexpr std::string_view kNumberOfRanks = "give the number of ranks with -np";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
 
 constexpr OptionEntry kForeignOptions[] = {
-    // Of horovodrun (0.28.1, and --torus-allreduce of later versions): they request what ddlrun does by default.
+    // Of horovodrun (0.28.1, and --torus-allreduce of later versions): they request what ddlrun does by default, or
+    // tune what it does not have.
     {kWithoutEffect, "--disable-cache", "", "ddlrun does not cache the results of checks"},
     {kWithoutEffect, "--no-hierarchical-allreduce", "", kNothingTuned},
     {kWithoutEffect, "--no-torus-allreduce", "", kNothingTuned},
     {kWithoutEffect, "--no-hierarchical-allgather", "", kNothingTuned},
     {kWithoutEffect, "--no-autotune", "", "there is nothing to tune"},
+    {kWithoutEffect, "--stall-check", "", "stalls are reported anyway"},
+    {kWithoutEffect, "--autotune", "", kNoAutotune},
+    {kWithoutEffect, "--autotune-log-file", "FILE", kNoAutotune},
+    {kWithoutEffect, "--autotune-warmup-samples", "N", kNoAutotune},
+    {kWithoutEffect, "--autotune-steps-per-sample", "N", kNoAutotune},
+    {kWithoutEffect, "--autotune-bayes-opt-max-samples", "N", kNoAutotune},
+    {kWithoutEffect, "--autotune-gaussian-process-noise", "X", kNoAutotune},
+    {kWithoutEffect, "--cycle-time-ms", "MS",
+     "libddl carries out tensors when they are ready, not in cycles"},
+    {kWithoutEffect, "--cache-capacity", "N", "libddl remembers the tensors of a whole step"},
     {kWithoutEffect, "--no-timeline-mark-cycles", "", "no timeline is recorded"},
-    {kWithoutEffect, "--no-stall-check", "", "nothing warns of stalls"},
     {kWithoutEffect, "--no-mpi-threads-disable", "", "ddlrun never disables threads of an MPI"},
     {kWithoutEffect, "--log-without-timestamp,--log-hide-timestamp", "",
      "ddlrun prints its messages without the time"},
@@ -39,18 +49,9 @@ constexpr OptionEntry kForeignOptions[] = {
 
     // Of horovodrun, not in this version.
     {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, "--cycle-time-ms", "MS",
-     "libddl carries out tensors when they are ready, not in cycles; omit it"},
-    {kUnavailable, "--cache-capacity", "N", "libddl remembers 1024 names; omit it"},
     {kUnavailable, "--hierarchical-allreduce", "", kOwnAlgorithms},
     {kUnavailable, "--hierarchical-allgather", "", kOwnAlgorithms},
     {kUnavailable, "--torus-allreduce", "", kOwnAlgorithms},
-    {kUnavailable, "--autotune", "", kNoAutotune},
-    {kUnavailable, "--autotune-log-file", "FILE", kNoAutotune},
-    {kUnavailable, "--autotune-warmup-samples", "N", kNoAutotune},
-    {kUnavailable, "--autotune-steps-per-sample", "N", kNoAutotune},
-    {kUnavailable, "--autotune-bayes-opt-max-samples", "N", kNoAutotune},
-    {kUnavailable, "--autotune-gaussian-process-noise", "X", kNoAutotune},
     {kUnavailable, "--min-np,--min-num-proc", "N", kNoElastic},
     {kUnavailable, "--max-np,--max-num-proc", "N", kNoElastic},
     {kUnavailable, "--slots-per-host,--slots", "N", kRanksOnEach},
@@ -59,14 +60,11 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
     {kUnavailable, "--timeline-filename", "FILE", kNoTimeline},
     {kUnavailable, "--timeline-mark-cycles", "", kNoTimeline},
-    {kUnavailable, "--stall-check", "", kNoStallCheck},
-    {kUnavailable, "--stall-check-warning-time-seconds", "SECONDS", kNoStallCheck},
-    {kUnavailable, "--stall-check-shutdown-time-seconds", "SECONDS", kNoStallCheck},
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
     {kUnavailable, "--thread-affinity", "N",
      "libddl has one thread, which sleeps unless something fails; omit it"},
-    {kUnavailable, "--gloo-timeout-seconds", "SECONDS", kNoStallCheck},
+    {kUnavailable, "--gloo-timeout-seconds", "SECONDS", kNoGlooTimeout},
     {kUnavailable, "--log-level", "LEVEL", kNoLog},
     {kUnavailable, "--log-with-timestamp,--no-log-hide-timestamp", "",
      "use --prefix-output-with-timestamp, which puts the time before the lines of the ranks"},

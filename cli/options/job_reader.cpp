@@ -125,6 +125,7 @@ class JobReader {
     take(
         OptionId::kKillGrace, [](const std::string& text) { return parse_seconds(text, true); },
         job().kill_grace_seconds);
+    read_stall_check();
     take(
         OptionId::kWorkdir, [this](const std::string& text) { return directory(text); }, job().workdir);
     for (const GivenValue& value : given_[OptionId::kExport]) {
@@ -141,6 +142,18 @@ class JobReader {
           values_.value_of(OptionId::kFusionThreshold, value, parse_fusion_threshold(value.text)));
     }
     job().oversubscribe = has(OptionId::kOversubscribe);
+  }
+
+  void read_stall_check() {
+    take(
+        OptionId::kStallWarning, [](const std::string& text) { return parse_seconds(text, false); },
+        job().stall_warning_seconds);
+    // As in horovodrun, 0 is the default: never.
+    take(
+        OptionId::kStallShutdown, [](const std::string& text) { return parse_seconds(text, true); },
+        job().stall_shutdown_seconds);
+    // Files of horovodrun give the times also where the check is off.
+    if (has(OptionId::kNoStallCheck)) job().stall_warning_seconds = job().stall_shutdown_seconds = 0;
   }
 
   void read_hosts_and_launcher() {

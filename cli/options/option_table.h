@@ -20,6 +20,9 @@ enum class OptionId {
   kWorkdir,
   kTimeout,
   kKillGrace,
+  kStallWarning,
+  kStallShutdown,
+  kNoStallCheck,
   kBindTo,
   kCoresPerRank,
   kReserve,
@@ -116,7 +119,7 @@ enum class OptionId {
   kHelp,
   kCount,
   // Only in foreign_options().
-  kWithoutEffect,  ///< horovodrun's: requests what ddlrun does by default
+  kWithoutEffect,  ///< horovodrun's: requests what ddlrun does by default, or tunes what it does not have
   kUnavailable,    ///< horovodrun's: not in this version
   kForeign,        ///< another launcher's
 };

@@ -116,6 +116,10 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kTimeout:
       return fmt::format("the job was ended because it was still running after {} s (--timeout)",
                          job.timeout_seconds);
+    case EndReason::kStalled:
+      return fmt::format(
+          "the job was ended because ranks had waited for {} s (--stall-check-shutdown-time-seconds)",
+          job.stall_shutdown_seconds);
     case EndReason::kRankStopped:
       if (culprit) {
         return fmt::format("the job was ended because {} was stopped by {} and did not continue",
@@ -268,6 +272,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kStartFailed: return "start_failed";
     case EndReason::kHostLost: return "host_lost";
     case EndReason::kTimeout: return "timeout";
+    case EndReason::kStalled: return "stalled";
     case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
     case EndReason::kOutputLost: return "output_lost";

@@ -21,6 +21,7 @@
 #include "launcher/head/io_forwarding.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/reports.h"
+#include "launcher/head/stall_inspector.h"
 #include "launcher/head/supervisor.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
@@ -143,6 +144,7 @@ class JobRun : private SupervisorActions {
     job.kill_grace_seconds = spec_.kill_grace_seconds;
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
+    inspect_stalls(*placement);
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
@@ -173,6 +175,18 @@ class JobRun : private SupervisorActions {
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
           [this] { supervisor_->on_timeout(); });
     }
+  }
+
+  void inspect_stalls(const Placement& placement) {
+    StallInspector::Settings settings{spec_.stall_warning_seconds, spec_.stall_shutdown_seconds, {}, {}};
+    for (const RankPlacement& rank : placement.ranks)
+      settings.hosts.push_back(placement.nodes[static_cast<std::size_t>(rank.node)].name);
+    settings.nodes = ranks_.rank_nodes();
+    stalls_.emplace(
+        loop_, std::move(settings),
+        StallInspector::Actions{[this] { fleet_.send_all(message::AskActivity{}); },
+                                [this](const std::string& sentence) { note(sentence); },
+                                [this](const std::string& sentence) { supervisor_->on_stall(sentence); }});
   }
 
   Status open_output(const NodeLaunch& node) {
@@ -322,6 +336,13 @@ class JobRun : private SupervisorActions {
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });
   }
+  void on(std::size_t, message::Stalled&) {
+    if (stalls_ && output_) stalls_->on_stalled();
+  }
+  void on(std::size_t fleet_index, message::Activity& m) {
+    const auto node = ranks_.node_at(fleet_index);
+    if (stalls_ && node) stalls_->on_activity(static_cast<int>(*node), std::move(m.ranks));
+  }
   void on(std::size_t fleet_index, message::AbortRequested& m) {
     if (is_rank_at(fleet_index, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
   }
@@ -465,6 +486,7 @@ class JobRun : private SupervisorActions {
   std::optional<Supervisor> supervisor_;
   std::optional<PmixRelay> relay_;
   std::optional<PmiBarriers> pmi_barriers_;
+  std::optional<StallInspector> stalls_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by index in the fleet

@@ -222,6 +222,11 @@ void Supervisor::on_timeout() {
   begin_termination(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds);
 }
 
+void Supervisor::on_stall(const std::string& sentence) {
+  if (begin_termination(EndReason::kStalled, contract::kTimeout, SIGTERM, job_.kill_grace_seconds))
+    report_.message = sentence;
+}
+
 void Supervisor::on_output_broken() {
   if (begin_termination(EndReason::kSignal, contract::kSignalBase + SIGPIPE, SIGTERM,
                         job_.kill_grace_seconds)) {

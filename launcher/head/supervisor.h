@@ -56,6 +56,8 @@ class Supervisor {
   void on_root_cause_timeout();
   void on_signal(int signal);
   void on_timeout();
+  /// Ranks have waited too long for others, as this sentence says.
+  void on_stall(const std::string& sentence);
   /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
   void on_output_broken();
 

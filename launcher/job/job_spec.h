@@ -35,6 +35,8 @@ struct JobSpec {
   std::string workdir;                     ///< absolute; where every rank starts
   double timeout_seconds = 0;              ///< 0: none; then the job is ended and ddlrun exits with 124
   double kill_grace_seconds = 5;           ///< between the signal that asks ranks to end and SIGKILL
+  double stall_warning_seconds = 60;       ///< after which a wait of ranks for others is reported; 0: never
+  double stall_shutdown_seconds = 0;       ///< after which the job is ended for such a wait; 0: never
   StdinTarget stdin_target = StdinTarget::kRank0;
 
   // Which hosts, and how many ranks on each.

@@ -349,7 +349,7 @@ int become_mpirun(const std::vector<std::string>& words) {
                                   env::kTorchLocalRank,
                                   env::kTorchLocalWorldSize,
                                   env::kReportStart,
-                                  env::kExitRecord};
+                                  env::kRankRecord};
   // mpirun's files are in the agent's directory and removed with it, also if mpirun is killed.
   // Its ranks get their own TMPDIR back.
   if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)
@@ -363,7 +363,7 @@ int become_mpirun(const std::vector<std::string>& words) {
   for (const std::string& name : own) ::unsetenv(name.c_str());
   if (!words[0].empty()) ::setenv(env::kMasterAddr, words[0].c_str(), 1);
   ::close(contract::kPmiFd);
-  ::close(contract::kExitRecordFd);
+  ::close(contract::kRankRecordFd);
   const std::vector<std::string> command(words.begin() + 2, words.end());
   const Error error = become(command);
   std::fprintf(stderr, "ddlrun: %s\n", error.message().c_str());

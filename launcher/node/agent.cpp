@@ -25,8 +25,10 @@
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/rank_process.h"
+#include "launcher/node/rank_records.h"
 #include "launcher/node/relay.h"
 #include "launcher/node/spawner.h"
+#include "launcher/node/stall_watch.h"
 #include "launcher/pmix/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
@@ -160,12 +162,13 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return report(message::AgentFailed{status.error().message(), false});
-    if (auto records = ExitRecords::create(node_.ranks.size())) exit_records_ = std::move(*records);
+    if (auto records = RankRecords::create(node_.ranks.size())) rank_records_.emplace(std::move(*records));
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
       }
     }
+    watch_for_stalls();
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -204,11 +207,11 @@ class Agent {
     std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
                             pmi->get()};
     std::vector<int> numbers = {contract::kPmiFd};
-    if (exit_records_) {
-      fds.push_back(exit_records_->fd());
-      numbers.push_back(contract::kExitRecordFd);
-      environment->insert_or_assign(contract::env::kExitRecord,
-                                    ExitRecords::place_of(local_rank(launch.rank)));
+    if (rank_records_) {
+      fds.push_back(rank_records_->fd());
+      numbers.push_back(contract::kRankRecordFd);
+      environment->insert_or_assign(contract::env::kRankRecord,
+                                    RankRecords::place_of(local_rank(launch.rank)));
     }
     if (job_key_) {
       fds.push_back(job_key_.get());
@@ -240,7 +243,43 @@ class Agent {
         });
   }
 
-  void on(const message::Signal& message) { spawner_.send(message::SignalChildren{message.signal}); }
+  // ---- what the ranks do ----
+
+  /// The memory of the ranks is read a few times in the time that a wait may last, and nobody else is disturbed.
+  void watch_for_stalls() {
+    const StallWatch::Limits limits{node_.stall_warning_seconds, node_.stall_shutdown_seconds};
+    if (!rank_records_ || (limits.warning_seconds <= 0 && limits.shutdown_seconds <= 0)) return;
+    stall_watch_.emplace(limits);
+    look_for_stalls();
+  }
+  void look_for_stalls() {
+    if (const auto seconds = stall_watch_->due(activities())) report(message::Stalled{*seconds});
+    stall_timer_ = loop_.after(stall_watch_->pause(), [this] { look_for_stalls(); });
+  }
+
+  std::vector<RankActivity> activities() {
+    std::vector<RankActivity> all;
+    for (std::size_t local_rank = 0; local_rank < node_.ranks.size(); ++local_rank) {
+      const Rank& rank = ranks_[node_.ranks[local_rank].rank];
+      const RankSnapshot now = rank_records_->read(local_rank);
+      RankActivity& activity = all.emplace_back(stall_watch_->look(rank.rank, now, StallWatch::Clock::now()));
+      if (rank.ended) continue;
+      const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
+      activity.pid = is_known_here ? now.pid : rank.pid;
+      activity.is_stopped = is_stopped(static_cast<pid_t>(activity.pid));
+    }
+    return all;
+  }
+
+  void on(const message::AskActivity&) {
+    report(message::Activity{stall_watch_ ? activities() : std::vector<RankActivity>()});
+  }
+
+  void on(const message::Signal& message) {
+    spawner_.send(message::SignalChildren{message.signal});
+    // The time of a pause does not count.
+    if (message.signal == SIGCONT && stall_watch_) watch_for_stalls();
+  }
 
   void on(const message::End& message) { terminator_.begin(message.signal, message.grace_seconds); }
 
@@ -259,7 +298,10 @@ class Agent {
     spawner_.send(message::ReportGone{});
   }
 
-  void on(const message::Pausing&) { head_heartbeat_.excuse(); }
+  void on(const message::Pausing&) {
+    head_heartbeat_.excuse();
+    stall_timer_.cancel();
+  }
 
   void abandon_head(const std::string& how) {
     // The head may be alive, but cut off or stopped: it reads this when it can.
@@ -339,7 +381,7 @@ class Agent {
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       outcome.stderr_tail = rank.err->tail();
-      if (exit_records_) outcome.gone_rank = exit_records_->gone_rank(local_rank(message.rank));
+      if (rank_records_) outcome.gone_rank = rank_records_->gone_rank(local_rank(message.rank));
       describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
     }
     report(message::RankEnded{outcome});
@@ -436,7 +478,9 @@ class Agent {
   EventLoop::Timer check_timer_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
-  std::optional<ExitRecords> exit_records_;
+  std::optional<RankRecords> rank_records_;
+  std::optional<StallWatch> stall_watch_;
+  EventLoop::Timer stall_timer_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   std::string search_path_;  // PATH of the ranks

@@ -26,27 +26,6 @@ struct RankStreams {
 /// Creates pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
 Result<RankStreams> make_rank_streams(bool reads_stdin);
 
-/// The exit records of a node's ranks (contract/rank_process.h): one for each local rank, all in one memfd that the
-/// ranks inherit.
-class ExitRecords {
- public:
-  /// Error: the memfd could not be created; ranks run without exit records.
-  static Result<ExitRecords> create(std::size_t local_ranks);
-
-  /// For the ranks to inherit as contract::kExitRecordFd.
-  int fd() const { return fd_.get(); }
-  /// The value of contract::env::kExitRecord.
-  static std::string place_of(std::size_t local_rank);
-  /// The rank whose end this rank has observed, as it wrote it: any number, to be checked.
-  /// contract::ExitRecord::kNone: none.
-  int gone_rank(std::size_t local_rank) const;
-
- private:
-  explicit ExitRecords(UniqueFd fd) : fd_(std::move(fd)) {}
-
-  UniqueFd fd_;
-};
-
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {
   int requested_signal = 0;  ///< 0: none was sent yet

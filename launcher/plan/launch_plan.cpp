@@ -76,6 +76,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.strict_binding = spec.strict_bind;
   common.reports_bindings = spec.report_bindings;
   common.kill_grace_seconds = spec.kill_grace_seconds;
+  common.stall_warning_seconds = spec.stall_warning_seconds;
+  common.stall_shutdown_seconds = spec.stall_shutdown_seconds;
   if (!spec.network_interfaces.empty())
     common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
   if (spec.verbose) {

@@ -126,10 +126,20 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cp
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
-                                   head_host, head_pid, output_window)
+                                   head_host, head_pid, output_window, stall_warning_seconds,
+                                   stall_shutdown_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)
+
+void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
+  read_enum(j, phase, RankActivity::Phase::kNone, RankActivity::Phase::kLeft);
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallActivity, kind, number, is_inside, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call, peer, has_joined, waits)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, is_stopped, seconds, sets, tensors,
+                                   open_tensors)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
@@ -228,6 +238,9 @@ DDL_MESSAGE(46, AgentDown, node, why)
 DDL_MESSAGE(47, RankProgress, rank, step)
 DDL_MESSAGE(48, RankBound, rank, binding, cpu_error, memory_error)
 DDL_MESSAGE(49, NodeShared, host, pid)
+DDL_MESSAGE(50, AskActivity)
+DDL_MESSAGE(51, Stalled, seconds)
+DDL_MESSAGE(52, Activity, ranks)
 
 #undef DDL_MESSAGE
 

@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "launcher/job/job_report.h"
+#include "launcher/job/rank_activity.h"
 #include "launcher/output/output_stream.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
@@ -113,6 +114,10 @@ struct OutputCredit {
 struct Pausing {
   bool operator==(const Pausing&) const = default;
 };
+/// Answer with Activity.
+struct AskActivity {
+  bool operator==(const AskActivity&) const = default;
+};
 /// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer
 /// Finished.
 struct Finish {
@@ -120,8 +125,8 @@ struct Finish {
 };
 
 using HeadToAgent = std::variant<Heartbeat, Routed, JobKey, StartAgents, Launch, Signal, End, StdinData,
-                                 StdinEof, OutputCredit, Pausing, Finish, PmixFenceDone, PmixModex,
-                                 PmixModexData, PmixNames, PmixEvent, PmiBarrierDone>;
+                                 StdinEof, OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone,
+                                 PmixModex, PmixModexData, PmixNames, PmixEvent, PmiBarrierDone>;
 
 // ---- agent to head: what its starter reads ----
 
@@ -190,6 +195,16 @@ struct RankStopped {
   int signal = 0;
   bool operator==(const RankStopped&) const = default;
 };
+/// Some rank of this node has waited for this long, in a call of libddl or for a named tensor.
+struct Stalled {
+  Seconds seconds;
+  bool operator==(const Stalled&) const = default;
+};
+/// What the ranks of this node do.
+struct Activity {
+  std::vector<RankActivity> ranks;
+  bool operator==(const Activity&) const = default;
+};
 /// The rank has ended, or could not be started: then outcome.kind is kStartFailed, exit_code is 126 or 127 as
 /// a shell has it, and RankStarted may or may not have come before.
 struct RankEnded {
@@ -216,15 +231,15 @@ struct StdinClosed {
 /// What an agent's starter reads. AgentFailed and Finished go on to the head.
 using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished>;
 /// What the head reads of every node that has answered.
-using NodeReport =
-    std::variant<AgentFailed, Finished, RankStarted, RankBound, NodeShared, RankProgress, RankStopped,
-                 RankEnded, AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex,
-                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier>;
+using NodeReport = std::variant<AgentFailed, Finished, RankStarted, RankBound, NodeShared, RankProgress,
+                                RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit,
+                                StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish,
+                                PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
-                 RankBound, NodeShared, RankProgress, RankStopped, RankEnded, AbortRequested, StdinCredit,
-                 StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup,
-                 PmixUnpublish, PmixEvent, PmiBarrier>;
+                 RankBound, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
+                 AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
+                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier>;
 
 }  // namespace ddl::launcher::message

@@ -171,7 +171,9 @@ const std::vector<Refused> kRefused = {
     {{"--host", "a,b", "-np", "2", "a"}, "--host is not an option of ddlrun", "-H"},
     {{"-map-by", "node", "-np", "2", "a"}, "-map-by is not an option of ddlrun", "--map-by node"},
     {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is not an option of ddlrun", "-H"},
-    {{"-np", "2", "--cycle-time-ms", "5", "a"}, "--cycle-time-ms is not in this version", "omit it"},
+    {{"-np", "2", "--timeline-filename", "t.json", "a"}, "--timeline-filename is not in this version", "omit it"},
+    {{"-np", "2", "--stall-check-warning-time-seconds", "0", "a"}, "'0' seconds leaves no time", ""},
+    {{"-np", "2", "--mpi", "--no-stall-check", "a"}, "--no-stall-check needs ddlrun's agents", "omit"},
     {{"-np", "2", "--fusion-threshold-mb", "-1", "a"}, "'-1' is not a whole number from 0 to 1048576", ""},
     {{"-np", "2", "--mpi-args=--map-by ppr:6:node", "a"},
      "--mpi-args belongs to --launcher mpirun", "--launcher mpirun"},
@@ -302,11 +304,28 @@ TEST_CASE("every option that is not in this version is refused by name, with and
   }
 }
 
+TEST_CASE("stalls are reported after 60 s, and end no job, unless the options say so") {
+  const auto limits = [](const Words& options) {
+    Words words{"-np", "2"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.emplace_back("a");
+    const Request request = accepted(words);
+    return std::pair(request.job.stall_warning_seconds, request.job.stall_shutdown_seconds);
+  };
+  CHECK(limits({}) == std::pair(60.0, 0.0));
+  CHECK(limits({"--stall-check-warning-time-seconds", "0.5", "--stall-check-shutdown-time-seconds", "7"}) ==
+        std::pair(0.5, 7.0));
+  CHECK(limits({"--stall-check-shutdown-time-seconds", "0"}) == std::pair(60.0, 0.0));
+  CHECK(limits({"--no-stall-check", "--stall-check-shutdown-time-seconds", "7"}) == std::pair(0.0, 0.0));
+}
+
 TEST_CASE("an option of horovodrun that requests the default behaviour is accepted, with a note") {
   for (const OptionEntry& entry : foreign_options()) {
     if (entry.id != OptionId::kWithoutEffect) continue;
     for (const auto spelling : ddl::split(entry.spellings, ',')) {
-      const Request request = accepted({"-np", "2", std::string(spelling), "a"});
+      Words words{"-np", "2", std::string(spelling), "a"};
+      if (entry.takes_value()) words.insert(words.end() - 1, "5");
+      const Request request = accepted(words);
       REQUIRE(request.notes.size() == 1);
       CHECK(request.notes[0].starts_with(std::string(spelling) + " changes nothing: "));
       CHECK(request.job.command == Words{"a"});

@@ -70,6 +70,16 @@ TEST_CASE("after a libddl rank dies on one host, the errors on the others name r
   CHECK_THAT(job.err(), Contains("rank 2 on node2 (pid " + pid + ") was killed by SIGKILL"));
 }
 
+TEST_CASE("a rank that others of another host wait for is named, with what it does", "[program]") {
+  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--kill-grace", "0", "--map-by", "node",
+               "--stall-check-warning-time-seconds", "0.3", e2e::program("ddl_program"), "wait_for_tensor"});
+  job.job().wait_for("ddlrun: tensor \"second\": 3 of 4 ranks have waited for ");
+  job.job().wait_for(" for rank 1 (node2, pid ");
+  job.job().wait_for("), which has been in user code for ");
+  job.job().send(SIGTERM);
+  CHECK(job.wait() == 128 + SIGTERM);
+}
+
 TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
   HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
   CHECK(job.wait() == 0);

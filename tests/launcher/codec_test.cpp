@@ -123,6 +123,7 @@ std::vector<HeadToAgent> head_to_agent() {
           StdinEof{},
           message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
           Pausing{},
+          AskActivity{},
           Finish{},
           PmixFenceDone{{}, every_byte()},
           kModex,
@@ -130,6 +131,12 @@ std::vector<HeadToAgent> head_to_agent() {
           PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
           kEvent,
           PmiBarrierDone{{{"P1-businesscard", every_byte()}}}};
+}
+
+RankActivity activity() {
+  const CallActivity call{"allreduce", 812, true, 61.5};
+  const SetActivity set{-1, 2, call, {}, 3, true, true};
+  return {2, 4711, RankActivity::Phase::kJoined, true, 0.5, {set}, {{-1, "layer \xff", -7, 61.5}}, 1001};
 }
 
 std::vector<AgentToHead> agent_to_head() {
@@ -145,6 +152,8 @@ std::vector<AgentToHead> agent_to_head() {
           NodeShared{"login1", 4711},
           RankProgress{3, RankProgress::Step::kFirstCollective},
           RankStopped{3, SIGSTOP},
+          Stalled{61.5},
+          Activity{{activity()}},
           RankEnded{outcome()},
           AbortRequested{1, -3, "out of cheese: \xff"},
           StdinCredit{1'000'000'000'000},
@@ -373,7 +382,7 @@ TEST_CASE("a message with any one byte changed is decoded or refused, and nothin
 }
 
 TEST_CASE("an unknown type is refused by its number") {
-  CHECK(refusal_as<HeadToAgent>({50, "\xa0"}) == "a message of unknown type 50 from head to agent");
+  CHECK(refusal_as<HeadToAgent>({60, "\xa0"}) == "a message of unknown type 60 from head to agent");
   CHECK(refusal_as<SpawnerToAgent>({0xffff, ""}) == "a message of unknown type 65535 from spawner to agent");
 }
 

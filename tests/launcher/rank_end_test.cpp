@@ -47,20 +47,3 @@ TEST_CASE(
   CHECK_FALSE(end(SIGKILL, {SIGTERM, true}).before_end);
   CHECK_FALSE(end(exited(1), {SIGTERM, false}).before_end);
 }
-
-TEST_CASE("each rank of a node has a record of its own, at the offset in its environment") {
-  const auto records = ExitRecords::create(3);
-  REQUIRE(records);
-  CHECK(ExitRecords::place_of(0) == "5:0");
-  CHECK(ExitRecords::place_of(2) == "5:16");
-  CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
-  const ddl::contract::ExitRecord record{ddl::contract::ExitRecord::kMagic, 7};
-  REQUIRE(::pwrite(records->fd(), &record, sizeof record, 16) == sizeof record);
-  CHECK(records->gone_rank(2) == 7);
-  CHECK(records->gone_rank(1) == ddl::contract::ExitRecord::kNone);
-  // The content is checked, because ranks can write anything; the size is fixed.
-  REQUIRE(::pwrite(records->fd(), "rubbish!", 8, 16) == 8);
-  CHECK(records->gone_rank(2) == ddl::contract::ExitRecord::kNone);
-  CHECK(records->gone_rank(3) == ddl::contract::ExitRecord::kNone);
-  CHECK(::pwrite(records->fd(), "x", 1, 24) == -1);
-}

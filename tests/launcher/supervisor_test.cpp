@@ -513,6 +513,18 @@ TEST_CASE("a stopped rank is named, and ends the job unless it is continued") {
   CHECK(job.report().first_failure == 1);
 }
 
+TEST_CASE("a stall ends the job as a timeout does") {
+  Job job(2);
+  job.all_start();
+  job->on_stall("rank 0 waits for rank 1");
+  CHECK(job.take() == "end 15 5");
+  job.exits(0, 1);
+  job.exits(1, 1);
+  CHECK(job.report().reason == EndReason::kStalled);
+  CHECK(job.report().exit_code == contract::kTimeout);
+  CHECK(job.report().message == "rank 0 waits for rank 1");
+}
+
 TEST_CASE("ranks that are stopped because the user has stopped ddlrun do not end the job") {
   Job job(2);
   job.all_start();

@@ -131,7 +131,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
                                      {"DDL_MODULE_DIR", "/x"},
                                      {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
                                      {"DDL_JOB_KEY_FD", "3"},
-                                     {"DDL_EXIT_RECORD", "5:16"},
+                                     {"DDL_RANK_RECORD", "5:16"},
                                      {"DDL_SOCKETS_PER_PEER", "8"},
                                      {"DDL_VERBOSE", "1"},
                                      {"DDL_CPU_OPERATIONS", "mpi"},
@@ -142,11 +142,11 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   REQUIRE(given);
   CHECK(given->network_interfaces == std::vector<std::string>{"eth0", "ib0"});
   CHECK(given->job_key_fd == 3);
-  REQUIRE(given->exit_record);
-  CHECK(given->exit_record->fd == 5);
-  CHECK(given->exit_record->offset == 16);
+  REQUIRE(given->rank_record);
+  CHECK(given->rank_record->fd == 5);
+  CHECK(given->rank_record->offset == 16);
   for (const char* other : {"", "5", "5:", ":16", "-1:0", "5:-8", "99999999999:0", "five:0"})
-    CHECK_FALSE(Settings::read({{"DDL_EXIT_RECORD", other}})->exit_record);
+    CHECK_FALSE(Settings::read({{"DDL_RANK_RECORD", other}})->rank_record);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
   CHECK(given->cpu_operations == ddl::contract::CpuOperations::kMpi);
@@ -199,35 +199,72 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
 }
 
 TEST_CASE(
-    "an exit record is written only to the launcher's memory, not to a file with its descriptor number") {
-  const ddl::contract::ExitRecord none;
-  const auto fill = [&none](int fd) {
-    REQUIRE(::pwrite(fd, &none, sizeof none, 0) == sizeof none);
-    REQUIRE(::pwrite(fd, &none, sizeof none, 8) == sizeof none);
-  };
-  const auto gone_rank = [](int fd, off_t offset) {
-    ddl::contract::ExitRecord record;
-    REQUIRE(::pread(fd, &record, sizeof record, offset) == sizeof record);
-    return record.gone_rank;
+    "a rank shows what it does only in the launcher's memory, not in a file with its descriptor number") {
+  using ddl::contract::CallWord;
+  using Record = ddl::contract::RankRecord;
+  const auto fill = [](int fd) {
+    REQUIRE(::ftruncate(fd, 2 * Record::kBytes) == 0);
+    for (const std::size_t at : {std::size_t{0}, Record::kBytes})
+      REQUIRE(::pwrite(fd, &Record::kMagic, sizeof Record::kMagic, static_cast<off_t>(at)) ==
+              sizeof Record::kMagic);
   };
   const ddl::UniqueFd memory(::memfd_create("record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   fill(memory.get());
-  leave_exit_record({memory.get(), 8}, 3);  // not sealed yet: it may be the program's
-  CHECK(gone_rank(memory.get(), 8) == -1);
+  CHECK(RankRecord::open({memory.get(), 0}) == nullptr);  // not sealed yet: it may be the program's
   REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-  leave_exit_record({memory.get(), 8}, 3);
-  CHECK(gone_rank(memory.get(), 8) == 3);
-  CHECK(gone_rank(memory.get(), 0) == -1);
-  leave_exit_record({memory.get(), 4}, 3);  // no record begins here
-  leave_exit_record({memory.get(), 1 << 20}, 3);
-  leave_exit_record({-1, 0}, 3);
-  CHECK(gone_rank(memory.get(), 0) == -1);
-
+  CHECK(RankRecord::open({memory.get(), 4096}) == nullptr);  // no record begins here
+  CHECK(RankRecord::open({memory.get(), 2 * Record::kBytes}) == nullptr);
+  CHECK(RankRecord::open({-1, 0}) == nullptr);
   const ddl::UniqueFd file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!file) return;  // a file system without such files; the memory without seals stands for it
-  fill(file.get());
-  leave_exit_record({file.get(), 0}, 3);
-  CHECK(gone_rank(file.get(), 0) == -1);
+  if (file) {  // of a file system with such files
+    fill(file.get());
+    CHECK(RankRecord::open({file.get(), 0}) == nullptr);
+  }
+
+  auto* const shown = static_cast<Record*>(::mmap(nullptr, Record::kBytes, PROT_READ, MAP_SHARED,
+                                                  memory.get(), static_cast<off_t>(Record::kBytes)));
+  REQUIRE(shown != MAP_FAILED);
+  auto record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes)});
+  REQUIRE(record);
+  CHECK(shown->phase.load() == Record::Phase::kJoining);
+  CHECK(shown->pid.load() == ::getpid());
+  record->has_lost(3);
+  CHECK(shown->gone.load() == 4);
+  auto* const set = record->add_set(9, 2);
+  CHECK(shown->sets[0].name.load() == (std::uint64_t{9} << 32 | 3));
+  {
+    const ShownCall call(&set->call, CallKind::kAllreduce, 812);
+    CHECK(CallWord::is_inside(shown->sets[0].call.load()));
+    CHECK(CallWord::number(shown->sets[0].call.load()) == 812);
+    CHECK(CallWord::kind(shown->sets[0].call.load()) == 1);
+  }
+  CHECK_FALSE(CallWord::is_inside(shown->sets[0].call.load()));
+
+  const std::uint32_t first = record->add_tensor(*set, "first");
+  const std::uint32_t long_one = record->add_tensor(*set, std::string(100, 'x'));
+  CHECK(shown->tensor_slots.load() == 2);
+  const std::uint64_t state = shown->tensors[first].state.load();
+  CHECK(std::string(shown->tensors[first].name.data()) == "first");
+  CHECK(shown->tensors[long_one].name.back() == 'x');
+  record->remove_tensor(first);
+  CHECK(shown->tensors[first].state.load() == 0);
+  CHECK(record->add_tensor(*set, "") == first);
+  CHECK(shown->tensors[first].state.load() > state);
+  CHECK(shown->tensors[first].name.front() == '\0');
+  for (std::size_t i = 2; i < Record::kTensors; ++i) (void)record->add_tensor(*set, "more");
+  CHECK(record->add_tensor(*set, "too many") == RankRecord::kNoPlace);
+  CHECK(shown->hidden_tensors.load() == 1);
+  record->remove_tensor(RankRecord::kNoPlace);
+  CHECK(shown->hidden_tensors.load() == 0);
+  for (std::size_t i = 1; i < Record::kSets; ++i) CHECK(record->add_set(9, 2) != nullptr);
+  CHECK(record->add_set(9, 2) == nullptr);
+  record.reset();
+  CHECK(shown->phase.load() == Record::Phase::kLeft);
+  // The next context begins with nothing.
+  record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes)});
+  CHECK(shown->sets[0].name.load() == 0);
+  CHECK(shown->tensor_slots.load() == 0);
+  ::munmap(shown, Record::kBytes);
 }
 
 TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {

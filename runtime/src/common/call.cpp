@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "contract/rank_record.h"
 
 namespace ddl::runtime {
 namespace {
@@ -74,25 +75,9 @@ constexpr std::pair<CallKind, Algorithm> kNamed[] = {
 }  // namespace
 
 const char* call_kind_name(CallKind kind) {
-  switch (kind) {
-    case CallKind::kNone: return "nothing";
-    case CallKind::kAllreduce: return "allreduce";
-    case CallKind::kReduce: return "reduce";
-    case CallKind::kReduceScatter: return "reduce_scatter";
-    case CallKind::kScan: return "scan";
-    case CallKind::kBroadcast: return "broadcast";
-    case CallKind::kAllgather: return "allgather";
-    case CallKind::kAllgatherv: return "allgatherv";
-    case CallKind::kGather: return "gather";
-    case CallKind::kScatter: return "scatter";
-    case CallKind::kAlltoall: return "alltoall";
-    case CallKind::kAlltoallv: return "alltoallv";
-    case CallKind::kTransfer: return "transfer";
-    case CallKind::kBarrier: return "barrier";
-    case CallKind::kMakeSets: return "making process sets";
-    case CallKind::kAgree: return "agreeing on named tensors";
-  }
-  return "unknown collective";
+  static_assert(contract::kCallNames.size() == static_cast<std::size_t>(CallKind::kAgree) + 1);
+  const auto number = static_cast<std::size_t>(kind);
+  return number < contract::kCallNames.size() ? contract::kCallNames[number] : "unknown collective";
 }
 
 std::uint64_t Call::fingerprint() const {

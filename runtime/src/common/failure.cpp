@@ -1,12 +1,5 @@
 #include "runtime/src/common/failure.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstddef>
-
-#include "contract/rank_process.h"
-
 namespace ddl::runtime {
 
 Failure AbortNotice::describe(const Call& call, bool entered) const {
@@ -36,18 +29,6 @@ Failure with_awaited(Failure failure, const Call& call, const Members& awaited) 
   }
   if (!names.empty()) failure.message += "; this rank was in " + call.describe() + " and waited for " + names;
   return failure;
-}
-
-void leave_exit_record(const ExitRecordLocation& location, int gone_rank) {
-  // Only memfds have seals, and a memfd of the program is unlikely to have exactly these and this number here.
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return;
-  using contract::ExitRecord;
-  ExitRecord record;
-  if (::pread(location.fd, &record, sizeof record, location.offset) != sizeof record) return;
-  if (record.magic != ExitRecord::kMagic) return;
-  (void)!::pwrite(location.fd, &gone_rank, sizeof gone_rank,
-                  location.offset + static_cast<off_t>(offsetof(ExitRecord, gone_rank)));
 }
 
 }  // namespace ddl::runtime

@@ -83,16 +83,4 @@ static_assert(sizeof(AbortNotice) == 512);
 /// message is extended by those that it does not name. Failures other than timeouts are unchanged.
 Failure with_awaited(Failure failure, const Call& call, const Members& awaited);
 
-// The record for the launcher (contract/rank_process.h).
-
-/// DDL_EXIT_RECORD: where the record lies.
-struct ExitRecordLocation {
-  int fd = 0;
-  std::int64_t offset = 0;
-};
-
-/// Records that this rank has lost gone_rank. Does nothing unless the descriptor is still the one that the launcher
-/// gave: a program may have closed it and opened a file of its own under its number.
-void leave_exit_record(const ExitRecordLocation& location, int gone_rank);
-
 }  // namespace ddl::runtime

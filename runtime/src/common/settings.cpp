@@ -32,14 +32,14 @@ std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
 }
 
 /// A launcher of another version may use another format: then there is no record.
-std::optional<ExitRecordLocation> exit_record_location(const Environment& environment) {
-  const std::string text = value_of(environment, env::kExitRecord);
+std::optional<RankRecordLocation> rank_record_location(const Environment& environment) {
+  const std::string text = value_of(environment, env::kRankRecord);
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return std::nullopt;
   const auto fd = parse_integer(std::string_view(text).substr(0, colon));
   const auto offset = parse_integer(std::string_view(text).substr(colon + 1));
   if (!fd || !offset || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0) return std::nullopt;
-  return ExitRecordLocation{static_cast<int>(*fd), *offset};
+  return RankRecordLocation{static_cast<int>(*fd), *offset};
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (text != "0" && text != "1") return bad_value(env::kVerbose, text, "expected 0 or 1");
     settings.verbose = text == "1";
   }
-  settings.exit_record = exit_record_location(environment);
+  settings.rank_record = rank_record_location(environment);
   settings.report_start = value_of(environment, env::kReportStart) == "1";
   settings.module_directory = value_of(environment, env::kModuleDirectory);
   if constexpr (kFaultInjection) {

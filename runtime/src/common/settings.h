@@ -16,6 +16,7 @@
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
+#include "runtime/src/common/rank_record.h"
 
 namespace ddl::runtime {
 
@@ -107,8 +108,8 @@ struct Settings {
   int sockets_per_peer = 1;
   /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
-  /// DDL_EXIT_RECORD: where the launcher reads which rank this one has lost; nullopt if the value is not understood.
-  std::optional<ExitRecordLocation> exit_record;
+  /// DDL_RANK_RECORD: where this rank shows its launcher what it does; nullopt if the value is not understood.
+  std::optional<RankRecordLocation> rank_record;
   /// DDL_VERBOSE=1: report how the ranks are connected.
   bool verbose = false;
   /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.

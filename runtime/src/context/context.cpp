@@ -55,7 +55,13 @@ class Use {
 }  // namespace
 
 Context::Context(const Settings& settings, TransportMaker transports, FaultInjector fault)
-    : job_{settings, std::move(transports), std::move(fault), {}, nullptr, nullptr} {}
+    : job_{settings,
+           std::move(transports),
+           std::move(fault),
+           settings.rank_record ? RankRecord::open(*settings.rank_record) : nullptr,
+           {},
+           nullptr,
+           nullptr} {}
 
 Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,
@@ -69,6 +75,8 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
       first_sequence);
   if (!world) return fail(std::move(world.error()));
   context->world_ = *std::move(world);
+  context->world_->show(DDL_WORLD);
+  if (context->job_.record) context->job_.record->has_joined();
   context->reports_first_ = settings.report_start && context->rank() == 0;
   return context;
 }
@@ -120,8 +128,7 @@ Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   if (outcome.error().status == DDL_ERROR_BUSY || !set.abort().is_raised()) return outcome;
   // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
   // consequence.
-  if (const int gone = set.abort().notice().rank; job_.settings.exit_record && gone != rank())
-    leave_exit_record(*job_.settings.exit_record, gone);
+  if (const int gone = set.abort().notice().rank; job_.record && gone != rank()) job_.record->has_lost(gone);
   spread(set.abort().notice());
   return outcome;
 }
@@ -233,6 +240,7 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
     const std::unique_lock lock(mutex_);
     id = ++last_id_;
     sets_.emplace(id, set);
+    set->show(id);
   }
   // A thread that aborted all sets just before did not know this one.
   if (world_->abort().is_raised()) set->abort().raise(world_->abort().notice());

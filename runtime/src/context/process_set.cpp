@@ -100,6 +100,20 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
 
 ProcessSet::~ProcessSet() { (void)leave(); }
 
+void ProcessSet::show(std::uint64_t id) {
+  if (job_.record) shown_ = job_.record->add_set(membership().generation, static_cast<std::uint32_t>(id));
+}
+
+Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
+  if (shown_ == nullptr) return executor_->collective(request, deadline);
+  if (request.peer >= 0) {
+    const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];
+    shown_->peer.store(peer + 1, std::memory_order_relaxed);
+  }
+  const ShownCall shown(&shown_->call, request.call.kind, connections_->channel().call().number + 1);
+  return executor_->collective(request, deadline);
+}
+
 Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish) {
   if (job_.settings.cpu_operations != contract::CpuOperations::kDdl) {
     return fail(ErrorCode::kUnavailable,
@@ -109,7 +123,7 @@ Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish)
   if (!engine_) {
     Prediction::Limits limits;
     limits.fusion_bytes = job_.settings.fusion_bytes;
-    engine_ = std::make_shared<Engine>(job_, *connections_, limits, finish);
+    engine_ = std::make_shared<Engine>(job_, *connections_, limits, shown_, finish);
   }
   return engine_;
 }
@@ -132,6 +146,7 @@ Outcome ProcessSet::leave() {
     // The backend uses the links.
     executor_->destroy_backend();
     connections_->close();
+    if (job_.record) job_.record->remove_set(std::exchange(shown_, nullptr));
     if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
     return caught_up;
   });

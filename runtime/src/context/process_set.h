@@ -48,9 +48,10 @@ class ProcessSet {
                           finish);
   }
   /// One collective or transfer, inside run().
-  Outcome collective(const Request& request, CallDeadline deadline) {
-    return executor_->collective(request, deadline);
-  }
+  Outcome collective(const Request& request, CallDeadline deadline);
+  /// Shows the launcher what this rank does in the set, which the program knows by this number. Before other threads
+  /// use the set.
+  void show(std::uint64_t id);
   /// How many sets have been made of this one; inside run().
   std::uint32_t count_made() { return ++made_; }
   const Member& self() const { return connections_->self(); }
@@ -85,6 +86,7 @@ class ProcessSet {
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<Executor> executor_;
   std::uint32_t made_ = 0;  ///< guarded by the executor's lock
+  contract::SetRecord* shown_ = nullptr;
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;  ///< null until it is needed; guarded by mutex_
 };

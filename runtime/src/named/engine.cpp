@@ -39,9 +39,11 @@ Failure has_left() {
 
 }  // namespace
 
-Engine::Engine(JobResources& job, Connections& connections, Prediction::Limits limits, Finish finish)
+Engine::Engine(JobResources& job, Connections& connections, Prediction::Limits limits,
+               contract::SetRecord* shown, Finish finish)
     : job_(job),
       connections_(connections),
+      shown_(shown),
       finish_(std::move(finish)),
       fork_count_(fork_count()),
       rank_(connections.membership().rank),
@@ -73,6 +75,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     submission->announcement.follows_completion = std::exchange(saw_completion_, false);
     submission->patience = patience;
     submission->is_open = true;
+    if (shown_ != nullptr) submission->shown = job_.record->add_tensor(*shown_, submission->name());
     open_.emplace(submission->name(), submission);
     unannounced_.push_back(submission);
     if (agreement_.prediction().place_of(submission->name(), submission->terms()) ==
@@ -119,6 +122,7 @@ Outcome Engine::join(int& last) {
   Lock lock(mutex_);
   if (joins_) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
   joins_ = true;
+  if (shown_ != nullptr) shown_->has_joined = 1;
   last_joined_.reset();
   if (is_asleep_) bells_->ring_own();
   // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
@@ -203,6 +207,7 @@ bool Engine::has_lost_patience() const {
 template <class Done>
 void Engine::drive_until(Lock& lock, Done done) {
   ++waiters_;
+  show_waiters();
   while (!done()) {
     if (is_driven_) {
       changed_.wait(lock);
@@ -211,6 +216,7 @@ void Engine::drive_until(Lock& lock, Done done) {
     }
   }
   --waiters_;
+  show_waiters();
   // Another thread goes on.
   if (!is_driven_ && has_work()) {
     if (waiters_ > 0) {
@@ -219,6 +225,11 @@ void Engine::drive_until(Lock& lock, Done done) {
       has_work_.notify_one();
     }
   }
+}
+
+void Engine::show_waiters() const {
+  if (shown_ != nullptr)
+    shown_->waiters.store(static_cast<std::uint32_t>(waiters_), std::memory_order_relaxed);
 }
 
 void Engine::drive(Lock& lock) {
@@ -249,6 +260,11 @@ Deadline Engine::sleep_limit() const {
 }
 
 Outcome Engine::make(Call call, Lock& lock) {
+  const Batch* const batch = call == Call::kAgreed      ? agreement_.agreed()
+                             : call == Call::kPredicted ? agreement_.predicted()
+                                                        : nullptr;
+  const CallKind kind = batch == nullptr ? CallKind::kAgree : batch->tensors.front()->terms.kind;
+  const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->named_call, kind, calls_ + 1);
   if (twin_ == nullptr) {
     if (auto connected = connect(lock); !connected) return connected;
   }
@@ -313,6 +329,7 @@ Outcome Engine::agree(Lock& lock) {
   if (round.last_joined) {
     last_joined_ = round.last_joined;
     joins_ = has_announced_join_ = false;
+    if (shown_ != nullptr) shown_->has_joined = 0;
   }
   return {};
 }
@@ -370,6 +387,7 @@ void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outco
     if (submission->is_wanted) --wanted_;
     submission->outcome = outcome;
     submission->is_open = false;
+    if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
     submission->is_complete = !submission->on_completion;
     calls_back = calls_back || submission->on_completion;
   }

@@ -42,7 +42,9 @@ class Engine {
   using Finish = std::function<Outcome(Outcome)>;
 
   /// job and connections, those of the process set, outlive the time until close() has returned.
-  Engine(JobResources& job, Connections& connections, Prediction::Limits limits, Finish finish);
+  /// shown: where the launcher sees what this rank does in the set; null: nowhere.
+  Engine(JobResources& job, Connections& connections, Prediction::Limits limits, contract::SetRecord* shown,
+         Finish finish);
   ~Engine() { close(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -90,11 +92,13 @@ class Engine {
   Deadline sleep_limit() const;
   void complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock);
   void complete_all(const Failure& failure, Lock& lock);
+  void show_waiters() const;
   void start_thread();
   void run();
 
   JobResources& job_;
   Connections& connections_;
+  contract::SetRecord* shown_;
   Finish finish_;
   std::uint64_t fork_count_;
   int rank_ = 0, size_ = 1;

@@ -31,6 +31,7 @@ struct Submission {
   bool is_wanted = false;    ///< the program waits for it
   bool is_complete = false;  ///< it has been carried out, or has failed, and on_completion has returned
   Deadline patience = Deadline::never();  ///< the rank asks to agree then
+  std::uint32_t shown = 0;                ///< its place in the RankRecord
   Outcome outcome;
 
   const std::string& name() const { return announcement.name; }

@@ -38,6 +38,7 @@ struct JobResources {
   Settings settings;
   TransportMaker transports;
   FaultInjector fault;  ///< for points that are passed while ranks are connected
+  std::shared_ptr<RankRecord> record;  ///< null unless the launcher has given one
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;

@@ -1,10 +1,11 @@
-/* ddl_program sum|loop|work|idle|leave|wait|abort|abort_in_thread|stopped: a rank that uses libddl.
+/* ddl_program sum|loop|work|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
  *   work  averages in an endless loop; prints the error and exits with 8 when that fails, as most programs do
  *   idle  prints "ready" after init and waits for a signal
  *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
  *   wait  rank 1 does not make the second call; the others print the error and exit with 0
+ *   wait_for_tensor  the same with a named tensor; the ranks wait for ever
  *   abort the last rank aborts the job with 42; the others print the errors of two calls and exit with 8
  *   abort_in_thread  the same from another thread, while that rank is inside a call
  *   stopped  makes a second context while its parent is stopped; prints the error and exits with 1 */
@@ -101,6 +102,22 @@ static int skip_a_call(int leaves) {
   for (;;) pause();
 }
 
+/* Rank 1 does not hand over the second tensor, which the others wait for. */
+static int skip_a_tensor(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  const int tensors = ddl_rank(context) == 1 ? 1 : 2;
+  static const char* const names[] = {"first", "second"};
+  for (int i = 0; i < tensors; ++i) {
+    ddl_handle* handle = NULL;
+    if (failed("allreduce_async", ddl_allreduce_async(context, names[i], values, values, kCount, DDL_FLOAT32,
+                                                      DDL_AVERAGE, NULL, &handle)) ||
+        failed("wait", ddl_wait(handle)))
+      return 1;
+  }
+  for (;;) pause();
+}
+
 static void* call_abort(void* context) {
   ddl_abort(context, 42, "the loss is\nnot a number");
   return NULL;
@@ -176,6 +193,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
   if (strcmp(argv[1], "wait") == 0) return skip_a_call(0);
+  if (strcmp(argv[1], "wait_for_tensor") == 0) return skip_a_tensor();
   if (strcmp(argv[1], "abort") == 0) return abort_job(0);
   if (strcmp(argv[1], "abort_in_thread") == 0) return abort_job(1);
   if (strcmp(argv[1], "stopped") == 0) return stopped();

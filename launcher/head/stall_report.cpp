@@ -1,0 +1,222 @@
+#include "launcher/head/stall_report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddl::launcher {
+namespace {
+
+/// Ranks and tensors that one sentence names.
+constexpr std::size_t kMaxRanks = 8;
+constexpr std::size_t kMaxNames = 3;
+constexpr std::string_view kTransfer = "transfer";
+
+std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
+
+std::string of_set(const SetActivity& set) {
+  return set.id == 0 ? "" : " of process set " + std::to_string(set.id);
+}
+
+std::string call_text(const CallActivity& call, const SetActivity& set) {
+  if (call.kind == kTransfer) return "a transfer with rank " + std::to_string(set.peer) + of_set(set);
+  return call.kind + " #" + std::to_string(call.number) + of_set(set);
+}
+
+/// A process set and its members.
+struct Members {
+  std::vector<std::pair<const RankActivity*, const SetActivity*>> all;
+  const SetActivity& set() const { return *all.front().second; }
+};
+
+class StallFinder {
+ public:
+  StallFinder(const std::vector<RankActivity>& ranks, const std::vector<std::string>& hosts,
+              double least_seconds)
+      : hosts_(hosts), least_seconds_(least_seconds) {
+    for (const RankActivity& rank : ranks) {
+      by_rank_[rank.rank] = &rank;
+      for (const SetActivity& set : rank.sets) sets_[set.generation].all.emplace_back(&rank, &set);
+    }
+  }
+
+  std::vector<Stall> find() {
+    for (const auto& [generation, members] : sets_) {
+      find_in_calls(members);
+      find_in_transfers(members);
+      find_in_tensors(generation, members);
+    }
+    return std::move(stalls_);
+  }
+
+ private:
+  using Ranks = std::vector<const RankActivity*>;
+
+  std::string label(const RankActivity& rank) const {
+    const auto index = static_cast<std::size_t>(rank.rank);
+    return "rank " + std::to_string(rank.rank) + " (" + (index < hosts_.size() ? hosts_[index] : "") +
+           (rank.pid == 0 ? "" : ", pid " + std::to_string(rank.pid)) + ")";
+  }
+
+  /// "is stopped (SIGSTOP)".
+  static std::string doing(const RankActivity& rank) {
+    if (rank.pid == 0) return "has ended";
+    if (rank.is_stopped) return "is stopped (SIGSTOP)";
+    switch (rank.phase) {
+      case RankActivity::Phase::kNone: return "has not called ddl_init";
+      case RankActivity::Phase::kJoining: return "is in ddl_init";
+      case RankActivity::Phase::kLeft: return "has called ddl_finalize";
+      case RankActivity::Phase::kJoined: break;
+    }
+    for (const SetActivity& set : rank.sets) {
+      if (set.call.is_inside)
+        return "has been inside " + call_text(set.call, set) + " for " + seconds_text(set.call.seconds);
+    }
+    for (const SetActivity& set : rank.sets) {
+      if (set.has_joined) return "has been in ddl_join";
+      if (set.waits && !rank.tensors.empty())
+        return "has waited for tensor \"" + rank.tensors.front().name + "\" for " +
+               seconds_text(rank.tensors.front().seconds);
+    }
+    return "has been in user code for " + seconds_text(rank.seconds);
+  }
+
+  /// "rank 3 (node2, pid 4242), which is stopped (SIGSTOP)", or several with what each does.
+  std::string what_of(const Ranks& ranks) const {
+    if (ranks.size() == 1) return label(*ranks.front()) + ", which " + doing(*ranks.front());
+    std::string text = std::to_string(ranks.size()) + " ranks: ";
+    for (std::size_t i = 0; i < std::min(ranks.size(), kMaxRanks); ++i)
+      text += (i > 0 ? ", " : "") + label(*ranks[i]) + " " + doing(*ranks[i]);
+    if (ranks.size() > kMaxRanks) text += " and " + std::to_string(ranks.size() - kMaxRanks) + " more";
+    return text;
+  }
+
+  /// subject: 'allreduce #812'. waiting: the number of members that wait for the missing ones.
+  void add(const std::string& subject, std::size_t waiting, double seconds, const Ranks& missing,
+           const Members& members) {
+    Stall stall;
+    stall.seconds = seconds;
+    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting, members.all.size(),
+                                 waiting == 1 ? "has" : "have", seconds_text(seconds));
+    Ranks culprits = missing;
+    if (!missing.empty()) {
+      stall.sentence += " for " + what_of(missing);
+    } else {
+      for (const auto& [rank, set] : members.all) {
+        if (rank->is_stopped || rank->pid == 0) culprits.push_back(rank);
+      }
+      stall.sentence += culprits.empty() ? ", and none is missing" : "; among them " + what_of(culprits);
+    }
+    stall.key = subject;
+    for (const RankActivity* rank : culprits) stall.key += " " + std::to_string(rank->rank);
+    stalls_.push_back(std::move(stall));
+  }
+
+  void find_in_calls(const Members& members) {
+    const SetActivity* latest = nullptr;
+    for (const auto& [rank, set] : members.all) {
+      const bool waits = set->call.is_inside && set->call.kind != kTransfer;
+      if (waits && (latest == nullptr || set->call.number > latest->call.number)) latest = set;
+    }
+    if (latest == nullptr) return;
+    double seconds = 0;
+    std::size_t waiting = 0;
+    Ranks missing;
+    for (const auto& [rank, set] : members.all) {
+      const CallActivity& call = set->call;
+      const bool has_come = call.number >= latest->call.number && call.kind != kTransfer;
+      if (!has_come) missing.push_back(rank);
+      if (!has_come || !call.is_inside) continue;
+      ++waiting;
+      seconds = std::max<double>(seconds, call.seconds);
+    }
+    if (seconds >= least_seconds_) add(call_text(latest->call, *latest), waiting, seconds, missing, members);
+  }
+
+  void find_in_transfers(const Members& members) {
+    for (const auto& [rank, set] : members.all) {
+      if (!set->call.is_inside || set->call.kind != kTransfer || set->call.seconds < least_seconds_) continue;
+      const auto peer = by_rank_.find(set->peer);
+      if (peer == by_rank_.end()) continue;
+      const std::string subject = call_text(set->call, *set);
+      const std::string sentence = fmt::format("{}: {} has waited for {} for {}", subject, label(*rank),
+                                               seconds_text(set->call.seconds), what_of({peer->second}));
+      stalls_.push_back({subject + " " + std::to_string(rank->rank), set->call.seconds, sentence});
+    }
+  }
+
+  /// A tensor that some members have handed over.
+  struct Tensor {
+    std::string name;
+    double seconds = 0;
+    std::size_t order = 0;  ///< in which they have done that
+    std::set<int> ranks;
+  };
+
+  std::map<std::int64_t, Tensor> tensors_of(std::int64_t generation, const Members& members) const {
+    std::map<std::int64_t, Tensor> tensors;
+    for (const auto& [rank, set] : members.all) {
+      for (std::size_t i = 0; i < rank->tensors.size(); ++i) {
+        const TensorActivity& one = rank->tensors[i];
+        if (one.generation != generation) continue;
+        const auto [at, is_new] = tensors.try_emplace(one.digest);
+        Tensor& tensor = at->second;
+        tensor.name = one.name;
+        tensor.seconds = std::max<double>(tensor.seconds, one.seconds);
+        tensor.order = is_new ? i : std::min(tensor.order, i);
+        tensor.ranks.insert(rank->rank);
+      }
+    }
+    return tensors;
+  }
+
+  /// 'tensors "a", "b" and 2 more of process set 2'.
+  static std::string names_of(const std::vector<const Tensor*>& tensors, const Members& members) {
+    std::string names = tensors.size() == 1 ? "tensor " : "tensors ";
+    for (std::size_t i = 0; i < std::min(tensors.size(), kMaxNames); ++i)
+      names += (i > 0 ? ", \"" : "\"") + tensors[i]->name + "\"";
+    if (tensors.size() > kMaxNames) names += " and " + std::to_string(tensors.size() - kMaxNames) + " more";
+    return names + of_set(members.set());
+  }
+
+  void find_in_tensors(std::int64_t generation, const Members& members) {
+    const auto tensors = tensors_of(generation, members);
+    std::map<Ranks, std::vector<const Tensor*>> by_missing;
+    for (const auto& [digest, tensor] : tensors) {
+      if (tensor.seconds < least_seconds_) continue;
+      Ranks missing;
+      for (const auto& [rank, set] : members.all) {
+        const bool is_complete = rank->open_tensors == static_cast<std::int64_t>(rank->tensors.size());
+        if (!tensor.ranks.contains(rank->rank) && !set->has_joined && is_complete) missing.push_back(rank);
+      }
+      by_missing[missing].push_back(&tensor);
+    }
+    for (auto& [missing, waiting] : by_missing) {
+      std::stable_sort(waiting.begin(), waiting.end(),
+                       [](const Tensor* a, const Tensor* b) { return a->order < b->order; });
+      double seconds = 0;
+      for (const Tensor* tensor : waiting) seconds = std::max(seconds, tensor->seconds);
+      add(names_of(waiting, members), waiting.front()->ranks.size(), seconds, missing, members);
+    }
+  }
+
+  const std::vector<std::string>& hosts_;
+  double least_seconds_;
+  std::map<int, const RankActivity*> by_rank_;
+  std::map<std::int64_t, Members> sets_;  ///< by generation
+  std::vector<Stall> stalls_;
+};
+
+}  // namespace
+
+std::vector<Stall> find_stalls(const std::vector<RankActivity>& ranks, const std::vector<std::string>& hosts,
+                               double least_seconds) {
+  return StallFinder(ranks, hosts, least_seconds).find();
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,24 @@
+// What a job that does not go on waits for, as sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/job/rank_activity.h"
+
+namespace ddl::launcher {
+
+/// Ranks that wait for others.
+struct Stall {
+  std::string key;     ///< the same as long as it is the same stall
+  double seconds = 0;  ///< how long the first of them has waited
+  /// "allreduce #812 of process set 2: 3 of 4 ranks have waited for 61 s for rank 3 (node2, pid 4242), which is
+  /// stopped (SIGSTOP)".
+  std::string sentence;
+};
+
+/// The waits that have lasted for at least this time. ranks: of the job, each once. hosts: by rank. Pure.
+std::vector<Stall> find_stalls(const std::vector<RankActivity>& ranks, const std::vector<std::string>& hosts,
+                               double least_seconds);
+
+}  // namespace ddl::launcher

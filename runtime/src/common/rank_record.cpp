@@ -1,0 +1,114 @@
+#include "runtime/src/common/rank_record.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "base/process_tree.h"
+
+namespace ddl::runtime {
+namespace {
+
+using Record = contract::RankRecord;
+
+}  // namespace
+
+std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location) {
+  // Only memfds have seals, and a memfd of the program is unlikely to have exactly these and this number here.
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return nullptr;
+  struct stat status {};
+  if (location.offset % static_cast<std::int64_t>(Record::kBytes) != 0 ||
+      ::fstat(location.fd, &status) != 0 ||
+      location.offset > status.st_size - static_cast<std::int64_t>(Record::kBytes))
+    return nullptr;
+  void* const memory = ::mmap(nullptr, Record::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, location.fd,
+                              static_cast<off_t>(location.offset));
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const record = static_cast<Record*>(memory);
+  if (record->magic != Record::kMagic) {
+    ::munmap(memory, Record::kBytes);
+    return nullptr;
+  }
+  return std::shared_ptr<RankRecord>(new RankRecord(*record));
+}
+
+RankRecord::RankRecord(Record& record) : record_(record) {
+  // A program may join again after it has left, and a process may be the second one with this record.
+  for (contract::SetRecord& set : record_.sets) set.name = 0;
+  for (contract::TensorRecord& tensor :
+       std::span(record_.tensors).first(std::min<std::size_t>(record_.tensor_slots, Record::kTensors))) {
+    version_ = std::max(version_, static_cast<std::uint32_t>(tensor.state >> 32));
+    tensor.state = 0;
+  }
+  record_.tensor_slots = 0;
+  record_.hidden_tensors = 0;
+  record_.pid_namespace = own_pid_namespace();
+  record_.pid = ::getpid();
+  record_.phase = Record::Phase::kJoining;
+}
+
+RankRecord::~RankRecord() {
+  record_.phase = Record::Phase::kLeft;
+  ::munmap(&record_, Record::kBytes);
+}
+
+contract::SetRecord* RankRecord::add_set(std::uint32_t generation, std::uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(record_.sets.begin(), record_.sets.end(),
+                                  [](const contract::SetRecord& set) { return set.name.load() == 0; });
+  if (found == record_.sets.end()) return nullptr;
+  found->call = 0;
+  found->named_call = 0;
+  found->peer = 0;
+  found->has_joined = 0;
+  found->waiters = 0;
+  found->name = static_cast<std::uint64_t>(generation) << 32 | (id + 1);
+  return &*found;
+}
+
+void RankRecord::remove_set(contract::SetRecord* set) {
+  if (set == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  set->name = 0;
+}
+
+std::uint32_t RankRecord::add_tensor(const contract::SetRecord& set, std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  std::uint32_t place = record_.tensor_slots.load(std::memory_order_relaxed);
+  if (!free_places_.empty()) {
+    place = free_places_.back();
+    free_places_.pop_back();
+  } else if (place < Record::kTensors) {
+    free_places_.reserve(place + 1);  // remove_tensor() must not fail
+    record_.tensor_slots.store(place + 1, std::memory_order_relaxed);
+  } else {
+    record_.hidden_tensors.store(record_.hidden_tensors.load() + 1, std::memory_order_relaxed);
+    return kNoPlace;
+  }
+  contract::TensorRecord& tensor = record_.tensors[place];
+  tensor.digest = std::hash<std::string_view>()(name);
+  const std::size_t length = std::min(name.size(), tensor.name.size());
+  std::copy_n(name.begin(), length, tensor.name.begin());
+  std::fill(tensor.name.begin() + static_cast<std::ptrdiff_t>(length), tensor.name.end(), '\0');
+  const auto index = static_cast<std::uint64_t>(&set - record_.sets.data());
+  tensor.state.store(static_cast<std::uint64_t>(++version_) << 32 | (index + 1), std::memory_order_release);
+  return place;
+}
+
+void RankRecord::remove_tensor(std::uint32_t place) {
+  const std::lock_guard lock(mutex_);
+  if (place == kNoPlace) {
+    record_.hidden_tensors.store(record_.hidden_tensors.load() - 1, std::memory_order_relaxed);
+    return;
+  }
+  record_.tensors[place].state.store(0, std::memory_order_release);
+  free_places_.push_back(place);
+}
+
+}  // namespace ddl::runtime

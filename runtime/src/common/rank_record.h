@@ -1,0 +1,76 @@
+// What this rank shows its launcher while it runs (contract/rank_record.h): its calls and its open tensors.
+//
+// Showing costs a few stores into memory that nobody else writes. The launcher looks rarely, and measures the time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "contract/rank_record.h"
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+
+/// DDL_RANK_RECORD: where the record lies.
+struct RankRecordLocation {
+  int fd = 0;
+  std::int64_t offset = 0;
+};
+
+/// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
+class RankRecord {
+ public:
+  /// Null unless the descriptor is still the one that the launcher gave: a program may have closed it and opened a
+  /// file of its own under its number.
+  static std::shared_ptr<RankRecord> open(const RankRecordLocation& location);
+  /// This rank has left.
+  ~RankRecord();
+  RankRecord(const RankRecord&) = delete;
+  RankRecord& operator=(const RankRecord&) = delete;
+
+  void has_joined() { record_.phase = contract::RankRecord::Phase::kJoined; }
+  /// This rank has lost that one.
+  void has_lost(int rank) { record_.gone = rank + 1; }
+
+  /// A set that this rank is a member of. generation: the same number on all members. id: as the program knows it.
+  /// Null if there is no room.
+  contract::SetRecord* add_set(std::uint32_t generation, std::uint32_t id);
+  void remove_set(contract::SetRecord* set);
+
+  /// A tensor of the set has been handed over. Returns its place, or kNoPlace if there is no room.
+  std::uint32_t add_tensor(const contract::SetRecord& set, std::string_view name);
+  void remove_tensor(std::uint32_t place);
+  static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+
+ private:
+  explicit RankRecord(contract::RankRecord& record);
+
+  contract::RankRecord& record_;  ///< mapped
+  std::mutex mutex_;              ///< guards what follows, and which sets and tensors are used
+  std::vector<std::uint32_t> free_places_;
+  std::uint32_t version_ = 0;  ///< of the tensors
+};
+
+/// This rank is inside a call while this lives. word: of the stream of calls; null: there is no record.
+class ShownCall {
+ public:
+  ShownCall(std::atomic<std::uint64_t>* word, CallKind kind, std::uint64_t number)
+      : word_(word), value_(contract::CallWord::of(number, static_cast<std::uint8_t>(kind))) {
+    if (word_ != nullptr) word_->store(value_ | contract::CallWord::kInside, std::memory_order_relaxed);
+  }
+  ~ShownCall() {
+    if (word_ != nullptr) word_->store(value_, std::memory_order_relaxed);
+  }
+  ShownCall(const ShownCall&) = delete;
+  ShownCall& operator=(const ShownCall&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>* word_;
+  std::uint64_t value_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,123 @@
+// The sentences about jobs that do not go on.
+#include "launcher/head/stall_report.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+
+namespace {
+
+const std::vector<std::string> kHosts{"node1", "node1", "node2", "node2"};
+
+CallActivity inside(const std::string& kind, int number, double seconds) {
+  return {kind, number, true, seconds};
+}
+CallActivity outside(const std::string& kind, int number, double seconds) {
+  return {kind, number, false, seconds};
+}
+
+/// A rank of the world, which is in this call, or has been.
+RankActivity rank(int number, const CallActivity& call) {
+  RankActivity one;
+  one.rank = number;
+  one.pid = 100 + number;
+  one.phase = RankActivity::Phase::kJoined;
+  one.seconds = 73;
+  SetActivity world;
+  world.generation = 1;
+  world.call = call;
+  one.sets.push_back(world);
+  return one;
+}
+
+RankActivity with_tensors(RankActivity one, const std::vector<std::string>& names, double seconds = 61) {
+  for (const std::string& name : names) {
+    const auto digest = static_cast<std::int64_t>(std::hash<std::string>()(name));
+    one.tensors.push_back({1, name, digest, seconds});
+  }
+  one.open_tensors = static_cast<std::int64_t>(names.size());
+  one.sets[0].waits = true;
+  return one;
+}
+
+std::vector<std::string> sentences(const std::vector<RankActivity>& ranks) {
+  std::vector<std::string> all;
+  for (const Stall& stall : find_stalls(ranks, kHosts, 60)) all.push_back(stall.sentence);
+  return all;
+}
+
+using Sentences = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a call that some ranks have not come to is a stall, with what these do") {
+  const CallActivity waiting = inside("allreduce", 812, 61), before = outside("allreduce", 811, 73);
+  CHECK(sentences({rank(0, waiting), rank(1, waiting), rank(2, waiting), rank(3, before)}) ==
+        Sentences{
+            "allreduce #812: 3 of 4 ranks have waited for 61 s for rank 3 (node2, pid 103), which has been "
+            "in user code for 73 s"});
+  RankActivity stopped = rank(2, before);
+  stopped.is_stopped = true;
+  RankActivity ended = rank(3, before);
+  ended.pid = 0;
+  CHECK(sentences({rank(0, waiting), rank(1, inside("allreduce", 812, 5)), stopped, ended}) ==
+        Sentences{"allreduce #812: 2 of 4 ranks have waited for 61 s for 2 ranks: rank 2 (node2, pid 102) is "
+                  "stopped (SIGSTOP), rank 3 (node2) has ended"});
+  CHECK(sentences({rank(0, inside("allreduce", 812, 59)), rank(1, before)}).empty());
+}
+
+TEST_CASE("a rank that waits in another set's call is said to do so") {
+  RankActivity one = rank(0, outside("barrier", 1, 80)), other = rank(1, inside("barrier", 2, 61));
+  SetActivity set;
+  set.generation = 7;
+  set.id = 2;
+  set.call = inside("broadcast", 5, 70);
+  one.sets.push_back(set);
+  const Sentences said = sentences({one, other});
+  REQUIRE(said.size() == 2);
+  CHECK(said[0] ==
+        "barrier #2: 1 of 2 ranks has waited for 61 s for rank 0 (node1, pid 100), which has been inside "
+        "broadcast #5 of process set 2 for 70 s");
+  CHECK(said[1] == "broadcast #5 of process set 2: 1 of 1 ranks has waited for 70 s, and none is missing");
+}
+
+TEST_CASE("a call in which all ranks are names those that are stopped") {
+  RankActivity stopped = rank(1, inside("allreduce", 3, 62));
+  stopped.is_stopped = true;
+  CHECK(sentences({rank(0, inside("allreduce", 3, 61)), stopped}) ==
+        Sentences{
+            "allreduce #3: 2 of 2 ranks have waited for 62 s; among them rank 1 (node1, pid 101), which is "
+            "stopped (SIGSTOP)"});
+}
+
+TEST_CASE("a transfer waits for one rank") {
+  RankActivity receiver = rank(0, inside("transfer", 4, 61));
+  receiver.sets[0].peer = 2;
+  CHECK(
+      sentences({receiver, rank(1, inside("barrier", 4, 3)), rank(2, outside("barrier", 3, 90))}) ==
+      Sentences{
+          "a transfer with rank 2: rank 0 (node1, pid 100) has waited for 61 s for rank 2 (node2, pid 102), "
+          "which has been in user code for 73 s"});
+}
+
+TEST_CASE("tensors that wait for the same ranks are one stall") {
+  const CallActivity none;
+  const RankActivity all = with_tensors(rank(0, none), {"a", "b", "c", "d", "e"});
+  CHECK(sentences({all, with_tensors(rank(1, none), {"e"})}) ==
+        Sentences{
+            "tensor \"e\": 2 of 2 ranks have waited for 61 s, and none is missing",
+            "tensors \"a\", \"b\", \"c\" and 1 more: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid "
+            "101), which has waited for tensor \"e\" for 61 s"});
+  // A rank that has joined hands over nothing.
+  RankActivity joined = rank(2, none);
+  joined.sets[0].has_joined = true;
+  const Sentences said = sentences({with_tensors(rank(0, none), {"a"}), rank(1, none), joined});
+  REQUIRE(said.size() == 1);
+  CHECK(said[0] ==
+        "tensor \"a\": 1 of 3 ranks has waited for 61 s for rank 1 (node1, pid 101), which has been in user "
+        "code for 73 s");
+  // Of a rank with more tensors than it reports, nothing is concluded.
+  RankActivity many = with_tensors(rank(1, none), {"z"}, 1);
+  many.open_tensors = 1000;
+  CHECK(sentences({with_tensors(rank(0, none), {"a"}), many}) ==
+        Sentences{"tensor \"a\": 1 of 2 ranks has waited for 61 s, and none is missing"});
+}
