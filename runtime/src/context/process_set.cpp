@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "runtime/src/bootstrap/twin_bootstrap.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/common/settings.h"

@@ -1,7 +1,5 @@
 #include "runtime/src/wire/connections.h"
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -11,7 +9,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "runtime/src/shm/bell.h"
-#include "runtime/src/shm/fd_passing.h"
+#include "runtime/src/wire/connection_parts.h"
 
 namespace ddl::runtime {
 namespace {
@@ -19,8 +17,6 @@ namespace {
 /// How long a leaving rank waits until its partners have read its farewell: they may not get a CPU for long, and a
 /// connection that is closed before that looks like a death.
 constexpr std::chrono::seconds kFarewell{10};
-/// A rank that has died does not listen any more either. A rank that notices its death reports it within this time.
-constexpr std::chrono::seconds kDeathReport{1};
 
 /// Puts what the others need, then waits for all ranks in one fence.
 Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_host,
@@ -40,35 +36,6 @@ Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_hos
   return offered;
 }
 
-/// The index of one of two members in the segment of their pair.
-constexpr int index_in_pair(int member, int other) { return member < other ? 0 : 1; }
-
-/// The membership of a pair, in which the lower rank becomes 0.
-Membership membership_of_pair(const Membership& set, int other) {
-  Membership pair;
-  pair.generation = set.generation;
-  pair.host = set.host;
-  pair.size = 2;
-  pair.rank = index_in_pair(set.rank, other);
-  const bool is_here = set.layout.host_of(other) == set.layout.own;
-  pair.layout.hosts =
-      is_here ? std::vector<std::vector<int>>{{0, 1}} : std::vector<std::vector<int>>{{0}, {1}};
-  pair.layout.own = is_here ? 0 : pair.rank;
-  return pair;
-}
-
-/// A segment of this process alone.
-Status make_own_segment(SharedGroup& group, const SegmentConfig& config) {
-  const std::size_t bytes = Segment::bytes_for(1, config);
-  auto fd = make_sealed_memory(bytes);
-  if (!fd) return fail(std::move(fd.error()));
-  auto memory = MappedMemory::map_shared(fd->get(), bytes);
-  if (!memory) return fail(std::move(memory.error()));
-  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
-  group.segment = Segment::create({group.memory->data(), bytes}, 1, config);
-  return {};
-}
-
 /// The heap of the job's ranks on this host, which the first connections bring.
 SharedHeap& heap_of(JobResources& job, const SharedGroup& group) {
   if (!job.heap)
@@ -84,14 +51,11 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
                                                           const ConnectLimit& limit) {
   const Membership& membership = bootstrap.membership();
   const auto within_host = job.transports.within_host(membership, job.fault);
-  std::unique_ptr<LinkTransport> between_hosts, twins;
-  auto twin_bootstrap = std::make_unique<TwinBootstrap>(bootstrap);
-  if (membership.layout.host_count() > 1) {
-    between_hosts = job.transports.between_hosts(membership, job.fault);
-    twins = job.transports.between_hosts(twin_bootstrap->membership(), job.fault);
-  }
+  std::unique_ptr<LinkTransport> between_hosts;
+  if (membership.layout.host_count() > 1) between_hosts = job.transports.between_hosts(membership, job.fault);
+  TwinTransport twin = TwinTransport::make(job, bootstrap);
   DDL_TRY(within_host->is_usable(membership));
-  const Status twin_offered = twins ? twins->offer(*twin_bootstrap) : Status();
+  const Status twin_offered = twin.offer();
   DDL_TRY(rendezvous(job, bootstrap, *within_host, between_hosts.get(), plan.segment));
   DDL_TRY(twin_offered);
   auto group = within_host->connect(bootstrap, limit);
@@ -103,8 +67,7 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
                                                     std::move(plan), *std::move(group), std::move(fault),
                                                     std::move(on_abort)));
   made->link_transport_ = std::move(between_hosts);
-  made->twin_bootstrap_ = std::move(twin_bootstrap);
-  made->twin_transport_ = std::move(twins);
+  made->parts_->set_twin_transport(std::move(twin));
   if (made->link_transport_) DDL_TRY(made->connect_hosts(limit));
   return made;
 }
@@ -123,7 +86,8 @@ Connections::Connections(JobResources& job, Bootstrap& bootstrap, Membership mem
       on_abort_(std::move(on_abort)),
       abort_(group_.segment, group_.members, group_.index, group_.doorbell.get()),
       policy_(WaitPolicy::for_group(group_.segment.size(), group_.cpus, job.settings.spin)),
-      channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_) {}
+      channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_),
+      parts_(std::make_unique<Parts>(*this)) {}
 
 Connections::~Connections() {
   (void)leave();
@@ -165,10 +129,8 @@ void Connections::add_links(std::vector<PeerLink> links) {
 void Connections::guard_descriptors() {
   std::vector<int> fds;
   if (link_transport_) fds = link_transport_->fds();
-  if (twin_transport_) {
-    const std::vector<int> twins = twin_transport_->fds();
-    fds.insert(fds.end(), twins.begin(), twins.end());
-  }
+  const std::vector<int> of_twin = parts_->fds();
+  fds.insert(fds.end(), of_twin.begin(), of_twin.end());
   if (control_) {
     const std::vector<int> data = lane_->fds();
     fds.insert(fds.end(), data.begin(), data.end());
@@ -298,7 +260,7 @@ Status Connections::watch() {
   if (membership_.size > 1) {
     watches.push_back({group_.doorbell.get(), [this] {
                          if (control_) control_->forward_abort();
-                         for (const auto& part : parts()) part->abort().raise(abort_.notice());
+                         parts_->abort(abort_.notice());
                          on_abort_(abort_.notice());
                          return false;
                        }});
@@ -314,19 +276,11 @@ std::shared_ptr<ControlLinks> Connections::shared_control() const {
   return control_;
 }
 
-std::vector<std::shared_ptr<Connections>> Connections::parts() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Connections>> all;
-  if (twin_) all.push_back(twin_);
-  for (const auto& [rank, pair] : pairs_) all.push_back(pair);
-  return all;
-}
-
 void Connections::wait_forwarded(Deadline deadline) {
   if (!abort_.is_raised()) return;
   if (const auto control = shared_control()) control->wait_forwarded(deadline);
   // Not under the lock: the watching thread, which forwards, takes it.
-  for (const auto& part : parts()) {
+  for (const auto& part : parts_->all()) {
     part->abort().raise(abort_.notice());
     part->wait_forwarded(deadline);
   }
@@ -339,12 +293,7 @@ Outcome Connections::leave() {
   job_.watcher.remove(ticket_);
   report_stores();
   channel_.leave();
-  for (const auto& part : parts()) {
-    (void)part->leave();
-    part->close();
-  }
-  leave_unbegun_pairs();
-  leave_twin();
+  parts_->leave();
   return caught_up;
 }
 
@@ -353,7 +302,7 @@ void Connections::close() {
   closed_in_child_.reset();
   // Ranks of other hosts that wait for a first call of this one notice.
   link_transport_.reset();
-  twin_transport_.reset();
+  parts_->stop_listening();
   std::shared_ptr<ControlLinks> control;
   {
     // Another thread may be in wait_forwarded().
@@ -368,196 +317,20 @@ void Connections::close() {
   if (was_connected && !abort_.is_raised()) control->wait_acknowledged(Deadline::after(kFarewell));
 }
 
-// Pairs.
+// Parts.
 
 tl::expected<Connections*, Failure> Connections::connect_pair(int rank, const Call& call,
                                                               CallDeadline deadline) {
-  auto pair = make_pair(rank);
-  const Status linked = pair ? link_pair(**pair, rank, deadline) : fail(pair.error());
-  if (!linked) {
-    const Failure failure = pair_failure(rank, linked.error(), call, deadline);
-    // The other rank may have completed its side of the link, and takes its end for a death unless it gets the cause.
-    if (pair && abort_.is_raised()) (*pair)->abort_.raise(abort_.notice());
-    return tl::unexpected(failure);
-  }
-  Connections* const made = pair->get();
-  {
-    const std::lock_guard lock(mutex_);
-    pairs_.emplace(rank, *std::move(pair));
-  }
-  // A thread that raised an abort in the pairs just before has not raised it in this one.
-  if (abort_.is_raised()) made->abort_.raise(abort_.notice());
-  return made;
+  return parts_->connect_pair(rank, call, deadline);
 }
-
-Result<SharedGroup> Connections::pair_memory(int other) const {
-  SharedGroup group;
-  const int own = group_.index;
-  if (other < 0) {
-    group.members = {self()};
-    SegmentConfig config;
-    config.slot_bytes = plan_.remote_pair_slot_bytes;
-    DDL_TRY(make_own_segment(group, config));
-  } else {
-    if (!group_.segment.has_pairs()) {
-      return fail(
-          ErrorCode::kUnavailable,
-          "a limit (ulimit -v, ulimit -f) leaves no space for the memory of this number of pairs of ranks");
-    }
-    group.memory = group_.memory;
-    group.segment = group_.segment.pair(own, other);
-    group.index = index_in_pair(own, other);
-    group.members = {group_.members[static_cast<std::size_t>(std::min(own, other))],
-                     group_.members[static_cast<std::size_t>(std::max(own, other))]};
-  }
-  group.cpus = group_.cpus;
-  // Each process has its own doorbell. An abort of the pair aborts the set, and this rings the other process's
-  // doorbell.
-  group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!group.doorbell) return fail_errno("eventfd");
-  return group;
-}
-
-Result<std::shared_ptr<Connections>> Connections::make_pair(int rank) {
-  const bool is_here = layout().host_of(rank) == layout().own;
-  auto group = pair_memory(is_here ? layout().local_rank(rank) : -1);
-  if (!group) return fail(std::move(group.error()));
-  const auto job_rank = [this](int of) { return job_ranks_[static_cast<std::size_t>(of)]; };
-  const int own = membership_.rank;
-  return std::shared_ptr<Connections>(
-      new Connections(job_, bootstrap_, membership_of_pair(membership_, rank),
-                      {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))}, {}, *std::move(group),
-                      fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
-}
-
-Status Connections::link_pair(Connections& pair, int rank, CallDeadline deadline) {
-  const int host = layout().host_of(rank);
-  if (host == layout().own) {
-    DDL_TRY(pair.watch());
-    const auto given = job_.settings.stores;
-    pair.channel_.choose_stores(StoreChoice(
-        given.value_or(Stores::kPlain), given ? StoreChoice::Origin::kGiven : StoreChoice::Origin::kUnknown));
-    record_begun(layout().local_rank(rank));
-    return {};
-  }
-  auto links = link_transport_->connect(
-      bootstrap_, {{1 - pair.layout().own, rank, host < layout().own}},
-      {LinkUse::kPair, pair.channel_.slot_bytes(), {deadline.deadline, abort_.doorbell()}});
-  if (!links) {
-    std::vector<PeerLink> established = established_links();
-    pair.control_ = std::make_shared<ControlLinks>(established, pair.abort_);
-    return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
-                                               link_transport_->name())));
-  }
-  links->front().peer.rank = job_ranks_[static_cast<std::size_t>(rank)];
-  pair.report_links(*links);
-  pair.add_links(*std::move(links));
-  return pair.watch();
-}
-
-// The twin.
 
 Result<Connections*> Connections::connect_twin(const CallDeadline& deadline) {
-  SharedGroup group;
-  group.memory = group_.memory;
-  group.segment = group_.segment.twin();
-  group.index = group_.index;
-  group.members = group_.members;
-  group.cpus = group_.cpus;
-  group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!group.doorbell) return fail_errno("eventfd");
-  std::shared_ptr<Connections> made(
-      new Connections(job_, *twin_bootstrap_, twin_bootstrap_->membership(), job_ranks_, plan_,
-                      std::move(group), fault_, [this](const AbortNotice& notice) { abort_.raise(notice); }));
-  made->use_ = LinkUse::kTwin;
-  made->link_transport_ = std::move(twin_transport_);
-  if (made->link_transport_) {
-    // The others link when they hand over their first tensor, however long that takes. A rank of this host that waits
-    // for this one meanwhile lets it report who is missing.
-    made->abort_.set_waits_for_other_host(true);
-    if (auto linked = made->connect_hosts({deadline.deadline, abort_.doorbell()}); !linked) {
-      const auto gone = made->link_transport_->gone();
-      const std::string& why = linked.error().message();
-      const AbortNotice notice =
-          gone ? AbortNotice::of(AbortReason::kLeft, who_is(*gone))
-          : deadline.deadline.has_passed()
-              ? AbortNotice::of(AbortReason::kTimedOut, self(), self().label() + " gave up: " + why)
-              : AbortNotice::of(AbortReason::kLost, self(), why);
-      if (!abort_.is_raised()) abort_.raise(notice);
-      made->abort_.raise(abort_.notice());
-      return fail(std::move(linked.error()));
-    }
-    made->abort_.set_waits_for_other_host(false);
-  }
-  DDL_TRY(made->watch());
-  made->channel_.choose_stores(first_choice_);
-  {
-    const std::lock_guard lock(mutex_);
-    twin_ = made;
-  }
-  if (abort_.is_raised()) made->abort_.raise(abort_.notice());
-  return made.get();
+  return parts_->connect_twin(deadline);
 }
 
 void Connections::want_to_agree(std::uint32_t call) {
   Bells(group_.segment, group_.index).want_to_agree(call);
   if (control_) control_->send_wanted(call);
-}
-
-void Connections::leave_twin() const {
-  const Segment& segment = group_.segment;
-  if (!segment.has_twin() || abort_.is_raised()) return;
-  // Ranks of this host may wait for tensors that this one never hands over, inside a call or between two.
-  if (!twin_) leave_segment(segment.twin(), group_.index, 1, -1);
-  Bells::ring_all(segment.twin());
-}
-
-void Connections::record_begun(int other) const {
-  const int own = group_.index;
-  const auto word = static_cast<std::size_t>(other) / 64;
-  // A leaving rank first marks itself as left and then reads this record; here the order is reversed, so at least one
-  // of the two sees the other.
-  group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  // After an abort, pairs are notified of its cause, and a later departure is not the cause.
-  if (abort_.has_left(other) && !abort_.is_raised())
-    leave_segment(group_.segment.pair(own, other), index_in_pair(other, own), 1, -1);
-}
-
-void Connections::leave_unbegun_pairs() const {
-  if (abort_.is_raised()) return;
-  // Ranks of this host with which this one has made no transfer yet may wait for its first call.
-  const Segment& segment = group_.segment;
-  const auto own = static_cast<std::size_t>(group_.index);
-  const auto& begun_here = segment.pairs_record(group_.index).begun;
-  for (int other = 0; segment.has_pairs() && other < segment.size(); ++other) {
-    const auto at = static_cast<std::size_t>(other);
-    const std::uint64_t waits = segment.pairs_record(other).begun[own / 64].load() >> (own % 64) & 1;
-    const std::uint64_t has_begun = begun_here[at / 64].load() >> (at % 64) & 1;
-    if (waits != 0 && has_begun == 0)
-      leave_segment(segment.pair(group_.index, other), index_in_pair(group_.index, other), 1, -1);
-  }
-}
-
-Failure Connections::pair_failure(int rank, const Error& error, const Call& call,
-                                  CallDeadline deadline) const {
-  // If pairs are unsupported, no rank waits for one, so the set is not aborted.
-  const bool has_none = !link_transport_ || error.code() == ErrorCode::kUnavailable;
-  if (has_none && !abort_.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
-  if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed)
-    (void)abort_.wait_raised(Deadline::after(kDeathReport));
-  if (!abort_.is_raised()) {
-    const Member other = who_is(rank);
-    switch (error.code()) {
-      case ErrorCode::kTimeout: abort_.raise_timeout(deadline.seconds, call, other); break;
-      case ErrorCode::kNotFound: abort_.raise(AbortNotice::of(AbortReason::kLeft, other)); break;
-      default: abort_.raise(AbortNotice::of(AbortReason::kLost, other, error.message()));
-    }
-  }
-  Failure failure = abort_.describe(call, true);
-  // Host and pid of the partner come from the bootstrap, which takes long if a host is dead: only if the message
-  // needs them.
-  const bool names = failure.status == DDL_ERROR_TIMEOUT && link_transport_ != nullptr;
-  return names ? with_awaited(std::move(failure), call, {who_is(rank)}) : failure;
 }
 
 }  // namespace ddl::runtime

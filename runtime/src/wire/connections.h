@@ -1,16 +1,10 @@
 // The connections between ranks that make calls together, from the view of one of them: the segment that it shares
 // with the ranks of its host, links to ranks of other hosts, and watches on both. Each process set has Connections,
-// and so has each pair of its ranks that send to each other.
-//
-// A pair of ranks of one host uses a segment within that of their set, at an offset that every rank can compute. A
-// pair of ranks of different hosts is linked at its first transfer. A rank that waits for the first call of the other
-// one notices if the other one leaves before that: on one host the waiting rank records that it has begun, and the
-// leaving rank reads this record; between hosts the other rank stops listening.
+// and so has each pair of its ranks that send to each other (wire/connection_parts.h).
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,7 +12,6 @@
 
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/mpi_world.h"
-#include "runtime/src/bootstrap/twin_bootstrap.h"
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/fork_guard.h"
 #include "runtime/src/common/settings.h"
@@ -124,6 +117,8 @@ class Connections {
   void close();
 
  private:
+  class Parts;  // wire/connection_parts.h
+
   Connections(JobResources& job, Bootstrap& bootstrap, Membership membership, std::vector<int> job_ranks,
               ConnectionPlan plan, SharedGroup group, FaultInjector fault, OnAbort on_abort);
 
@@ -140,18 +135,7 @@ class Connections {
   void guard_descriptors();
   std::vector<Watch> watches_of_links(std::size_t first);
 
-  Result<std::shared_ptr<Connections>> make_pair(int rank);
-  Status link_pair(Connections& pair, int rank, CallDeadline deadline);
-  Result<SharedGroup> pair_memory(int other) const;
-  /// Records for the other rank of this host that this one has begun to send to it, or to receive from it.
-  void record_begun(int other) const;
-  void leave_unbegun_pairs() const;
-  /// The failure of a pair that could not be connected. Unless pairs are unsupported, the set is aborted too.
-  Failure pair_failure(int rank, const Error& error, const Call& call, CallDeadline deadline) const;
   std::shared_ptr<ControlLinks> shared_control() const;
-  /// The twin and the pairs: their aborts are those of this object.
-  std::vector<std::shared_ptr<Connections>> parts() const;
-  void leave_twin() const;
 
   JobResources& job_;
   Bootstrap& bootstrap_;
@@ -168,9 +152,6 @@ class Connections {
   StoreChoice first_choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< for the twin, too
   std::unique_ptr<LinkTransport> link_transport_;                          ///< null on one host, and of pairs
   LinkUse use_ = LinkUse::kLane;
-  /// For the twin: the transport is null on one host, and once the twin has it.
-  std::unique_ptr<TwinBootstrap> twin_bootstrap_;
-  std::unique_ptr<LinkTransport> twin_transport_;
   /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
   /// run.
   std::shared_ptr<ControlLinks> control_;
@@ -178,9 +159,8 @@ class Connections {
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
   Watcher::Ticket ticket_ = 0;
   mutable std::mutex mutex_;
-  std::map<int, std::shared_ptr<Connections>> pairs_;  ///< by rank; guarded by mutex_
-  std::shared_ptr<Connections> twin_;                  ///< null until it is connected; guarded by mutex_
   bool has_left_ = false;
+  std::unique_ptr<Parts> parts_;  ///< the pairs and the twin
 };
 
 }  // namespace ddl::runtime
