@@ -31,6 +31,7 @@ void run(int wanted_ranks) {
       check_process_sets(context.get());
       check_horovod_cases(context.get());
       check_random_operations(context.get(), 3, 200);
+      check_named_tensors(context.get(), 3, 20);
     }
     if (round == 2)
       std::printf("conforms: rank %d of %d by %s%s%s\n", context.rank(), context.size(),

@@ -290,7 +290,8 @@ DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* opt
  *    waits carries out tensors itself.
  *  - All these functions may be called from any thread at the same time, beside ordered collectives too. ddl_finalize()
  *    returns DDL_ERROR_BUSY while a thread waits.
- *  - With libddl's own collectives only: if MPI carries them out, all of these return DDL_ERROR_UNSUPPORTED. */
+ *  - If MPI carries out the collectives and the program has initialised it below MPI_THREAD_MULTIPLE, tensors make
+ *    progress only while a thread that may call MPI is inside ddl_wait(), ddl_wait_all() or ddl_join(). */
 
 /** A tensor that was handed over. */
 typedef struct ddl_handle ddl_handle;

@@ -52,10 +52,14 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
     job.mpi = *std::move(world);
     if (!settings.finalizes_mpi) job.mpi->abandon();
   }
-  auto communicator = job.mpi->communicator(connections.job_ranks(), membership.generation);
-  if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
-  return std::make_unique<MpiBackend>(connections, MpiLimits::of(settings.staging_bytes), job.mpi,
-                                      *std::move(communicator));
+  MpiSet mpi;
+  mpi.world = job.mpi;
+  for (auto* const made : {&mpi.communicator, &mpi.for_twin}) {
+    auto communicator = job.mpi->communicator(connections.job_ranks(), membership.generation);
+    if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
+    *made = *std::move(communicator);
+  }
+  return std::make_unique<MpiBackend>(connections, MpiLimits::of(settings.staging_bytes), std::move(mpi));
 }
 
 }  // namespace ddl::runtime

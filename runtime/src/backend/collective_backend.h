@@ -26,6 +26,13 @@ class CollectiveBackend {
   CollectiveBackend& operator=(const CollectiveBackend&) = delete;
 
   virtual contract::CpuOperations operations() const = 0;
+  /// Whether this thread may make calls; kUnavailable with the reason if not. From any thread.
+  virtual Status allows_call() const = 0;
+  /// Whether a thread of libddl's own may make calls, whatever the program does meanwhile. From any thread.
+  virtual bool allows_own_threads() const = 0;
+  /// A backend of the same kind on the twin of this one's connections, for calls that one thread makes beside those of
+  /// this one. Does not communicate, and may be called once, from any thread. twin and this outlive the result.
+  virtual std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) = 0;
   /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks
   /// have called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;

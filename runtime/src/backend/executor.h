@@ -21,7 +21,7 @@ class Executor {
   Executor(Connections& connections, std::unique_ptr<CollectiveBackend> backend)
       : connections_(connections), backend_(std::move(backend)), fork_count_(fork_count()) {}
 
-  const CollectiveBackend& backend() const { return *backend_; }
+  CollectiveBackend& backend() const { return *backend_; }
 
   /// Runs calls(deadline), which returns an Outcome, under the call lock. finish() receives a failure, also of a call
   /// that is refused, and returns it; the lock is held until it has returned, unless another thread holds it

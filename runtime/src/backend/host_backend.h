@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "runtime/src/backend/collective_backend.h"
@@ -17,6 +18,11 @@ class HostBackend final : public CollectiveBackend {
       : connections_(connections), algorithms_(algorithms), set_(connections) {}
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kDdl; }
+  Status allows_call() const override { return {}; }
+  bool allows_own_threads() const override { return true; }
+  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override {
+    return std::make_unique<HostBackend>(twin, algorithms_);
+  }
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:

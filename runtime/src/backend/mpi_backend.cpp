@@ -5,6 +5,7 @@
 #include "runtime/src/backend/mpi_steps.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/call.h"
 
@@ -30,21 +31,28 @@ class MpiReduction {
         request_(request),
         element_(request.element_size),
         ranks_(static_cast<std::uint64_t>(steps.size())),
+        gives_(request.gives_data(steps.rank())),
+        given_before_(request.givers_before(steps.rank())),
+        tensors_(request),
         tree_(request.reduction(), steps.layout()) {}
 
   /// An allreduce or a reduce.
   Outcome of_all() {
     return in_parts(piece_bytes() / element_, [this](const ElementRange& part) {
-      return part.count * element_ * ranks_ <= kMaxGathered ? everything(part) : slices(part);
+      const Row row = row_of(part);
+      auto done = part.count * element_ * ranks_ <= kMaxGathered ? everything(row) : slices(row);
+      if (done && row.is_packed && gives_) unpack(part);
+      return done;
     });
   }
 
   Outcome scan() {
     return in_parts(piece_bytes() / element_ / ranks_, [this](const ElementRange& part) -> Outcome {
-      if (auto gathered = gather_inputs(part); !gathered) return gathered;
+      const Row row = row_of(part);
+      if (auto gathered = gather_inputs(row); !gathered) return gathered;
       const auto inputs = inputs_of(part.count);
       reduce_chunk(request_.reduction(), std::span(inputs).first(static_cast<std::size_t>(own()) + 1),
-                   request_.recv + part.first * element_, part.count);
+                   row.recv, part.count);
       return {};
     });
   }
@@ -53,26 +61,62 @@ class MpiReduction {
     const BlockMove blocks = BlockMove::reduce_scatter(request_.counts);
     const std::uint64_t per_piece = std::max<std::uint64_t>(piece_bytes() / element_ / ranks_, 1);
     for (std::uint64_t first = 0; first < blocks.longest(); first += per_piece) {
+      // The same for every sender. A rank that gives no data takes no result.
       const auto piece = [&](int to) {
-        return blocks.piece(0, to, first / per_piece, per_piece);  // the same for every sender
+        return request_.gives_data(to) ? blocks.piece(0, to, first / per_piece, per_piece) : ElementRange();
       };
-      auto moved = spread([&](int to) -> ElementRange {
+      auto moved = spread(request_.send, [&](int to) -> ElementRange {
         const ElementRange range = piece(to);
         return {blocks.send_offset(0, to) + range.first, range.count};
       });
       if (!moved) return moved;
       const ElementRange mine = piece(own());
-      tree_.reduce(inputs_of(mine.count), request_.recv + mine.first * element_, mine.count);
+      if (mine.count > 0)
+        tree_.reduce(inputs_of(mine.count), request_.recv + mine.first * element_, mine.count);
     }
     return {};
   }
 
  private:
+  /// A range of this rank's elements in contiguous memory: in its buffers, or else in MpiBuffers::packed, where an
+  /// input of several tensors is packed. A rank without data has a place for the result there.
+  struct Row {
+    const std::byte* send;
+    std::byte* recv;
+    std::uint64_t count;
+    bool is_packed;
+  };
+
+  Row row_of(const ElementRange& range) {
+    if (gives_) {
+      const Part here = tensors_.contiguous(range.first, range.count);
+      if (here.send != nullptr) return {here.send, here.recv, range.count, false};
+    }
+    buffers().packed.resize(range.count * element_);
+    std::byte* const packed = buffers().packed.data();
+    if (gives_) {
+      tensors_.for_pieces(range.first, range.count,
+                          [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                            copy_bytes(packed + at * element_, send, count * element_);
+                          });
+    }
+    return {packed, packed, range.count, true};
+  }
+  void unpack(const ElementRange& range) {
+    const std::byte* const packed = buffers().packed.data();
+    tensors_.for_pieces(range.first, range.count,
+                        [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                          copy_bytes(recv, packed + at * element_, count * element_);
+                        });
+  }
+
   int own() const { return steps_.rank(); }
   std::uint64_t piece_bytes() const { return steps_.limits().piece_bytes; }
   int size() const { return static_cast<int>(ranks_); }
   /// This rank's input can be read in place, although the result may be written over it.
-  bool keeps_own() const { return request_.send != request_.recv || tree_.may_write_over(own()); }
+  bool keeps_own(const Row& row) const {
+    return gives_ && (row.send != row.recv || tree_.may_write_over(given_before_));
+  }
   bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
   MpiBuffers& buffers() { return steps_.buffers(); }
 
@@ -85,82 +129,92 @@ class MpiReduction {
     return {};
   }
 
-  /// The elements of all ranks, which lie in the receive buffer in rank order.
+  /// The elements of all ranks that give data, which lie in the receive buffer in rank order.
   std::vector<const std::byte*> inputs_of(std::uint64_t count) {
     std::vector<const std::byte*> inputs;
-    for (std::uint64_t rank = 0; rank < ranks_; ++rank)
-      inputs.push_back(buffers().recv.data() + rank * count * element_);
+    const std::byte* next = buffers().recv.data();
+    for (int rank = 0; rank < size(); ++rank) {
+      inputs.push_back(request_.gives_data(rank) ? next : nullptr);
+      if (request_.gives_data(rank)) next += count * element_;
+    }
     return inputs;
   }
 
-  Outcome gather_inputs(const ElementRange& part) {
-    const BlockMove blocks = BlockMove::allgather(size(), part.count);
-    buffers().recv.resize(ranks_ * part.count * element_);
-    return move_blocks(steps_,
-                       {blocks, element_, request_.send + part.first * element_, buffers().recv.data()});
+  Outcome gather_inputs(const Row& row) {
+    buffers().recv.resize(ranks_ * row.count * element_);
+    BlockMove blocks = BlockMove::allgather(size(), row.count);
+    if (!request_.gives.empty()) {
+      std::vector<std::uint64_t> counts;
+      for (int rank = 0; rank < size(); ++rank) counts.push_back(request_.gives_data(rank) ? row.count : 0);
+      blocks = BlockMove::allgatherv(counts);
+    }
+    return move_blocks(steps_, {blocks, element_, row.send, buffers().recv.data()});
   }
 
-  Outcome everything(const ElementRange& part) {
-    if (auto gathered = gather_inputs(part); !gathered) return gathered;
-    if (receives()) tree_.reduce(inputs_of(part.count), request_.recv + part.first * element_, part.count);
+  Outcome everything(const Row& row) {
+    if (auto gathered = gather_inputs(row); !gathered) return gathered;
+    if (receives()) tree_.reduce(inputs_of(row.count), row.recv, row.count);
     return {};
   }
 
-  /// Sends every rank its range of this rank's input, and receives all ranks' ranges for this one into
-  /// buffers().recv. may_keep, the same on all ranks: this rank's own part need not be copied there.
+  /// Sends every rank its range of this rank's input, and receives the ranges for this one of all ranks that give data
+  /// into buffers().recv. kept: this rank's part of it need not be copied there, if it can be read in the row; null on
+  /// all ranks, or on none.
   template <class RangeFor>
-  Outcome spread(RangeFor range_for, bool may_keep = false) {
+  Outcome spread(const std::byte* send, RangeFor range_for, const Row* kept = nullptr) {
     MpiMove step;
     step.kind = MpiMove::Kind::kAlltoall;
     const std::size_t own_bytes = range_for(own()).count * element_;
     buffers().recv.resize(ranks_ * own_bytes);
-    step.is_even = !may_keep;
+    step.is_even = kept == nullptr && request_.gives.empty();
     const ElementRange first = range_for(0);
+    int end = 0;
     for (int rank = 0; rank < size(); ++rank) {
       const ElementRange range = range_for(rank);
       step.is_even = step.is_even && range.count == first.count &&
                      range.first == first.first + static_cast<std::uint64_t>(rank) * first.count;
-      step.sends.bytes.push_back(static_cast<int>(range.count * element_));
+      step.sends.bytes.push_back(gives_ ? static_cast<int>(range.count * element_) : 0);
       step.sends.offsets.push_back(static_cast<int>((range.first - first.first) * element_));
-      step.receives.bytes.push_back(static_cast<int>(own_bytes));
-      step.receives.offsets.push_back(rank * static_cast<int>(own_bytes));
+      step.receives.bytes.push_back(request_.gives_data(rank) ? static_cast<int>(own_bytes) : 0);
+      step.receives.offsets.push_back(end);
+      end += step.receives.bytes.back();
     }
-    if (may_keep && keeps_own()) {
+    if (kept != nullptr && keeps_own(*kept)) {
       const auto index = static_cast<std::size_t>(own());
       step.sends.bytes[index] = step.receives.bytes[index] = 0;
     }
-    step.send = request_.send + first.first * element_;
+    step.send = gives_ ? send + first.first * element_ : send;
     step.recv = buffers().recv.data();
     return steps_.move(std::move(step));
   }
 
-  Outcome slices(const ElementRange& part) {
-    const auto slice = [&](int rank) -> ElementRange {
-      const ElementRange range = even_part(part.count, rank, size());
-      return {part.first + range.first, range.count};
-    };
-    const bool may_keep = part.count / ranks_ * element_ >= kMinKept;
-    auto moved = spread(slice, may_keep);
-    if (!moved) return moved;
+  Outcome slices(const Row& row) {
+    const auto slice = [&](int rank) { return even_part(row.count, rank, size()); };
+    // The same on all ranks.
+    const bool may_keep = row.count / ranks_ * element_ >= kMinKept;
+    if (auto moved = spread(row.send, slice, may_keep ? &row : nullptr); !moved) return moved;
     const ElementRange mine = slice(own());
     auto inputs = inputs_of(mine.count);
-    if (may_keep && keeps_own())
-      inputs[static_cast<std::size_t>(own())] = request_.send + mine.first * element_;
+    if (may_keep && keeps_own(row))
+      inputs[static_cast<std::size_t>(own())] = row.send + mine.first * element_;
     // Directly into recv, if this rank receives the complete result.
     if (!receives()) buffers().result.resize(mine.count * element_);
-    std::byte* const result = receives() ? request_.recv + mine.first * element_ : buffers().result.data();
+    std::byte* const result = receives() ? row.recv + mine.first * element_ : buffers().result.data();
     tree_.reduce(inputs, result, mine.count);
     std::vector<std::uint64_t> counts;
     for (int rank = 0; rank < size(); ++rank) counts.push_back(slice(rank).count);
     BlockMove blocks = BlockMove::allgatherv(counts);
     if (request_.call.kind == CallKind::kReduce) blocks.only_to(request_.call.root);
-    return move_blocks(steps_, {blocks, element_, result, request_.recv + part.first * element_});
+    return move_blocks(steps_, {blocks, element_, result, row.recv});
   }
 
   MpiSteps& steps_;
   const Request& request_;
   std::size_t element_;
   std::uint64_t ranks_;
+  bool gives_;        ///< this rank has data
+  int given_before_;  ///< ranks before this one that have data
+  CallBuffers tensors_;
   CanonicalReduction tree_;
 };
 
@@ -173,6 +227,10 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request) {
     case CallKind::kScan: return reduction.scan();
     default: return reduction.of_all();
   }
+}
+
+std::unique_ptr<CollectiveBackend> MpiBackend::make_twin(Connections& twin) {
+  return std::make_unique<MpiBackend>(twin, steps_.limits(), steps_.take_for_twin());
 }
 
 Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {

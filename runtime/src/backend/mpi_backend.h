@@ -11,6 +11,9 @@
 //   reduce_scatter      an alltoall, and every rank combines its part
 //   scan                an allgather, and every rank combines the inputs of the ranks up to its own
 //   transfers           a message each way, by which the two ranks compare their calls, then the elements
+//
+// Several tensors that are one allreduce are packed, as far as a range of their elements is not contiguous. Ranks that
+// give no data send nothing of theirs, and combine slices for the others.
 #pragma once
 
 #include <map>
@@ -24,11 +27,13 @@ namespace ddl::runtime {
 class MpiBackend final : public CollectiveBackend {
  public:
   /// connections outlive this.
-  MpiBackend(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
-             std::unique_ptr<Communicator> communicator)
-      : steps_(connections, limits, std::move(world), std::move(communicator)) {}
+  MpiBackend(Connections& connections, const MpiLimits& limits, MpiSet mpi)
+      : steps_(connections, limits, std::move(mpi)) {}
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kMpi; }
+  Status allows_call() const override { return steps_.allows_call(); }
+  bool allows_own_threads() const override { return steps_.takes_threads(); }
+  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override;
   Outcome run(const Request& request, CallDeadline deadline) override;
 
  private:

@@ -77,6 +77,7 @@ class WaitingForOtherHosts {
 /// The objects of an operation that was given up, kept as long as the process lives: MPI may still use them.
 struct GivenUp {
   std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Communicator> for_twin;
   std::unique_ptr<MpiBuffers> buffers;
 };
 void keep_for_ever(GivenUp given_up) {
@@ -88,18 +89,16 @@ void keep_for_ever(GivenUp given_up) {
 
 }  // namespace
 
-MpiSteps::MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
-                   std::unique_ptr<Communicator> communicator)
+MpiSteps::MpiSteps(Connections& connections, const MpiLimits& limits, MpiSet mpi)
     : connections_(connections),
       limits_(limits),
-      world_(std::move(world)),
-      communicator_(std::move(communicator)),
+      mpi_(std::move(mpi)),
       buffers_(std::make_unique<MpiBuffers>()) {}
 
 MpiSteps::~MpiSteps() {
   if (!abort().is_raised()) return;
-  world_->abandon();
-  keep_for_ever({std::move(communicator_), std::move(buffers_)});
+  mpi_.world->abandon();
+  keep_for_ever({std::move(mpi_.communicator), std::move(mpi_.for_twin), std::move(buffers_)});
 }
 
 Outcome MpiSteps::synchronize_host() {
@@ -110,7 +109,7 @@ Outcome MpiSteps::synchronize_host() {
     for (int probe = 0; probe < kProbes; ++probe) {
       if (auto arrival = channel.poll_arrival()) return *std::move(arrival);
       // Other ranks may wait for messages that this rank has sent in its last call.
-      if (const auto moved = communicator_->progress(); !moved) return tl::unexpected(broken(moved.error()));
+      if (const auto moved = communicator().progress(); !moved) return tl::unexpected(broken(moved.error()));
     }
     backoff.pause();
   }
@@ -122,7 +121,7 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
   Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
     for (int probe = 0; probe < kProbes; ++probe) {
-      const auto done = communicator_->is_done();
+      const auto done = communicator().is_done();
       if (!done) return tl::unexpected(broken(done.error()));
       if (!*done) continue;
       left_since_.reset();
@@ -188,7 +187,7 @@ Failure MpiSteps::broken(const Error& error) {
 }
 
 Failure MpiSteps::aborted() {
-  world_->abandon();
+  mpi_.world->abandon();
   return abort().describe(channel().call(), true);
 }
 

@@ -30,6 +30,7 @@ struct MpiBuffers {
   std::vector<std::byte> send;
   std::vector<std::byte> recv;
   std::vector<std::byte> result;
+  std::vector<std::byte> packed;
 };
 
 // Steps of MPI, one at a time, and the waits for them.
@@ -51,6 +52,14 @@ struct MpiLimits {
   }
 };
 
+/// What a process set has of its MPI. MPI has no call that makes a communicator of some ranks without waiting for them,
+/// so that of the named tensors, which may never be needed, is made beside the first one.
+struct MpiSet {
+  std::shared_ptr<MpiWorld> world;
+  std::unique_ptr<Communicator> communicator;
+  std::unique_ptr<Communicator> for_twin;  ///< null: this is that of a twin, or the twin has it
+};
+
 /// The ranks that a wait is for.
 struct MpiAwaited {
   bool may_be_missing = false;  ///< the call may not have begun everywhere
@@ -61,8 +70,7 @@ struct MpiAwaited {
 class MpiSteps {
  public:
   /// connections outlive this.
-  MpiSteps(Connections& connections, const MpiLimits& limits, std::shared_ptr<MpiWorld> world,
-           std::unique_ptr<Communicator> communicator);
+  MpiSteps(Connections& connections, const MpiLimits& limits, MpiSet mpi);
   ~MpiSteps();
   MpiSteps(const MpiSteps&) = delete;
   MpiSteps& operator=(const MpiSteps&) = delete;
@@ -77,19 +85,23 @@ class MpiSteps {
   /// This rank's call as the other ranks see it.
   CallStamp stamp_of(const Call& call) const { return {self().rank, 0, HostField::of(self().host), call}; }
   /// Whether this thread may make steps.
-  Status allows_call() const { return communicator_->allows_call(); }
+  Status allows_call() const { return mpi_.communicator->allows_call(); }
+  /// Whether several threads may call MPI at once, whatever the program does.
+  bool takes_threads() const { return mpi_.world->takes_threads(); }
+  /// For the steps of the twin, which are beside these. Once.
+  MpiSet take_for_twin() { return {mpi_.world, std::move(mpi_.for_twin), nullptr}; }
 
   /// Synchronizes the ranks of this host, which then see each other's calls.
   Outcome synchronize_host();
-  Outcome move(MpiMove move) { return finish(communicator_->start(std::move(move)), {}); }
+  Outcome move(MpiMove move) { return finish(communicator().start(std::move(move)), {}); }
   /// The comparison: ranks of other hosts may not have begun the call. Fills buffers().min_print.
   Outcome min_prints() {
-    return finish(communicator_->start_min(buffers_->own_print, buffers_->min_print), {true});
+    return finish(communicator().start_min(buffers_->own_print, buffers_->min_print), {true});
   }
   /// may_be_missing: the peer may not have begun the transfer.
   Outcome exchange(int peer, std::span<const std::byte> send, std::span<std::byte> recv,
                    bool may_be_missing) {
-    return finish(communicator_->start_exchange(peer, send, recv), {may_be_missing, peer});
+    return finish(communicator().start_exchange(peer, send, recv), {may_be_missing, peer});
   }
 
  private:
@@ -105,13 +117,13 @@ class MpiSteps {
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
   Failure aborted();
+  Communicator& communicator() { return *mpi_.communicator; }
   const AbortDomain& abort() const { return connections_.abort(); }
   const Member& self() const { return connections_.channel().self(); }
 
   Connections& connections_;
   MpiLimits limits_;
-  std::shared_ptr<MpiWorld> world_;
-  std::unique_ptr<Communicator> communicator_;
+  MpiSet mpi_;
   std::unique_ptr<MpiBuffers> buffers_;
   std::optional<Clock::time_point> left_since_;
 };

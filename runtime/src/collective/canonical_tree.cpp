@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "runtime/src/common/call.h"
 
@@ -167,23 +168,30 @@ CanonicalReduction::CanonicalReduction(const Reduction& reduction, const HostLay
 
 void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count) {
   if (count == 0) return;
-  if (layout_.host_count() == 1) return reduce_chunk(reduction_, inputs, out, count);
+  std::vector<const std::byte*> given;
+  if (layout_.host_count() == 1) {
+    std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(given),
+                 [](const std::byte* input) { return input != nullptr; });
+    return reduce_chunk(reduction_, given, out, count);
+  }
   const std::size_t bytes = count * known_element_size(merge_.dtype);
   const auto hosts = static_cast<std::size_t>(layout_.host_count());
   partials_.resize(hosts * bytes);
   const auto partial = [&](int host) { return partials_.data() + static_cast<std::size_t>(host) * bytes; };
-  std::vector<const std::byte*> local;
+  int givers = 0;
   for (int host = 0; host < layout_.host_count(); ++host) {
-    local.clear();
-    for (const int rank : layout_.hosts[static_cast<std::size_t>(host)])
-      local.push_back(inputs[static_cast<std::size_t>(rank)]);
-    reduce_partials(reduction_, local, partial(host), count);
+    given.clear();
+    for (const int rank : layout_.hosts[static_cast<std::size_t>(host)]) {
+      if (const std::byte* const input = inputs[static_cast<std::size_t>(rank)]) given.push_back(input);
+    }
+    givers += static_cast<int>(given.size());
+    reduce_host(reduction_, given, partial(host), count);
   }
   for (const auto& [left, right] : tree_pairs(layout_.host_count())) {
     const std::array<const std::byte*, 2> both{partial(left), partial(right)};
     reduce_chunk(merge_, both, partial(left), count);
   }
-  finish_chunk(reduction_, partial(0), out, count, layout_.size());
+  finish_chunk(reduction_, partial(0), out, count, givers);
 }
 
 }  // namespace ddl::runtime

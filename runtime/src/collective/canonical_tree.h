@@ -90,11 +90,12 @@ class CanonicalReduction {
   /// layout outlives this.
   CanonicalReduction(const Reduction& reduction, const HostLayout& layout);
 
-  /// inputs: count elements of every rank of the layout, by rank. out may be the input of a rank for which
-  /// may_write_over() is true, and must not overlap any other.
+  /// inputs: count elements of every rank of the layout, by rank; null for a rank that gives no data, and not all are
+  /// null. out may be an input for which may_write_over() is true, and must not overlap any other.
   void reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count);
 
-  bool may_write_over(int rank) const { return layout_.host_count() > 1 || rank < 2; }
+  /// inputs_before: the number of ranks before that of the input that give data.
+  bool may_write_over(int inputs_before) const { return layout_.host_count() > 1 || inputs_before < 2; }
 
  private:
   Reduction reduction_;

@@ -14,13 +14,6 @@ std::size_t partial_size(const Request& request) {
   return known_element_size(partial_dtype(request.dtype(), request.call.op));
 }
 
-/// The value of a host whose ranks give these inputs.
-void reduce_host(const Request& request, std::span<const std::byte* const> inputs, std::byte* out,
-                 std::size_t count) {
-  if (inputs.empty()) return fill_identity(request.dtype(), request.call.op, out, count);
-  reduce_partials(request.reduction(), inputs, out, count);
-}
-
 }  // namespace
 
 ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
@@ -92,7 +85,7 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
       if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + slice.first * element_);
     }
     buffers.keep_value(bytes);
-    reduce_host(request_, inputs, buffers.value.data(), slice.count);
+    reduce_host(request_.reduction(), inputs, buffers.value.data(), slice.count);
   }
   switch (algorithm_) {
     case Algorithm::kHalvingDoubling:
@@ -193,7 +186,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
       for (int i = 0; i < local_size(); ++i) {
         if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + at);
       }
-      reduce_host(request_, inputs, buffers.value.data() + offset, slice.count);
+      reduce_host(request_.reduction(), inputs, buffers.value.data() + offset, slice.count);
       offset += slice.count * partial_;
     }
   }

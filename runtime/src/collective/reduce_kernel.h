@@ -42,6 +42,13 @@ void reduce_partials(const Reduction& reduction, std::span<const std::byte* cons
 /// are combined. op applies to dtype.
 void fill_identity(ddl_dtype dtype, ddl_op op, std::byte* out, std::size_t count);
 
+/// The partial results of the ranks of a host: those of no rank if there are no inputs.
+inline void reduce_host(const Reduction& reduction, std::span<const std::byte* const> inputs, std::byte* out,
+                        std::size_t count) {
+  if (inputs.empty()) return fill_identity(reduction.dtype, reduction.op, out, count);
+  reduce_partials(reduction, inputs, out, count);
+}
+
 /// How partial results are combined.
 inline Reduction merge_of(const Reduction& reduction) {
   return {partial_dtype(reduction.dtype, reduction.op),

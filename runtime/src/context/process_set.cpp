@@ -116,15 +116,11 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
 }
 
 Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish) {
-  if (job_.settings.cpu_operations != contract::CpuOperations::kDdl) {
-    return fail(ErrorCode::kUnavailable,
-                "named tensors are not offered if MPI carries out the collectives (--cpu-operations mpi)");
-  }
   const std::lock_guard lock(mutex_);
   if (!engine_) {
     Prediction::Limits limits;
     limits.fusion_bytes = job_.settings.fusion_bytes;
-    engine_ = std::make_shared<Engine>(job_, *connections_, limits, shown_, finish);
+    engine_ = std::make_shared<Engine>(job_, *connections_, executor_->backend(), limits, shown_, finish);
   }
   return engine_;
 }

@@ -7,7 +7,6 @@
 #include <system_error>
 #include <unordered_set>
 
-#include "runtime/src/backend/host_backend.h"
 #include "runtime/src/common/fork_guard.h"
 #include "runtime/src/named/batch_call.h"
 #include "runtime/src/named/frame_exchange.h"
@@ -39,10 +38,12 @@ Failure has_left() {
 
 }  // namespace
 
-Engine::Engine(JobResources& job, Connections& connections, Prediction::Limits limits,
-               contract::SetRecord* shown, Finish finish)
+Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& first,
+               Prediction::Limits limits, contract::SetRecord* shown, Finish finish)
     : job_(job),
       connections_(connections),
+      first_(first),
+      any_may_call_(first.allows_own_threads()),
       shown_(shown),
       finish_(std::move(finish)),
       fork_count_(fork_count()),
@@ -206,21 +207,27 @@ bool Engine::has_lost_patience() const {
 
 template <class Done>
 void Engine::drive_until(Lock& lock, Done done) {
+  if (done()) return;
+  const bool may_call = may_call_here();
   ++waiters_;
   show_waiters();
+  if (may_call) ++able_waiters_;
+  // A thread that may not make calls gives way.
+  if (may_call && !any_may_call_ && is_asleep_) bells_->ring_own();
   while (!done()) {
-    if (is_driven_) {
+    if (is_driven_ || (!may_call && able_waiters_ > 0)) {
       changed_.wait(lock);
     } else {
-      drive(lock);
+      drive(lock, may_call);
     }
   }
   --waiters_;
   show_waiters();
+  if (may_call) --able_waiters_;
   // Another thread goes on.
   if (!is_driven_ && has_work()) {
     if (waiters_ > 0) {
-      changed_.notify_one();
+      any_may_call_ ? changed_.notify_one() : changed_.notify_all();
     } else {
       has_work_.notify_one();
     }
@@ -232,10 +239,15 @@ void Engine::show_waiters() const {
     shown_->waiters.store(static_cast<std::uint32_t>(waiters_), std::memory_order_relaxed);
 }
 
-void Engine::drive(Lock& lock) {
+void Engine::drive(Lock& lock, bool may_call) {
   is_driven_ = true;
   const std::uint32_t heard = bells_->heard();
-  if (const Call call = next_call(); call != Call::kNone) {
+  if (!may_call && connections_.abort().is_raised() && !broken_) {
+    lock.unlock();
+    const Outcome outcome = finish_(tl::unexpected(aborted()));
+    lock.lock();
+    complete_all(is_closing_ ? has_left() : outcome.error(), lock);
+  } else if (const Call call = may_call ? next_call() : Call::kNone; call != Call::kNone) {
     if (auto made = make(call, lock); !made) {
       if (made.error().status == DDL_ERROR_MISMATCH) {
         must_agree_ = true;
@@ -245,7 +257,7 @@ void Engine::drive(Lock& lock) {
     }
   } else {
     is_asleep_ = true;
-    const Deadline limit = sleep_limit();
+    const Deadline limit = may_call ? sleep_limit() : Deadline::never();
     lock.unlock();
     bells_->sleep(heard, limit);
     lock.lock();
@@ -288,15 +300,17 @@ Outcome Engine::connect(Lock& lock) {
   lock.unlock();
   auto twin = connections_.connect_twin(CallDeadline::after(job_.settings.timeout_seconds));
   lock.lock();
-  if (!twin && connections_.abort().is_raised()) {
-    runtime::Call call;
-    call.kind = CallKind::kAgree;
-    return tl::unexpected(connections_.abort().describe(call, true));
-  }
+  if (!twin && connections_.abort().is_raised()) return tl::unexpected(aborted());
   if (!twin) return tl::unexpected(to_failure(twin.error()));
   twin_ = *twin;
-  backend_ = std::make_unique<HostBackend>(**twin, job_.settings.algorithms);
+  backend_ = first_.make_twin(**twin);
   return {};
+}
+
+Failure Engine::aborted() const {
+  runtime::Call call;
+  call.kind = CallKind::kAgree;
+  return connections_.abort().describe(call, true);
 }
 
 // Calls.
@@ -449,10 +463,10 @@ void Engine::start_thread() {
 void Engine::run() {
   Lock lock(mutex_);
   while (!is_closing_) {
-    if (is_driven_ || !has_work() || broken_) {
+    if (is_driven_ || !has_work() || broken_ || (!any_may_call_ && able_waiters_ > 0)) {
       has_work_.wait(lock);
     } else {
-      drive(lock);
+      drive(lock, any_may_call_);
     }
   }
 }

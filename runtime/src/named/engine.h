@@ -15,6 +15,10 @@
 // the rest of a batch. Ranks that enter different calls find that out by the comparison that precedes every call,
 // before anything is written, and agree then. A rank that wants to agree rings the others' bells (shm/bell.h); those
 // that have open tensors come, and after a round without news all sleep until someone has news. So nothing is polled.
+//
+// If MPI carries out the collectives, the program may have initialised it so that only some threads may call it, and
+// not the engine's own. Then only those make calls, while they wait. A thread that may not waits for an abort, unless
+// one that may waits too.
 #pragma once
 
 #include <condition_variable>
@@ -41,10 +45,10 @@ class Engine {
   /// What a failed call passes through before anybody learns of it.
   using Finish = std::function<Outcome(Outcome)>;
 
-  /// job and connections, those of the process set, outlive the time until close() has returned.
-  /// shown: where the launcher sees what this rank does in the set; null: nowhere.
-  Engine(JobResources& job, Connections& connections, Prediction::Limits limits, contract::SetRecord* shown,
-         Finish finish);
+  /// job, connections and first, those of the process set, outlive the time until close() has returned. first: the
+  /// backend of its ordered collectives. shown: where the launcher sees what this rank does in the set; null: nowhere.
+  Engine(JobResources& job, Connections& connections, CollectiveBackend& first, Prediction::Limits limits,
+         contract::SetRecord* shown, Finish finish);
   ~Engine() { close(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -79,12 +83,16 @@ class Engine {
   bool has_work() const { return !open_.empty() || joins_ || agreement_.agreed() != nullptr; }
   void want(Submission& submission);
 
-  /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile.
-  void drive(Lock& lock);
+  /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile. may_call: this thread may
+  /// make calls; otherwise it sleeps until a thread that may comes, or the ranks are aborted.
+  void drive(Lock& lock, bool may_call);
+  bool may_call_here() const { return any_may_call_ || first_.allows_call().has_value(); }
   template <class Done>
   void drive_until(Lock& lock, Done done);
   Outcome make(Call call, Lock& lock);
   Outcome connect(Lock& lock);
+  /// What a call after an abort of the ranks fails with.
+  Failure aborted() const;
   Outcome agree(Lock& lock);
   Outcome carry_out_agreed(Lock& lock);
   Outcome carry_out_predicted(Lock& lock);
@@ -98,6 +106,8 @@ class Engine {
 
   JobResources& job_;
   Connections& connections_;
+  CollectiveBackend& first_;
+  bool any_may_call_;  ///< every thread may make calls, the engine's own too
   contract::SetRecord* shown_;
   Finish finish_;
   std::uint64_t fork_count_;
@@ -121,6 +131,7 @@ class Engine {
   std::uint64_t version_ = 0;   ///< of the prediction
   std::size_t ready_ = 0;       ///< the number of tensors of the predicted batch that have been found here
   int waiters_ = 0;
+  int able_waiters_ = 0;         ///< those of them that may make calls
   std::size_t wanted_ = 0;       ///< of open_
   bool saw_completion_ = false;  ///< the program, since it handed over the last tensor
   bool joins_ = false;

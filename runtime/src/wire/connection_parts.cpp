@@ -59,6 +59,9 @@ std::vector<std::shared_ptr<Connections>> Connections::Parts::all() const {
 
 void Connections::Parts::abort(const AbortNotice& notice) const {
   for (const auto& part : all()) part->abort_.raise(notice);
+  // A thread of this rank may sleep until the twin is connected.
+  const Segment& segment = whole_.group_.segment;
+  if (segment.has_twin()) Bells(segment.twin(), whole_.group_.index).ring_own();
 }
 
 void Connections::Parts::leave() {

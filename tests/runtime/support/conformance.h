@@ -48,5 +48,9 @@ void check_process_sets(ddl_context* context);
 void check_horovod_cases(ddl_context* context);
 /// This number of calls, each drawn with all its arguments from a seed that all ranks share, on several process sets.
 void check_random_operations(ddl_context* context, std::uint64_t seed, int operations);
+/// Random steps of named tensors on the world and a part of it, drawn from a seed that all ranks share: of all kinds and
+/// sizes, in orders of each rank's own, by several threads at once, in groups, with priorities, and with ranks that
+/// join. Beside them the ordered collectives with the same data: the same bits.
+void check_named_tensors(ddl_context* context, std::uint64_t seed, int steps);
 
 }  // namespace ddl::conformance

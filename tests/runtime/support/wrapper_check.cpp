@@ -310,14 +310,6 @@ void check_named_movement(Context& context) {
 
 void check_named_tensors(Context& context) {
   std::vector<int> value{1};
-  if (context.backend_name() != std::string("ddl")) {
-    try {
-      (void)context.allreduce_async("value", value);
-    } catch (const Error& error) {
-      return expect(error.status() == DDL_ERROR_UNSUPPORTED, "the status of named tensors over MPI");
-    }
-    expect(false, "named tensors over MPI");
-  }
   check_futures(context);
   check_named_reductions(context);
   check_named_movement(context);
