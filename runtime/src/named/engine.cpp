@@ -143,6 +143,11 @@ Outcome Engine::end_step() {
   return {};
 }
 
+Engine::Counts Engine::counts() const {
+  const Lock lock(mutex_);
+  return counts_;
+}
+
 bool Engine::is_idle() const {
   const Lock lock(mutex_);
   return waiters_ == 0 && calling_back_ != std::this_thread::get_id();
@@ -283,9 +288,18 @@ Outcome Engine::make(Call call, Lock& lock) {
   ++calls_;
   Outcome outcome;
   switch (call) {
-    case Call::kAgree: outcome = agree(lock); break;
-    case Call::kAgreed: outcome = carry_out_agreed(lock); break;
-    case Call::kPredicted: outcome = carry_out_predicted(lock); break;
+    case Call::kAgree:
+      ++counts_.rounds;
+      outcome = agree(lock);
+      break;
+    case Call::kAgreed:
+      ++counts_.agreed;
+      outcome = carry_out_agreed(lock);
+      break;
+    case Call::kPredicted:
+      ++counts_.predicted;
+      outcome = carry_out_predicted(lock);
+      break;
     case Call::kNone: break;
   }
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;

@@ -65,6 +65,14 @@ class Engine {
   /// The program has ended a step.
   Outcome end_step();
 
+  /// The calls that this rank has made, whether or not the others have made the same ones.
+  struct Counts {
+    std::uint64_t rounds = 0;     ///< of agreement
+    std::uint64_t agreed = 0;     ///< batches that a round has found ready
+    std::uint64_t predicted = 0;  ///< batches that were entered without a round
+  };
+  Counts counts() const;
+
   /// No thread waits, and the calling one is not in a callback.
   bool is_idle() const;
   /// Completes all open tensors with an error, and communicates no more. Not while a thread waits.
@@ -127,6 +135,7 @@ class Engine {
   bool must_agree_ = false;  ///< the last call was not the same on all ranks
   bool is_quiet_ = false;    ///< the last round had no news
   std::uint32_t calls_ = 0;
+  Counts counts_;
   std::size_t unexpected_ = 0;  ///< of unannounced_, as of version_
   std::uint64_t version_ = 0;   ///< of the prediction
   std::size_t ready_ = 0;       ///< the number of tensors of the predicted batch that have been found here

@@ -1,0 +1,96 @@
+// Which calls the ranks make for named tensors, and in which order they carry them out.
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/src/api/c_abi.h"
+#include "runtime/support/expect.h"
+#include "runtime/support/thread_job.h"
+#include "support/catch.h"
+
+using namespace ddl::conformance;
+using ddl::runtime::Engine;
+using ddl::runtime::test::ThreadJob;
+
+namespace {
+
+ThreadJob job_of_calls(int ranks, int hosts) {
+  ThreadJob job;
+  job.ranks = ranks;
+  job.timeout_seconds = 20;
+  if (hosts > 1) job.hosts.resize(static_cast<std::size_t>(hosts));
+  for (int rank = 0; rank < ranks && hosts > 1; ++rank)
+    job.hosts[static_cast<std::size_t>(rank % hosts)].push_back(rank);
+  return job;
+}
+
+Engine::Counts counts_of(ddl_context* context) {
+  const auto set = ddl::runtime::set_of(context, DDL_WORLD);
+  return context->context->engine(**set).value()->counts();
+}
+
+/// Many small tensors and some large ones, as those of ResNet-50, of 1/16 of its size.
+std::vector<std::size_t> sizes_of_step() {
+  std::vector<std::size_t> sizes(161);
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = i % 3 == 0 ? 4000 + 300 * i : 4 + i;
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("a step like the one before makes one call for each batch, and no round of agreement") {
+  ThreadJob job = job_of_calls(GENERATE(2, 4), GENERATE(1, 2));
+  job.run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    const std::vector<std::size_t> sizes = sizes_of_step();
+    std::vector<std::vector<float>> values;
+    for (const std::size_t size : sizes) values.emplace_back(size, 1.0f);
+    std::mt19937 random(static_cast<unsigned>(rank));
+    const auto run_step = [&] {
+      std::vector<std::size_t> order(sizes.size());
+      std::iota(order.begin(), order.end(), 0);
+      // Backwards, but not strictly: threads of a framework finish in any order.
+      std::reverse(order.begin(), order.end());
+      for (std::size_t at = 0; at + 5 < order.size(); at += 5)
+        std::shuffle(order.begin() + static_cast<std::ptrdiff_t>(at),
+                     order.begin() + static_cast<std::ptrdiff_t>(at + 5), random);
+      std::vector<ddl_handle*> handles(order.size());
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        auto& own = values[order[i]];
+        expect_ok(ddl_allreduce_async(context, ("gradient " + std::to_string(order[i])).c_str(), own.data(),
+                                      own.data(), own.size(), DDL_FLOAT32, DDL_AVERAGE, nullptr, &handles[i]),
+                  "allreduce_async");
+      }
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
+    };
+    for (int step = 0; step < 3; ++step) run_step();
+
+    int quick = 0;
+    std::uint64_t batches = 0;
+    for (int step = 0; step < 20; ++step) {
+      // A rank that gets no CPU for half a second lets the others ask what is the matter. Such a step is not counted.
+      const auto began = std::chrono::steady_clock::now();
+      const Engine::Counts before = counts_of(context);
+      run_step();
+      const Engine::Counts after = counts_of(context);
+      const double own_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      double seconds = 0;
+      expect_ok(ddl_allreduce(context, &own_seconds, &seconds, 1, DDL_FLOAT64, DDL_MAX, nullptr), "max");
+      if (seconds > 0.4) continue;
+      ++quick;
+      expect(after.rounds == before.rounds,
+             std::to_string(after.rounds - before.rounds) + " rounds in step " + std::to_string(step));
+      expect(after.agreed == before.agreed, "batches that were agreed on");
+      const std::uint64_t calls = after.predicted - before.predicted;
+      expect(calls >= 1 && calls <= 17, std::to_string(calls) + " calls");
+      expect(batches == 0 || calls == batches,
+             "steps with " + std::to_string(batches) + " and " + std::to_string(calls) + " batches");
+      batches = calls;
+    }
+    expect(quick > 0, "every step took longer than 0.4 s");
+  });
+}
