@@ -106,6 +106,90 @@ TEST_CASE("a rank that joins takes part in what the others handed over before th
   });
 }
 
+TEST_CASE("a rank that has joined makes no ordered calls of that process set, but of others") {
+  std::promise<void> has_joined;
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::uint64_t set = 0;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &set), "split");
+    ddl_call_options in_set = DDL_CALL_OPTIONS_INIT;
+    in_set.process_set = set;
+    if (ddl_rank(context) == 1) {
+      // Only with a rank that has joined can a tensor of the other one be carried out.
+      std::vector<float> values(4, 1.0f);
+      expect_ok(ddl_wait(sum_of(context, "x", values, 4)), "wait");
+      has_joined.set_value();
+      expect_ok(ddl_barrier(context, &in_set), "a barrier of the other set");
+      expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+    } else {
+      auto joined =
+          std::async(std::launch::async, [&] { return ddl_join(context, DDL_WORLD, nullptr) == DDL_OK; });
+      expect(has_joined.get_future().wait_for(10s) == std::future_status::ready, "join");
+      std::int32_t value = 1;
+      std::uint64_t made = 0;
+      const std::string why =
+          "this rank has joined (ddl_join): it makes no ordered calls of this process set";
+      expect_status(ddl_allreduce(context, &value, &value, 1, DDL_INT32, DDL_SUM, nullptr),
+                    DDL_ERROR_INVALID_ARGUMENT, "an ordered call");
+      expect_contains(ddl_last_error(), why);
+      expect_status(ddl_send(context, &value, 1, DDL_INT32, 1, nullptr), DDL_ERROR_INVALID_ARGUMENT, "send");
+      expect_status(ddl_process_set_split(context, DDL_WORLD, 0, 0, &made), DDL_ERROR_INVALID_ARGUMENT,
+                    "split");
+      expect_status(ddl_join(context, DDL_WORLD, nullptr), DDL_ERROR_BUSY, "a second join");
+      expect_ok(ddl_barrier(context, &in_set), "a barrier of the other set");
+      expect(joined.get(), "the join");
+    }
+    expect_ok(ddl_barrier(context, nullptr), "an ordered call after the join");
+  });
+}
+
+TEST_CASE("a thread that joins learns of its own join, though another thread of its rank has joined again") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::vector<float> x(1, 1.0f), y(1, 1.0f);
+    std::int32_t first = -1, second = -1;
+    const auto expect_sum_of_one = [&](const std::string& name) {
+      expect_ok(ddl_wait(sum_of(context, name, x, 1)), name);
+      expect(x[0] == 1.0f, "a sum of one rank shows that the other one has joined");
+    };
+    if (ddl_rank(context) == 1) {
+      expect_ok(ddl_join(context, DDL_WORLD, &first), "the first join");
+      expect_sum_of_one("z");
+      expect_ok(ddl_join(context, DDL_WORLD, &second), "the second join");
+    } else {
+      expect_sum_of_one("w");
+      // Both have joined when the callback runs, in the first thread: until another one joins.
+      struct Again {
+        ddl_context* context;
+        std::vector<float>& y;
+        std::int32_t& last;
+        std::future<ddl_status> joins;
+        ddl_handle* of_y = nullptr;
+      } again{context, y, second, {}, nullptr};
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.argument = &again;
+      options.completed = [](void* argument, ddl_status, const char*) {
+        auto& of = *static_cast<Again*>(argument);
+        of.of_y = sum_of(of.context, "y", of.y, 1);
+        of.joins = std::async(std::launch::async, [&] { return ddl_join(of.context, DDL_WORLD, &of.last); });
+        const auto deadline = std::chrono::steady_clock::now() + 10s;
+        // Refused because the name is open, and then because this rank has joined.
+        do {
+          ddl_handle* none = nullptr;
+          (void)ddl_allreduce_async(of.context, "y", of.y.data(), of.y.data(), 1, DDL_FLOAT32, DDL_SUM,
+                                    nullptr, &none);
+        } while (std::string(ddl_last_error()).find("this rank has joined") == std::string::npos &&
+                 std::chrono::steady_clock::now() < deadline);
+      };
+      ddl_handle* const of_x = sum_of(context, "x", x, 1, &options);
+      expect_ok(ddl_join(context, DDL_WORLD, &first), "the first join");
+      expect(again.joins.get() == DDL_OK, "the second join");
+      expect_ok(ddl_wait(of_x), "x");
+      expect_ok(ddl_wait(again.of_y), "y");
+    }
+    expect(first == 0, "the first join ended with rank " + std::to_string(first));
+    expect(second == 1, "the second join ended with rank " + std::to_string(second));
+  });
+}
+
 TEST_CASE("a tensor that a rank hands over after it had joined is another one than that of the others") {
   job_of_end(3, GENERATE(1, 2), 5).run([&](ddl_context*& context) {
     const int rank = ddl_rank(context);

@@ -282,7 +282,7 @@ ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_ra
     const auto receiver = receiver_of(context, process_set);
     if (!receiver) return report(receiver.error());
     int last = -1;
-    const Outcome joined = receiver->engine->join(last);
+    const Outcome joined = receiver->set->join(*receiver->engine, last);
     if (joined && last_rank != nullptr) *last_rank = last;
     return report(joined);
   });

@@ -125,6 +125,24 @@ Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish)
   return engine_;
 }
 
+Outcome ProcessSet::has_joined() {
+  return failed(
+      DDL_ERROR_INVALID_ARGUMENT,
+      "this rank has joined (ddl_join): it makes no ordered calls of this process set until all ranks have");
+}
+
+Outcome ProcessSet::join(Engine& engine, int& last) {
+  struct Joining {
+    explicit Joining(std::atomic<int>& count) : threads(count) { ++threads; }
+    ~Joining() { --threads; }
+    Joining(const Joining&) = delete;
+    Joining& operator=(const Joining&) = delete;
+    std::atomic<int>& threads;
+  };
+  const Joining joining(joining_);
+  return engine.join(last);
+}
+
 bool ProcessSet::is_idle() const {
   const std::lock_guard lock(mutex_);
   return executor_->is_idle() && (!engine_ || engine_->is_idle());

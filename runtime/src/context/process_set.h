@@ -4,6 +4,7 @@
 // the set that it was made from (context/set_creation.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,7 @@ class ProcessSet {
   /// through finish() (see Executor). timeout_seconds 0 stands for the context's default.
   template <class Calls, class Finish>
   Outcome run(double timeout_seconds, Calls calls, Finish finish) {
+    if (joining_ != 0) return has_joined();
     return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls,
                           finish);
   }
@@ -68,6 +70,10 @@ class ProcessSet {
   /// The engine of named tensors, made at the first call. finish: see Engine.
   Result<std::shared_ptr<Engine>> engine(const Engine::Finish& finish);
 
+  /// Engine::join() of the engine of this set. Until it returns, run() refuses the calls of other threads: the ranks
+  /// that this one waits for may never make them.
+  Outcome join(Engine& engine, int& last);
+
   /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
   /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
@@ -81,11 +87,14 @@ class ProcessSet {
   ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
              std::unique_ptr<Connections> connections, std::unique_ptr<Executor> executor);
 
+  static Outcome has_joined();
+
   JobResources& job_;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<Connections> connections_;
   std::unique_ptr<Executor> executor_;
-  std::uint32_t made_ = 0;  ///< guarded by the executor's lock
+  std::uint32_t made_ = 0;       ///< guarded by the executor's lock
+  std::atomic<int> joining_{0};  ///< the threads inside join()
   contract::SetRecord* shown_ = nullptr;
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;  ///< null until it is needed; guarded by mutex_

@@ -60,7 +60,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   const Lock lock(mutex_);
   if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
   if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
-  if (joins_) {
+  if (joining_ != nullptr) {
     return failed(DDL_ERROR_INVALID_ARGUMENT,
                   "this rank has joined: it hands over no tensors until all ranks have");
   }
@@ -121,15 +121,19 @@ bool Engine::test(Submission& submission) {
 Outcome Engine::join(int& last) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
-  if (joins_) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
-  joins_ = true;
+  if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
+  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
+  if (joining_ != nullptr) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
+  // Another thread may join again before this one goes on.
+  std::optional<int> joined;
+  joining_ = &joined;
   if (shown_ != nullptr) shown_->has_joined = 1;
-  last_joined_.reset();
   if (is_asleep_) bells_->ring_own();
   // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
-  drive_until(lock, [&] { return broken_ || (last_joined_ && agreement_.agreed() == nullptr); });
-  if (!last_joined_) return tl::unexpected(*broken_);
-  last = *last_joined_;
+  drive_until(lock, [&] { return broken_ || (joined && agreement_.agreed() == nullptr); });
+  if (joining_ == &joined) joining_ = nullptr;
+  if (!joined) return tl::unexpected(*broken_);
+  last = *joined;
   return {};
 }
 
@@ -188,7 +192,7 @@ bool Engine::is_predicted_here() {
         }));
   }
   const Batch* const batch = agreement_.predicted();
-  if (batch == nullptr || is_quiet_ || joins_) return false;
+  if (batch == nullptr || is_quiet_ || joining_ != nullptr) return false;
   for (; ready_ < batch->tensors.size(); ++ready_) {
     const AgreedTensor& tensor = *batch->tensors[ready_];
     const auto found = open_.find(tensor.name);
@@ -198,7 +202,7 @@ bool Engine::is_predicted_here() {
 }
 
 bool Engine::has_news() const {
-  if (joins_ && !has_announced_join_) return true;
+  if (joining_ != nullptr && !has_announced_join_) return true;
   if (is_quiet_) return !unannounced_.empty() || steps_ != announced_steps_;
   // The prediction does not lead to what the program waits for, or one of the others waits so.
   return unexpected_ > 0 || wanted_ > 0 || steps_ != announced_steps_ || has_lost_patience();
@@ -344,7 +348,7 @@ Outcome Engine::agree(Lock& lock) {
   for (const SubmissionPtr& submission : unannounced_) own.announcements.push_back(submission->announcement);
   unannounced_.clear();
   unexpected_ = 0;
-  own.has_joined = has_announced_join_ = joins_;
+  own.has_joined = has_announced_join_ = joining_ != nullptr;
   own.steps = announced_steps_ = steps_;
   own.fusion_bytes = job_.settings.fusion_bytes;
   lock.unlock();
@@ -355,8 +359,9 @@ Outcome Engine::agree(Lock& lock) {
   must_agree_ = false;
   is_quiet_ = !round.has_news;
   if (round.last_joined) {
-    last_joined_ = round.last_joined;
-    joins_ = has_announced_join_ = false;
+    if (joining_ != nullptr) *joining_ = round.last_joined;
+    joining_ = nullptr;
+    has_announced_join_ = false;
     if (shown_ != nullptr) shown_->has_joined = 0;
   }
   return {};

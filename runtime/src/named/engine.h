@@ -88,7 +88,7 @@ class Engine {
   bool is_overtaken() const;
   bool has_lost_patience() const;
   bool is_predicted_here();
-  bool has_work() const { return !open_.empty() || joins_ || agreement_.agreed() != nullptr; }
+  bool has_work() const { return !open_.empty() || joining_ != nullptr || agreement_.agreed() != nullptr; }
   void want(Submission& submission);
 
   /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile. may_call: this thread may
@@ -143,9 +143,9 @@ class Engine {
   int able_waiters_ = 0;         ///< those of them that may make calls
   std::size_t wanted_ = 0;       ///< of open_
   bool saw_completion_ = false;  ///< the program, since it handed over the last tensor
-  bool joins_ = false;
+  /// Of the thread that joins: the highest rank of those that joined last, once all have. Null: this rank has not joined.
+  std::optional<int>* joining_ = nullptr;
   bool has_announced_join_ = false;
-  std::optional<int> last_joined_;
   std::uint64_t steps_ = 0, announced_steps_ = 0;
   std::thread::id calling_back_;  ///< the thread that calls back
   bool is_closing_ = false;
