@@ -106,6 +106,57 @@ TEST_CASE("a rank that joins takes part in what the others handed over before th
   });
 }
 
+TEST_CASE("a rank that has joined gives zeros where the others ask for it") {
+  job_of_end(3, GENERATE(1, 2, 3)).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    // Rank 0 has data for the first two steps.
+    for (int step = 0; step < (rank == 0 ? 2 : 4); ++step) {
+      const bool are_all = step < 2;
+      ddl_async_options zeros = DDL_ASYNC_OPTIONS_INIT, none = DDL_ASYNC_OPTIONS_INIT;
+      zeros.zeros_if_joined = 1;
+      const auto values = [&](std::size_t count) {
+        return std::vector<float>(count, static_cast<float>(rank + 2));
+      };
+      // The first two are carried out together.
+      auto mean = values(5), other_mean = values(300), least = values(5), product = values(5),
+           own_least = values(5), all = values(9);
+      std::vector<float> part(static_cast<std::size_t>(rank + 2));
+      const std::array<std::uint64_t, 3> counts{2, 3, 4};
+      std::array<ddl_handle*, 6> handles{};
+      const auto hand_over = [&](std::size_t at, const char* name, std::vector<float>& tensor, ddl_op op,
+                                 const ddl_async_options& options) {
+        expect_ok(ddl_allreduce_async(context, name, tensor.data(), tensor.data(), tensor.size(), DDL_FLOAT32,
+                                      op, &options, &handles[at]),
+                  name);
+      };
+      hand_over(0, "mean", mean, DDL_AVERAGE, zeros);
+      hand_over(1, "other mean", other_mean, DDL_AVERAGE, zeros);
+      hand_over(2, "least", least, DDL_MIN, zeros);
+      hand_over(3, "product", product, DDL_PRODUCT, zeros);
+      hand_over(4, "own least", own_least, DDL_MIN, none);
+      expect_ok(ddl_reduce_scatter_async(context, "part", all.data(), part.data(), counts.data(), DDL_FLOAT32,
+                                         DDL_AVERAGE, &zeros, &handles[5]),
+                "part");
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
+      const float average = (are_all ? 9.0f : 7.0f) / 3;
+      expect(mean == std::vector<float>(5, average), "mean");
+      expect(other_mean == std::vector<float>(300, average), "other mean");
+      expect(least == std::vector<float>(5, are_all ? 2.0f : 0.0f), "least");
+      expect(product == std::vector<float>(5, are_all ? 24.0f : 0.0f), "product");
+      expect(own_least == std::vector<float>(5, are_all ? 2.0f : 3.0f), "the least without zeros");
+      expect(part == std::vector<float>(part.size(), average), "part");
+    }
+    expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+    std::vector<float> values(4, 1.0f);
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.zeros_if_joined = rank == 2 ? 1 : 0;
+    expect_status(ddl_wait(sum_of(context, "x", values, 4, &options)), DDL_ERROR_MISMATCH,
+                  "an option that differs");
+    expect_contains(ddl_last_error(),
+                    "rank 2 on host2 called allreduce(sum, float32, 4 elements, zeros if joined)");
+  });
+}
+
 TEST_CASE("a rank that has joined makes no ordered calls of that process set, but of others") {
   std::promise<void> has_joined;
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {

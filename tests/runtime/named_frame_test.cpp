@@ -67,6 +67,7 @@ enum Item : std::size_t {
   kPriority,
   kGroup,
   kGroupSize,
+  kZerosIfJoined,
   kSendCounts,
   kFollowsCompletion,
 };
@@ -96,6 +97,7 @@ TEST_CASE("a frame of named tensors is read as it was written") {
   all.terms.priority = std::numeric_limits<std::int32_t>::min();
   all.terms.group = "grüppe\xff";
   all.terms.group_size = std::numeric_limits<std::uint32_t>::max();
+  all.terms.zeros_if_joined = true;
   all.follows_completion = true;
   Announcement& exchanged = frame.announcements.emplace_back(announcement_named("exchanged"));
   exchanged.terms.kind = CallKind::kAlltoallv;
@@ -164,6 +166,8 @@ TEST_CASE("announcements that no rank of the process set may make are refused") 
   CHECK_FALSE(is_accepted_with(kShape, 7));
   CHECK_FALSE(is_accepted_with(kPriority, std::int64_t{1} << 31));
   CHECK_FALSE(is_accepted_with(kGroupSize, std::int64_t{1} << 32));
+  CHECK(is_accepted_with(kZerosIfJoined, true));
+  CHECK_FALSE(is_accepted_with(kZerosIfJoined, 1));
   CHECK_FALSE(is_accepted_with(kSendCounts, Json::array({1, 2, 3})));
   CHECK_FALSE(is_accepted_with(kFollowsCompletion, 1));
 

@@ -322,11 +322,14 @@ typedef struct ddl_async_options {
    *  one. Null: only the number of elements is compared. */
   const uint64_t* shape;
   uint64_t dimensions; /**< entries of shape */
+  /** 1: ranks that have joined give zeros to an allreduce or reduce_scatter, as with Horovod, and an average is divided
+   *  by the number of all ranks. 0: these ranks are left out. The same on every rank. */
+  uint64_t zeros_if_joined;
 } ddl_async_options;
 #define DDL_ASYNC_OPTIONS_INIT                                                                     \
   {                                                                                                \
     (uint32_t)sizeof(ddl_async_options), 0u, DDL_WORLD, (void*)0, 1.0, 1.0, 0, 0u, (const char*)0, \
-        (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0                               \
+        (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0, (uint64_t)0                  \
   }
 
 /** Hands over a tensor for an allreduce. name: UTF-8, at most 1024 bytes, not empty; it is copied. send and recv may be
@@ -386,7 +389,7 @@ DDL_API ddl_status ddl_test(ddl_handle* handle, int32_t* done);
 
 /** Says that this rank has no more data: until all ranks of the process set have joined, it takes part in the others'
  *  named tensors without any. These leave it out: a sum has its other terms, a minimum its other candidates, an average
- *  is divided by the number of ranks that gave data; a gather gets nothing from it. A broadcast from it, and elements
+ *  is divided by the number of ranks that gave data (but see zeros_if_joined); a gather gets nothing from it. A broadcast from it, and elements
  *  that are addressed to it, fail with DDL_ERROR_MISMATCH. Blocks. *last_rank, unless null, becomes the highest of the
  *  ranks that joined last. Until it returns, other threads of this rank get DDL_ERROR_INVALID_ARGUMENT for ordered
  *  calls of the process set and for tensors, and DDL_ERROR_BUSY for another join. */

@@ -48,6 +48,8 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_asyn
     return failed(DDL_ERROR_UNSUPPORTED, "stream is not null; this version works on host memory only");
   if (options.dimensions > 0 && options.shape == nullptr)
     return failed(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
+  if (options.zeros_if_joined > 1)
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: zeros_if_joined is neither 0 nor 1");
   if (options.group != nullptr && options.group_size == 0)
     return failed(DDL_ERROR_INVALID_ARGUMENT, "options: group_size of a group is 0");
   auto receiver = receiver_of(context, options.process_set);
@@ -77,6 +79,7 @@ tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, Cal
     terms.op = op;
     terms.prescale = options.prescale;
     terms.postscale = options.postscale;
+    terms.zeros_if_joined = options.zeros_if_joined != 0;
   }
   if (options.dimensions > 0) terms.shape.assign(options.shape, options.shape + options.dimensions);
   terms.priority = options.priority;

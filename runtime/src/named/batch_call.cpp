@@ -49,6 +49,8 @@ class BatchCall {
  private:
   bool has_joined() const { return submissions_.empty(); }
   const Submission* own() const { return has_joined() ? nullptr : submissions_.front().get(); }
+  /// It has joined, and the others' tensors take zeros from it.
+  bool gives_zeros() const { return has_joined() && terms_.zeros_if_joined; }
   Outcome call(const Request& request) const {
     return caller_.backend.run(request, CallDeadline::after(caller_.timeout_seconds));
   }
@@ -62,7 +64,7 @@ class BatchCall {
       request.call.op = static_cast<std::uint8_t>(terms_.op);
       request.call.prescale = terms_.prescale;
       request.call.postscale = terms_.postscale;
-      request.gives = batch_.gives;
+      if (!terms_.zeros_if_joined) request.gives = batch_.gives;
     }
     if (own() != nullptr) {
       request.send = own()->send;
@@ -76,9 +78,21 @@ class BatchCall {
     for (const AgreedTensorPtr& tensor : batch_.tensors) count += tensor->terms.count;
     Request request = request_of(CallKind::kAllreduce, count, terms_.dtype);
     std::vector<Part> parts;
+    std::vector<std::byte> zeros;
+    if (gives_zeros()) {
+      zeros.resize(count * element_);
+      request.send = request.recv = zeros.data();
+      std::byte* at = zeros.data();
+      for (const AgreedTensorPtr& tensor : batch_.tensors) {
+        parts.push_back({at, at, tensor->terms.count});
+        at += tensor->terms.count * element_;
+      }
+    }
     if (submissions_.size() > 1) {
       for (const SubmissionPtr& part : submissions_)
         parts.push_back({part->send, part->recv, part->terms().count});
+    }
+    if (parts.size() > 1) {
       request.send = nullptr;
       request.recv = nullptr;
       request.parts = parts;
@@ -90,6 +104,13 @@ class BatchCall {
     const std::uint64_t count = std::accumulate(terms_.counts.begin(), terms_.counts.end(), std::uint64_t{0});
     Request request = request_of(CallKind::kReduceScatter, count, terms_.dtype);
     request.counts = terms_.counts;
+    std::vector<std::byte> zeros, unused;
+    if (gives_zeros()) {
+      zeros.resize(count * element_);
+      unused.resize(terms_.counts[static_cast<std::size_t>(caller_.rank)] * element_);
+      request.send = zeros.data();
+      request.recv = unused.data();
+    }
     return call(request);
   }
 

@@ -15,7 +15,8 @@ Json json_of(const Announcement& announced) {
   // An array, as a frame is read by the library that has written it.
   return Json::array({announced.name, static_cast<int>(terms.kind), terms.op, terms.dtype, terms.root,
                       terms.prescale, terms.postscale, terms.count, terms.counts, terms.shape, terms.priority,
-                      terms.group, terms.group_size, announced.send_counts, announced.follows_completion});
+                      terms.group, terms.group_size, terms.zeros_if_joined, announced.send_counts,
+                      announced.follows_completion});
 }
 
 /// The deepest items of a frame are the numbers in the lists of an announcement.
@@ -90,7 +91,7 @@ class Items {
   bool is_valid_ = true;
 };
 
-constexpr std::size_t kItems = 15;
+constexpr std::size_t kItems = 16;
 
 /// Whether the items are an announcement. May throw Json::exception.
 bool read_announcement(const Json& json, Announcement& announced) {
@@ -110,6 +111,7 @@ bool read_announcement(const Json& json, Announcement& announced) {
   items.read(terms.priority);
   items.read(terms.group);
   items.read(terms.group_size);
+  items.read(terms.zeros_if_joined);
   items.read(announced.send_counts);
   items.read(announced.follows_completion);
   terms.kind = static_cast<CallKind>(kind);
