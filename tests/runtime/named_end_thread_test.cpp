@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -391,6 +392,53 @@ TEST_CASE("a tensor's callback has returned when the thread that waits for it go
     }
   });
 }
+
+TEST_CASE("an exception while tensors are carried out ends the set on all ranks, and no process") {
+  job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    std::vector<float> values(4), open(4);
+    std::promise<ddl_status> called;
+    ddl_async_options waits = calling_back(called);
+    waits.group = "group";
+    waits.group_size = 2;
+    // A tensor that is never complete, and nobody waits for it.
+    expect_ok(ddl_allreduce_async(context, "open", open.data(), open.data(), 4, DDL_FLOAT32, DDL_SUM, &waits,
+                                  nullptr),
+              "open");
+    options.completed = [](void*, ddl_status, const char*) { throw std::runtime_error("a defect"); };
+    expect_ok(ddl_wait(sum_of(context, "x", values, 4, rank == 1 ? &options : nullptr)), "x");
+    auto future = called.get_future();
+    expect(future.wait_for(5s) == std::future_status::ready, "a tensor that was open has no error");
+    expect(future.get() == (rank == 1 ? DDL_ERROR_INTERNAL : DDL_ERROR_ABORTED), "its status");
+    expect_status(ddl_barrier(context, nullptr), DDL_ERROR_ABORTED, "an ordered call");
+    expect_contains(ddl_last_error(), "rank 1 on host1 (pid ");
+    expect_contains(ddl_last_error(), "cannot go on");
+    expect_contains(ddl_last_error(), ": a defect");
+  });
+}
+
+#ifndef DDL_TEST_SANITIZED  // A sanitizer ends the process if more memory is wanted than there is.
+TEST_CASE("a rank that has joined and lacks the memory for the others' tensor tells them") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    if (ddl_rank(context) == 1) {
+      expect_status(ddl_join(context, DDL_WORLD, nullptr), DDL_ERROR_SYSTEM, "join");
+      expect_contains(ddl_last_error(), "out of memory");
+      return;
+    }
+    std::vector<std::byte> some(std::size_t{1} << 20);
+    ddl_handle* handle = nullptr;
+    // What is behind the buffer is never accessed: the other rank does not come.
+    expect_ok(ddl_broadcast_async(context, "huge", some.data(), std::uint64_t{1} << 50, DDL_UINT8, 0, nullptr,
+                                  &handle),
+              "broadcast");
+    expect_status(ddl_wait(handle), DDL_ERROR_ABORTED, "wait");
+    expect_contains(ddl_last_error(), "rank 1 on host1 (pid ");
+    expect_contains(ddl_last_error(), "cannot go on");
+    expect_contains(ddl_last_error(), "out of memory");
+  });
+}
+#endif
 
 TEST_CASE("a callback cannot finalize") {
   job_of_end(2, 1).run([&](ddl_context*& context) {

@@ -55,10 +55,11 @@ enum class AbortReason : std::uint32_t {
   kLost = 4,      ///< the culprit cannot be reached any more; text is the system's error
   kBroken = 5,    ///< the culprit violated the protocol; text describes how
   kAborted = 6,   ///< the culprit called ddl_abort() with this code and text
+  kFailed = 7,    ///< the culprit cannot go on; text says why
 };
 
 /// True for the values above. Needed because a reason is read from shared memory or from the network.
-constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 6; }
+constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 7; }
 
 /// Plain data: it lies in shared memory and travels between hosts.
 struct AbortNotice {

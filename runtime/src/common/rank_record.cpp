@@ -39,6 +39,7 @@ std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location)
 }
 
 RankRecord::RankRecord(Record& record) : record_(record) {
+  free_places_.reserve(Record::kTensors);  // no tensor is to fail for it
   // A program may join again after it has left, and a process may be the second one with this record.
   for (contract::SetRecord& set : record_.sets) set.name = 0;
   for (contract::TensorRecord& tensor :
@@ -85,7 +86,6 @@ std::uint32_t RankRecord::add_tensor(const contract::SetRecord& set, std::string
     place = free_places_.back();
     free_places_.pop_back();
   } else if (place < Record::kTensors) {
-    free_places_.reserve(place + 1);  // remove_tensor() must not fail
     record_.tensor_slots.store(place + 1, std::memory_order_relaxed);
   } else {
     record_.hidden_tensors.store(record_.hidden_tensors.load() + 1, std::memory_order_relaxed);

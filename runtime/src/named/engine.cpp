@@ -3,8 +3,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <string_view>
-#include <system_error>
 #include <unordered_set>
 
 #include "runtime/src/common/fork_guard.h"
@@ -72,13 +73,12 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   }
   const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
   const Deadline patience = Deadline::after(kBatchPatience);
+  take(submissions);
   for (const SubmissionPtr& submission : submissions) {
     submission->announcement.follows_completion = std::exchange(saw_completion_, false);
     submission->patience = patience;
     submission->is_open = true;
     if (shown_ != nullptr) submission->shown = job_.record->add_tensor(*shown_, submission->name());
-    open_.emplace(submission->name(), submission);
-    unannounced_.push_back(submission);
     if (agreement_.prediction().place_of(submission->name(), submission->terms()) ==
         Prediction::Place::kUnexpected)
       ++unexpected_;
@@ -91,6 +91,20 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     has_work_.notify_one();
   }
   return {};
+}
+
+void Engine::take(const std::vector<SubmissionPtr>& submissions) {
+  // All or none, also if memory ends: a program whose call has failed may free its buffers.
+  const std::size_t before = unannounced_.size();
+  std::size_t taken = 0;
+  try {
+    unannounced_.insert(unannounced_.end(), submissions.begin(), submissions.end());
+    for (; taken < submissions.size(); ++taken) open_.emplace(submissions[taken]->name(), submissions[taken]);
+  } catch (...) {
+    unannounced_.resize(std::min(before, unannounced_.size()));
+    while (taken-- > 0) open_.erase(submissions[taken]->name());
+    throw;
+  }
 }
 
 void Engine::want(Submission& submission) {
@@ -257,7 +271,7 @@ void Engine::drive(Lock& lock, bool may_call) {
     lock.lock();
     complete_all(is_closing_ ? has_left() : outcome.error(), lock);
   } else if (const Call call = may_call ? next_call() : Call::kNone; call != Call::kNone) {
-    if (auto made = make(call, lock); !made) {
+    if (auto made = try_to_make(call, lock); !made) {
       if (made.error().status == DDL_ERROR_MISMATCH) {
         must_agree_ = true;
       } else {
@@ -310,6 +324,37 @@ Outcome Engine::make(Call call, Lock& lock) {
   lock.unlock();
   twin_->report_abort();
   outcome = finish_(std::move(outcome));
+  lock.lock();
+  return outcome;
+}
+
+Outcome Engine::try_to_make(Call call, Lock& lock) {
+  try {
+    return make(call, lock);
+  } catch (const std::bad_alloc&) {
+    return give_up(DDL_ERROR_SYSTEM, "out of memory", lock);
+  } catch (const std::exception& error) {
+    return give_up(DDL_ERROR_INTERNAL, error.what(), lock);
+  } catch (...) {
+    return give_up(DDL_ERROR_INTERNAL, "an unknown exception", lock);
+  }
+}
+
+Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
+  if (lock.owns_lock()) lock.unlock();
+  // The notice needs no memory, and the other ranks learn why this one makes no further calls.
+  Connections& connections = twin_ != nullptr ? *twin_ : connections_;
+  Outcome outcome = tl::unexpected<Failure>(Failure{status, {}});
+  try {
+    const Member& self = connections_.self();
+    connections.abort().raise(AbortNotice{AbortReason::kFailed, self.rank, self.pid, 0,
+                                          HostField::of(self.host), TextField<432>::of(why)});
+    connections.report_abort();
+    outcome.error().message = why;
+    outcome = finish_(std::move(outcome));
+  } catch (const std::exception&) {
+    // What could be done has been done.
+  }
   lock.lock();
   return outcome;
 }
@@ -415,10 +460,11 @@ void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outco
   // A tensor that fails leaves the batch that is expected without changing it.
   ready_ = 0;
   bool calls_back = false;
+  // What needs memory comes first: a tensor is open until then.
+  for (const SubmissionPtr& submission : submissions) submission->outcome = outcome;
   for (const SubmissionPtr& submission : submissions) {
     open_.erase(submission->name());
     if (submission->is_wanted) --wanted_;
-    submission->outcome = outcome;
     submission->is_open = false;
     if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
     submission->is_complete = !submission->on_completion;
@@ -430,20 +476,51 @@ void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outco
   saw_completion_ = true;
   calling_back_ = std::this_thread::get_id();
   lock.unlock();
+  std::exception_ptr thrown;
   for (const SubmissionPtr& submission : submissions) {
-    if (submission->on_completion) submission->on_completion(outcome);
+    try {
+      if (submission->on_completion) submission->on_completion(outcome);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
   }
   lock.lock();
   calling_back_ = {};
   for (const SubmissionPtr& submission : submissions) submission->is_complete = true;
   if (waiters_ > 0) changed_.notify_all();
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void Engine::complete_all(const Failure& failure, Lock& lock) {
-  broken_ = failure;
-  std::vector<SubmissionPtr> all;
-  for (const auto& [name, submission] : open_) all.push_back(submission);
-  complete(all, tl::unexpected(failure), lock);
+  const auto copy = [&failure]() -> Failure {
+    try {
+      return failure;
+    } catch (const std::bad_alloc&) {
+      return {failure.status, {}};
+    }
+  };
+  broken_ = copy();
+  unannounced_.clear();
+  while (!open_.empty()) {
+    const SubmissionPtr submission = std::move(open_.begin()->second);
+    open_.erase(open_.begin());
+    if (submission->is_wanted) --wanted_;
+    submission->is_open = false;
+    submission->outcome = tl::unexpected(copy());
+    if (submission->on_completion) {
+      calling_back_ = std::this_thread::get_id();
+      lock.unlock();
+      try {
+        submission->on_completion(submission->outcome);
+      } catch (...) {
+        // The set has ended already.
+      }
+      lock.lock();
+      calling_back_ = {};
+    }
+    submission->is_complete = true;
+    if (waiters_ > 0) changed_.notify_all();
+  }
 }
 
 void Engine::close() {
@@ -473,7 +550,7 @@ void Engine::start_thread() {
   try {
     thread_ = std::thread([this] { run(); });
     ::pthread_setname_np(thread_.native_handle(), "ddl-tensors");
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // Threads that wait make progress.
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

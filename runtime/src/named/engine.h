@@ -89,6 +89,7 @@ class Engine {
   bool has_lost_patience() const;
   bool is_predicted_here();
   bool has_work() const { return !open_.empty() || joining_ != nullptr || agreement_.agreed() != nullptr; }
+  void take(const std::vector<SubmissionPtr>& submissions);
   void want(Submission& submission);
 
   /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile. may_call: this thread may
@@ -98,6 +99,9 @@ class Engine {
   template <class Done>
   void drive_until(Lock& lock, Done done);
   Outcome make(Call call, Lock& lock);
+  /// The same; an exception ends the process set on all ranks. Throws nothing.
+  Outcome try_to_make(Call call, Lock& lock);
+  Outcome give_up(ddl_status status, const char* why, Lock& lock);
   Outcome connect(Lock& lock);
   /// What a call after an abort of the ranks fails with.
   Failure aborted() const;
@@ -107,6 +111,7 @@ class Engine {
   std::vector<SubmissionPtr> submissions_of(const Batch& batch) const;
   Deadline sleep_limit() const;
   void complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock);
+  /// Throws nothing: without memory for a message, a tensor's outcome has the status alone.
   void complete_all(const Failure& failure, Lock& lock);
   void show_waiters() const;
   void start_thread();
