@@ -332,6 +332,39 @@ TEST_CASE("a process set is not freed while a thread waits for a tensor of it") 
   });
 }
 
+TEST_CASE("a process set that is freed with an open tensor leaves the others as they are") {
+  // What the ranks have open: one of them, or all, and whether they are waiting for each other in a call.
+  const bool has_group = GENERATE(false, true), are_all = GENERATE(false, true);
+  job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::uint64_t set = 0;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &set), "split");
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT, grouped = DDL_ASYNC_OPTIONS_INIT;
+    options.process_set = grouped.process_set = set;
+    grouped.group = has_group ? "group" : nullptr;
+    grouped.group_size = 2;
+    std::vector<float> first(4, 1.0f), values(4, 1.0f), other(4, 1.0f);
+    expect_ok(ddl_wait(sum_of(context, "first", first, 4, &options)), "the first");
+    const int rank = ddl_rank(context);
+    ddl_handle* handle = nullptr;
+    // Of a group, or of this rank alone: it is never complete.
+    if (rank == 0 || are_all)
+      handle = sum_of(context, has_group ? "x" : "x of " + std::to_string(rank), values, 4, &grouped);
+    // The engine's own threads have begun what they can.
+    ddl_handle* const of_world = sum_of(context, "y", other, 4);
+    expect_ok(ddl_wait(of_world), "another set");
+    expect_ok(ddl_process_set_free(context, set), "free");
+    expect_ok(ddl_barrier(context, nullptr), "the world");
+    if (handle != nullptr) {
+      const ddl_status status = ddl_wait(handle);
+      // Another rank may have left before this one.
+      expect(status == DDL_ERROR_ABORTED || status == DDL_ERROR_PEER_LOST,
+             std::string("the open tensor: ") + ddl_status_name(status) + ": " + ddl_last_error());
+    }
+    expect_ok(ddl_wait(sum_of(context, "y", other, 4)), "named tensors of the world");
+    expect(other[0] == 9.0f, "the sum");
+  });
+}
+
 TEST_CASE("a rank leaves although the others have handed over nothing yet") {
   std::promise<void> left;
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {

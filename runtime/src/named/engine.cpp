@@ -184,7 +184,7 @@ Engine::Call Engine::next_call() {
   // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
   const bool is_called = connections_.abort().is_raised() ||
                          connections_.segment().twin().abort_line().departures.load() != 0 ||
-                         (twin_ != nullptr && twin_->first_left());
+                         (twin_ != nullptr && (twin_->abort().is_raised() || twin_->first_left()));
   return has_news() || is_called ? Call::kAgree : Call::kNone;
 }
 
@@ -527,8 +527,9 @@ void Engine::close() {
   Lock lock(mutex_);
   if (is_closing_) return;
   is_closing_ = true;
-  if (has_work() && !broken_) {
-    // The driving thread may be inside a call, or connect, and other ranks may wait for this one.
+  if (is_driven_ && !is_asleep_ && !broken_) {
+    // The driving thread is inside a call, or connects. Between calls, leaving in order is enough: ranks that need this
+    // one notice that it has left.
     const AbortDomain& domain = twin_ != nullptr ? twin_->abort() : connections_.abort();
     domain.raise(AbortCause{AbortCause::Where::kLeft, connections_.channel().index()});
   }

@@ -184,9 +184,14 @@ Result<Connections*> Connections::Parts::connect_twin(const CallDeadline& deadli
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!group.doorbell) return fail_errno("eventfd");
   TwinBootstrap& bootstrap = *twin_transport_.bootstrap;
+  const auto on_abort = [this](const AbortNotice& notice) {
+    // A rank that leaves a process set with open tensors ends the named tensors of that set. Ordered calls that need
+    // this rank notice that it has left; all others go on.
+    if (whole_.is_world_ || notice.reason != AbortReason::kLeft) whole_.abort_.raise(notice);
+  };
   std::shared_ptr<Connections> made(new Connections(whole_.job_, bootstrap, bootstrap.membership(),
                                                     whole_.job_ranks_, whole_.plan_, std::move(group),
-                                                    whole_.fault_, raising()));
+                                                    whole_.fault_, on_abort));
   made->use_ = LinkUse::kTwin;
   made->link_transport_ = std::move(twin_transport_.links);
   if (made->link_transport_) DDL_TRY(link_twin(*made, deadline));

@@ -95,7 +95,9 @@ void ControlLinks::set_state(Link& link, PeerState state) {
 }
 
 void ControlLinks::send(const Link& link, const ControlFrame& frame) {
-  // Little is sent here, and the partner's watching thread reads it at once, so the socket's buffer has space; a partner that has gone needs no message.
+  // The socket's buffer always has space, even if the partner is stopped and reads nothing: a rank wants to agree once
+  // in a call, and can be in the next call only when all ranks have made this one. So a few frames are under way at
+  // most: the wishes of two calls, an abort and a farewell. A partner that has gone needs no message.
   (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
