@@ -1,12 +1,20 @@
 // Which calls the ranks make for named tensors, and in which order they carry them out.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
+#include <future>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/wire/control_links.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
@@ -93,4 +101,57 @@ TEST_CASE("a step like the one before makes one call for each batch, and no roun
     }
     expect(quick > 0, "every step took longer than 0.4 s");
   });
+}
+
+TEST_CASE("no wish to agree is lost if the other rank's watching thread gets no CPU for a while") {
+  using namespace ddl::runtime;
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  ddl::UniqueFd far(ends[1]);
+  const int small = 4096;
+  REQUIRE(::setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
+
+  SegmentConfig config;
+  config.slot_bytes = 64;
+  const std::size_t bytes = Segment::bytes_for(1, config);
+  std::vector<std::byte> storage(bytes + kLineBytes);
+  void* base = storage.data();
+  std::size_t space = storage.size();
+  REQUIRE(std::align(kLineBytes, bytes, base, space) != nullptr);
+  const Segment segment = Segment::create({static_cast<std::byte*>(base), bytes}, 1, config);
+  const ddl::UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const Members members = {{0, "host0", 1}};
+  const AbortDomain abort(segment, members, 0, doorbell.get());
+  std::vector<PeerLink> links(1);
+  links[0].peer = {1, "host1", 2};
+  links[0].control.reset(ends[0]);
+  ControlLinks control(links, abort);
+
+  constexpr int kWishes = 300;
+  std::vector<std::byte> arrived;
+  std::promise<void> is_full;
+  std::thread reads([&, full = is_full.get_future()] {
+    full.wait();
+    std::vector<std::byte> some(1000);
+    while (arrived.size() < kWishes * sizeof(ControlFrame)) {
+      pollfd entry{far.get(), POLLIN, 0};
+      if (::poll(&entry, 1, 5000) <= 0) return;
+      const ssize_t got = ::recv(far.get(), some.data(), some.size(), 0);
+      if (got <= 0) return;
+      arrived.insert(arrived.end(), some.begin(), some.begin() + got);
+    }
+  });
+  // Far more than the socket has space for before anything is read.
+  for (int call = 1; call <= kWishes; ++call) {
+    if (call == 2) is_full.set_value();
+    control.send_wanted(static_cast<std::uint32_t>(call));
+  }
+  reads.join();
+  REQUIRE(arrived.size() == kWishes * sizeof(ControlFrame));
+  for (int call = 1; call <= kWishes; ++call) {
+    const auto at = static_cast<std::size_t>(call - 1) * sizeof(ControlFrame);
+    const auto frame = ControlFrame::parse(std::span(arrived).subspan(at, sizeof(ControlFrame)));
+    REQUIRE(frame);
+    CHECK(frame->notice.code == call);
+  }
 }

@@ -3,9 +3,18 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <cstring>
 
 namespace ddl::runtime {
+
+namespace {
+
+/// How long a frame waits for space. A wish to agree that is lost may leave the ranks asleep, and what comes after a
+/// part of a frame cannot be read; a partner that reads nothing for so long is stopped, and then no call goes on.
+constexpr std::chrono::seconds kSending{1};
+
+}  // namespace
 
 std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof(ControlFrame)) return std::nullopt;
@@ -95,10 +104,21 @@ void ControlLinks::set_state(Link& link, PeerState state) {
 }
 
 void ControlLinks::send(const Link& link, const ControlFrame& frame) {
-  // The socket's buffer always has space, even if the partner is stopped and reads nothing: a rank wants to agree once
-  // in a call, and can be in the next call only when all ranks have made this one. So a few frames are under way at
-  // most: the wishes of two calls, an abort and a farewell. A partner that has gone needs no message.
-  (void)::send(link.socket.get(), &frame, sizeof frame, MSG_NOSIGNAL | MSG_DONTWAIT);
+  // The buffer of the socket may be full only if the partner's watching thread gets no CPU while its calls go on, or if
+  // the partner is stopped. A partner that has gone needs no message.
+  const Deadline deadline = Deadline::after(kSending);
+  auto rest = std::as_bytes(std::span(&frame, 1));
+  while (!rest.empty()) {
+    const ssize_t sent = retry_eintr(
+        [&] { return ::send(link.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
+    if (sent >= 0) {
+      rest = rest.subspan(static_cast<std::size_t>(sent));
+      continue;
+    }
+    if ((errno != EAGAIN && errno != EWOULDBLOCK) || deadline.has_passed()) return;
+    pollfd entry{link.socket.get(), POLLOUT, 0};
+    (void)::poll(&entry, 1, deadline.poll_milliseconds());
+  }
 }
 
 void ControlLinks::forward_abort() {
