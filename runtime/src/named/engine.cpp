@@ -139,15 +139,15 @@ Outcome Engine::join(int& last) {
   if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
   if (joining_ != nullptr) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
   // Another thread may join again before this one goes on.
-  std::optional<int> joined;
-  joining_ = &joined;
+  const auto joined = std::make_shared<std::optional<int>>();
+  joining_ = joined;
   if (shown_ != nullptr) shown_->has_joined = 1;
   if (is_asleep_) bells_->ring_own();
   // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
-  drive_until(lock, [&] { return broken_ || (joined && agreement_.agreed() == nullptr); });
-  if (joining_ == &joined) joining_ = nullptr;
-  if (!joined) return tl::unexpected(*broken_);
-  last = *joined;
+  drive_until(lock, [&] { return broken_ || (*joined && agreement_.agreed() == nullptr); });
+  if (joining_ == joined) joining_ = nullptr;
+  if (!*joined) return tl::unexpected(*broken_);
+  last = **joined;
   return {};
 }
 
