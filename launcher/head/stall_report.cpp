@@ -32,6 +32,11 @@ std::string call_text(const CallActivity& call, const SetActivity& set) {
 struct Members {
   std::vector<std::pair<const RankActivity*, const SetActivity*>> all;
   const SetActivity& set() const { return *all.front().second; }
+  std::vector<const RankActivity*> ranks() const {
+    std::vector<const RankActivity*> ranks;
+    for (const auto& [rank, set] : all) ranks.push_back(rank);
+    return ranks;
+  }
 };
 
 class StallFinder {
@@ -46,9 +51,11 @@ class StallFinder {
   }
 
   std::vector<Stall> find() {
+    find_in_init();
     for (const auto& [generation, members] : sets_) {
       find_in_calls(members);
       find_in_transfers(members);
+      find_in_join(members);
       find_in_tensors(generation, members);
     }
     return std::move(stalls_);
@@ -96,18 +103,18 @@ class StallFinder {
     return text;
   }
 
-  /// subject: 'allreduce #812'. waiting: the number of members that wait for the missing ones.
+  /// subject: 'allreduce #812'. waiting: the number of all these ranks that wait for the missing ones.
   void add(const std::string& subject, std::size_t waiting, double seconds, const Ranks& missing,
-           const Members& members) {
+           const Ranks& all) {
     Stall stall;
     stall.seconds = seconds;
-    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting, members.all.size(),
+    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting, all.size(),
                                  waiting == 1 ? "has" : "have", seconds_text(seconds));
     Ranks culprits = missing;
     if (!missing.empty()) {
       stall.sentence += " for " + what_of(missing);
     } else {
-      for (const auto& [rank, set] : members.all) {
+      for (const RankActivity* rank : all) {
         if (rank->is_stopped || rank->pid == 0) culprits.push_back(rank);
       }
       stall.sentence += culprits.empty() ? ", and none is missing" : "; among them " + what_of(culprits);
@@ -115,6 +122,32 @@ class StallFinder {
     stall.key = subject;
     for (const RankActivity* rank : culprits) stall.key += " " + std::to_string(rank->rank);
     stalls_.push_back(std::move(stall));
+  }
+
+  void find_in_init() {
+    Ranks all, missing;
+    double seconds = 0;
+    std::size_t waiting = 0;
+    for (const auto& [number, rank] : by_rank_) {
+      all.push_back(rank);
+      if (rank->phase == RankActivity::Phase::kNone) missing.push_back(rank);
+      if (rank->phase != RankActivity::Phase::kJoining) continue;
+      ++waiting;
+      seconds = std::max<double>(seconds, rank->seconds);
+    }
+    if (waiting > 0 && seconds >= least_seconds_) add("ddl_init", waiting, seconds, missing, all);
+  }
+
+  void find_in_join(const Members& members) {
+    Ranks missing;
+    double seconds = 0;
+    for (const auto& [rank, set] : members.all) {
+      if (!set->has_joined) missing.push_back(rank);
+      if (set->has_joined) seconds = std::max<double>(seconds, rank->seconds);
+    }
+    const std::size_t waiting = members.all.size() - missing.size();
+    if (seconds >= least_seconds_ && !missing.empty())
+      add("ddl_join" + of_set(members.set()), waiting, seconds, missing, members.ranks());
   }
 
   void find_in_calls(const Members& members) {
@@ -135,7 +168,8 @@ class StallFinder {
       ++waiting;
       seconds = std::max<double>(seconds, call.seconds);
     }
-    if (seconds >= least_seconds_) add(call_text(latest->call, *latest), waiting, seconds, missing, members);
+    if (seconds >= least_seconds_)
+      add(call_text(latest->call, *latest), waiting, seconds, missing, members.ranks());
   }
 
   void find_in_transfers(const Members& members) {
@@ -201,7 +235,7 @@ class StallFinder {
                        [](const Tensor* a, const Tensor* b) { return a->order < b->order; });
       double seconds = 0;
       for (const Tensor* tensor : waiting) seconds = std::max(seconds, tensor->seconds);
-      add(names_of(waiting, members), waiting.front()->ranks.size(), seconds, missing, members);
+      add(names_of(waiting, members), waiting.front()->ranks.size(), seconds, missing, members.ranks());
     }
   }
 

@@ -91,8 +91,11 @@ RankActivity StallWatch::look(int number, const RankSnapshot& now, Clock::time_p
 std::optional<double> StallWatch::due(const std::vector<RankActivity>& ranks) {
   double longest = 0;
   for (const RankActivity& rank : ranks) {
+    if (rank.phase == RankActivity::Phase::kJoining) longest = std::max<double>(longest, rank.seconds);
     for (const SetActivity& set : rank.sets) {
       if (set.call.is_inside) longest = std::max<double>(longest, set.call.seconds);
+      // While others go on, a rank that has joined takes part in their calls.
+      if (set.has_joined) longest = std::max<double>(longest, rank.seconds);
     }
     if (!rank.tensors.empty()) longest = std::max<double>(longest, rank.tensors.front().seconds);
   }

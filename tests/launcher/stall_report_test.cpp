@@ -99,6 +99,26 @@ TEST_CASE("a transfer waits for one rank") {
           "which has been in user code for 73 s"});
 }
 
+TEST_CASE("ddl_init and ddl_join wait for ranks, too") {
+  RankActivity joining = rank(0, {}), absent = rank(1, {});
+  joining.phase = RankActivity::Phase::kJoining;
+  joining.seconds = 61;
+  absent.phase = RankActivity::Phase::kNone;
+  joining.sets.clear();
+  absent.sets.clear();
+  CHECK(sentences({joining, absent}) ==
+        Sentences{
+            "ddl_init: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has not called "
+            "ddl_init"});
+  RankActivity joined = rank(2, {});
+  joined.sets[0].has_joined = true;
+  CHECK(sentences({rank(0, {}), joined}) == Sentences{"ddl_join: 1 of 2 ranks has waited for 73 s for rank 0 "
+                                                      "(node1, pid 100), which has been in user code "
+                                                      "for 73 s"});
+  joined.seconds = 5;  // the others go on
+  CHECK(sentences({rank(0, {}), joined}).empty());
+}
+
 TEST_CASE("tensors that wait for the same ranks are one stall") {
   const CallActivity none;
   const RankActivity all = with_tensors(rank(0, none), {"a", "b", "c", "d", "e"});
@@ -110,6 +130,7 @@ TEST_CASE("tensors that wait for the same ranks are one stall") {
   // A rank that has joined hands over nothing.
   RankActivity joined = rank(2, none);
   joined.sets[0].has_joined = true;
+  joined.seconds = 5;
   const Sentences said = sentences({with_tensors(rank(0, none), {"a"}), rank(1, none), joined});
   REQUIRE(said.size() == 1);
   CHECK(said[0] ==

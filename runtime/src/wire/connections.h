@@ -30,7 +30,7 @@ namespace ddl::runtime {
 struct JobResources {
   Settings settings;
   TransportMaker transports;
-  FaultInjector fault;  ///< for points that are passed while ranks are connected
+  FaultInjector fault;                 ///< for points that are passed while ranks are connected
   std::shared_ptr<RankRecord> record;  ///< null unless the launcher has given one
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
