@@ -506,6 +506,7 @@ void Engine::complete_all(const Failure& failure, Lock& lock) {
     open_.erase(open_.begin());
     if (submission->is_wanted) --wanted_;
     submission->is_open = false;
+    if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
     submission->outcome = tl::unexpected(copy());
     if (submission->on_completion) {
       calling_back_ = std::this_thread::get_id();
