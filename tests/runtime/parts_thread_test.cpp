@@ -25,6 +25,7 @@ using namespace ddl::conformance;
 using namespace ddl::runtime;
 using ddl::runtime::test::hosts_of_sizes;
 using ddl::runtime::test::job_on;
+using ddl::runtime::test::MpiThreads;
 using ddl::runtime::test::ThreadJob;
 
 namespace {
@@ -44,6 +45,12 @@ const std::vector<int> kHosts[] = {{1, 1}, {2, 1}, {1, 1, 1}, {2, 1, 2}, {2, 2, 
 ThreadJob job_of(const std::vector<int>& hosts, std::size_t slot_bytes, const std::string& algorithm) {
   ThreadJob job = job_on(hosts_of_sizes(hosts));
   job.slot_bytes = slot_bytes;
+  if (algorithm == "mpi") {
+    job.mpi = MpiThreads::kMultiple;
+    // Every step takes a few threads a while.
+    job.slot_bytes = std::max<std::size_t>(slot_bytes, 512);
+    return job;
+  }
   auto parsed = AlgorithmOverrides::parse("allreduce=" + algorithm);
   REQUIRE(parsed.has_value());
   job.algorithms = *parsed;
@@ -418,7 +425,7 @@ TEST_CASE("without parts the range is one piece of the call's own buffers") {
 TEST_CASE("tensors that are one allreduce have the bits of one allreduce each, on one host") {
   const auto& hosts = kOneHost[GENERATE(range(std::size_t{0}, std::size(kOneHost)))];
   const std::size_t slot_bytes = GENERATE(64, 4096);
-  const char* const algorithm = GENERATE("whole", "slices");
+  const char* const algorithm = GENERATE("whole", "slices", "mpi");
   CAPTURE(hosts, slot_bytes, algorithm);
   job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_lists_of_parts(context); });
 }
@@ -426,7 +433,7 @@ TEST_CASE("tensors that are one allreduce have the bits of one allreduce each, o
 TEST_CASE("tensors that are one allreduce have the bits of one allreduce each, on several hosts") {
   const auto& hosts = kHosts[GENERATE(range(std::size_t{0}, std::size(kHosts)))];
   const std::size_t slot_bytes = hosts.size() % 2 == 0 ? 64 : 4096;
-  const char* const algorithm = GENERATE("tree", "units", "halving");
+  const char* const algorithm = GENERATE("tree", "units", "halving", "mpi");
   CAPTURE(hosts, slot_bytes, algorithm);
   job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_lists_of_parts(context); });
 }
@@ -458,7 +465,7 @@ TEST_CASE("ranks that give no data are left out, on one host") {
   const std::size_t number = GENERATE(range(std::size_t{0}, std::size(kOneHost)));
   const auto& hosts = kOneHost[number];
   const std::size_t slot_bytes = number == 1 ? 64 : 4096;
-  const char* const algorithm = number < 3 ? "whole" : "slices";
+  const char* const algorithm = GENERATE(false, true) ? "mpi" : number < 3 ? "whole" : "slices";
   CAPTURE(hosts, slot_bytes, algorithm);
   job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_choices_of_givers(context); });
 }
@@ -467,7 +474,8 @@ TEST_CASE("ranks that give no data are left out, on several hosts, also if a hos
   const std::size_t number = GENERATE(range(std::size_t{0}, std::size(kHosts)));
   const auto& hosts = kHosts[number];
   const std::size_t slot_bytes = number == 1 ? 64 : 4096;
-  const char* const algorithm = std::array{"tree", "units", "halving"}[number % 3];
+  const char* const algorithm =
+      GENERATE(false, true) ? "mpi" : std::array{"tree", "units", "halving"}[number % 3];
   CAPTURE(hosts, slot_bytes, algorithm);
   job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_choices_of_givers(context); });
 }

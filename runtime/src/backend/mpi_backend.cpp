@@ -132,7 +132,7 @@ class MpiReduction {
   /// The elements of all ranks that give data, which lie in the receive buffer in rank order.
   std::vector<const std::byte*> inputs_of(std::uint64_t count) {
     std::vector<const std::byte*> inputs;
-    const std::byte* next = buffers().recv.data();
+    const std::byte* next = buffers().inputs.data();
     for (int rank = 0; rank < size(); ++rank) {
       inputs.push_back(request_.gives_data(rank) ? next : nullptr);
       if (request_.gives_data(rank)) next += count * element_;
@@ -141,14 +141,14 @@ class MpiReduction {
   }
 
   Outcome gather_inputs(const Row& row) {
-    buffers().recv.resize(ranks_ * row.count * element_);
+    buffers().inputs.resize(ranks_ * row.count * element_);
     BlockMove blocks = BlockMove::allgather(size(), row.count);
     if (!request_.gives.empty()) {
       std::vector<std::uint64_t> counts;
       for (int rank = 0; rank < size(); ++rank) counts.push_back(request_.gives_data(rank) ? row.count : 0);
       blocks = BlockMove::allgatherv(counts);
     }
-    return move_blocks(steps_, {blocks, element_, row.send, buffers().recv.data()});
+    return move_blocks(steps_, {blocks, element_, row.send, buffers().inputs.data()});
   }
 
   Outcome everything(const Row& row) {
@@ -158,14 +158,14 @@ class MpiReduction {
   }
 
   /// Sends every rank its range of this rank's input, and receives the ranges for this one of all ranks that give data
-  /// into buffers().recv. kept: this rank's part of it need not be copied there, if it can be read in the row; null on
+  /// into buffers().inputs. kept: this rank's part of it need not be copied there, if it can be read in the row; null on
   /// all ranks, or on none.
   template <class RangeFor>
   Outcome spread(const std::byte* send, RangeFor range_for, const Row* kept = nullptr) {
     MpiMove step;
     step.kind = MpiMove::Kind::kAlltoall;
     const std::size_t own_bytes = range_for(own()).count * element_;
-    buffers().recv.resize(ranks_ * own_bytes);
+    buffers().inputs.resize(ranks_ * own_bytes);
     step.is_even = kept == nullptr && request_.gives.empty();
     const ElementRange first = range_for(0);
     int end = 0;
@@ -184,7 +184,7 @@ class MpiReduction {
       step.sends.bytes[index] = step.receives.bytes[index] = 0;
     }
     step.send = gives_ ? send + first.first * element_ : send;
-    step.recv = buffers().recv.data();
+    step.recv = buffers().inputs.data();
     return steps_.move(std::move(step));
   }
 

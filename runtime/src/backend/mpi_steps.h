@@ -27,10 +27,13 @@ struct MpiBuffers {
   std::array<std::uint64_t, 2> min_print{};
   CallStamp own_stamp;
   std::vector<CallStamp> stamps;
+  // Of move_blocks(), which never gets them as the caller's.
   std::vector<std::byte> send;
   std::vector<std::byte> recv;
-  std::vector<std::byte> result;
+  // Of reductions.
+  std::vector<std::byte> inputs;
   std::vector<std::byte> packed;
+  std::vector<std::byte> result;
 };
 
 // Steps of MPI, one at a time, and the waits for them.

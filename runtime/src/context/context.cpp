@@ -65,8 +65,9 @@ Context::Context(const Settings& settings, TransportMaker transports, FaultInjec
 
 Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,
-                                               std::uint32_t first_sequence) {
+                                               std::uint32_t first_sequence, std::shared_ptr<MpiWorld> mpi) {
   std::unique_ptr<Context> context(new Context(settings, std::move(transports), fault));
+  context->job_.mpi = std::move(mpi);
   std::vector<int> job_ranks(static_cast<std::size_t>(bootstrap->membership().size));
   std::iota(job_ranks.begin(), job_ranks.end(), 0);
   auto world = ProcessSet::join(

@@ -17,10 +17,12 @@ namespace ddl::runtime {
 /// runs.
 class Context {
  public:
-  /// Joins: connects to the other ranks and begins to watch them. Collective.
+  /// Joins: connects to the other ranks and begins to watch them. Collective. mpi: for collectives by MPI; null: that of
+  /// the site.
   static Result<std::unique_ptr<Context>> join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,
-                                               std::uint32_t first_sequence = 0);
+                                               std::uint32_t first_sequence = 0,
+                                               std::shared_ptr<MpiWorld> mpi = nullptr);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

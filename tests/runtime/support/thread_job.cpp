@@ -24,6 +24,8 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.algorithms = algorithms;
   settings.exchange = exchange;
   settings.stores = stores;
+  if (mpi) settings.cpu_operations = contract::CpuOperations::kMpi;
+  ThreadMpi all_mpi(ranks, mpi.value_or(MpiThreads::kMultiple));
 
   std::mutex mutex;
   std::string failures;
@@ -41,7 +43,8 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
         return std::make_unique<TcpTransport>(tcp_settings, fault);
       };
       auto joined = Context::join(settings, std::move(bootstrap), std::move(transports),
-                                  FaultInjector(std::nullopt, rank), first_sequence);
+                                  FaultInjector(std::nullopt, rank), first_sequence,
+                                  mpi ? all_mpi.join(rank) : nullptr);
       if (!joined) throw std::runtime_error(joined.error().message());
       auto* context = new ddl_context{*std::move(joined), false};
       try {
@@ -59,6 +62,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
   for (std::thread& thread : threads) thread.join();
+  if (const std::string wrong = all_mpi.error(); !wrong.empty()) failures += "MPI: " + wrong + "\n";
   if (!failures.empty()) throw std::runtime_error(failures);
 }
 

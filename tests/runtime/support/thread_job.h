@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "ddl/ddl.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/support/board_bootstrap.h"
+#include "runtime/support/thread_mpi.h"
 
 namespace ddl::runtime::test {
 
@@ -29,9 +31,11 @@ struct ThreadJob {
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
   double timeout_seconds = 60.0;
+  /// MPI, whose ranks are these threads, carries out the collectives.
+  std::optional<MpiThreads> mpi;
 
   /// Runs body(context) on one thread per rank and finalizes each context (unless body did and set it to null).
-  /// Throws the first exception of any rank, with its rank.
+  /// Throws the first exception of any rank, with its rank, or what MPI found wrong.
   void run(const std::function<void(ddl_context*& context)>& body) const;
 };
 
