@@ -63,6 +63,29 @@ TEST_CASE("a rank that dies in a collective by MPI is named by the others", "[mp
   }
 }
 
+TEST_CASE("a rank that dies is named by the others in the errors of their open tensors", "[mpi_operations]") {
+  for (const std::string& mpi : mpi_modules()) {
+    // While all agree, inside a batch that all expected, and when this rank alone has entered it.
+    for (const std::string fault :
+         {"agree.in_round:1:1", "allreduce.in_round:1:20", "allreduce.before_publish:1:20"}) {
+      CAPTURE(mpi, fault);
+      const Scratch scratch;
+      Command command = by_mpi(mpi, 3, {program("ddl_program"), "named"}, 60);
+      command.environment["DDL_FAULT"] = fault;
+      Job job(scratch, command);
+      CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
+      for (const std::string rank : {"0", "2"}) {
+        const std::string head = "[" + rank + "]<stdout>:";
+        CHECK_THAT(job.out(),
+                   Contains(head + "wait_all: peer lost: rank 1 on ") && Contains(" died during "));
+        for (const std::string name : {"first", "second", "third"})
+          CHECK_THAT(job.out(), Contains(head + name + " called back: peer lost"));
+      }
+      CHECK_THAT(job.err(), Contains("was killed by SIGKILL"));
+    }
+  }
+}
+
 TEST_CASE("a rank that has left, or does not call, is named by the ranks that wait for it",
           "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
@@ -114,6 +137,8 @@ TEST_CASE("the program's own MPI is used at its thread level, and remains usable
                                            std::string(level == "multiple" ? "1" : "0") + ", then 2 ranks"));
         CHECK_THAT(job.out(), Contains("rank " + rank + ", another thread: " +
                                        (any ? std::string("ok") : "unsupported this program has ")));
+        CHECK_THAT(job.out(),
+                   Contains("rank " + rank + ", tensors: ok, 0 wrong sums, of another thread: ok, 0 wrong"));
         CHECK_THAT(job.out(), Contains("rank " + rank + ", at the end: 2 ranks by mpi, enabled 0"));
       }
     }

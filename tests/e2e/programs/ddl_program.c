@@ -1,6 +1,8 @@
-/* ddl_program sum|loop|work|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses libddl.
+/* ddl_program sum|loop|named|work|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
+ * libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
+ *   named the same with named tensors; also prints "called back: STATUS" for each, when that fails
  *   work  averages in an endless loop; prints the error and exits with 8 when that fails, as most programs do
  *   idle  prints "ready" after init and waits for a signal
  *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
@@ -59,6 +61,36 @@ static int loop(void) {
     status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
   }
   failed("allreduce", status);
+  if (failed("finalize", ddl_finalize(context))) return 1;
+  return status == DDL_ERROR_PEER_LOST ? 0 : 1;
+}
+
+static void print_status(void* name, ddl_status status, const char* message) {
+  (void)message;
+  if (status != DDL_OK) printf("%s called back: %s\n", (const char*)name, ddl_status_name(status));
+}
+
+static int named(void) {
+  static const char* const names[] = {"first", "second", "third"};
+  ddl_context* context = NULL;
+  signal(SIGTERM, SIG_IGN); /* as in loop */
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  printf("ready pid%d=%d\n", ddl_rank(context), getpid());
+  ddl_status status = DDL_OK;
+  while (status == DDL_OK) {
+    ddl_handle* handles[3] = {NULL, NULL, NULL};
+    for (int i = 0; i < 3 && status == DDL_OK; ++i) {
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.completed = print_status;
+      options.argument = (void*)names[i];
+      float* const part = values + i * (kCount / 3);
+      status = ddl_allreduce_async(context, names[i], part, part, kCount / 3, DDL_FLOAT32, DDL_AVERAGE,
+                                   &options, &handles[i]);
+    }
+    if (failed("allreduce_async", status)) return 1;
+    status = ddl_wait_all(handles, 3);
+  }
+  failed("wait_all", status);
   if (failed("finalize", ddl_finalize(context))) return 1;
   return status == DDL_ERROR_PEER_LOST ? 0 : 1;
 }
@@ -189,6 +221,7 @@ int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(argv[1], "sum") == 0) return sum();
   if (strcmp(argv[1], "loop") == 0) return loop();
+  if (strcmp(argv[1], "named") == 0) return named();
   if (strcmp(argv[1], "work") == 0) return work();
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
