@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kMaxGathered = std::size_t{32} << 10;
 /// Slices of at least this number of bytes are not copied by MPI from a rank to itself.
 constexpr std::size_t kMinKept = std::size_t{32} << 10;
+/// Tensors of at least this number of bytes are not packed with others: a step of their own costs less than the copies.
+constexpr std::size_t kMinUnpacked = std::size_t{256} << 10;
 
 class MpiReduction {
  public:
@@ -38,23 +40,43 @@ class MpiReduction {
 
   /// An allreduce or a reduce.
   Outcome of_all() {
-    return in_parts(piece_bytes() / element_, [this](const ElementRange& part) {
+    const auto combine = [this](const ElementRange& part) {
       const Row row = row_of(part);
       auto done = part.count * element_ * ranks_ <= kMaxGathered ? everything(row) : slices(row);
       if (done && row.is_packed && gives_) unpack(part);
       return done;
-    });
+    };
+    const std::uint64_t most = piece_bytes() / element_;
+    // Ranks without data do not know the tensors.
+    if (request_.parts.empty() || !request_.gives.empty())
+      return in_parts({0, request_.call.count}, most, combine);
+    const std::size_t long_bytes = std::min<std::size_t>(kMinUnpacked, piece_bytes() / 4);
+    std::uint64_t first = 0, end = 0;
+    for (const Part& tensor : request_.parts) {
+      const bool is_long = tensor.count * element_ >= long_bytes;
+      if (is_long && first < end) {
+        if (auto done = in_parts({first, end - first}, most, combine); !done) return done;
+        first = end;
+      }
+      end += tensor.count;
+      if (!is_long) continue;
+      if (auto done = in_parts({first, end - first}, most, combine); !done) return done;
+      first = end;
+    }
+    return in_parts({first, end - first}, most, combine);
   }
 
   Outcome scan() {
-    return in_parts(piece_bytes() / element_ / ranks_, [this](const ElementRange& part) -> Outcome {
-      const Row row = row_of(part);
-      if (auto gathered = gather_inputs(row); !gathered) return gathered;
-      const auto inputs = inputs_of(part.count);
-      reduce_chunk(request_.reduction(), std::span(inputs).first(static_cast<std::size_t>(own()) + 1),
-                   row.recv, part.count);
-      return {};
-    });
+    return in_parts({0, request_.call.count}, piece_bytes() / element_ / ranks_,
+                    [this](const ElementRange& part) -> Outcome {
+                      const Row row = row_of(part);
+                      if (auto gathered = gather_inputs(row); !gathered) return gathered;
+                      const auto inputs = inputs_of(part.count);
+                      reduce_chunk(request_.reduction(),
+                                   std::span(inputs).first(static_cast<std::size_t>(own()) + 1), row.recv,
+                                   part.count);
+                      return {};
+                    });
   }
 
   Outcome scatter() {
@@ -120,11 +142,13 @@ class MpiReduction {
   bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
   MpiBuffers& buffers() { return steps_.buffers(); }
 
+  /// Does the work for consecutive parts of the range, of at most this number of elements.
   template <class Work>
-  Outcome in_parts(std::uint64_t elements, Work work) {
+  Outcome in_parts(const ElementRange& range, std::uint64_t elements, const Work& work) {
     elements = std::max<std::uint64_t>(elements, 1);
-    for (std::uint64_t first = 0; first < request_.call.count; first += elements) {
-      if (auto done = work({first, std::min(elements, request_.call.count - first)}); !done) return done;
+    for (std::uint64_t first = 0; first < range.count; first += elements) {
+      const std::uint64_t count = std::min(elements, range.count - first);
+      if (auto done = work(ElementRange{range.first + first, count}); !done) return done;
     }
     return {};
   }

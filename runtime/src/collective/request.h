@@ -43,7 +43,8 @@ struct Request {
   /// The rank in the job of each rank of the process set, for messages.
   std::span<const int> job_ranks;
   /// For an allreduce of several tensors as one: their buffers, one after the other; then send and recv are null and
-  /// call.count is the sum of the counts. Either all ranks that give data have parts, or none of them has.
+  /// call.count is the sum of the counts. Either all ranks that give data have parts, of the same counts, or none of
+  /// them has.
   std::span<const Part> parts;
   /// For allreduce and reduce_scatter: whether each rank of the process set gives data; empty: all do. The same on all
   /// ranks, and at least one gives. A rank that gives none has neither buffers nor parts that are accessed, and takes
