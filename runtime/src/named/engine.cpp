@@ -323,6 +323,9 @@ Outcome Engine::make(Call call, Lock& lock) {
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;
   lock.unlock();
   twin_->report_abort();
+  // Another rank may have ended the set for another reason at the same time: calls of both kinds report the first one.
+  if (connections_.abort().is_raised())
+    outcome = tl::unexpected(connections_.abort().describe(twin_->channel().call(), true));
   outcome = finish_(std::move(outcome));
   lock.lock();
   return outcome;

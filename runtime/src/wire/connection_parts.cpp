@@ -215,6 +215,8 @@ Status Connections::Parts::link_twin(Connections& twin, const CallDeadline& dead
     return {};
   }
   const auto gone = twin.link_transport_->gone();
+  // It may have left because some rank has died, which its farewell to the first connections tells.
+  if (gone) (void)whole_.abort_.wait_raised(Deadline::after(kDeathReport));
   const std::string& why = linked.error().message();
   const Member& self = whole_.self();
   const AbortNotice notice =

@@ -282,6 +282,7 @@ std::string FaultScene::name() const {
   if (in_heap) text += " on the shared heap";
   text += hosts.empty() ? " on one host" : " on " + std::to_string(hosts.size()) + " hosts";
   if (in_set) text += ", in a process set";
+  if (is_first) text += ", for the first time";
   return text;
 }
 
@@ -293,6 +294,15 @@ std::vector<FaultScene> fault_scenes() {
     add_scenes(scenes, {{0, 2}, {1}}, 3, in_set);
   }
   add_scenes(scenes, {{0}, {1}, {2}}, 3, false);
+  // The first named tensors of a process set, for which its ranks connect once more.
+  std::vector<FaultScene> first;
+  for (const FaultScene& scene : scenes) {
+    if (scene.row->kind == CallKind::kAgree) first.push_back(scene);
+  }
+  for (FaultScene& scene : first) {
+    scene.is_first = true;
+    scenes.push_back(scene);
+  }
   // More hosts than kMeshHosts, so not all are connected from the start.
   std::vector<FaultScene> many;
   constexpr int kHosts = 17;

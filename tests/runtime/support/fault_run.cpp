@@ -28,6 +28,9 @@ bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::k
 
 bool hands_over(const FaultScene& scene) { return scene.row->kind == CallKind::kAgree; }
 
+/// The call under test makes connections first.
+bool connects(const FaultScene& scene) { return scene.joins() || (hands_over(scene) && scene.is_first); }
+
 /// Its calls have no timeout of their own.
 bool has_default_timeout(const FaultScene& scene) { return makes_sets(scene) || hands_over(scene); }
 
@@ -189,6 +192,8 @@ std::string judge(const FaultRun& run, const Fared& fared, const std::string& vi
   if (scene.joins() && !scene.hosts.empty() && contains(fared.sentence, "not arrived: rank ")) return "";
   // A rank that waits for one that waits in another set knows no more. complaints_of() checks that some rank does.
   if (waits_in_several_sets(scene) && contains(fared.sentence, ": not arrived: rank ")) return "";
+  // Of a process set, the connections name ranks of the set.
+  if (connects(scene) && scene.in_set && contains(fared.sentence, "not connected in time: rank ")) return "";
   // Between hosts, a rank that waits for a waiting rank knows no more.
   const bool names = contains(fared.sentence, victim) || could_not_connect ||
                      (!scene.hosts.empty() && contains(fared.sentence, ", or a rank that it waits for"));
@@ -277,8 +282,8 @@ std::string complaints_of(const FaultRun& run) {
       const bool is_notified =
           fared.how == "not joined" ||
           (fared.how == "notified" && (fared.status == DDL_ERROR_TIMEOUT ||
-                                       // Connections of ranks that had given up joining, and ended.
-                                       (run.scene->joins() && fared.status == DDL_ERROR_PEER_LOST)));
+                                       // Connections of ranks that had given up connecting, and ended.
+                                       (connects(*run.scene) && fared.status == DDL_ERROR_PEER_LOST)));
       if (!is_notified) complaint = "was not notified when it went on";
     } else {
       complaint = judge(run, fared, victim);
