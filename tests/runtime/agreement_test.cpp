@@ -2,6 +2,7 @@
 // bytes of an announcement.
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/src/named/agreement.h"
@@ -311,6 +312,44 @@ TEST_CASE("ready tensors of a higher priority go first, also before those of ear
   agreement.add_round({frame_of({late, announce("a")})});
   agreement.add_round({frame_of({announce("b"), urgent})});
   CHECK(take_agreed(agreement) == std::vector<Names>{{"urgent"}, {"a"}, {"b"}, {"late"}});
+}
+
+TEST_CASE("a large tensor is cut into pieces, and one of a higher priority goes between them") {
+  using Range = std::pair<std::uint64_t, std::uint64_t>;
+  Agreement agreement = agreement_of(1);
+  const auto take = [&] {
+    std::vector<Range> pieces;
+    for (; agreement.agreed() != nullptr; agreement.carried_out_agreed())
+      pieces.emplace_back(agreement.agreed()->first, agreement.agreed()->count);
+    return pieces;
+  };
+  // A frame's limit is 1 MiB; a line of a cache has 16 elements.
+  constexpr std::uint64_t kLimit = (1 << 20) / sizeof(float);
+  const Announcement large = announce("large", 5 * kLimit / 2);
+  constexpr std::uint64_t kPiece = 5 * kLimit / 6 / 16 * 16 + 16;
+  const std::vector<Range> all{{0, kPiece}, {kPiece, kPiece}, {2 * kPiece, 5 * kLimit / 2 - 2 * kPiece}};
+  agreement.add_round({frame_of({large, announce("whole", kLimit)})});
+  REQUIRE(agreement.agreed() != nullptr);
+  CHECK_FALSE(agreement.agreed()->is_last());
+  agreement.carried_out_agreed();
+  Announcement urgent = announce("urgent");
+  urgent.terms.priority = 1;
+  agreement.add_round({frame_of({urgent})});
+  CHECK(names_of(agreement.agreed()) == Names{"urgent"});
+  CHECK(agreement.agreed()->is_last());
+  agreement.carried_out_agreed();
+  CHECK(take() == std::vector<Range>{all[1], all[2], {0, 0}});
+
+  // It is expected as a whole, and once it has begun, the rest is agreed on.
+  agreement.add_round({frame_of({}, false, 1)});
+  REQUIRE(names_of(agreement.predicted()) == Names{"urgent"});
+  agreement.carried_out_predicted();
+  REQUIRE(names_of(agreement.predicted()) == Names{"large"});
+  CHECK(agreement.predicted()->count == kPiece);
+  agreement.carried_out_predicted();
+  CHECK(agreement.predicted() == nullptr);
+  CHECK(take() == std::vector<Range>{all[1], all[2]});
+  CHECK(names_of(agreement.predicted()) == Names{"whole"});
 }
 
 TEST_CASE("ranks that have joined give no data, and when all have, the last one is known") {

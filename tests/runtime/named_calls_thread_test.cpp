@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -100,6 +101,61 @@ TEST_CASE("a step like the one before makes one call for each batch, and no roun
       batches = calls;
     }
     expect(quick > 0, "every step took longer than 0.4 s");
+  });
+}
+
+TEST_CASE(
+    "large tensors, in pieces, have the bits of ordered calls, and a step still has no round of agreement") {
+  ThreadJob job = job_of_calls(GENERATE(2, 3), GENERATE(1, 2));
+  job.fusion_bytes = 40000;
+  job.run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    std::mt19937 random(static_cast<unsigned>(rank));
+    std::uniform_real_distribution<float> any(-3.0f, 3.0f);
+    // 10, 1 and 3 pieces, the last in place and with scales.
+    std::vector<float> large(99991), small(10), scaled(30000);
+    for (auto* const values : {&large, &small, &scaled})
+      std::generate(values->begin(), values->end(), [&] { return any(random); });
+    ddl_call_options scales = DDL_CALL_OPTIONS_INIT;
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    scales.prescale = options.prescale = 0.3;
+    std::vector<float> wanted_large(large.size()), wanted_small(small.size()), wanted_scaled(scaled.size());
+    const auto sum = [&](const std::vector<float>& from, std::vector<float>& to, ddl_op op,
+                         const ddl_call_options* given) {
+      expect_ok(ddl_allreduce(context, from.data(), to.data(), from.size(), DDL_FLOAT32, op, given),
+                "ordered");
+    };
+    sum(large, wanted_large, DDL_SUM, nullptr);
+    sum(small, wanted_small, DDL_SUM, nullptr);
+    sum(scaled, wanted_scaled, DDL_AVERAGE, &scales);
+    Engine::Counts before;
+    for (int step = 0; step < 6; ++step) {
+      const auto began = std::chrono::steady_clock::now();
+      std::vector<float> own_large(large.size()), own_small(small.size()), own_scaled = scaled;
+      std::array<ddl_handle*, 3> handles{};
+      const auto hand_over = [&](const char* name, const std::vector<float>& from, std::vector<float>& to,
+                                 ddl_op op, const ddl_async_options* given, std::size_t at) {
+        expect_ok(ddl_allreduce_async(context, name, from.data(), to.data(), from.size(), DDL_FLOAT32, op,
+                                      given, &handles[at]),
+                  name);
+      };
+      hand_over("large", large, own_large, DDL_SUM, nullptr, 0);
+      hand_over("small", small, own_small, DDL_SUM, nullptr, 1);
+      hand_over("scaled", own_scaled, own_scaled, DDL_AVERAGE, &options, 2);
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
+      expect(own_large == wanted_large, "large");
+      expect(own_small == wanted_small, "small");
+      expect(own_scaled == wanted_scaled, "scaled");
+      const Engine::Counts after = counts_of(context);
+      const bool is_quick = std::chrono::steady_clock::now() - began < std::chrono::milliseconds(400);
+      // The first steps are learned. Of the rest, each begins with a predicted piece, which the others follow.
+      if (step > 2 && is_quick) {
+        expect(after.predicted - before.predicted == 3, "predicted calls");
+        expect(after.agreed - before.agreed == 9 + 2,
+               "pieces: " + std::to_string(after.agreed - before.agreed));
+      }
+      before = after;
+    }
   });
 }
 

@@ -8,11 +8,14 @@ using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-/// On one host, on two, and on two of which one has ranks without a connection of their own.
+/// On one host, on two where large tensors are cut, and on two of which one has ranks without a connection of their own.
 ThreadJob job_of_soak(int layout) {
   ThreadJob job;
   job.ranks = 4;
-  if (layout == 1) job.hosts = {{0, 2}, {1, 3}};
+  if (layout == 1) {
+    job.hosts = {{0, 2}, {1, 3}};
+    job.fusion_bytes = 10000;
+  }
   if (layout == 2) job.hosts = {{0, 1, 2}, {3}};
   return job;
 }

@@ -155,7 +155,10 @@ void Agreement::agree_on(const std::vector<Announced>& ready) {
       fused.push_back(std::move(batch));
     }
   }
-  for (Batch& batch : fused) agreed_.push_back(std::move(batch));
+  for (Batch& batch : fused) {
+    const Batch& first = agreed_.emplace_back(first_piece_of(std::move(batch), limits_.fusion_bytes));
+    for (Batch& piece : pieces_after(first)) agreed_.push_back(std::move(piece));
+  }
   std::stable_sort(agreed_.begin(), agreed_.end(),
                    [](const Batch& a, const Batch& b) { return a.priority() > b.priority(); });
 }
@@ -164,14 +167,16 @@ void Agreement::carried_out_agreed() {
   const Batch batch = std::move(agreed_.front());
   agreed_.pop_front();
   // What failed, or lacked the data of some ranks, is not expected again.
-  if (!batch.failure && batch.gives.empty()) prediction_.carried_out(batch.tensors);
+  if (batch.is_last() && !batch.failure && batch.gives.empty()) prediction_.carried_out(batch.tensors);
 }
 
 void Agreement::carried_out_predicted() {
-  const std::vector<AgreedTensorPtr> tensors = prediction_.next()->tensors;
+  const Batch batch = *prediction_.next();
   // Some ranks may have announced some of them.
-  for (const AgreedTensorPtr& tensor : tensors) announced_.erase(tensor->name);
-  prediction_.carried_out(tensors);
+  for (const AgreedTensorPtr& tensor : batch.tensors) announced_.erase(tensor->name);
+  // All ranks have begun the tensor, so the rest of it is agreed on.
+  for (Batch& piece : pieces_after(batch)) agreed_.push_back(std::move(piece));
+  if (batch.is_last()) prediction_.carried_out(batch.tensors);
 }
 
 std::vector<Agreement::Waiting> Agreement::waiting() const {

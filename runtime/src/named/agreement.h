@@ -36,7 +36,7 @@ class Agreement {
   /// The batch that is expected next, if nothing has been agreed and no rank has joined; null: none.
   const Batch* predicted() const;
   const Prediction& prediction() const { return prediction_; }
-  /// All ranks have carried out agreed(), or predicted().
+  /// All ranks have carried out agreed(), or predicted(). The pieces that follow one of predicted() are agreed.
   void carried_out_agreed();
   void carried_out_predicted();
 

@@ -11,6 +11,7 @@ namespace {
 /// A number by which the ranks compare what they carry out: names, terms, and who has data. Never 0.
 std::uint64_t digest_of_batch(const Batch& batch) {
   std::vector<std::uint64_t> numbers(batch.gives.begin(), batch.gives.end());
+  numbers.insert(numbers.end(), {batch.first, batch.count});
   for (const AgreedTensorPtr& tensor : batch.tensors) {
     const TensorTerms& terms = tensor->terms;
     // Ranks run the same library, so equal texts have equal hashes.
@@ -74,18 +75,23 @@ class BatchCall {
   }
 
   Outcome allreduce() const {
-    std::uint64_t count = 0;
-    for (const AgreedTensorPtr& tensor : batch_.tensors) count += tensor->terms.count;
+    std::uint64_t count = batch_.count;
+    for (const AgreedTensorPtr& tensor : batch_.tensors) count += batch_.count == 0 ? tensor->terms.count : 0;
     Request request = request_of(CallKind::kAllreduce, count, terms_.dtype);
+    if (batch_.first > 0 && own() != nullptr) {
+      request.send += batch_.first * element_;
+      request.recv += batch_.first * element_;
+    }
     std::vector<Part> parts;
     std::vector<std::byte> zeros;
     if (gives_zeros()) {
       zeros.resize(count * element_);
       request.send = request.recv = zeros.data();
       std::byte* at = zeros.data();
-      for (const AgreedTensorPtr& tensor : batch_.tensors) {
-        parts.push_back({at, at, tensor->terms.count});
-        at += tensor->terms.count * element_;
+      for (std::size_t i = 0; batch_.tensors.size() > 1 && i < batch_.tensors.size(); ++i) {
+        const std::uint64_t part = batch_.tensors[i]->terms.count;
+        parts.push_back({at, at, part});
+        at += part * element_;
       }
     }
     if (submissions_.size() > 1) {

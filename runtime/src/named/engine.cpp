@@ -440,7 +440,7 @@ Outcome Engine::carry_out_agreed(Lock& lock) {
     if (!outcome) return outcome;
   }
   agreement_.carried_out_agreed();
-  complete(submissions, outcome, lock);
+  if (batch.is_last()) complete(submissions, outcome, lock);
   return {};
 }
 
@@ -453,7 +453,12 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
   lock.lock();
   if (!outcome) return outcome;
   agreement_.carried_out_predicted();
-  complete(submissions, outcome, lock);
+  if (batch.is_last()) {
+    complete(submissions, outcome, lock);
+  } else {
+    // The others know of the tensor, as they have begun it, too.
+    std::erase(unannounced_, submissions.front());
+  }
   return {};
 }
 

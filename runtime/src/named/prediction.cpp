@@ -38,6 +38,31 @@ std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::
   return batches;
 }
 
+Batch first_piece_of(Batch batch, std::uint64_t bytes) {
+  const TensorTerms& terms = batch.tensors.front()->terms;
+  const bool is_cut = batch.tensors.size() == 1 && !batch.failure && terms.kind == CallKind::kAllreduce &&
+                      terms.bytes() > bytes && bytes > 0;
+  if (!is_cut) return batch;
+  // About equal pieces, which begin with a line of a cache if the tensor does.
+  constexpr std::uint64_t kLine = 64;
+  const std::uint64_t pieces = (terms.bytes() - 1) / bytes + 1;
+  const std::uint64_t lines = terms.bytes() / pieces / kLine + 1;
+  batch.count = std::min(lines * kLine / element_size(terms.dtype), terms.count);
+  return batch;
+}
+
+std::vector<Batch> pieces_after(const Batch& piece) {
+  std::vector<Batch> pieces;
+  if (piece.is_last()) return pieces;
+  const std::uint64_t all = piece.tensors.front()->terms.count;
+  for (std::uint64_t first = piece.first + piece.count; first < all; first += piece.count) {
+    pieces.push_back(piece);
+    pieces.back().first = first;
+    pieces.back().count = std::min(piece.count, all - first);
+  }
+  return pieces;
+}
+
 bool Prediction::are_alike(const Sequence& a, const Sequence& b) {
   return std::equal(
       a.begin(), a.end(), b.begin(), b.end(), [](const AgreedTensorPtr& x, const AgreedTensorPtr& y) {
@@ -109,7 +134,7 @@ void Prediction::find_next() {
       if (!expected_.at(tensor->name).is_done) open.tensors.push_back(tensor);
     }
     if (open.tensors.empty()) continue;
-    next_ = std::move(open);
+    next_ = first_piece_of(std::move(open), limits_.fusion_bytes);
     return;
   }
 }

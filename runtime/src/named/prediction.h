@@ -18,16 +18,27 @@
 
 namespace ddl::runtime {
 
-/// Tensors that are carried out by one call: one tensor, or several that one allreduce combines.
+/// What is carried out by one call: one tensor, several that one allreduce combines, or a piece of a large one.
 struct Batch {
   std::vector<AgreedTensorPtr> tensors;
+  /// Of a piece: its first element, and the number of its elements. 0: all of the tensors.
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
   /// Whether each rank has data; empty: all have. A rank that has joined has none.
   std::vector<std::uint8_t> gives;
   /// Instead of being carried out, the tensors fail with DDL_ERROR_MISMATCH and this sentence.
   std::optional<std::string> failure;
 
   std::int32_t priority() const { return tensors.front()->terms.priority; }
+  /// Its tensors are complete when it has been carried out.
+  bool is_last() const { return count == 0 || first + count == tensors.front()->terms.count; }
 };
+
+/// The batch, or its first piece if it is an allreduce of one tensor of more than this number of bytes. Between the
+/// pieces, other tensors can be carried out; the bits of the result are the same.
+Batch first_piece_of(Batch batch, std::uint64_t bytes);
+/// The pieces that follow this one.
+std::vector<Batch> pieces_after(const Batch& piece);
 
 /// Cuts a sequence of tensors into batches of at most this number of bytes; a larger tensor is a batch of its own.
 std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::uint64_t bytes);

@@ -27,6 +27,8 @@ struct ThreadJob {
   int sockets_per_peer = 1;
   ExchangeConfig exchange;
   std::optional<Stores> stores;
+  /// Named tensors go together up to this number of bytes, and larger ones are cut.
+  std::optional<std::uint64_t> fusion_bytes;
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
