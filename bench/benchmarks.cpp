@@ -8,7 +8,7 @@ std::vector<Benchmark> make_benchmarks() {
                                  "starting and ending a job of 2 ranks, and what it costs while idle", 20,
                                  launch_contenders, run_launch}};
   for (Benchmark& one : collective_benchmarks()) all.push_back(std::move(one));
-  all.push_back(gradients_benchmark());
+  for (Benchmark& one : step_benchmarks()) all.push_back(std::move(one));
   all.push_back({"hosts",
                  "starting and ending jobs over ssh on 4 and on 32 hosts, on a cluster of its own; as root",
                  8, hosts_contenders, run_hosts, hosts_needed});

@@ -29,8 +29,8 @@ Report run_launch(const Site& site, const Settings& settings);
 /// One benchmark for each collective, over the message size.
 std::vector<Benchmark> collective_benchmarks();
 
-/// Training steps: all gradients of a model, one by one and in buckets.
-Benchmark gradients_benchmark();
+/// Training steps: all gradients of a model, in several ways, and while the program computes.
+std::vector<Benchmark> step_benchmarks();
 
 /// Whole-process time of starting jobs on few and on many hosts over ssh.
 std::vector<Contender> hosts_contenders(const Site& site, const Settings& settings);

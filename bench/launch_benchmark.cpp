@@ -189,6 +189,8 @@ Report run_launch(const Site& site, const Settings& settings) {
                 "ddlrun-agent-and-spawner-memory-with-pmix", 5e6, "MB", 1e-6),
       gauge_aim(report, "an idle job of 8 ranks uses less than 0.01% of a core", "ddl-idle-cpu", 0.0001, "%",
                 100),
+      gauge_aim(report, "the same after steps with named tensors uses less than 0.1% of a core",
+                "ddl-named-idle-cpu", 0.001, "%", 100),
       gauge_aim(report, "planning a node of 256 CPUs and 8 GPUs takes less than 10 ms", "ddlrun-planning",
                 0.01, "ms", 1000)};
   return report;
@@ -300,6 +302,7 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
   const RankProgram nothing{{"init_none"}};
   const RankProgram client{{"init_pmix"}};
   const RankProgram ddl{{"init_ddl"}, kIdleRanks};
+  const RankProgram named{{"init_ddl_named"}, kIdleRanks};
   const RankProgram mpi{{"init_mpi"}, kIdleRanks};
   const auto measured = [&](Launcher launcher, const RankProgram& program, auto what) {
     return while_idle(launcher, program, site, settings, what);
@@ -315,6 +318,8 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
             measured(Launcher::kMpirun, nothing, launcher_memory)),
       gauge("ddl-idle-cpu", "libddl under ddlrun, idle", "cores",
             measured(Launcher::kDdlrun, ddl, idle_share)),
+      gauge("ddl-named-idle-cpu", "the same, after steps with named tensors", "cores",
+            measured(Launcher::kDdlrun, named, idle_share)),
       gauge("mpi-idle-cpu", "Open MPI under mpirun, idle", "cores",
             measured(Launcher::kMpirun, mpi, idle_share)),
   };

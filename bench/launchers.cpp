@@ -58,6 +58,7 @@ std::optional<std::string> why_absent(Launcher launcher, const RankProgram& prog
 std::string why_not_built(const std::string& path, const Site& site) {
   if (path.ends_with("_mpi") && !site.mpi_absent.empty()) return site.mpi_absent;
   if (path.ends_with("_gloo") && !site.gloo_absent.empty()) return site.gloo_absent;
+  if (path.ends_with("_torch") && !site.torch_absent.empty()) return site.torch_absent;
   return path + " has not been built";
 }
 

@@ -39,6 +39,7 @@ Site find_site() {
   site.mpirun = ddl::find_in_path("mpirun", path != nullptr ? path : "").value_or("");
   site.mpi_absent = DDL_BENCH_MPI_ABSENT;
   site.gloo_absent = DDL_BENCH_GLOO_ABSENT;
+  site.torch_absent = DDL_BENCH_TORCH_ABSENT;
   site.is_root = ::geteuid() == 0;
   return site;
 }
@@ -196,6 +197,7 @@ int main(int argc, char** argv) {
       "Examples:\n  ddl-bench launch\n  ddl-bench allreduce --np 4 --blocks 10 --json allreduce.json --svg "
       "allreduce.svg\n  ddl-bench alltoall --np 4 --hosts 2 --rate 1gbit --sizes 64K,1M,16M\n"
       "  ddl-bench gradients --model bert-base\n"
+      "  ddl-bench overlap --model resnet50\n"
       "  ddl-bench model --from allreduce.json\n"
       "Benchmarks over hosts start a cluster and end it; on a cluster's head they use that cluster. If no "
       "cluster can be started, they print why and exit with 77. A wrong command line exits with 2.\n"

@@ -76,6 +76,19 @@ Row by_name() {
   return row;
 }
 
+Row by_torch() {
+  Row row{
+      {.name = "torch",
+       .label = "torch, gloo",
+       .why = "torch.distributed with its backend for CPUs; calls are made at once and waited for at the end "
+              "of the step, as DistributedDataParallel does; it has no launcher, so ddlrun's",
+       .is_bound = false},
+      "collective_torch",
+      Launcher::kDdlrun};
+  row.hands_over = true;
+  return row;
+}
+
 // A contender with another kind of memory needs one more row here, and one more program.
 std::vector<Row> rows() {
   using enum Launcher;
@@ -118,6 +131,7 @@ std::vector<Row> rows() {
         .is_bound = false},
        "collective_gloo",
        kDdlrun},
+      by_torch(),
       {{.name = "shared-limit",
         .label = "direct, shared buffers",
         .why = "a prototype of the limit: nothing is staged, as buffers are shared by all ranks"},
@@ -171,9 +185,10 @@ Words launcher_options(const Row& row, const Settings& settings) {
   return options;
 }
 
-bool is_wanted(const Row& row, const Words& wanted, const std::string& work) {
-  const bool is_collective = parse_collective(work).has_value();
-  if (row.hands_over && is_collective && work != name_of(Collective::kAllreduce)) return false;
+bool is_wanted(const Row& row, const Words& wanted, const RankWork& work) {
+  const bool is_collective = parse_collective(work.name).has_value();
+  if (row.hands_over && is_collective && work.name != name_of(Collective::kAllreduce)) return false;
+  if (work.needs_overlap && !row.hands_over) return false;
   if (wanted.empty()) return row.variable.empty() && !(row.hands_over && is_collective);
   return std::find(wanted.begin(), wanted.end(), row.contender.name) != wanted.end();
 }
@@ -215,7 +230,7 @@ std::vector<Contender> contenders_of(const RankWork& work, const Site& site, con
   const bool is_over_hosts = settings.job.hosts > 1;
   std::vector<Contender> contenders;
   for (Row& row : rows()) {
-    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders, work.name)) continue;
+    if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders, work)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
     } else {
@@ -248,6 +263,8 @@ const std::vector<Pairing>& peer_pairings() {
                                                 {"ddl-named", "openmpi"},
                                                 {"ddl-named", "openmpi-malloc"},
                                                 {"ddl-named", "gloo"},
+                                                {"ddl-named", "torch"},
+                                                {"ddl-named", "tcp-limit"},
                                                 {"ddl", "ddl-ring"},
                                                 {"ddl", "ddl-mpi"},
                                                 {"ddl-mpi", "openmpi"},

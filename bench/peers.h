@@ -15,6 +15,8 @@ namespace ddl::bench {
 struct RankWork {
   std::string name;  ///< of a collective or a model
   std::vector<SizePlan> plan;
+  /// Only those that do not wait in every call take part.
+  bool needs_overlap = false;
 };
 
 /// The contenders for the settings' job, in the order of the table and the chart. Their commands lack the last

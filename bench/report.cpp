@@ -114,11 +114,15 @@ void compare(Case& of, const std::vector<Contender>& contenders, const std::vect
     const Figures* subject = of.figures_of(pairing.subject);
     const Figures* peer = of.figures_of(pairing.peer);
     if (subject == nullptr || peer == nullptr) continue;
-    const PairedMedians medians = paired_medians(*subject, *peer);
-    if (medians.first.empty()) continue;
-    of.comparisons.push_back(
-        {pairing.subject, pairing.peer, paired_ratio(medians.first, medians.second), *of.spread});
+    if (const auto ratio = ratio_of(*subject, *peer))
+      of.comparisons.push_back({pairing.subject, pairing.peer, *ratio, *of.spread});
   }
+}
+
+std::optional<PairedRatio> ratio_of(const Figures& subject, const Figures& peer) {
+  const PairedMedians medians = paired_medians(subject, peer);
+  if (medians.first.empty()) return std::nullopt;
+  return paired_ratio(medians.first, medians.second);
 }
 
 std::string time_text(double seconds) {

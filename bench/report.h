@@ -99,6 +99,9 @@ const Comparison* best_peer(const Case& of, const std::vector<Contender>& conten
 /// Fills in the case's spread, and its comparisons for every pairing whose two sides have figures.
 void compare(Case& of, const std::vector<Contender>& contenders, const std::vector<Pairing>& pairings);
 
+/// The same comparison of figures that may be of different cases of one run. Nothing if no block has times of both.
+std::optional<PairedRatio> ratio_of(const Figures& subject, const Figures& peer);
+
 /// As text for people, ending with a newline.
 std::string as_table(const Report& report);
 /// Everything but the single times: percentiles, the blocks' medians, ratios, commands, machine. Ends with a newline.

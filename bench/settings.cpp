@@ -26,7 +26,7 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
   if (is_given && !takes_job)
     return refuse(
         "--np, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of collectives and "
-        "gradients");
+        "training steps");
   JobShape job;
   if (options.hosts != 0) job.hosts = options.hosts;
   job.ranks = options.ranks != 0 ? options.ranks : std::max(kRanks, job.hosts);

@@ -21,7 +21,7 @@ struct JobShape {
   std::string rate;
   std::vector<std::uint64_t> sizes;     ///< of messages, in bytes; empty: the benchmark's own
   std::vector<std::string> contenders;  ///< names of those that take part; empty: all
-  Model model = Model::kResnet50;       ///< used by the benchmark "gradients" only
+  Model model = Model::kResnet50;       ///< used by the benchmarks "gradients" and "overlap" only
 };
 
 struct Settings {
@@ -37,8 +37,9 @@ struct Site {
   std::string programs;  ///< folder of the contenders, beside ddl-bench
   std::string ddlrun;
   std::string mpirun;
-  std::string mpi_absent;   ///< why the MPI contenders were not built; "" if they were
-  std::string gloo_absent;  ///< the same for Gloo's
+  std::string mpi_absent;    ///< why the MPI contenders were not built; "" if they were
+  std::string gloo_absent;   ///< the same for Gloo's
+  std::string torch_absent;  ///< and for torch's
   bool is_root = false;
 };
 

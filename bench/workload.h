@@ -75,9 +75,16 @@ struct Bucket {
 /// Fills buckets of at most max_bytes, of f32, in the order given; a larger gradient has a bucket of its own.
 std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t max_bytes);
 
+/// Sizes of buckets, above every real one, that stand for another way to do a step. kInOneBuffer: all gradients lie in
+/// one buffer, and one call reduces them without a copy, which is the best that a library without buckets of its own
+/// can do. kWhileComputing: the step of the size before it, but each gradient is there only when it has been computed.
+/// A sleep stands for the computing, as a GPU does it. It takes as long in all as the step of the size before.
+inline constexpr std::uint64_t kInOneBuffer = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t kWhileComputing = std::uint64_t{1} << 41;
+
 // Message sizes: the number of calls of each, their text for the rank programs, and the sizes that people write.
 
-/// One message size and the number of its calls. For training steps it is the size of a bucket.
+/// One message size and the number of its calls. For training steps it is the size of a bucket, or what stands for one.
 struct SizePlan {
   std::uint64_t bytes = 0;
   std::uint64_t calls = 0;     ///< measured, at most

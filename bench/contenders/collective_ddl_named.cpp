@@ -47,7 +47,7 @@ int run_rank(int argc, char** argv) {
   OpenTensors tensors(context);
   if (status) {
     status = measure(
-        *job, Expect::kResults,
+        *job, Expect::kResults, Buckets::kOfLibrary,
         [&](Collective what, const Buffers& buffers) { return tensors.hand_over(what, buffers); },
         [&] { return tensors.complete(); });
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -235,101 +236,182 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
   return {};
 }
 
-// The gradients of a model, in the order in which training computes them. Each starts on a cache line of its own.
+// The gradients of a model, in the order in which training computes them. They lie in one buffer, and each starts on a
+// cache line of its own.
 struct Gradients {
   std::vector<std::uint64_t> elements;
   std::vector<float*> data;
+  std::uint64_t span = 0;  // elements of the buffer
 };
 
 Result<Gradients> allocate_gradients(Model model, const Allocate& allocate) {
   constexpr std::uint64_t kCacheLine = 64 / sizeof(float);
   Gradients gradients{tensors_backward(model), {}};
   std::vector<std::uint64_t> offsets;
-  std::uint64_t end = 0;
   for (const std::uint64_t elements : gradients.elements) {
-    offsets.push_back(end);
-    end += (elements + kCacheLine - 1) / kCacheLine * kCacheLine;
+    offsets.push_back(gradients.span);
+    gradients.span += (elements + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
-  const auto memory = allocate(end * sizeof(float));
+  const auto memory = allocate(gradients.span * sizeof(float));
   if (!memory) return fail(memory.error());
   for (const std::uint64_t offset : offsets) gradients.data.push_back(*memory + offset);
   return gradients;
 }
 
-// Reduces one bucket: a single gradient in place, several through the buffer.
-bool reduce_bucket(const Gradients& gradients, const Bucket& bucket, float* buffer, const Call& call) {
-  const auto reduce = [&](float* data) {
-    return call(Collective::kAllreduce, {data, data, bucket.elements, 0}) != nullptr;
-  };
-  if (bucket.count == 1) return reduce(gradients.data[bucket.first]);
-  float* at = buffer;
-  for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
-    std::memcpy(at, gradients.data[i], gradients.elements[i] * sizeof(float));
-    at += gradients.elements[i];
+// How a contender does its calls: one by one, or handed over and completed together.
+struct StepCalls {
+  Call call;
+  Complete complete;  // null: what has been called is complete
+  Buckets buckets = Buckets::kOfHarness;
+};
+
+// Does one step of a model, again and again.
+class Step {
+ public:
+  static Result<Step> allocate(RankJob& job, Model model, const StepCalls& calls, const Allocate& allocate) {
+    auto gradients = allocate_gradients(model, allocate);
+    if (!gradients) return fail(std::move(gradients.error()));
+    // Buckets that are handed over are all in use at once.
+    std::uint64_t bytes = calls.complete ? gradients->span * sizeof(float) : sizeof(float);
+    for (const SizePlan& size : job.plan) {
+      if (size.bytes < kInOneBuffer) bytes = std::max(bytes, size.bytes);
+    }
+    const auto memory = allocate(bytes);
+    if (!memory) return fail(memory.error());
+    return Step(std::move(*gradients), *memory, calls);
   }
-  if (!reduce(buffer)) return false;
-  at = buffer;
-  for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
-    std::memcpy(gradients.data[i], at, gradients.elements[i] * sizeof(float));
-    at += gradients.elements[i];
+
+  const Gradients& gradients() const { return gradients_; }
+
+  /// The next steps use buckets of this size.
+  void use_buckets(std::uint64_t bytes) {
+    if (calls_.buckets == Buckets::kOfLibrary) {
+      buckets_ = buckets_of(gradients_.elements, sizeof(float));
+    } else if (bytes == kInOneBuffer) {
+      buckets_ = {{0, gradients_.elements.size(), gradients_.span}};
+    } else {
+      buckets_ = buckets_of(gradients_.elements, bytes);
+    }
+    copies_ = bytes != kInOneBuffer;
   }
-  return true;
+  /// The gradients of the next steps come one by one, the last of them after this time.
+  void compute_for(std::chrono::duration<double> time) { computing_ = time; }
+
+  bool run() {
+    const auto started = Clock::now();
+    float* at = memory_;
+    for (const Bucket& bucket : buckets_) {
+      const bool is_packed = copies_ && bucket.count > 1;
+      float* const data = is_packed ? at : gradients_.data[bucket.first];
+      for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
+        wait_for_gradient(i, started);
+        if (!is_packed) continue;
+        std::memcpy(at, gradients_.data[i], gradients_.elements[i] * sizeof(float));
+        at += gradients_.elements[i];
+      }
+      if (calls_.call(Collective::kAllreduce, {data, data, bucket.elements, 0}) == nullptr) return false;
+      if (!is_packed || calls_.complete) continue;
+      copy_back(bucket, data);
+      at = memory_;
+    }
+    if (!calls_.complete) return true;
+    if (!calls_.complete()) return false;
+    const float* from = memory_;
+    for (const Bucket& bucket : buckets_) {
+      if (copies_ && bucket.count > 1) from = copy_back(bucket, from);
+    }
+    return true;
+  }
+
+ private:
+  Step(Gradients gradients, float* memory, const StepCalls& calls)
+      : gradients_(std::move(gradients)), memory_(memory), calls_(calls) {}
+
+  void wait_for_gradient(std::size_t index, Clock::time_point started) const {
+    if (computing_.count() <= 0) return;
+    const double share = static_cast<double>(index + 1) / static_cast<double>(gradients_.data.size());
+    std::this_thread::sleep_until(started + std::chrono::duration_cast<Clock::duration>(share * computing_));
+  }
+
+  // Returns the end of the bucket.
+  const float* copy_back(const Bucket& bucket, const float* at) const {
+    for (std::size_t i = bucket.first; i < bucket.first + bucket.count; ++i) {
+      std::memcpy(gradients_.data[i], at, gradients_.elements[i] * sizeof(float));
+      at += gradients_.elements[i];
+    }
+    return at;
+  }
+
+  Gradients gradients_;
+  float* memory_;  // for buckets
+  StepCalls calls_;
+  std::vector<Bucket> buckets_;
+  bool copies_ = true;
+  std::chrono::duration<double> computing_{0};
+};
+
+// The median of the steps of this size, as all ranks see it.
+std::chrono::duration<double> time_of_step(RankJob& job, std::size_t index) {
+  job.scoreboard.barrier(job.rank, job.wait());
+  std::vector<double> seconds = job.scoreboard.timed_calls(index).seconds;
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return std::chrono::duration<double>(*middle);
 }
 
-Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate, const Call& call,
-                     const Complete& complete) {
-  const auto gradients = allocate_gradients(model, allocate);
-  if (!gradients) return fail(gradients.error());
-  const auto buffer = allocate(largest_size(job));
-  if (!buffer) return fail(buffer.error());
-
+Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate,
+                     const StepCalls& calls) {
+  auto step = Step::allocate(job, model, calls, allocate);
+  if (!step) return fail(step.error());
+  const Gradients& gradients = step->gradients();
+  const auto rewrite = [&](int turn) {
+    const float value = sent_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
+    for (std::size_t i = 0; i < gradients.data.size(); ++i)
+      std::fill_n(gradients.data[i], gradients.elements[i], value);
+  };
+  const auto is_right = [&](int turn, bool thoroughly) {
+    if (expect == Expect::kNothing) return true;
+    const float wanted = expected_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
+    for (std::size_t i = 0; i < gradients.data.size(); ++i) {
+      if (!is_all(gradients.data[i], gradients.elements[i], wanted, thoroughly)) return false;
+    }
+    return true;
+  };
   for (std::size_t index = 0; index < job.plan.size(); ++index) {
-    const std::vector<Bucket> buckets =
-        buckets_of(gradients->elements, complete ? sizeof(float) : job.plan[index].bytes);
-    const auto rewrite = [&](int turn) {
-      const float value = sent_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
-      for (std::size_t i = 0; i < gradients->data.size(); ++i)
-        std::fill_n(gradients->data[i], gradients->elements[i], value);
-    };
-    const auto run = [&] {
-      const bool all_called = std::all_of(buckets.begin(), buckets.end(), [&](const Bucket& bucket) {
-        return reduce_bucket(*gradients, bucket, *buffer, call);
-      });
-      return all_called && (!complete || complete());
-    };
-    const auto is_right = [&](int turn, bool thoroughly) {
-      if (expect == Expect::kNothing) return true;
-      const float wanted = expected_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
-      for (std::size_t i = 0; i < gradients->data.size(); ++i) {
-        if (!is_all(gradients->data[i], gradients->elements[i], wanted, thoroughly)) return false;
-      }
-      return true;
-    };
-    Status status = time_calls(job, index, rewrite, run, is_right);
+    if (job.plan[index].bytes == kWhileComputing && index > 0) {
+      step->compute_for(time_of_step(job, index - 1));
+    } else {
+      step->use_buckets(job.plan[index].bytes);
+      step->compute_for(std::chrono::duration<double>(0));
+    }
+    Status status = time_calls(
+        job, index, rewrite, [&] { return step->run(); }, is_right);
     if (!status) return status;
   }
   return {};
 }
 
-Status measure_work(RankJob& job, Expect expect, const Allocate& allocate, const Call& call,
-                    const Complete& complete) {
+Status measure_work(RankJob& job, Expect expect, const Allocate& allocate, const StepCalls& calls) {
   if (const auto* what = std::get_if<Collective>(&job.work))
-    return measure_collective(job, *what, expect, allocate, call, complete);
-  return measure_steps(job, std::get<Model>(job.work), expect, allocate, call, complete);
+    return measure_collective(job, *what, expect, allocate, calls.call, calls.complete);
+  return measure_steps(job, std::get<Model>(job.work), expect, allocate, calls);
 }
 
 }  // namespace
 
 Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call& call) {
-  return measure_work(job, expect, allocate, call, nullptr);
+  return measure_work(job, expect, allocate, {call, nullptr});
 }
 
-Status measure(RankJob& job, Expect expect, const Call& call) { return measure(job, expect, call, nullptr); }
+Status measure(RankJob& job, Expect expect, const Call& call) {
+  return measure(job, expect, Buckets::kOfHarness, call, nullptr);
+}
 
-Status measure(RankJob& job, Expect expect, const Call& hand_over, const Complete& complete) {
+Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& hand_over,
+               const Complete& complete) {
   PrivateMemory memory;
-  return measure_work(
-      job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); }, hand_over, complete);
+  return measure_work(job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); },
+                      {hand_over, complete, buckets});
 }
 
 }  // namespace ddl::bench

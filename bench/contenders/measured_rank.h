@@ -82,14 +82,20 @@ enum class Expect { kResults, kNothing };
 /// warm-ups, three of each part after each measured call.
 ///
 /// One step of a model reduces all its gradients, in the order in which training computes them, the last layer first.
-/// The time of copies into buckets and back is included; a gradient that is alone in its bucket is reduced in place.
+/// The time of copies into buckets and back is included; a gradient that is alone in its bucket is reduced in place. Of
+/// kInOneBuffer and kWhileComputing (bench/workload.h) the time of the computing is included, too.
 Status measure(RankJob& job, Expect expect, const Allocate& allocate, const Call& call);
 
 /// The same, in private memory.
 Status measure(RankJob& job, Expect expect, const Call& call);
 
-/// The same for a library to which calls are handed over. It gets every gradient of a model by itself, whatever the size
-/// of the buckets: it makes its own.
-Status measure(RankJob& job, Expect expect, const Call& hand_over, const Complete& complete);
+/// Who packs the gradients of a step into buckets.
+enum class Buckets {
+  kOfHarness,  ///< the plan says of which size; a bucket is copied back when all calls of the step are complete
+  kOfLibrary,  ///< it gets every gradient by itself, whatever the plan says
+};
+
+/// The same, in private memory, for a library to which calls are handed over.
+Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& hand_over, const Complete& complete);
 
 }  // namespace ddl::bench

@@ -107,6 +107,7 @@ TEST_CASE("a quick run of each collective runs every contender", "[collectives]"
 }
 TEST_CASE("a quick run of a model's gradients runs every contender", "[gradients]") {
   check_quick_run("gradients", {"--model", "resnet50"});
+  check_quick_run("overlap", {"--model", "resnet50"});
 }
 TEST_CASE("a quick run over hosts with a rate runs every contender", "[network]") {
   check_quick_run("allreduce", {"--hosts", "2", "--rate", "10gbit", "--sizes", "4,64K"});
