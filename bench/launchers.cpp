@@ -17,7 +17,7 @@ std::string program_path(const RankProgram& program, const Site& site) {
 std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& program, const Site& site,
                                         const Settings& settings) {
   const std::string ranks = std::to_string(program.ranks);
-  const bool is_oversubscribed = program.ranks > static_cast<int>(settings.cpus.size());
+  const bool is_oversubscribed = program.ranks > settings.ranks_with_cpus();
   std::vector<std::string> words;
   switch (launcher) {
     case Launcher::kFloor: return {site.programs + "/launch_floor", "spawn", ranks};

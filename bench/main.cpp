@@ -109,7 +109,8 @@ std::vector<std::string> words_of(const Benchmark& benchmark, const Settings& se
   if (settings.quick) words.push_back("--quick");
   if (!benchmark.has_job) return words;
   const JobShape& job = settings.job;
-  words.insert(words.end(), {"--np", std::to_string(job.ranks), "--hosts", std::to_string(job.hosts)});
+  words.insert(words.end(), {"--np", std::to_string(job.ranks), "--hosts", std::to_string(job.hosts),
+                             "--cpus-per-rank", std::to_string(job.cpus_per_rank)});
   if (!job.rate.empty()) words.insert(words.end(), {"--rate", job.rate});
   std::vector<std::string> sizes;
   for (const std::uint64_t bytes : job.sizes) sizes.push_back(std::to_string(bytes));
@@ -219,7 +220,7 @@ int main(int argc, char** argv) {
   app.add_option("--blocks", settings.blocks, "ABBA blocks: every contender runs twice in each")
       ->check(CLI::Range(1, 10000));
   app.add_option("--cpus", settings.cpus,
-                 "CPUs that all contenders are pinned to [the first ones allowed, one for each rank]")
+                 "CPUs that all contenders are pinned to [the first ones allowed, as many as the ranks need]")
       ->delimiter(',');
   app.add_flag("--far", settings.is_far,
                "Ranks that share no last-level cache: look for such CPUs, and wait for them where a "
@@ -234,6 +235,8 @@ int main(int argc, char** argv) {
       "--explain", wants_explanation,
       "Show the rules by which libddl chooses an algorithm, and how far apart CPUs are now, and stop");
   app.add_option("--np", job.ranks, "Ranks of a benchmark of collectives [2, or one for each host]")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--cpus-per-rank", job.cpus_per_rank, "CPUs of each rank, for its threads [1]")
       ->check(CLI::Range(1, 1024));
   app.add_option("--hosts", job.hosts, "Hosts that they are spread over, evenly, on a cluster of its own [1]")
       ->check(CLI::Range(1, 64));
@@ -264,8 +267,11 @@ int main(int argc, char** argv) {
   }
   if (name == kModel) return run_model(results);
   const Benchmark* benchmark = find_benchmark(name);
-  if (settings.is_far && (job.hosts > 1 || job.ranks == 1 || benchmark == nullptr || !benchmark->has_job)) {
-    fmt::print(stderr, "ddl-bench: --far is for a benchmark of collectives with several ranks on one host\n");
+  if (settings.is_far && (job.hosts > 1 || job.ranks == 1 || job.cpus_per_rank > 1 || benchmark == nullptr ||
+                          !benchmark->has_job)) {
+    fmt::print(
+        stderr,
+        "ddl-bench: --far is for a benchmark of collectives with several ranks of one CPU on one host\n");
     return 2;
   }
   const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);
@@ -276,12 +282,18 @@ int main(int argc, char** argv) {
   settings.job = *shape;
   if (settings.cpus.empty()) {
     settings.cpus = ddl::CpuSet::allowed().cpus();
-    const auto ranks = static_cast<std::size_t>(settings.job.ranks);
+    const auto needed =
+        static_cast<std::size_t>(settings.job.ranks) * static_cast<std::size_t>(settings.job.cpus_per_rank);
     if (settings.is_far && !wants_list) {
       settings.cpus = far_cpus(settings.cpus, settings.job.ranks, ddl::Deadline::after(kTimeToFindFarCpus));
-    } else if (settings.cpus.size() > ranks) {
-      settings.cpus.resize(ranks);
+    } else if (settings.cpus.size() > needed) {
+      settings.cpus.resize(needed);
     }
+  }
+  if (settings.ranks_with_cpus() < 1) {
+    fmt::print(stderr, "ddl-bench: --cpus-per-rank {}: a rank may use {} here\n", settings.job.cpus_per_rank,
+               ddl::counted(settings.cpus.size(), "CPU"));
+    return 2;
   }
   const Site site = find_site();
   if (wants_list) {

@@ -153,10 +153,17 @@ std::vector<Row> rows() {
   };
 }
 
+// "0,1" or, with two CPUs for each rank, "0+1,2+3".
 std::string cpu_list(const Settings& settings) {
-  Words cpus;
-  for (const int cpu : settings.cpus) cpus.push_back(std::to_string(cpu));
-  return join(cpus, ",");
+  Words ranks;
+  for (int rank = 0; rank < settings.ranks_with_cpus(); ++rank) {
+    Words cpus;
+    for (int i = 0; i < settings.job.cpus_per_rank; ++i)
+      cpus.push_back(
+          std::to_string(settings.cpus[static_cast<std::size_t>(rank * settings.job.cpus_per_rank + i)]));
+    ranks.push_back(join(cpus, "+"));
+  }
+  return join(ranks, ",");
 }
 
 Words rank_words(const Row& row, const RankWork& work, const Settings& settings) {
@@ -172,7 +179,7 @@ void append(Words& words, const Words& more) { words.insert(words.end(), more.be
 
 Words launcher_options(const Row& row, const Settings& settings) {
   const JobShape& job = settings.job;
-  const bool is_oversubscribed = job.ranks > static_cast<int>(settings.cpus.size());
+  const bool is_oversubscribed = job.ranks > settings.ranks_with_cpus();
   Words options;
   if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
   if (job.hosts > 1 && row.needs_mpi) append(options, kDdlsMpiNetwork);
@@ -214,7 +221,7 @@ void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settin
               .options = launcher_options(row, settings),
               .program = row.program,
               .arguments = {}};
-  if (job.launcher == HostLauncher::kDdlrun && job.ranks_per_host > static_cast<int>(settings.cpus.size()))
+  if (job.launcher == HostLauncher::kDdlrun && job.ranks_per_host > settings.ranks_with_cpus())
     job.options.emplace_back("--oversubscribe");
   const Words words = rank_words(row, work, settings);
   job.arguments.assign(words.begin() + 1, words.end());

@@ -46,7 +46,7 @@ std::vector<double> times_at(Distance distance, const TimedCalls& calls) {
 // Those that ranks with a CPU each can have; none if that is not measured.
 std::vector<Distance> distances_of(const Settings& settings) {
   const int ranks = settings.job.ranks;
-  if (settings.job.hosts > 1 || ranks < 2 || ranks > static_cast<int>(settings.cpus.size())) return {};
+  if (settings.job.hosts > 1 || ranks < 2 || ranks > settings.ranks_with_cpus()) return {};
   if (ranks == 2) return {Distance::kNear, Distance::kFar};
   return {Distance::kNear, Distance::kMixed, Distance::kFar};
 }

@@ -21,15 +21,18 @@ bool is_rate(const std::string& text) {
 }  // namespace
 
 Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
-  const bool is_given = options.ranks != 0 || options.hosts != 0 || !options.rate.empty() ||
-                        !options.sizes.empty() || !options.model.empty() || !options.contenders.empty();
+  const bool is_given = options.ranks != 0 || options.cpus_per_rank != 0 || options.hosts != 0 ||
+                        !options.rate.empty() || !options.sizes.empty() || !options.model.empty() ||
+                        !options.contenders.empty();
   if (is_given && !takes_job)
     return refuse(
-        "--np, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of collectives and "
+        "--np, --cpus-per-rank, --hosts, --rate, --sizes, --model and --entrants are for the benchmarks of "
+        "collectives and "
         "training steps");
   JobShape job;
   if (options.hosts != 0) job.hosts = options.hosts;
   job.ranks = options.ranks != 0 ? options.ranks : std::max(kRanks, job.hosts);
+  if (options.cpus_per_rank != 0) job.cpus_per_rank = options.cpus_per_rank;
   if (job.ranks < 2) return refuse("--np 1 would exchange nothing; give 2 ranks or more");
   if (job.ranks % job.hosts != 0)
     return refuse(fmt::format("{} do not spread evenly over {}: choose --np as a multiple of --hosts",

@@ -16,6 +16,7 @@ inline constexpr int kRanks = 2;
 /// The job of a benchmark of collectives.
 struct JobShape {
   int ranks = kRanks;
+  int cpus_per_rank = 1;
   int hosts = 1;  ///< of a cluster, with the same number of ranks on each; 1: this machine, without a cluster
   /// Limit of what each host sends, as tc(8) writes it: "10gbit"; "": no limit.
   std::string rate;
@@ -30,6 +31,9 @@ struct Settings {
   std::vector<int> cpus;  ///< all contenders get exactly these
   bool is_far = false;    ///< each run waits until the first of them is far from the others
   JobShape job;
+
+  /// The number of ranks for which there are CPUs. If the job has more, they share them.
+  int ranks_with_cpus() const { return static_cast<int>(cpus.size()) / job.cpus_per_rank; }
 };
 
 /// The paths of the contenders' programs; "" for a program that does not exist.
@@ -46,6 +50,7 @@ struct Site {
 /// The job of a benchmark of collectives as on the command line; 0 and "" stand for options that were not given.
 struct JobOptions {
   int ranks = 0;
+  int cpus_per_rank = 0;
   int hosts = 0;
   std::string rate;
   std::vector<std::string> sizes;

@@ -102,15 +102,20 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
   if (!hosts || *hosts < 1 || *ranks % *hosts != 0) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("{} ranks on \"{}\" hosts", *ranks, argv[3]));
   }
-  std::vector<int> cpus;
-  for (const std::string_view text : split(argv[4], ',')) {
-    const auto cpu = small_number(std::string(text).c_str());
-    if (!cpu || *cpu >= kMaxCpuNumbers)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not a list of CPUs", argv[4]));
-    cpus.push_back(*cpu);
+  std::vector<int> all_cpus;
+  std::vector<std::vector<int>> cpus_of_ranks;
+  for (const std::string_view one : split(argv[4], ',')) {
+    std::vector<int>& cpus = cpus_of_ranks.emplace_back();
+    for (const std::string_view text : split(one, '+')) {
+      const auto cpu = small_number(std::string(text).c_str());
+      if (!cpu || *cpu >= kMaxCpuNumbers)
+        return fail(ErrorCode::kInvalidArgument, fmt::format("\"{}\" is not a list of CPUs", argv[4]));
+      cpus.push_back(*cpu);
+      all_cpus.push_back(*cpu);
+    }
   }
-  const CpuSet own =
-      CpuSet::of(has_threads ? cpus : std::vector{cpus[static_cast<std::size_t>(*rank) % cpus.size()]});
+  const CpuSet own = CpuSet::of(
+      has_threads ? all_cpus : cpus_of_ranks[static_cast<std::size_t>(*rank) % cpus_of_ranks.size()]);
   if (const int error = own.bind_this_thread()) return fail(errno_error("sched_setaffinity", error));
 
   auto plan = parse_plan(argv[5]);
@@ -121,7 +126,8 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
                  .rank = *rank,
                  .ranks = *ranks,
                  .hosts = *hosts,
-                 .cpus = static_cast<int>(cpus.size()),
+                 .cpu_sets = static_cast<int>(cpus_of_ranks.size()),
+                 .cpus = own.count(),
                  .plan = std::move(*plan),
                  .folder = argv[6],
                  .scoreboard = std::move(*scoreboard),
@@ -134,7 +140,7 @@ int fail_rank(const Error& error) {
 }
 
 Status check_world(const RankJob& job, int rank, int size) {
-  if (CpuSet::allowed().count() != (job.has_threads ? job.cpus : 1))
+  if (CpuSet::allowed().count() != job.cpus)
     return fail(ErrorCode::kProtocol, "the library has changed the pinning");
   if (rank == job.rank && size == job.ranks) return {};
   return fail(ErrorCode::kProtocol,

@@ -17,13 +17,15 @@ namespace ddl::bench {
 /// What the ranks do: one collective in all sizes, or the training steps of a model.
 using Work = std::variant<Collective, Model>;
 
-/// The rank's part of the job, from its command line: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD.
+/// The rank's part of the job, from its command line: WORK RANKS HOSTS CPUS PLAN FOLDER SCOREBOARD. CPUS is a list
+/// of sets of CPUs such as 0,1 or 0+1,2+3.
 struct RankJob {
   Work work;
   int rank = 0;  ///< as the launcher numbers it: PMIX_RANK, or DDL_BENCH_RANK under launch_floor
   int ranks = 0;
-  int hosts = 0;  ///< with the same number of ranks on each, in rank order
-  int cpus = 0;   ///< the length of the list CPUS; rank r is pinned to element r modulo this
+  int hosts = 0;     ///< with the same number of ranks on each, in rank order
+  int cpu_sets = 0;  ///< the length of the list CPUS; rank r is pinned to element r modulo this
+  int cpus = 0;      ///< that this rank is pinned to
   std::vector<SizePlan> plan;
   std::string folder;  ///< empty at the start of a run, seen by all ranks, and removed by the harness
   Scoreboard scoreboard;
@@ -32,12 +34,12 @@ struct RankJob {
   /// rank may run on all CPUs of the job, and sleeps while it waits.
   bool has_threads = false;
 
-  /// Whether every rank has a CPU of its own, so that it makes sense to ask how far apart they are.
-  bool has_distances() const { return hosts == 1 && ranks > 1 && ranks <= cpus && !has_threads; }
-  Wait wait() const { return has_threads ? Wait::kSleep : ranks > cpus ? Wait::kYield : Wait::kSpin; }
+  /// Whether every rank has CPUs of its own, so that it makes sense to ask how far apart they are.
+  bool has_distances() const { return hosts == 1 && ranks > 1 && ranks <= cpu_sets && !has_threads; }
+  Wait wait() const { return has_threads ? Wait::kSleep : ranks > cpu_sets ? Wait::kYield : Wait::kSpin; }
 };
 
-/// Reads the command line and the rank, and pins the process to its CPU, or to all CPUs of the job if it has threads.
+/// Reads the command line and the rank, and pins the process to its CPUs, or to all CPUs of the job if it has threads.
 /// To be called before the library is initialised, so that the library's threads inherit the pinning.
 Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads = false);
 
