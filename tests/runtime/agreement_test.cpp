@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/src/named/agreement.h"
+#include "runtime/src/named/waiting_habit.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;
@@ -423,4 +424,32 @@ TEST_CASE(
   take_agreed(pair);
   pair.add_round({frame_of({}, true, 1), end});
   CHECK(pair.predicted() == nullptr);
+}
+
+TEST_CASE("a program has the habit of waiting when it has waited at once some times, and loses it at once") {
+  const auto now = [] { return ddl::Deadline::Clock::now(); };
+  const auto long_ago = now() - std::chrono::seconds(1);
+  const auto acquire = [&](WaitingHabit& habit) {
+    bool has_become = false;
+    // A busy machine may stop this thread for a while between the readings of the clock.
+    for (int i = 0; i < 1000 && !habit.is_there(); ++i) has_become = habit.waited(now());
+    CHECK(has_become);
+    CHECK_FALSE(habit.waited(now() + std::chrono::seconds(1)));  // it has been there before
+    REQUIRE(habit.is_there());
+  };
+  WaitingHabit habit;
+  CHECK_FALSE(habit.waited(now()));
+  CHECK_FALSE(habit.is_there());
+  acquire(habit);
+  CHECK_FALSE(habit.handed_over(true));
+  CHECK(habit.is_there());
+  CHECK(habit.handed_over(false));
+  CHECK_FALSE(habit.is_there());
+  acquire(habit);
+  CHECK_FALSE(habit.waited(long_ago));
+  CHECK_FALSE(habit.is_there());
+  acquire(habit);
+  CHECK(habit.end());
+  CHECK_FALSE(habit.end());
+  CHECK(habit.tensors() == 2);
 }

@@ -405,6 +405,20 @@ TEST_CASE("a tensor that waits for the rest of its batch is carried out though n
   });
 }
 
+TEST_CASE("a tensor that nobody waits for is carried out, also if all before it were waited for at once") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    for (int round = 0; round < 3; ++round) {
+      std::vector<float> loss(1);
+      for (int i = 0; i < 40; ++i) expect_ok(ddl_wait(sum_of(context, "loss", loss, 1)), "wait");
+      std::promise<ddl_status> called;
+      ddl_async_options options = calling_back(called);
+      ddl_handle* const handle = sum_of(context, "loss", loss, 1, &options);
+      expect_called(called, "loss");
+      expect_ok(ddl_wait(handle), "wait");
+    }
+  });
+}
+
 TEST_CASE("a tensor's callback has returned when the thread that waits for it goes on") {
   job_of_end(2, 1).run([&](ddl_context*& context) {
     for (int step = 0; step < 5; ++step) {

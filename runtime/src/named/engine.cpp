@@ -72,6 +72,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
                                                   "\" has been handed over before, and is not complete");
   }
   const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
+  const bool ends_habit = habit_.handed_over(!had_work && submissions.size() == 1);
   const Deadline patience = Deadline::after(kBatchPatience);
   take(submissions);
   for (const SubmissionPtr& submission : submissions) {
@@ -87,7 +88,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   if (is_asleep_) {
     // The first tensor that is not announced limits the sleep.
     if (next_call() != Call::kNone || !had_unannounced) bells_->ring_own();
-  } else if (!is_driven_ && (!had_work || next_call() != Call::kNone)) {
+  } else if (!is_driven_ && !habit_.is_there() && (!had_work || ends_habit || next_call() != Call::kNone)) {
     has_work_.notify_one();
   }
   return {};
@@ -117,6 +118,8 @@ void Engine::want(Submission& submission) {
 Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
+  // Its thread no longer waits to be woken for the next tensors.
+  if (habit_.waited(submission.patience.when() - kBatchPatience)) has_work_.notify_one();
   want(submission);
   drive_until(lock, [&] { return submission.is_complete; });
   saw_completion_ = true;
@@ -128,7 +131,9 @@ bool Engine::test(Submission& submission) {
   const Lock lock(mutex_);
   want(submission);
   if (submission.is_complete) saw_completion_ = true;
-  if (!submission.is_complete && !is_driven_ && next_call() != Call::kNone) has_work_.notify_one();
+  const bool ends_habit = habit_.end();
+  if (!submission.is_complete && !is_driven_ && (ends_habit || next_call() != Call::kNone))
+    has_work_.notify_one();
   return submission.is_complete;
 }
 
@@ -569,7 +574,11 @@ void Engine::start_thread() {
 void Engine::run() {
   Lock lock(mutex_);
   while (!is_closing_) {
-    if (is_driven_ || !has_work() || broken_ || (!any_may_call_ && able_waiters_ > 0)) {
+    if (habit_.is_there()) {
+      const std::uint64_t tensors = habit_.tensors();
+      has_work_.wait_for(lock, WaitingHabit::kLook);
+      if (tensors == habit_.tensors()) habit_.end();
+    } else if (is_driven_ || !has_work() || broken_ || (!any_may_call_ && able_waiters_ > 0)) {
       has_work_.wait(lock);
     } else {
       drive(lock, any_may_call_);

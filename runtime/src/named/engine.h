@@ -2,7 +2,8 @@
 // ranks on what to carry out next, and carries it out.
 //
 // Whoever waits makes progress. One thread at a time drives the engine: a thread that waits for a tensor, or, while
-// none waits, the engine's own thread, which exists from the first tensor on. A thread that drives makes *calls* on
+// none waits, the engine's own thread, which exists from the first tensor on (and which is not woken while the program
+// has the habit of waiting at once, named/waiting_habit.h). A thread that drives makes *calls* on
 // connections of the engine's own, beside those of the ordered collectives; all ranks make the same ones, numbered
 // alike, and a rank that has no open tensor makes none: nothing can be completed without it anyway. A call is
 //
@@ -34,6 +35,7 @@
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/named/agreement.h"
 #include "runtime/src/named/submission.h"
+#include "runtime/src/named/waiting_habit.h"
 #include "runtime/src/shm/bell.h"
 #include "runtime/src/wire/connections.h"
 
@@ -148,6 +150,7 @@ class Engine {
   int able_waiters_ = 0;         ///< those of them that may make calls
   std::size_t wanted_ = 0;       ///< of open_
   bool saw_completion_ = false;  ///< the program, since it handed over the last tensor
+  WaitingHabit habit_;
   /// Of the thread that joins: the highest rank of those that joined last, once all have. Null: this rank has not joined.
   std::shared_ptr<std::optional<int>> joining_;
   bool has_announced_join_ = false;
