@@ -27,6 +27,7 @@ TEST_CASE("models have as many gradients and parameters as their authors say") {
     CHECK(tensors.size() == known.tensors);
     CHECK(sum_of(tensors) == known.parameters);
     CHECK(parse_model(name_of(known.model)) == known.model);
+    CHECK(buckets_of(tensors, kInOneBuffer).size() == 1);
   }
   CHECK(!parse_model("resnet"));
 }

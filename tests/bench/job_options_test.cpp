@@ -25,6 +25,15 @@ TEST_CASE("hosts have one rank each by default") {
   CHECK(job_shape({.ranks = 8, .hosts = 4}, true)->ranks == 8);
 }
 
+TEST_CASE("a rank has one CPU by default, and CPUs are for whole ranks") {
+  Settings settings;
+  settings.cpus = {0, 1, 2, 3, 4};
+  CHECK(settings.ranks_with_cpus() == 5);
+  settings.job = *job_shape({.cpus_per_rank = 2}, true);
+  CHECK(settings.ranks_with_cpus() == 2);
+  CHECK(refusal({.cpus_per_rank = 2}, false).find("--cpus-per-rank") != std::string::npos);
+}
+
 TEST_CASE("sizes are sorted, a rate and a model are kept") {
   const auto shape =
       job_shape({.hosts = 2, .rate = "10gbit", .sizes = {"1M", "4", "64K"}, .model = "bert-base"}, true);
@@ -58,7 +67,7 @@ TEST_CASE("a size that is not a whole number of elements is refused") {
 TEST_CASE("a contender that does not take part is refused with the names of those that do") {
   const std::string nobody = refusal({.contenders = {"ddl", "nobody"}});
   CHECK(nobody.find("\"nobody\"") != std::string::npos);
-  CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-mpi, openmpi") != std::string::npos);
+  CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-named, ddl-mpi, openmpi") != std::string::npos);
   CHECK(refusal({.contenders = {""}}).find("\"\"") != std::string::npos);
   // Some take part on one host only, others on several.
   CHECK(refusal({.contenders = {"ddl-heap"}}).empty());
