@@ -126,11 +126,11 @@ TEST_CASE("blocks in which one of the two has no times are not compared") {
 }
 
 TEST_CASE("figures of different cases of a run are compared block by block") {
-  const Figures subject{"ours", {{3}, {}, {8}}, 1};
-  const auto ratio = ratio_of(subject, {"peer", {{2}, {1}, {4}}, 1});
+  const Figures subject{"ours", {{3}, {}, {8}, {5}}, 1};
+  const auto ratio = ratio_of(subject, {"peer", {{2}, {1}, {4}, {2}}, 1});
   REQUIRE(ratio);
-  CHECK(ratio->ratio == Approx(1.75));  // of 1.5 and 2
-  CHECK_FALSE(ratio_of(subject, {"peer", {{}, {1}, {}}, 1}));
+  CHECK(ratio->ratio == Approx(2));  // of 1.5, 2 and 2.5
+  CHECK_FALSE(ratio_of(subject, {"peer", {{}, {1}, {}, {}}, 1}));
 }
 
 TEST_CASE("without an A/A run nothing is compared") {
