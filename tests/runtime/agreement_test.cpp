@@ -315,6 +315,21 @@ TEST_CASE("ready tensors of a higher priority go first, also before those of ear
   CHECK(take_agreed(agreement) == std::vector<Names>{{"urgent"}, {"a"}, {"b"}, {"late"}});
 }
 
+TEST_CASE("of a step of more tensors than are remembered, the first are expected, step after step") {
+  Prediction prediction({std::uint64_t{1} << 20, 2});
+  carry_out(prediction, {"a", "b", "c", "a"});
+  for (int step = 0; step < 3; ++step) {
+    REQUIRE(names_of(prediction.next()) == Names{"b"});
+    carry_out(prediction, {"b"});
+    CHECK(prediction.next() == nullptr);
+    CHECK(prediction.place_of("c", tensor("c")->terms) == Prediction::Place::kUnexpected);
+    carry_out(prediction, {"c"});
+    // The step ends when a name comes again.
+    CHECK(prediction.next() == nullptr);
+    carry_out(prediction, {"a"});
+  }
+}
+
 TEST_CASE("a large tensor is cut into pieces, and one of a higher priority goes between them") {
   using Range = std::pair<std::uint64_t, std::uint64_t>;
   Agreement agreement = agreement_of(1);
