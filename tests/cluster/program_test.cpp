@@ -78,6 +78,32 @@ TEST_CASE("a rank that others of another host wait for is named, with what it do
   job.job().wait_for("), which has been in user code for ");
   job.job().send(SIGTERM);
   CHECK(job.wait() == 128 + SIGTERM);
+
+TEST_CASE("a rank that dies is named on all hosts in the errors of their open tensors, also by MPI",
+          "[program]") {
+  // "": libddl's own collectives.
+  std::vector<std::string> mpis{""};
+#ifdef DDL_CLUSTER_OPENMPI_MODULE
+  mpis.emplace_back("openmpi");
+#endif
+#ifdef DDL_CLUSTER_MPICH_MODULE
+  mpis.emplace_back("mpich");
+#endif
+  for (const std::string& mpi : mpis) {
+    for (const std::string fault : {"agree.in_round:2:1", "allreduce.in_round:2:20"}) {
+      CAPTURE(mpi, fault);
+      std::vector<std::string> words = {"-np", "3", "-H", "node1:2,node2:1", "--kill-grace", "60"};
+      if (!mpi.empty()) words.insert(words.end(), {"--cpu-operations", "mpi", "-x", "DDL_MPI=" + mpi});
+      words.insert(words.end(), {"-x", "DDL_FAULT=" + fault, "-x", "UCX_NET_DEVICES=eth0,ens3", "-x",
+                                 "UCX_LOG_LEVEL=fatal", e2e::program("ddl_program"), "named"});
+      HostJob job(words);
+      CHECK(job.wait() == 128 + SIGKILL);
+      for (const std::string rank : {"0", "1"}) {
+        CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:wait_all: peer lost: rank 2 on node2 (pid ") &&
+                                  Contains("[" + rank + "]<stdout>:third called back: peer lost"));
+      }
+    }
+  }
 }
 
 TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
