@@ -78,6 +78,7 @@ TEST_CASE("a rank that others of another host wait for is named, with what it do
   job.job().wait_for("), which has been in user code for ");
   job.job().send(SIGTERM);
   CHECK(job.wait() == 128 + SIGTERM);
+}
 
 TEST_CASE("a rank that dies is named on all hosts in the errors of their open tensors, also by MPI",
           "[program]") {

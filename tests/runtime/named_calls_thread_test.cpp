@@ -30,6 +30,8 @@ ThreadJob job_of_calls(int ranks, int hosts) {
   ThreadJob job;
   job.ranks = ranks;
   job.timeout_seconds = 20;
+  // A rank that gets no CPU for half a second does not let the others ask what is the matter.
+  job.batch_patience = std::chrono::seconds(20);
   if (hosts > 1) job.hosts.resize(static_cast<std::size_t>(hosts));
   for (int rank = 0; rank < ranks && hosts > 1; ++rank)
     job.hosts[static_cast<std::size_t>(rank % hosts)].push_back(rank);
@@ -77,20 +79,11 @@ TEST_CASE("a step like the one before makes one call for each batch, and no roun
     };
     for (int step = 0; step < 3; ++step) run_step();
 
-    int quick = 0;
     std::uint64_t batches = 0;
     for (int step = 0; step < 20; ++step) {
-      // A rank that gets no CPU for half a second lets the others ask what is the matter. Such a step is not counted.
-      const auto began = std::chrono::steady_clock::now();
       const Engine::Counts before = counts_of(context);
       run_step();
       const Engine::Counts after = counts_of(context);
-      const double own_seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      double seconds = 0;
-      expect_ok(ddl_allreduce(context, &own_seconds, &seconds, 1, DDL_FLOAT64, DDL_MAX, nullptr), "max");
-      if (seconds > 0.4) continue;
-      ++quick;
       expect(after.rounds == before.rounds,
              std::to_string(after.rounds - before.rounds) + " rounds in step " + std::to_string(step));
       expect(after.agreed == before.agreed, "batches that were agreed on");
@@ -100,7 +93,6 @@ TEST_CASE("a step like the one before makes one call for each batch, and no roun
              "steps with " + std::to_string(batches) + " and " + std::to_string(calls) + " batches");
       batches = calls;
     }
-    expect(quick > 0, "every step took longer than 0.4 s");
   });
 }
 
@@ -130,7 +122,6 @@ TEST_CASE(
     sum(scaled, wanted_scaled, DDL_AVERAGE, &scales);
     Engine::Counts before;
     for (int step = 0; step < 6; ++step) {
-      const auto began = std::chrono::steady_clock::now();
       std::vector<float> own_large(large.size()), own_small(small.size()), own_scaled = scaled;
       std::array<ddl_handle*, 3> handles{};
       const auto hand_over = [&](const char* name, const std::vector<float>& from, std::vector<float>& to,
@@ -147,9 +138,8 @@ TEST_CASE(
       expect(own_small == wanted_small, "small");
       expect(own_scaled == wanted_scaled, "scaled");
       const Engine::Counts after = counts_of(context);
-      const bool is_quick = std::chrono::steady_clock::now() - began < std::chrono::milliseconds(400);
       // The first steps are learned. Of the rest, each begins with a predicted piece, which the others follow.
-      if (step > 2 && is_quick) {
+      if (step > 2) {
         expect(after.predicted - before.predicted == 3, "predicted calls");
         expect(after.agreed - before.agreed == 9 + 2,
                "pieces: " + std::to_string(after.agreed - before.agreed));

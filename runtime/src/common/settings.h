@@ -97,6 +97,10 @@ struct Settings {
   /// DDL_FUSION_BYTES, or HOROVOD_FUSION_THRESHOLD: named tensors go together up to this number of bytes. The value of
   /// the process set's first rank holds.
   std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
+  /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that
+  /// only computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does
+  /// not come. Tests set it.
+  std::chrono::milliseconds batch_patience{500};
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.

@@ -15,11 +15,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// How long a tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that only
-/// computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does not
-/// come.
-constexpr std::chrono::milliseconds kBatchPatience{500};
-
 std::vector<std::string> labels_of(const Connections& connections) {
   std::vector<std::string> labels;
   for (int rank = 0; rank < connections.membership().size; ++rank)
@@ -73,7 +68,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   }
   const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
   const bool ends_habit = habit_.handed_over(!had_work && submissions.size() == 1);
-  const Deadline patience = Deadline::after(kBatchPatience);
+  const Deadline patience = Deadline::after(job_.settings.batch_patience);
   take(submissions);
   for (const SubmissionPtr& submission : submissions) {
     submission->announcement.follows_completion = std::exchange(saw_completion_, false);
@@ -119,7 +114,7 @@ Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
   // Its thread no longer waits to be woken for the next tensors.
-  if (habit_.waited(submission.patience.when() - kBatchPatience)) has_work_.notify_one();
+  if (habit_.waited(submission.patience.when() - job_.settings.batch_patience)) has_work_.notify_one();
   want(submission);
   drive_until(lock, [&] { return submission.is_complete; });
   saw_completion_ = true;

@@ -24,6 +24,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.algorithms = algorithms;
   settings.exchange = exchange;
   settings.stores = stores;
+  settings.batch_patience = batch_patience;
   settings.fusion_bytes = fusion_bytes.value_or(settings.fusion_bytes);
   if (mpi) settings.cpu_operations = contract::CpuOperations::kMpi;
   ThreadMpi all_mpi(ranks, mpi.value_or(MpiThreads::kMultiple));

@@ -29,6 +29,8 @@ struct ThreadJob {
   std::optional<Stores> stores;
   /// Named tensors go together up to this number of bytes, and larger ones are cut.
   std::optional<std::uint64_t> fusion_bytes;
+  /// How long a named tensor may wait for the rest of its predicted batch.
+  std::chrono::milliseconds batch_patience{500};
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
