@@ -82,21 +82,19 @@ TEST_CASE("a rank that others of another host wait for is named, with what it do
 
 TEST_CASE("a rank that dies is named on all hosts in the errors of their open tensors, also by MPI",
           "[program]") {
-  // "": libddl's own collectives.
+  // "": libddl's own collectives. Not by MPICH, which may end the process itself when a connection to another host
+  // breaks (docs/guide/backends.md).
   std::vector<std::string> mpis{""};
 #ifdef DDL_CLUSTER_OPENMPI_MODULE
   mpis.emplace_back("openmpi");
-#endif
-#ifdef DDL_CLUSTER_MPICH_MODULE
-  mpis.emplace_back("mpich");
 #endif
   for (const std::string& mpi : mpis) {
     for (const std::string fault : {"agree.in_round:2:1", "allreduce.in_round:2:20"}) {
       CAPTURE(mpi, fault);
       std::vector<std::string> words = {"-np", "3", "-H", "node1:2,node2:1", "--kill-grace", "60"};
       if (!mpi.empty()) words.insert(words.end(), {"--cpu-operations", "mpi", "-x", "DDL_MPI=" + mpi});
-      words.insert(words.end(), {"-x", "DDL_FAULT=" + fault, "-x", "UCX_NET_DEVICES=eth0,ens3", "-x",
-                                 "UCX_LOG_LEVEL=fatal", e2e::program("ddl_program"), "named"});
+      words.insert(words.end(), {"-x", "DDL_FAULT=" + fault, "-x", "UCX_LOG_LEVEL=fatal",
+                                 e2e::program("ddl_program"), "named"});
       HostJob job(words);
       CHECK(job.wait() == 128 + SIGKILL);
       for (const std::string rank : {"0", "1"}) {
