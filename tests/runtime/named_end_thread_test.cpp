@@ -196,46 +196,64 @@ TEST_CASE("a rank that has joined makes no ordered calls of that process set, bu
 
 TEST_CASE("a thread that joins learns of its own join, though another thread of its rank has joined again") {
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
-    std::vector<float> x(1, 1.0f), y(1, 1.0f);
+    std::vector<float> value(1, 1.0f);
     std::int32_t first = -1, second = -1;
     const auto expect_sum_of_one = [&](const std::string& name) {
-      expect_ok(ddl_wait(sum_of(context, name, x, 1)), name);
-      expect(x[0] == 1.0f, "a sum of one rank shows that the other one has joined");
+      expect_ok(ddl_wait(sum_of(context, name, value, 1)), name);
+      expect(value[0] == 1.0f, "a sum of one rank shows that the other one has joined");
     };
     if (ddl_rank(context) == 1) {
       expect_ok(ddl_join(context, DDL_WORLD, &first), "the first join");
       expect_sum_of_one("z");
       expect_ok(ddl_join(context, DDL_WORLD, &second), "the second join");
     } else {
-      expect_sum_of_one("w");
-      // Both have joined when the callback runs, in the first thread: until another one joins.
-      struct Again {
+      expect_sum_of_one("u");
+      struct Chain {
         ddl_context* context;
-        std::vector<float>& y;
         std::int32_t& last;
+        std::vector<float> v{1}, x{1}, t{1}, y{1};
+        ddl_handle *of_x = nullptr, *of_t = nullptr, *of_y = nullptr;
+        std::promise<void> begun;
         std::future<ddl_status> joins;
-        ddl_handle* of_y = nullptr;
-      } again{context, y, second, {}, nullptr};
-      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
-      options.argument = &again;
-      options.completed = [](void* argument, ddl_status, const char*) {
-        auto& of = *static_cast<Again*>(argument);
+        ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+
+        /// name is open, so a tensor of that name is refused for that, and then because this rank has joined.
+        void wait_for_join(const char* name) {
+          const auto deadline = std::chrono::steady_clock::now() + 10s;
+          do {
+            ddl_handle* none = nullptr;
+            (void)ddl_allreduce_async(context, name, v.data(), v.data(), 1, DDL_FLOAT32, DDL_SUM, nullptr,
+                                      &none);
+          } while (std::string(ddl_last_error()).find("this rank has joined") == std::string::npos &&
+                   std::chrono::steady_clock::now() < deadline);
+        }
+      } chain{context, second, {1}, {1}, {1}, {1}, nullptr, nullptr, nullptr, {}, {}, DDL_ASYNC_OPTIONS_INIT};
+      chain.options.argument = &chain;
+      // Both have joined when x is complete, but the first thread stays for t: until a further thread joins.
+      chain.options.completed = [](void* argument, ddl_status, const char*) {
+        auto& of = *static_cast<Chain*>(argument);
         of.of_y = sum_of(of.context, "y", of.y, 1);
         of.joins = std::async(std::launch::async, [&] { return ddl_join(of.context, DDL_WORLD, &of.last); });
-        const auto deadline = std::chrono::steady_clock::now() + 10s;
-        // Refused because the name is open, and then because this rank has joined.
-        do {
-          ddl_handle* none = nullptr;
-          (void)ddl_allreduce_async(of.context, "y", of.y.data(), of.y.data(), 1, DDL_FLOAT32, DDL_SUM,
-                                    nullptr, &none);
-        } while (std::string(ddl_last_error()).find("this rank has joined") == std::string::npos &&
-                 std::chrono::steady_clock::now() < deadline);
+        of.wait_for_join("y");
       };
-      ddl_handle* const of_x = sum_of(context, "x", x, 1, &options);
+      // The callback of v holds back what the engine does next, so that x is announced together with the join.
+      ddl_async_options begins = DDL_ASYNC_OPTIONS_INIT;
+      begins.argument = &chain;
+      begins.completed = [](void* argument, ddl_status, const char*) {
+        auto& of = *static_cast<Chain*>(argument);
+        of.of_x = sum_of(of.context, "x", of.x, 1, &of.options);
+        expect_ok(ddl_allreduce_async(of.context, "t", of.t.data(), of.t.data(), 1, DDL_FLOAT32, DDL_MAX,
+                                      nullptr, &of.of_t),
+                  "t");
+        of.begun.set_value();
+        of.wait_for_join("x");
+      };
+      ddl_handle* const of_v = sum_of(context, "v", chain.v, 1, &begins);
+      expect(chain.begun.get_future().wait_for(10s) == std::future_status::ready, "v is not called back");
       expect_ok(ddl_join(context, DDL_WORLD, &first), "the first join");
-      expect(again.joins.get() == DDL_OK, "the second join");
-      expect_ok(ddl_wait(of_x), "x");
-      expect_ok(ddl_wait(again.of_y), "y");
+      for (ddl_handle* const handle : {of_v, chain.of_x, chain.of_t}) expect_ok(ddl_wait(handle), "a tensor");
+      expect(chain.joins.get() == DDL_OK, "the second join");
+      expect_ok(ddl_wait(chain.of_y), "y");
     }
     expect(first == 0, "the first join ended with rank " + std::to_string(first));
     expect(second == 1, "the second join ended with rank " + std::to_string(second));

@@ -453,12 +453,12 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
   lock.lock();
   if (!outcome) return outcome;
   agreement_.carried_out_predicted();
-  if (batch.is_last()) {
-    complete(submissions, outcome, lock);
-  } else {
+  if (!batch.is_last()) {
     // The others know of the tensor, as they have begun it, too.
     std::erase(unannounced_, submissions.front());
+    return {};
   }
+  complete(submissions, outcome, lock);
   return {};
 }
 
