@@ -82,8 +82,8 @@ TEST_CASE("a rank that others of another host wait for is named, with what it do
 
 TEST_CASE("a rank that dies is named on all hosts in the errors of their open tensors, also by MPI",
           "[program]") {
-  // "": libddl's own collectives. Not by MPICH, which may end the process itself when a connection to another host
-  // breaks (docs/guide/backends.md).
+  // "": libddl's own collectives. Not by MPICH: once in many jobs a survivor printed nothing. Perhaps MPICH had ended
+  // it, as it may when a connection to another host breaks (docs/guide/backends.md); that was not proven.
   std::vector<std::string> mpis{""};
 #ifdef DDL_CLUSTER_OPENMPI_MODULE
   mpis.emplace_back("openmpi");

@@ -391,8 +391,9 @@ DDL_API ddl_status ddl_test(ddl_handle* handle, int32_t* done);
  *  named tensors without any. These leave it out: a sum has its other terms, a minimum its other candidates, an average
  *  is divided by the number of ranks that gave data (but see zeros_if_joined); a gather gets nothing from it. A
  *  broadcast from it, and elements that are addressed to it, fail with DDL_ERROR_MISMATCH. Blocks. *last_rank, unless
- *  null, becomes the highest of the ranks that joined last. Until it returns, other threads of this rank get DDL_ERROR_INVALID_ARGUMENT for ordered
- *  calls of the process set and for tensors, and DDL_ERROR_BUSY for another join. */
+ *  null, becomes the highest of the ranks that joined last. Until it returns, other threads of this rank get
+ *  DDL_ERROR_INVALID_ARGUMENT for ordered calls of the process set and for tensors, and DDL_ERROR_BUSY for another
+ *  join. */
 DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank);
 
 /** Says that a training step has ended: what this rank handed over in it is what libddl expects of the next. Not

@@ -151,7 +151,7 @@ class Engine {
   std::size_t wanted_ = 0;       ///< of open_
   bool saw_completion_ = false;  ///< the program, since it handed over the last tensor
   WaitingHabit habit_;
-  /// Of the thread that joins: the highest of the ranks that joined last, once all have. Null: this rank has not joined.
+  /// Of the thread that joins: the highest of the ranks that joined last, once all have. Null: this rank has not.
   std::shared_ptr<std::optional<int>> joining_;
   bool has_announced_join_ = false;
   std::uint64_t steps_ = 0, announced_steps_ = 0;
