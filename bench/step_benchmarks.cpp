@@ -1,5 +1,5 @@
-// The benchmarks of training steps: "gradients", all gradients of a model in several ways, and "overlap", the same while
-// the program computes.
+// The benchmarks of training steps: "gradients", all gradients of a model in several ways, and "overlap", the same
+// while the program computes.
 #include <optional>
 #include <string>
 #include <utility>

@@ -182,8 +182,8 @@ class MpiReduction {
   }
 
   /// Sends every rank its range of this rank's input, and receives the ranges for this one of all ranks that give data
-  /// into buffers().inputs. kept: this rank's part of it need not be copied there, if it can be read in the row; null on
-  /// all ranks, or on none.
+  /// into buffers().inputs. kept: this rank's part of it need not be copied there, if it can be read in the row; null
+  /// on all ranks, or on none.
   template <class RangeFor>
   Outcome spread(const std::byte* send, RangeFor range_for, const Row* kept = nullptr) {
     MpiMove step;

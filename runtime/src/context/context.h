@@ -17,8 +17,8 @@ namespace ddl::runtime {
 /// runs.
 class Context {
  public:
-  /// Joins: connects to the other ranks and begins to watch them. Collective. mpi: for collectives by MPI; null: that of
-  /// the site.
+  /// Joins: connects to the other ranks and begins to watch them. Collective. mpi: for collectives by MPI; null: that
+  /// of the site.
   static Result<std::unique_ptr<Context>> join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,
                                                std::uint32_t first_sequence = 0,

@@ -2,8 +2,8 @@
 //
 // Then the waiting thread carries the tensor out itself. To wake the engine's own thread as well would cost ten times
 // as much as a small sum: it takes the CPU of the waiting one, or a sleeping CPU. So while the habit lasts, that thread
-// is not woken. It looks once a millisecond instead, and the habit ends if nothing has been handed over meanwhile, which
-// also means that a tensor may be open for which nobody waits. So an idle engine still sleeps, and a program that
+// is not woken. It looks once a millisecond instead, and the habit ends if nothing has been handed over meanwhile,
+// which also means that a tensor may be open for which nobody waits. So an idle engine still sleeps, and a program that
 // changes its ways loses two milliseconds once.
 #pragma once
 
