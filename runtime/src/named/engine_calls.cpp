@@ -1,0 +1,250 @@
+// The calls of an engine: connecting, rounds of agreement, batches, and the completion of what they carry out.
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "runtime/src/named/batch_call.h"
+#include "runtime/src/named/engine.h"
+#include "runtime/src/named/frame_exchange.h"
+
+namespace ddl::runtime {
+
+Outcome Engine::make(Call call, Lock& lock) {
+  const Batch* const batch = call == Call::kAgreed      ? agreement_.agreed()
+                             : call == Call::kPredicted ? agreement_.predicted()
+                                                        : nullptr;
+  const CallKind kind = batch == nullptr ? CallKind::kAgree : batch->tensors.front()->terms.kind;
+  const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->named_call, kind, calls_ + 1);
+  if (twin_ == nullptr) {
+    if (auto connected = connect(lock); !connected) return connected;
+  }
+  ++calls_;
+  Outcome outcome;
+  switch (call) {
+    case Call::kAgree:
+      ++counts_.rounds;
+      outcome = agree(lock);
+      break;
+    case Call::kAgreed:
+      ++counts_.agreed;
+      outcome = carry_out_agreed(lock);
+      break;
+    case Call::kPredicted:
+      ++counts_.predicted;
+      outcome = carry_out_predicted(lock);
+      break;
+    case Call::kNone: break;
+  }
+  if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;
+  lock.unlock();
+  twin_->report_abort();
+  // Another rank may have ended the set for another reason at the same time: calls of both kinds report the first one.
+  if (connections_.abort().is_raised())
+    outcome = tl::unexpected(connections_.abort().describe(twin_->channel().call(), true));
+  outcome = finish_(std::move(outcome));
+  lock.lock();
+  return outcome;
+}
+
+Outcome Engine::try_to_make(Call call, Lock& lock) {
+  try {
+    return make(call, lock);
+  } catch (const std::bad_alloc&) {
+    return give_up(DDL_ERROR_SYSTEM, "out of memory", lock);
+  } catch (const std::exception& error) {
+    return give_up(DDL_ERROR_INTERNAL, error.what(), lock);
+  } catch (...) {
+    return give_up(DDL_ERROR_INTERNAL, "an unknown exception", lock);
+  }
+}
+
+Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
+  if (lock.owns_lock()) lock.unlock();
+  // The notice needs no memory, and the other ranks learn why this one makes no further calls.
+  Connections& connections = twin_ != nullptr ? *twin_ : connections_;
+  Outcome outcome = tl::unexpected<Failure>(Failure{status, {}});
+  try {
+    const Member& self = connections_.self();
+    connections.abort().raise(AbortNotice{AbortReason::kFailed, self.rank, self.pid, 0,
+                                          HostField::of(self.host), TextField<432>::of(why)});
+    connections.report_abort();
+    outcome.error().message = why;
+    outcome = finish_(std::move(outcome));
+  } catch (const std::exception&) {
+    // What could be done has been done.
+  }
+  lock.lock();
+  return outcome;
+}
+
+Outcome Engine::connect(Lock& lock) {
+  lock.unlock();
+  auto twin = connections_.connect_twin(CallDeadline::after(job_.settings.timeout_seconds));
+  lock.lock();
+  if (!twin && connections_.abort().is_raised()) return tl::unexpected(aborted());
+  if (!twin) return tl::unexpected(to_failure(twin.error()));
+  twin_ = *twin;
+  backend_ = first_.make_twin(**twin);
+  return {};
+}
+
+Failure Engine::aborted() const {
+  runtime::Call call;
+  call.kind = CallKind::kAgree;
+  return connections_.abort().describe(call, true);
+}
+
+// Calls.
+
+Outcome Engine::agree(Lock& lock) {
+  const std::uint32_t number = calls_;
+  lock.unlock();
+  twin_->want_to_agree(number);
+  Request begin;
+  begin.call.kind = CallKind::kAgree;
+  Outcome begun = backend_->run(begin, CallDeadline::after(job_.settings.timeout_seconds));
+  lock.lock();
+  if (!begun) return begun;
+
+  // All are here now, and what has been handed over meanwhile is announced, too.
+  Frame own;
+  for (const SubmissionPtr& submission : unannounced_) own.announcements.push_back(submission->announcement);
+  unannounced_.clear();
+  unexpected_ = 0;
+  own.has_joined = has_announced_join_ = joining_ != nullptr;
+  own.steps = announced_steps_ = steps_;
+  own.fusion_bytes = job_.settings.fusion_bytes;
+  lock.unlock();
+  const auto frames = exchange_frames(*backend_, own, size_, job_.settings.timeout_seconds);
+  lock.lock();
+  if (!frames) return tl::unexpected(frames.error());
+  const Agreement::Round round = agreement_.add_round(*frames);
+  must_agree_ = false;
+  is_quiet_ = !round.has_news;
+  if (round.last_joined) {
+    if (joining_ != nullptr) *joining_ = round.last_joined;
+    joining_ = nullptr;
+    has_announced_join_ = false;
+    if (shown_ != nullptr) shown_->has_joined = 0;
+  }
+  return {};
+}
+
+std::vector<SubmissionPtr> Engine::submissions_of(const Batch& batch) const {
+  std::vector<SubmissionPtr> submissions;
+  // A rank that had joined may have handed over a tensor of the same name since.
+  if (!batch.gives.empty() && batch.gives[static_cast<std::size_t>(rank_)] == 0) return submissions;
+  for (const AgreedTensorPtr& tensor : batch.tensors) {
+    if (const auto found = open_.find(tensor->name); found != open_.end())
+      submissions.push_back(found->second);
+  }
+  return submissions;
+}
+
+Outcome Engine::carry_out_agreed(Lock& lock) {
+  const Batch batch = *agreement_.agreed();
+  const std::vector<SubmissionPtr> submissions = submissions_of(batch);
+  Outcome outcome;
+  if (batch.failure) {
+    outcome = failed(DDL_ERROR_MISMATCH, *batch.failure);
+  } else {
+    lock.unlock();
+    outcome =
+        carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+    lock.lock();
+    if (!outcome) return outcome;
+  }
+  agreement_.carried_out_agreed();
+  if (batch.is_last()) complete(submissions, outcome, lock);
+  return {};
+}
+
+Outcome Engine::carry_out_predicted(Lock& lock) {
+  const Batch batch = *agreement_.predicted();
+  const std::vector<SubmissionPtr> submissions = submissions_of(batch);
+  lock.unlock();
+  Outcome outcome =
+      carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+  lock.lock();
+  if (!outcome) return outcome;
+  agreement_.carried_out_predicted();
+  if (!batch.is_last()) {
+    // The others know of the tensor, as they have begun it, too.
+    std::erase(unannounced_, submissions.front());
+    return {};
+  }
+  complete(submissions, outcome, lock);
+  return {};
+}
+
+// Completion.
+
+void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock) {
+  // A tensor that fails leaves the batch that is expected without changing it.
+  ready_ = 0;
+  bool calls_back = false;
+  // What needs memory comes first: a tensor is open until then.
+  for (const SubmissionPtr& submission : submissions) submission->outcome = outcome;
+  for (const SubmissionPtr& submission : submissions) {
+    open_.erase(submission->name());
+    if (submission->is_wanted) --wanted_;
+    submission->is_open = false;
+    if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
+    submission->is_complete = !submission->on_completion;
+    calls_back = calls_back || submission->on_completion;
+  }
+  std::erase_if(unannounced_, [](const SubmissionPtr& submission) { return !submission->is_open; });
+  if (waiters_ > 0) changed_.notify_all();
+  if (!calls_back) return;
+  saw_completion_ = true;
+  calling_back_ = std::this_thread::get_id();
+  lock.unlock();
+  std::exception_ptr thrown;
+  for (const SubmissionPtr& submission : submissions) {
+    try {
+      if (submission->on_completion) submission->on_completion(outcome);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  }
+  lock.lock();
+  calling_back_ = {};
+  for (const SubmissionPtr& submission : submissions) submission->is_complete = true;
+  if (waiters_ > 0) changed_.notify_all();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void Engine::complete_all(const Failure& failure, Lock& lock) {
+  const auto copy = [&failure]() -> Failure {
+    try {
+      return failure;
+    } catch (const std::bad_alloc&) {
+      return {failure.status, {}};
+    }
+  };
+  broken_ = copy();
+  unannounced_.clear();
+  while (!open_.empty()) {
+    const SubmissionPtr submission = std::move(open_.begin()->second);
+    open_.erase(open_.begin());
+    if (submission->is_wanted) --wanted_;
+    submission->is_open = false;
+    if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
+    submission->outcome = tl::unexpected(copy());
+    if (submission->on_completion) {
+      calling_back_ = std::this_thread::get_id();
+      lock.unlock();
+      try {
+        submission->on_completion(submission->outcome);
+      } catch (...) {
+        // The set has ended already.
+      }
+      lock.lock();
+      calling_back_ = {};
+    }
+    submission->is_complete = true;
+    if (waiters_ > 0) changed_.notify_all();
+  }
+}
+
+}  // namespace ddl::runtime
