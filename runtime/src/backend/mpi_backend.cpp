@@ -82,15 +82,18 @@ class MpiReduction {
   Outcome scatter() {
     const BlockMove blocks = BlockMove::reduce_scatter(request_.counts);
     const std::uint64_t per_piece = std::max<std::uint64_t>(piece_bytes() / element_ / ranks_, 1);
+    // MPI's offsets into the input are ints.
+    const bool packs = request_.call.count * element_ > steps_.limits().step_bytes;
     for (std::uint64_t first = 0; first < blocks.longest(); first += per_piece) {
       // The same for every sender. A rank that gives no data takes no result.
       const auto piece = [&](int to) {
         return request_.gives_data(to) ? blocks.piece(0, to, first / per_piece, per_piece) : ElementRange();
       };
-      auto moved = spread(request_.send, [&](int to) -> ElementRange {
-        const ElementRange range = piece(to);
-        return {blocks.send_offset(0, to) + range.first, range.count};
-      });
+      const auto moved =
+          packs ? spread_packed(piece, blocks) : spread(request_.send, [&](int to) -> ElementRange {
+            const ElementRange range = piece(to);
+            return {blocks.send_offset(0, to) + range.first, range.count};
+          });
       if (!moved) return moved;
       const ElementRange mine = piece(own());
       if (mine.count > 0)
@@ -210,6 +213,25 @@ class MpiReduction {
     step.send = gives_ ? send + first.first * element_ : send;
     step.recv = buffers().inputs.data();
     return steps_.move(std::move(step));
+  }
+
+  /// The same for pieces of blocks that lie too far from each other: through MpiBuffers::packed.
+  template <class PieceFor>
+  Outcome spread_packed(PieceFor piece_for, const BlockMove& blocks) {
+    std::vector<ElementRange> ranges;
+    std::uint64_t end = 0;
+    for (int to = 0; to < size(); ++to) {
+      ranges.push_back({end, piece_for(to).count});
+      end += ranges.back().count;
+    }
+    buffers().packed.resize(end * element_);
+    for (int to = 0; gives_ && to < size(); ++to) {
+      const ElementRange& range = ranges[static_cast<std::size_t>(to)];
+      const std::uint64_t from = blocks.send_offset(0, to) + piece_for(to).first;
+      copy_bytes(buffers().packed.data() + range.first * element_, request_.send + from * element_,
+                 range.count * element_);
+    }
+    return spread(buffers().packed.data(), [&](int to) { return ranges[static_cast<std::size_t>(to)]; });
   }
 
   Outcome slices(const Row& row) {
