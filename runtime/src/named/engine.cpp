@@ -40,6 +40,7 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
       shown_(shown),
       finish_(std::move(finish)),
       fork_count_(fork_count()),
+      patience_(job.settings.batch_patience),
       rank_(connections.membership().rank),
       size_(connections.membership().size),
       agreement_(labels_of(connections), limits) {
@@ -65,7 +66,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   }
   const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
   const bool ends_habit = habit_.handed_over(!had_work && submissions.size() == 1);
-  const Deadline patience = Deadline::after(job_.settings.batch_patience);
+  const Deadline patience = Deadline::after(patience_);
   take(submissions);
   for (const SubmissionPtr& submission : submissions) {
     submission->announcement.follows_completion = std::exchange(saw_completion_, false);
@@ -111,7 +112,7 @@ Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
   // Its thread no longer waits to be woken for the next tensors.
-  if (habit_.waited(submission.patience.when() - job_.settings.batch_patience)) has_work_.notify_one();
+  if (habit_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
   want(submission);
   drive_until(lock, [&] { return submission.is_complete; });
   saw_completion_ = true;

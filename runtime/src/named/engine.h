@@ -22,6 +22,7 @@
 // one that may waits too.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -126,6 +127,7 @@ class Engine {
   contract::SetRecord* shown_;
   Finish finish_;
   std::uint64_t fork_count_;
+  std::chrono::milliseconds patience_;  ///< a handle may be waited for when the job's settings are gone
   int rank_ = 0, size_ = 1;
   Connections* twin_ = nullptr;  ///< null until the first call
   std::unique_ptr<CollectiveBackend> backend_;
