@@ -472,7 +472,9 @@ TEST_CASE("an exception while tensors are carried out ends the set on all ranks,
                                   nullptr),
               "open");
     options.completed = [](void*, ddl_status, const char*) { throw std::runtime_error("a defect"); };
-    expect_ok(ddl_wait(sum_of(context, "x", values, 4, rank == 1 ? &options : nullptr)), "x");
+    const ddl_status x = ddl_wait(sum_of(context, "x", values, 4, rank == 1 ? &options : nullptr));
+    // Another rank may still be in the call when rank 1, which has completed it, gives up.
+    expect(x == DDL_OK || (rank != 1 && x == DDL_ERROR_ABORTED), "x: " + std::to_string(x));
     auto future = called.get_future();
     expect(future.wait_for(5s) == std::future_status::ready, "a tensor that was open has no error");
     expect(future.get() == (rank == 1 ? DDL_ERROR_INTERNAL : DDL_ERROR_ABORTED), "its status");
