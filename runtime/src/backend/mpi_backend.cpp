@@ -89,11 +89,10 @@ class MpiReduction {
       const auto piece = [&](int to) {
         return request_.gives_data(to) ? blocks.piece(0, to, first / per_piece, per_piece) : ElementRange();
       };
-      const auto moved =
-          packs ? spread_packed(piece, blocks) : spread(request_.send, [&](int to) -> ElementRange {
-            const ElementRange range = piece(to);
-            return {blocks.send_offset(0, to) + range.first, range.count};
-          });
+      auto moved = packs ? spread_packed(piece, blocks) : spread(request_.send, [&](int to) -> ElementRange {
+        const ElementRange range = piece(to);
+        return {blocks.send_offset(0, to) + range.first, range.count};
+      });
       if (!moved) return moved;
       const ElementRange mine = piece(own());
       if (mine.count > 0)
