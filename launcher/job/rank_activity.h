@@ -50,6 +50,8 @@ struct RankActivity {
   std::vector<SetActivity> sets;
   std::vector<TensorActivity> tensors;  ///< the oldest ones, oldest first
   std::int64_t open_tensors = 0;        ///< the number of all
+  Seconds last_event{-1};               ///< since the last event of its ring began or ended; below 0: unknown
+  double steps_per_second = -1;         ///< of named tensors; below 0: unknown
   bool operator==(const RankActivity&) const = default;
 };
 

@@ -139,7 +139,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallActivity, kind, number, is_inside, second
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call, peer, has_joined, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, is_stopped, seconds, sets, tensors,
-                                   open_tensors)
+                                   open_tensors, last_event, steps_per_second)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
