@@ -86,9 +86,12 @@ class StallFinder {
     }
     for (const SetActivity& set : rank.sets) {
       if (set.has_joined) return "has been in ddl_join";
-      if (set.waits && !rank.tensors.empty())
-        return "has waited for tensor \"" + rank.tensors.front().name + "\" for " +
-               seconds_text(rank.tensors.front().seconds);
+      const auto tensor =
+          std::find_if(rank.tensors.begin(), rank.tensors.end(),
+                       [&](const TensorActivity& one) { return one.generation == set.generation; });
+      if (set.waits && tensor != rank.tensors.end())
+        return "has waited for tensor \"" + tensor->name + "\"" + of_set(set) + " for " +
+               seconds_text(tensor->seconds);
     }
     return "has been in user code for " + seconds_text(rank.seconds);
   }
@@ -187,6 +190,7 @@ class StallFinder {
   /// A tensor that some members have handed over.
   struct Tensor {
     std::string name;
+    std::int64_t digest = 0;
     double seconds = 0;
     std::size_t order = 0;  ///< in which they have done that
     std::set<int> ranks;
@@ -201,6 +205,7 @@ class StallFinder {
         const auto [at, is_new] = tensors.try_emplace(one.digest);
         Tensor& tensor = at->second;
         tensor.name = one.name;
+        tensor.digest = one.digest;
         tensor.seconds = std::max<double>(tensor.seconds, one.seconds);
         tensor.order = is_new ? i : std::min(tensor.order, i);
         tensor.ranks.insert(rank->rank);
@@ -216,6 +221,26 @@ class StallFinder {
       names += (i > 0 ? ", \"" : "\"") + tensors[i]->name + "\"";
     if (tensors.size() > kMaxNames) names += " and " + std::to_string(tensors.size() - kMaxNames) + " more";
     return names + of_set(members.set());
+  }
+
+  /// Process sets agree on their tensors each by itself. So if a rank has handed over a tensor of the name to another
+  /// set, only this can tell: "; rank 2 (node1, pid 7) has handed over a tensor "a" to process set 1".
+  std::string elsewhere(const std::vector<const Tensor*>& tensors, const Ranks& missing) const {
+    for (const Tensor* tensor : tensors) {
+      for (const RankActivity* rank : missing) {
+        const auto other =
+            std::find_if(rank->tensors.begin(), rank->tensors.end(),
+                         [&](const TensorActivity& one) { return one.digest == tensor->digest; });
+        if (other == rank->tensors.end()) continue;
+        const auto set = std::find_if(rank->sets.begin(), rank->sets.end(), [&](const SetActivity& one) {
+          return one.generation == other->generation;
+        });
+        if (set == rank->sets.end()) continue;
+        return "; " + label(*rank) + " has handed over a tensor \"" + tensor->name + "\" to " +
+               (set->id == 0 ? "the process set of all ranks" : "process set " + std::to_string(set->id));
+      }
+    }
+    return "";
   }
 
   void find_in_tensors(std::int64_t generation, const Members& members) {
@@ -236,6 +261,7 @@ class StallFinder {
       double seconds = 0;
       for (const Tensor* tensor : waiting) seconds = std::max(seconds, tensor->seconds);
       add(names_of(waiting, members), waiting.front()->ranks.size(), seconds, missing, members.ranks());
+      stalls_.back().sentence += elsewhere(waiting, missing);
     }
   }
 

@@ -142,3 +142,23 @@ TEST_CASE("tensors that wait for the same ranks are one stall") {
   CHECK(sentences({with_tensors(rank(0, none), {"a"}), many}) ==
         Sentences{"tensor \"a\": 1 of 2 ranks has waited for 61 s, and none is missing"});
 }
+
+TEST_CASE("a rank that has handed over the tensor to another process set is named with it") {
+  const CallActivity none;
+  RankActivity other = rank(1, none);
+  SetActivity second;
+  second.generation = 2;
+  second.id = 4;
+  second.waits = true;
+  other.sets.push_back(second);
+  other = with_tensors(other, {"a"});
+  other.sets[0].waits = false;
+  other.tensors[0].generation = 2;
+  const Sentences said = sentences({with_tensors(rank(0, none), {"a"}), other});
+  REQUIRE(said.size() == 2);
+  CHECK(said[0] ==
+        "tensor \"a\": 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has waited for "
+        "tensor "
+        "\"a\" of process set 4 for 61 s; rank 1 (node1, pid 101) has handed over a tensor \"a\" to process "
+        "set 4");
+}

@@ -307,7 +307,8 @@ TEST_CASE("tensors of a group wait for each other, and fail together") {
 
 TEST_CASE("ready tensors of a higher priority go first, also before those of earlier rounds") {
   Agreement agreement = agreement_of(1);
-  Announcement urgent = announce("urgent"), late = announce("late");
+  constexpr std::uint64_t kLarge = (std::uint64_t{1} << 20) / sizeof(float) - 1;
+  Announcement urgent = announce("urgent", kLarge), late = announce("late", kLarge);
   urgent.terms.priority = 2;
   late.terms.priority = -1;
   agreement.add_round({frame_of({late, announce("a")})});
@@ -467,4 +468,62 @@ TEST_CASE("a program has the habit of waiting when it has waited at once some ti
   CHECK(habit.end());
   CHECK_FALSE(habit.end());
   CHECK(habit.tensors() == 2);
+}
+
+TEST_CASE("if the name of a group comes again, whole groups go, and nothing waits for ever") {
+  Agreement agreement = agreement_of(1);
+  agreement.add_round(
+      {frame_of({announce_in_group("c", 2), announce_in_group("a", 2), announce_in_group("b", 2)})});
+  CHECK(take_agreed(agreement) == std::vector<Names>{{"c", "a"}});
+  agreement.add_round({frame_of({announce_in_group("d", 2)})});
+  CHECK(take_agreed(agreement) == std::vector<Names>{{"b", "d"}});
+}
+
+TEST_CASE("a step whose names never come again ends, so that memory does") {
+  constexpr std::size_t kNames = 4;
+  Prediction prediction({std::uint64_t{1} << 20, kNames});
+  std::size_t steps = 0;
+  for (int i = 0; i < 100; ++i) {
+    carry_out(prediction, {"loss." + std::to_string(i)});
+    steps += prediction.is_between_steps() ? 1 : 0;
+  }
+  CHECK(steps == 100 / (2 * kNames));
+}
+
+TEST_CASE("an expected batch of a higher priority may overtake the next one") {
+  const auto with_priority = [](const std::string& name, std::int32_t priority) {
+    TensorTerms terms;
+    terms.count = 10;
+    terms.priority = priority;
+    return std::make_shared<const AgreedTensor>(AgreedTensor{name, terms, true});
+  };
+  const std::vector<AgreedTensorPtr> step{with_priority("low", 0), with_priority("high", 7),
+                                          with_priority("same", 0)};
+  Prediction prediction({});
+  for (const AgreedTensorPtr& one : step) prediction.carried_out({one});
+  prediction.end_step();
+  REQUIRE(names_of(prediction.next()) == Names{"low"});
+  CHECK(names_of(prediction.overtaking("high", step[1]->terms)) == Names{"high"});
+  CHECK(prediction.overtaking("low", step[0]->terms) == nullptr);
+  CHECK(prediction.overtaking("same", step[2]->terms) == nullptr);
+  CHECK(prediction.overtaking("other", step[1]->terms) == nullptr);
+  prediction.carried_out({step[0]});
+  CHECK(prediction.overtaking("high", step[1]->terms) == nullptr);
+}
+
+TEST_CASE("small tensors of different priorities that become ready together go together") {
+  Agreement agreement = agreement_of(1);
+  Announcement first = announce("first"), second = announce("second");
+  first.terms.priority = 2;
+  second.terms.priority = 1;
+  agreement.add_round({frame_of({second, first})});
+  CHECK(take_agreed(agreement) == std::vector<Names>{{"first", "second"}});
+}
+
+TEST_CASE("terms that differ have texts that differ") {
+  TensorTerms one, other;
+  one.count = other.count = 6;
+  one.prescale = 1.0 / 3;
+  other.prescale = 1.0 / 3 + 1e-12;
+  CHECK(one.describe() != other.describe());
 }

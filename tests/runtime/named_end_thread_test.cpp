@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -526,5 +527,133 @@ TEST_CASE("a callback cannot finalize") {
     auto finalized = result.finalized.get_future();
     expect(finalized.wait_for(5s) == std::future_status::ready, "finalize does not return");
     expect(finalized.get() == DDL_ERROR_BUSY, "finalize in a callback");
+  });
+}
+
+TEST_CASE("a rank that leaves while a callback runs does not end the others' context") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    struct Call {
+      std::promise<void> begun;
+      std::atomic<bool> has_ended{false};
+    } call;
+    std::vector<float> values(4, 1.0f);
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.argument = &call;
+    options.completed = [](void* argument, ddl_status, const char*) {
+      auto& one = *static_cast<Call*>(argument);
+      one.begun.set_value();
+      std::this_thread::sleep_for(200ms);
+      one.has_ended = true;
+    };
+    if (ddl_rank(context) == 1) return expect_ok(ddl_wait(sum_of(context, "x", values, 4)), "wait");
+    expect_ok(ddl_allreduce_async(context, "x", values.data(), values.data(), 4, DDL_FLOAT32, DDL_SUM,
+                                  &options, nullptr),
+              "allreduce_async");
+    call.begun.get_future().wait();
+    expect_ok(ddl_finalize(context), "finalize");
+    context = nullptr;
+    expect(call.has_ended, "finalize returned before the callback");
+  });
+}
+
+TEST_CASE("a callback may test a tensor, but not wait or join") {
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    struct Call {
+      ddl_context* context;
+      ddl_handle* other;
+      std::promise<std::string> said;
+    } call{context, nullptr, {}};
+    std::vector<float> first(4, 1.0f), second(4, 1.0f);
+    // Complete only when the ranks have the second tensor, which the callback still sees open.
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.argument = &call;
+    options.completed = [](void* argument, ddl_status, const char*) {
+      auto& one = *static_cast<Call*>(argument);
+      std::int32_t done = 1;
+      std::string said = ddl_test(one.other, &done) == DDL_OK && done == 0 ? "open" : "not open";
+      if (ddl_join(one.context, DDL_WORLD, nullptr) == DDL_ERROR_INVALID_ARGUMENT) said += ", no join";
+      if (ddl_wait(one.other) == DDL_ERROR_INVALID_ARGUMENT) said += ", no wait";
+      one.said.set_value(said);
+    };
+    call.other = sum_of(context, "of rank " + std::to_string(ddl_rank(context)), second, 4);
+    expect_ok(ddl_allreduce_async(context, "x", first.data(), first.data(), 4, DDL_FLOAT32, DDL_SUM, &options,
+                                  nullptr),
+              "allreduce_async");
+    auto said = call.said.get_future();
+    expect(said.wait_for(5s) == std::future_status::ready, "not called back");
+    expect(said.get() == "open, no join, no wait", "what the callback may do");
+  });
+}
+
+TEST_CASE("a shape that does not fit is refused, and a group that is refused leaves no handles") {
+  ThreadJob job;
+  job.run([&](ddl_context*& context) {
+    float value = 1;
+    const std::array<std::uint64_t, 2> wrong{2, 3}, huge{std::uint64_t{1} << 33, std::uint64_t{1} << 33};
+    for (const auto& shape : {wrong, huge}) {
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.shape = shape.data();
+      options.dimensions = shape.size();
+      ddl_handle* handle = nullptr;
+      expect_status(
+          ddl_allreduce_async(context, "x", &value, &value, 1, DDL_FLOAT32, DDL_SUM, &options, &handle),
+          DDL_ERROR_INVALID_ARGUMENT, "shape");
+      expect_contains(ddl_last_error(), "shape does not have 1 element");
+    }
+    int nothing = 0;
+    auto* const garbage = reinterpret_cast<ddl_handle*>(&nothing);
+    std::array<ddl_handle*, 2> handles{garbage, garbage};
+    const std::array<ddl_tensor, 2> tensors{{{"a", &value, &value, 1}, {"", &value, &value, 1}}};
+    expect_status(ddl_grouped_allreduce_async(context, tensors.data(), tensors.size(), DDL_FLOAT32, DDL_SUM,
+                                              nullptr, handles.data()),
+                  DDL_ERROR_INVALID_ARGUMENT, "a name that is empty");
+    expect(handles[0] == nullptr && handles[1] == nullptr, "handles");
+  });
+}
+
+TEST_CASE("in a step that is expected, a ready tensor of a higher priority goes first") {
+  struct Order {
+    std::mutex mutex;
+    std::string text;
+  };
+  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    std::vector<float> low(4, 1.0f), high(4, 1.0f);
+    struct Call {
+      Order* order;
+      char letter;
+    };
+    const auto hand_over = [&](const char* name, std::vector<float>& values, int priority, Call& call) {
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.priority = priority;
+      options.argument = &call;
+      options.completed = [](void* argument, ddl_status, const char*) {
+        const Call& one = *static_cast<Call*>(argument);
+        const std::lock_guard lock(one.order->mutex);
+        one.order->text += one.letter;
+      };
+      ddl_handle* handle = nullptr;
+      expect_ok(ddl_allreduce_async(context, name, values.data(), values.data(), 4, DDL_FLOAT32, DDL_SUM,
+                                    &options, &handle),
+                name);
+      return handle;
+    };
+    for (int step = 0; step < 5; ++step) {
+      Order order;
+      Call of_low{&order, 'l'}, of_high{&order, 'h'};
+      if (step < 3) {
+        expect_ok(ddl_wait(hand_over("low", low, 0, of_low)), "low");
+        expect_ok(ddl_wait(hand_over("high", high, 1, of_high)), "high");
+        continue;
+      }
+      // One rank enters what is expected next; the other one has the other tensor first.
+      const bool begins_with_low = ddl_rank(context) == 0;
+      std::array<ddl_handle*, 2> handles{};
+      handles[0] = begins_with_low ? hand_over("low", low, 0, of_low) : hand_over("high", high, 1, of_high);
+      if (begins_with_low) handles[1] = hand_over("high", high, 1, of_high);
+      expect_ok(ddl_barrier(context, nullptr), "barrier");
+      if (!begins_with_low) handles[1] = hand_over("low", low, 0, of_low);
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
+      expect(order.text == "hl", "the order was " + order.text);
+    }
   });
 }

@@ -1,8 +1,10 @@
 // The C functions of ddl.h for named tensors: they convert and check arguments, and hand over to the engine.
+#include <algorithm>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "base/text.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/named/engine.h"
@@ -121,6 +123,20 @@ Outcome check_gathered(const Submission& submission, std::uint64_t count) {
   return {};
 }
 
+/// The shape that the options give belongs to this number of elements, where all ranks have the same number.
+Outcome check_shape(const TensorTerms& terms) {
+  if (terms.shape.empty() || terms.kind == CallKind::kAllgatherv || terms.kind == CallKind::kAlltoallv)
+    return {};
+  std::uint64_t product = 1;
+  bool is_too_large = false;
+  for (const std::uint64_t extent : terms.shape)
+    is_too_large = __builtin_mul_overflow(product, extent, &product) || is_too_large;
+  if (!is_too_large && product == terms.count) return {};
+  return failed(
+      DDL_ERROR_INVALID_ARGUMENT,
+      "options: shape does not have " + ddl::counted(static_cast<std::int64_t>(terms.count), "element"));
+}
+
 ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>& submissions,
                      ddl_handle** handles) {
   if (handles == nullptr && receiver.options.completed == nullptr)
@@ -145,6 +161,7 @@ ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options,
     auto submission = submission_of(*receiver, kind, name, dtype, op);
     if (!submission) return report(submission.error());
     if (Outcome completed = complete(*receiver, **submission); !completed) return report(completed);
+    if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
     return hand_over(*receiver, {*submission}, handle);
   });
 }
@@ -175,6 +192,7 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
                                        ddl_handle** handles) {
   return guarded([&] {
     if (count > 0 && tensors == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "tensors is null");
+    if (handles != nullptr) std::fill_n(handles, count, nullptr);
     const auto receiver = receiver_of(context, options);
     if (!receiver) return report(receiver.error());
     std::vector<SubmissionPtr> submissions;

@@ -60,17 +60,30 @@ bool Agreement::is_complete(const Announced& announced) const {
 }
 
 std::vector<Agreement::Announced> Agreement::take_ready() {
-  // The tensors of a group wait for each other.
-  std::map<std::string, std::uint32_t> complete_of_group;
+  // The tensors of a group wait for each other. If a program uses the name of a group again before its tensors are
+  // complete, the oldest tensors that make a whole group go together, and the others wait for the rest of theirs.
+  std::map<std::string, std::vector<std::uint64_t>> orders_of_group;
+  std::map<std::string, std::uint32_t> size_of_group;
   for (const auto& [name, announced] : announced_) {
     const TensorTerms& terms = announced.by_rank.begin()->second.terms;
-    if (!terms.group.empty() && is_complete(announced)) ++complete_of_group[terms.group];
+    if (terms.group.empty() || !is_complete(announced)) continue;
+    orders_of_group[terms.group].push_back(announced.order);
+    const auto [size, is_new] = size_of_group.try_emplace(terms.group, terms.group_size);
+    if (!is_new) size->second = std::min(size->second, terms.group_size);
   }
+  for (auto& [group, orders] : orders_of_group) {
+    std::sort(orders.begin(), orders.end());
+    orders.resize(orders.size() - orders.size() % size_of_group[group]);
+  }
+  const auto is_in_whole_group = [&](const Announced& announced, const std::string& group) {
+    const std::vector<std::uint64_t>& orders = orders_of_group[group];
+    return std::binary_search(orders.begin(), orders.end(), announced.order);
+  };
   std::vector<Announced> ready;
   for (auto at = announced_.begin(); at != announced_.end();) {
     const TensorTerms& terms = at->second.by_rank.begin()->second.terms;
-    const bool is_ready = is_complete(at->second) &&
-                          (terms.group.empty() || complete_of_group[terms.group] >= terms.group_size);
+    const bool is_ready =
+        is_complete(at->second) && (terms.group.empty() || is_in_whole_group(at->second, terms.group));
     if (is_ready) ready.push_back(std::move(at->second));
     at = is_ready ? announced_.erase(at) : std::next(at);
   }
@@ -93,8 +106,8 @@ std::optional<std::string> Agreement::complaint(const Announced& announced) cons
   };
   const auto root = static_cast<std::size_t>(first.terms.root);
   if (first.terms.kind == CallKind::kBroadcast && has_no_data(root)) {
-    return "tensor \"" + first.name + "\" cannot be broadcast: its root, " + label(first.terms.root) +
-           ", has joined and has no data";
+    return "tensor \"" + first.name + "\" of " + label(first_rank) + " cannot be broadcast: its root, " +
+           label(first.terms.root) + ", has joined and has no data";
   }
   for (const auto& [rank, announcement] : announced.by_rank) {
     for (std::size_t to = 0; to < announcement.send_counts.size(); ++to) {
@@ -143,10 +156,13 @@ void Agreement::agree_on(const std::vector<Announced>& ready) {
   std::uint64_t in_last = 0;
   for (Batch& batch : batches) {
     const TensorTerms& terms = batch.tensors.front()->terms;
-    const bool joins_last =
-        !fused.empty() && !batch.failure && !fused.back().failure &&
-        terms.fuses_with(fused.back().tensors.front()->terms) && batch.gives == fused.back().gives &&
-        batch.priority() == fused.back().priority() && in_last + terms.bytes() <= limits_.fusion_bytes;
+    // Small tensors of lower priorities hardly delay the one that they go with.
+    const std::uint64_t limit = !fused.empty() && batch.priority() == fused.back().priority()
+                                    ? limits_.fusion_bytes
+                                    : std::min(limits_.fusion_bytes, kSmallestBatch);
+    const bool joins_last = !fused.empty() && !batch.failure && !fused.back().failure &&
+                            terms.fuses_with(fused.back().tensors.front()->terms) &&
+                            batch.gives == fused.back().gives && in_last + terms.bytes() <= limit;
     if (joins_last) {
       fused.back().tensors.push_back(batch.tensors.front());
       in_last += terms.bytes();

@@ -25,6 +25,11 @@ Outcome has_forked() {
                 "without exec cannot use it");
 }
 
+Outcome waits_in_callback() {
+  return failed(DDL_ERROR_INVALID_ARGUMENT,
+                "a callback cannot wait: no tensor of the process set makes progress before it returns");
+}
+
 Failure has_left() {
   return {DDL_ERROR_ABORTED, "this rank left the process set before the tensor was complete"};
 }
@@ -111,6 +116,7 @@ void Engine::want(Submission& submission) {
 Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
+  if (!submission.is_complete && is_calling_back()) return waits_in_callback();
   // Its thread no longer waits to be woken for the next tensors.
   if (habit_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
   want(submission);
@@ -133,6 +139,7 @@ bool Engine::test(Submission& submission) {
 Outcome Engine::join(int& last) {
   if (fork_count() != fork_count_) return has_forked();
   Lock lock(mutex_);
+  if (is_calling_back()) return waits_in_callback();
   if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
   if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
   if (joining_ != nullptr) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
@@ -166,7 +173,7 @@ Engine::Counts Engine::counts() const {
 
 bool Engine::is_idle() const {
   const Lock lock(mutex_);
-  return waiters_ == 0 && calling_back_ != std::this_thread::get_id();
+  return waiters_ == 0 && !is_calling_back();
 }
 
 // Which call comes next.
@@ -178,7 +185,7 @@ Engine::Call Engine::next_call() {
   // Another call than that of the rank that wants to agree would only be compared with it.
   if (bells_->is_wanted(calls_ + 1)) return Call::kAgree;
   if (agreement_.agreed() != nullptr) return is_overtaken() ? Call::kAgree : Call::kAgreed;
-  if (is_predicted_here()) return Call::kPredicted;
+  if (is_predicted_here()) return has_overtaking() ? Call::kAgree : Call::kPredicted;
   // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
   const bool is_called = connections_.abort().is_raised() ||
                          connections_.segment().twin().abort_line().departures.load() != 0 ||
@@ -211,6 +218,15 @@ bool Engine::is_predicted_here() {
     if (found == open_.end() || found->second->terms() != tensor.terms) return false;
   }
   return true;
+}
+
+bool Engine::has_overtaking() const {
+  return std::any_of(unannounced_.begin(), unannounced_.end(), [this](const SubmissionPtr& submission) {
+    const Batch* const batch = agreement_.prediction().overtaking(submission->name(), submission->terms());
+    return batch != nullptr &&
+           std::all_of(batch->tensors.begin(), batch->tensors.end(),
+                       [this](const AgreedTensorPtr& tensor) { return open_.contains(tensor->name); });
+  });
 }
 
 bool Engine::has_news() const {
@@ -296,6 +312,8 @@ void Engine::close() {
   Lock lock(mutex_);
   if (is_closing_) return;
   is_closing_ = true;
+  // A callback may run on the driving thread: it is in no call then, and nobody waits for this rank.
+  changed_.wait(lock, [this] { return calling_back_ == std::thread::id(); });
   if (is_driven_ && !is_asleep_ && !broken_) {
     // The driving thread is inside a call, or connects. Between calls, leaving in order is enough: ranks that need this
     // one notice that it has left.

@@ -91,6 +91,8 @@ class Engine {
   bool is_overtaken() const;
   bool has_lost_patience() const;
   bool is_predicted_here();
+  /// A predicted batch that is here, and that not all ranks know to be here, goes before the next one.
+  bool has_overtaking() const;
   bool has_work() const { return !open_.empty() || joining_ != nullptr || agreement_.agreed() != nullptr; }
   void take(const std::vector<SubmissionPtr>& submissions);
   void want(Submission& submission);
@@ -98,6 +100,8 @@ class Engine {
   /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile. may_call: this thread may
   /// make calls; otherwise it sleeps until a thread that may comes, or the ranks are aborted.
   void drive(Lock& lock, bool may_call);
+  /// This thread is in a callback.
+  bool is_calling_back() const { return calling_back_ == std::this_thread::get_id(); }
   bool may_call_here() const { return any_may_call_ || first_.allows_call().has_value(); }
   template <class Done>
   void drive_until(Lock& lock, Done done);

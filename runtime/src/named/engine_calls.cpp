@@ -210,7 +210,7 @@ void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outco
   lock.lock();
   calling_back_ = {};
   for (const SubmissionPtr& submission : submissions) submission->is_complete = true;
-  if (waiters_ > 0) changed_.notify_all();
+  if (waiters_ > 0 || is_closing_) changed_.notify_all();
   if (thrown) std::rethrow_exception(thrown);
 }
 
@@ -243,7 +243,7 @@ void Engine::complete_all(const Failure& failure, Lock& lock) {
       calling_back_ = {};
     }
     submission->is_complete = true;
-    if (waiters_ > 0) changed_.notify_all();
+    if (waiters_ > 0 || is_closing_) changed_.notify_all();
   }
 }
 

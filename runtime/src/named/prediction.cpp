@@ -10,7 +10,9 @@ namespace {
 /// A predicted step has at least this number of batches, if they are not smaller than kSmallestBatch: communication
 /// begins while the program still computes.
 constexpr std::uint64_t kBatchesOfStep = 16;
-constexpr std::uint64_t kSmallestBatch = std::uint64_t{1} << 20;
+/// A step that has more tensors than this times those that are remembered ends there: a program whose names never come
+/// again has steps without end.
+constexpr std::size_t kLongestStep = 2;
 
 std::uint64_t bytes_of_predicted_batch(const std::vector<AgreedTensorPtr>& tensors, std::uint64_t limit) {
   std::uint64_t total = 0;
@@ -19,6 +21,12 @@ std::uint64_t bytes_of_predicted_batch(const std::vector<AgreedTensorPtr>& tenso
 }
 
 }  // namespace
+
+std::int32_t Batch::priority() const {
+  std::int32_t highest = tensors.front()->terms.priority;
+  for (const AgreedTensorPtr& tensor : tensors) highest = std::max(highest, tensor->terms.priority);
+  return highest;
+}
 
 std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::uint64_t bytes) {
   std::vector<Batch> batches;
@@ -77,6 +85,12 @@ Prediction::Place Prediction::place_of(const std::string& name, const TensorTerm
   return found->second.is_done ? Place::kNextStep : Place::kThisStep;
 }
 
+const Batch* Prediction::overtaking(const std::string& name, const TensorTerms& terms) const {
+  if (!has_priorities_ || !next_ || place_of(name, terms) != Place::kThisStep) return nullptr;
+  const Batch& batch = batches_[expected_.at(name).batch];
+  return batch.priority() > next_->priority() ? &batch : nullptr;
+}
+
 void Prediction::carried_out(const std::vector<AgreedTensorPtr>& tensors) {
   for (const AgreedTensorPtr& tensor : tensors) {
     // A name that comes again begins a step.
@@ -87,7 +101,8 @@ void Prediction::carried_out(const std::vector<AgreedTensorPtr>& tensors) {
     this_step_.push_back(tensor);
     const auto found = expected_.find(tensor->name);
     if (found != expected_.end() && !std::exchange(found->second.is_done, true)) ++done_;
-    if (is_whole_ && !expected_.empty() && done_ == expected_.size()) begin_step();
+    const bool is_whole = is_whole_ && !expected_.empty() && done_ == expected_.size();
+    if (is_whole || this_step_.size() >= kLongestStep * limits_.names) begin_step();
   }
   find_next();
 }
@@ -122,7 +137,11 @@ void Prediction::expect(const Sequence& sequence) {
   if (!is_whole_) remembered.resize(limits_.names);
   batches_ = batches_of(remembered, bytes_of_predicted_batch(remembered, limits_.fusion_bytes));
   expected_.clear();
-  for (const AgreedTensorPtr& tensor : remembered) expected_[tensor->name].tensor = tensor;
+  has_priorities_ = false;
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    has_priorities_ = has_priorities_ || batches_[i].priority() != batches_.front().priority();
+    for (const AgreedTensorPtr& tensor : batches_[i].tensors) expected_[tensor->name] = {tensor, i, false};
+  }
 }
 
 void Prediction::find_next() {

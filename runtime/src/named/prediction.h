@@ -29,10 +29,14 @@ struct Batch {
   /// Instead of being carried out, the tensors fail with DDL_ERROR_MISMATCH and this sentence.
   std::optional<std::string> failure;
 
-  std::int32_t priority() const { return tensors.front()->terms.priority; }
+  /// The highest of its tensors.
+  std::int32_t priority() const;
   /// Its tensors are complete when it has been carried out.
   bool is_last() const { return count == 0 || first + count == tensors.front()->terms.count; }
 };
+
+/// Batches of at most this number of bytes gain little by being smaller.
+inline constexpr std::uint64_t kSmallestBatch = std::uint64_t{1} << 20;
 
 /// The batch, or its first piece if it is an allreduce of one tensor of more than this number of bytes. Between the
 /// pieces, other tensors can be carried out; the bits of the result are the same.
@@ -68,6 +72,9 @@ class Prediction {
     kNextStep,  ///< it has been carried out in this step
   };
   Place place_of(const std::string& name, const TensorTerms& terms) const;
+  /// The batch that this tensor is expected in, if that comes later than next() and has a higher priority. Null
+  /// otherwise.
+  const Batch* overtaking(const std::string& name, const TensorTerms& terms) const;
 
   /// All ranks have carried out these tensors.
   void carried_out(const std::vector<AgreedTensorPtr>& tensors);
@@ -79,6 +86,7 @@ class Prediction {
  private:
   struct Expected {
     AgreedTensorPtr tensor;
+    std::size_t batch = 0;  ///< of batches_
     bool is_done = false;
   };
   using Sequence = std::vector<AgreedTensorPtr>;
@@ -90,6 +98,7 @@ class Prediction {
 
   Limits limits_;
   std::vector<Batch> batches_;
+  bool has_priorities_ = false;                         ///< some batches have a higher one than others
   std::unordered_map<std::string, Expected> expected_;  ///< by name
   Sequence sequence_;                                   ///< of which batches_ were made
   bool is_whole_ = true;                                ///< the last of expected_ ends the step

@@ -1,6 +1,7 @@
 #include "runtime/src/named/tensor.h"
 
-#include <sstream>
+#include <array>
+#include <charconv>
 
 #include "base/text.h"
 
@@ -13,10 +14,11 @@ std::string list_of(const std::vector<std::uint64_t>& numbers) {
   return text + "]";
 }
 
+/// Numbers that differ have texts that differ.
 std::string shortest(double number) {
-  std::ostringstream text;
-  text << number;
-  return text.str();
+  std::array<char, 32> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  return {text.data(), end};
 }
 
 }  // namespace
