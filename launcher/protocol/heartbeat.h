@@ -19,6 +19,10 @@ std::optional<int> parse_runnable(std::string_view loadavg);
 /// wrong with it. False if /proc cannot be read.
 bool is_machine_overloaded();
 
+/// The part of the last 10 s, in percent, in which some thread waited for a CPU, from the text of /proc/pressure/cpu
+/// (Documentation/accounting/psi.rst of Linux). Pure.
+std::optional<double> parse_cpu_pressure(std::string_view pressure);
+
 /// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at
 /// least 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next
 /// has two.
@@ -42,7 +46,7 @@ std::string silence_text(HeartbeatPace pace);
 /// Time is counted in ticks of its own timer, each of which may come late: a process that could not run
 /// itself, because the machine was busy or asleep, does not take that for the other side's silence. Nor do
 /// ticks count while this machine is overloaded: the processes that carry the heartbeats here (ssh) may not
-/// get a CPU.
+/// get a CPU. While threads here wait for CPUs most of the time, only every fourth tick counts.
 class Heartbeat {
  public:
   struct Handlers {
@@ -73,6 +77,7 @@ class Heartbeat {
   Handlers handlers_;
   EventLoop::Timer timer_;
   int quiet_ticks_ = 0;
+  int contended_ticks_ = 0;
   bool excused_ = false;
 };
 
