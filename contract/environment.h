@@ -67,14 +67,18 @@ inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< nam
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";  ///< inherited sealed memfd with the job's key, by number
-inline constexpr char kRankRecord[] = "DDL_RANK_RECORD";  ///< FD:OFFSET of what the rank shows its launcher
-inline constexpr char kVerbose[] = "DDL_VERBOSE";         ///< 1: print how the ranks are connected
-inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";    ///< TMPDIR of ranks that mpirun starts
+inline constexpr char kRankRecord[] =
+    "DDL_RANK_RECORD";                             ///< FD:OFFSET:BYTES of what the rank shows its launcher
+inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: print how the ranks are connected
+inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of ranks that mpirun starts
 inline constexpr char kMpiHead[] =
     "DDL_MPI_HEAD";  ///< JOB/HOST/PID: the Slurm job and the ddlrun of ranks that mpirun starts
 inline constexpr char kReportStart[] =
     "DDL_REPORT_START";                        ///< 1: report the first collective to the launcher
 inline constexpr char kFault[] = "DDL_FAULT";  ///< point:rank:n, test builds only
+
+inline constexpr char kClockSkew[] =
+    "DDL_CLOCK_SKEW";  ///< SECONDS:PPM by which the clock of events is wrong, test builds only
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

@@ -11,7 +11,8 @@
 namespace ddl::contract {
 
 /// One event: an interval, or a moment. Plain data, in two cache lines; events without a name use the first one alone.
-/// In the ring every field is read and written as a part of an aligned 64-bit word (EventRing::word()).
+/// In the ring it is 16 words of 64 bits, written with release and read with acquire semantics: number becomes 0 before
+/// the others change, and is written last.
 struct Event {
   enum class Kind : std::uint8_t {
     kNone = 0,
@@ -29,6 +30,11 @@ struct Event {
   };
   static constexpr Kind kLastKind = Kind::kStep;
   static constexpr std::size_t kNameBytes = 60;
+  /// Whether name and tensors are used. In the ring they are left as they were where they are not.
+  static constexpr bool has_name(Kind kind) {
+    return kind == Kind::kTensor || kind == Kind::kBatch || kind == Kind::kWait || kind == Kind::kRange ||
+           kind == Kind::kMark;
+  }
   /// end of an interval that has not ended.
   static constexpr std::int64_t kOpen = 0;
 

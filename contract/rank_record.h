@@ -68,10 +68,11 @@ struct TensorRecord {
 };
 static_assert(sizeof(TensorRecord) == 64);
 
-/// env::kRankRecord, "FD:OFFSET", says where it lies in an inherited memfd that is sealed against another size. The
-/// launcher writes the first field into memory of zeros, and libddl the others.
+/// env::kRankRecord, "FD:OFFSET:BYTES", says where it lies in an inherited memfd that is sealed against another size,
+/// and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher writes the first
+/// field into memory of zeros, and libddl the others.
 struct RankRecord {
-  static constexpr std::uint32_t kMagic = 0x444C'5832;
+  static constexpr std::uint32_t kMagic = 0x444C'5833;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size
   static constexpr std::size_t kSets = 50;
   static constexpr std::size_t kTensors = 990;

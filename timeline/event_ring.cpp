@@ -32,10 +32,9 @@ bool read_event(std::uint64_t* words, std::uint64_t number, Event& event) {
   Words copy;
   copy[0] = number;
   for (std::size_t i = 1; i < kWords; ++i)
-    copy[i] = std::atomic_ref(words[i]).load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
+    copy[i] = std::atomic_ref(words[i]).load(std::memory_order_acquire);
   if (std::atomic_ref(words[0]).load(std::memory_order_relaxed) != number) return false;
-  std::memcpy(&event, copy.data(), sizeof event);
+  std::memcpy(static_cast<void*>(&event), copy.data(), sizeof event);
   return true;
 }
 
@@ -46,6 +45,10 @@ bool is_valid(const Event& event) {
 }
 
 void end_name(Event& event) {
+  if (!Event::has_name(event.kind)) {
+    event.name = {};
+    event.tensors = 0;
+  }
   const auto end = std::find(event.name.begin(), event.name.end(), '\0');
   std::fill(end, event.name.end(), '\0');
 }

@@ -162,13 +162,24 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return report(message::AgentFailed{status.error().message(), false});
-    if (auto records = RankRecords::create(node_.ranks.size())) rank_records_.emplace(std::move(*records));
+    make_records();
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
       }
     }
     watch_for_stalls();
+  }
+
+  /// If it fails, ranks run without records.
+  void make_records() {
+    using contract::EventRing;
+    const bool has_timeline = node_.timeline_events > 0;
+    const std::uint32_t kept =
+        timeline::ring_capacity(std::max<std::uint64_t>(node_.timeline_events, EventRing::kUsuallyKept));
+    // There is room for a timeline that begins later; it costs nothing until then.
+    auto records = RankRecords::create(node_.ranks.size(), EventRing::kMaxCapacity, kept, has_timeline);
+    if (records) rank_records_.emplace(std::move(*records));
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -211,7 +222,7 @@ class Agent {
       fds.push_back(rank_records_->fd());
       numbers.push_back(contract::kRankRecordFd);
       environment->insert_or_assign(contract::env::kRankRecord,
-                                    RankRecords::place_of(local_rank(launch.rank)));
+                                    rank_records_->place_of(local_rank(launch.rank)));
     }
     if (job_key_) {
       fds.push_back(job_key_.get());

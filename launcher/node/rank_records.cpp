@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -14,45 +16,105 @@ namespace ddl::launcher {
 
 using contract::RankRecord;
 
-Result<RankRecords> RankRecords::create(std::size_t local_ranks) {
-  UniqueFd fd(::memfd_create("ddl-rank-records", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return fail_errno("memfd_create");
-  // A record takes memory only as far as it is used.
-  const std::size_t bytes = local_ranks * RankRecord::kBytes;
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("ftruncate");
-  const std::uint32_t magic = RankRecord::kMagic;
-  for (std::size_t rank = 0; rank < local_ranks; ++rank) {
-    const auto offset = static_cast<off_t>(rank * RankRecord::kBytes);
-    if (::pwrite(fd.get(), &magic, sizeof magic, offset) != sizeof magic) return fail_errno("pwrite");
-  }
-  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return fail_errno("fcntl F_ADD_SEALS");
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
-  if (memory == MAP_FAILED) return fail_errno("mmap");
-  return RankRecords(std::move(fd), memory, local_ranks);
+namespace {
+
+/// The bytes of a record and a ring of this many events: a multiple of every page size.
+std::size_t bytes_of_each(std::uint32_t events) {
+  const std::size_t bytes = RankRecord::kBytes + contract::EventRing::bytes_for(events);
+  return (bytes + RankRecord::kBytes - 1) / RankRecord::kBytes * RankRecord::kBytes;
 }
 
-RankRecords::RankRecords(UniqueFd fd, void* memory, std::size_t local_ranks)
-    : fd_(std::move(fd)), memory_(memory), local_ranks_(local_ranks) {}
+/// The events that there is room for: a limit on the size of files (ulimit -f) holds for memfds, too, and exceeding it
+/// would end this process.
+std::uint32_t events_within_limits(std::size_t local_ranks, std::uint32_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
+  while (wanted > 1 && local_ranks * bytes_of_each(wanted) > limit.rlim_cur) wanted /= 2;
+  return local_ranks * bytes_of_each(wanted) <= limit.rlim_cur ? wanted : 0;
+}
+
+}  // namespace
+
+Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t events, std::uint32_t kept,
+                                        bool is_exact) {
+  events = events_within_limits(local_ranks, events);
+  if (events == 0)
+    return fail(ErrorCode::kUnavailable, "the limit on the size of files (ulimit -f) is too small");
+  UniqueFd fd(::memfd_create("ddl-rank-records", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return fail_errno("memfd_create");
+  // A record and a ring take memory only as far as they are used.
+  const std::size_t each = bytes_of_each(events), bytes = local_ranks * each;
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("ftruncate");
+  if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return fail_errno("fcntl F_ADD_SEALS");
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return fail_errno("mmap");
+  RankRecords records(std::move(fd), memory, local_ranks, each);
+  for (std::size_t rank = 0; rank < local_ranks; ++rank) {
+    const std::uint32_t magic = RankRecord::kMagic;
+    std::memcpy(records.part(rank).data(), &magic, sizeof magic);
+    contract::EventRing& ring = timeline::make_ring(records.ring_part(rank), events, std::min(kept, events));
+    ring.is_exact = is_exact ? 1 : 0;
+  }
+  return records;
+}
+
+RankRecords::RankRecords(UniqueFd fd, void* memory, std::size_t local_ranks, std::size_t bytes_each)
+    : fd_(std::move(fd)), memory_(memory), local_ranks_(local_ranks), bytes_each_(bytes_each) {}
 
 RankRecords::RankRecords(RankRecords&& other) noexcept
     : fd_(std::move(other.fd_)),
       memory_(std::exchange(other.memory_, nullptr)),
-      local_ranks_(other.local_ranks_) {}
+      local_ranks_(other.local_ranks_),
+      bytes_each_(other.bytes_each_) {}
 
 RankRecords::~RankRecords() {
-  if (memory_ != nullptr) ::munmap(memory_, local_ranks_ * RankRecord::kBytes);
+  if (memory_ != nullptr) ::munmap(memory_, local_ranks_ * bytes_each_);
 }
 
-std::string RankRecords::place_of(std::size_t local_rank) {
-  return std::to_string(contract::kRankRecordFd) + ":" + std::to_string(local_rank * RankRecord::kBytes);
+std::string RankRecords::place_of(std::size_t local_rank) const {
+  return std::to_string(contract::kRankRecordFd) + ":" + std::to_string(local_rank * bytes_each_) + ":" +
+         std::to_string(bytes_each_);
+}
+
+std::span<std::byte> RankRecords::part(std::size_t local_rank) const {
+  if (local_rank >= local_ranks_) return {};
+  return {static_cast<std::byte*>(memory_) + local_rank * bytes_each_, bytes_each_};
+}
+
+std::span<std::byte> RankRecords::ring_part(std::size_t local_rank) const {
+  const std::span<std::byte> all = part(local_rank);
+  return all.empty() ? all : all.subspan(RankRecord::kBytes);
 }
 
 const RankRecord* RankRecords::record(std::size_t local_rank) const {
-  if (local_rank >= local_ranks_) return nullptr;
-  const auto* const found = reinterpret_cast<const RankRecord*>(static_cast<const std::byte*>(memory_) +
-                                                                local_rank * RankRecord::kBytes);
+  const std::span<std::byte> bytes = part(local_rank);
+  if (bytes.empty()) return nullptr;
+  const auto* const found = reinterpret_cast<const RankRecord*>(bytes.data());
   return found->magic == RankRecord::kMagic ? found : nullptr;
+}
+
+timeline::RingSnapshot RankRecords::events(std::size_t local_rank, std::size_t latest) const {
+  const std::span<const std::byte> memory = ring_part(local_rank);
+  const contract::EventRing* const ring = timeline::find_ring(memory);
+  return ring == nullptr ? timeline::RingSnapshot() : timeline::read_ring(*ring, memory, latest);
+}
+
+void RankRecords::record_timeline(std::uint32_t events) {
+  for (std::size_t rank = 0; rank < local_ranks_; ++rank) {
+    auto* const ring = const_cast<contract::EventRing*>(timeline::find_ring(ring_part(rank)));
+    if (ring == nullptr) continue;
+    const std::uint32_t kept = std::min(timeline::ring_capacity(events), ring->capacity);
+    if (kept > ring->kept) ring->kept = kept;
+    ring->is_exact = 1;
+  }
+}
+
+void RankRecords::stop_timeline() {
+  for (std::size_t rank = 0; rank < local_ranks_; ++rank) {
+    auto* const ring = const_cast<contract::EventRing*>(timeline::find_ring(ring_part(rank)));
+    if (ring != nullptr) ring->is_exact = 0;
+  }
 }
 
 int RankRecords::gone_rank(std::size_t local_rank) const {

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "contract/rank_record.h"
+#include "timeline/event_ring.h"
 
 namespace ddl::launcher {
 
@@ -37,8 +39,11 @@ struct RankSnapshot {
 /// One record for each local rank, all in one memfd that the ranks inherit.
 class RankRecords {
  public:
-  /// Error: there is no memory for them; ranks run without records.
-  static Result<RankRecords> create(std::size_t local_ranks);
+  /// Behind each record there is a ring with room for this number of events, a power of two, or for fewer if a limit of
+  /// this process leaves no room; kept of them are kept, with exact times if is_exact. Error: there is no memory for
+  /// them; ranks run without records.
+  static Result<RankRecords> create(std::size_t local_ranks, std::uint32_t events, std::uint32_t kept,
+                                    bool is_exact);
   ~RankRecords();
   RankRecords(RankRecords&& other) noexcept;
   RankRecords& operator=(RankRecords&&) = delete;
@@ -46,19 +51,27 @@ class RankRecords {
   /// For the ranks to inherit as contract::kRankRecordFd.
   int fd() const { return fd_.get(); }
   /// The value of contract::env::kRankRecord.
-  static std::string place_of(std::size_t local_rank);
+  std::string place_of(std::size_t local_rank) const;
   /// The rank whose end this rank has observed, as it wrote it: any number, to be checked. -1: none.
   int gone_rank(std::size_t local_rank) const;
   RankSnapshot read(std::size_t local_rank) const;
+  /// The latest events of its ring, at most this number; empty if the rank has destroyed it.
+  timeline::RingSnapshot events(std::size_t local_rank, std::size_t latest) const;
+  /// All ranks record exact times from now on, and this number of latest events as far as there is room; or no longer.
+  void record_timeline(std::uint32_t events);
+  void stop_timeline();
 
  private:
-  RankRecords(UniqueFd fd, void* memory, std::size_t local_ranks);
+  RankRecords(UniqueFd fd, void* memory, std::size_t local_ranks, std::size_t bytes_each);
+  std::span<std::byte> part(std::size_t local_rank) const;
+  std::span<std::byte> ring_part(std::size_t local_rank) const;
   /// Null if the rank has destroyed it.
   const contract::RankRecord* record(std::size_t local_rank) const;
 
   UniqueFd fd_;
-  void* memory_;  ///< mapped, to be read
+  void* memory_;  ///< mapped
   std::size_t local_ranks_;
+  std::size_t bytes_each_;  ///< of a record and its ring
 };
 
 }  // namespace ddl::launcher

@@ -48,14 +48,16 @@ struct NodeLaunch {
   Seconds
       stall_warning_seconds;  ///< how long a rank may wait before the agent sends message::Stalled; 0: always
   Seconds stall_shutdown_seconds;  ///< the agent sends it then, too; 0: no such time
-  bool strict_binding = false;     ///< a rank that cannot be bound as planned is not started
-  bool reports_bindings = false;   ///< the agent sends message::RankBound for every rank
-  bool split_lines = true;         ///< false: output is forwarded as raw bytes as it arrives
-  bool flush_idle_lines = false;   ///< for a terminal: send unfinished lines (prompts) after a moment
-  std::string slurm_job;           ///< the Slurm job whose CPUs the ranks use; "": none
-  std::string head_host;           ///< the host of the head
-  std::int64_t head_pid = 0;       ///< the process of the head on that host
-  int output_window = 0;           ///< bytes of one rank's stream that may be in flight to the head
+  std::int64_t timeline_events =
+      0;                        ///< of each rank, of which a timeline is recorded from the start; 0: none is
+  bool strict_binding = false;  ///< a rank that cannot be bound as planned is not started
+  bool reports_bindings = false;  ///< the agent sends message::RankBound for every rank
+  bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
+  bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
+  std::string slurm_job;          ///< the Slurm job whose CPUs the ranks use; "": none
+  std::string head_host;          ///< the host of the head
+  std::int64_t head_pid = 0;      ///< the process of the head on that host
+  int output_window = 0;          ///< bytes of one rank's stream that may be in flight to the head
   bool operator==(const NodeLaunch&) const = default;
 };
 

@@ -127,7 +127,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, no
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
                                    head_host, head_pid, output_window, stall_warning_seconds,
-                                   stall_shutdown_seconds)
+                                   stall_shutdown_seconds, timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)

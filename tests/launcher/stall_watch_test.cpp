@@ -71,16 +71,16 @@ TEST_CASE("a look at the ranks comes often enough, and not too often") {
 
 TEST_CASE("each rank of a node has a record of its own, of which anything may be written") {
   using contract::RankRecord;
-  const auto records = RankRecords::create(3);
+  // A record, and a ring behind it that needs less than as much again.
+  constexpr std::size_t kEach = 2 * RankRecord::kBytes;
+  const auto records = RankRecords::create(3, 256, 256, false);
   REQUIRE(records);
-  CHECK(RankRecords::place_of(0) == "5:0");
-  CHECK(RankRecords::place_of(2) == "5:131072");
+  CHECK(records->place_of(0) == "5:0:131072");
+  CHECK(records->place_of(2) == "5:262144:131072");
   CHECK(records->gone_rank(2) == -1);
-  void* const memory =
-      ::mmap(nullptr, 3 * RankRecord::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, records->fd(), 0);
+  void* const memory = ::mmap(nullptr, 3 * kEach, PROT_READ | PROT_WRITE, MAP_SHARED, records->fd(), 0);
   REQUIRE(memory != MAP_FAILED);
-  auto* const record =
-      reinterpret_cast<RankRecord*>(static_cast<std::byte*>(memory) + 2 * RankRecord::kBytes);
+  auto* const record = reinterpret_cast<RankRecord*>(static_cast<std::byte*>(memory) + 2 * kEach);
   record->gone = 8;
   CHECK(records->gone_rank(2) == 7);
   CHECK(records->gone_rank(1) == -1);
@@ -110,6 +110,6 @@ TEST_CASE("each rank of a node has a record of its own, of which anything may be
   StallWatch watch({60, 0});
   const RankActivity activity = watch.look(2, now, kBegin);
   CHECK(activity.sets.at(0).call.kind == "call");
-  ::munmap(memory, 3 * RankRecord::kBytes);
-  CHECK(::pwrite(records->fd(), "x", 1, static_cast<off_t>(3 * RankRecord::kBytes)) == -1);
+  ::munmap(memory, 3 * kEach);
+  CHECK(::pwrite(records->fd(), "x", 1, static_cast<off_t>(3 * kEach)) == -1);
 }

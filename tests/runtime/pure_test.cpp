@@ -210,22 +210,26 @@ TEST_CASE(
   };
   const ddl::UniqueFd memory(::memfd_create("record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   fill(memory.get());
-  CHECK(RankRecord::open({memory.get(), 0}) == nullptr);  // not sealed yet: it may be the program's
+  CHECK(RankRecord::open({memory.get(), 0, Record::kBytes}) ==
+        nullptr);  // not sealed yet: it may be the program's
   REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-  CHECK(RankRecord::open({memory.get(), 4096}) == nullptr);  // no record begins here
-  CHECK(RankRecord::open({memory.get(), 2 * Record::kBytes}) == nullptr);
-  CHECK(RankRecord::open({-1, 0}) == nullptr);
+  CHECK(RankRecord::open({memory.get(), 4096, Record::kBytes}) == nullptr);  // no record begins here
+  CHECK(RankRecord::open({memory.get(), 2 * Record::kBytes, Record::kBytes}) == nullptr);
+  CHECK(RankRecord::open({memory.get(), 0, 3 * Record::kBytes}) == nullptr);
+  CHECK(RankRecord::open({memory.get(), 0, 4096}) == nullptr);
+  CHECK(RankRecord::open({-1, 0, Record::kBytes}) == nullptr);
   const ddl::UniqueFd file(::open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (file) {  // of a file system with such files
     fill(file.get());
-    CHECK(RankRecord::open({file.get(), 0}) == nullptr);
+    CHECK(RankRecord::open({file.get(), 0, Record::kBytes}) == nullptr);
   }
 
   auto* const shown = static_cast<Record*>(::mmap(nullptr, Record::kBytes, PROT_READ, MAP_SHARED,
                                                   memory.get(), static_cast<off_t>(Record::kBytes)));
   REQUIRE(shown != MAP_FAILED);
-  auto record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes)});
+  auto record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes), Record::kBytes});
   REQUIRE(record);
+  CHECK(record->ring() == nullptr);
   CHECK(shown->phase.load() == Record::Phase::kJoining);
   CHECK(shown->pid.load() == ::getpid());
   record->has_lost(3);
@@ -261,7 +265,7 @@ TEST_CASE(
   record.reset();
   CHECK(shown->phase.load() == Record::Phase::kLeft);
   // The next context begins with nothing.
-  record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes)});
+  record = RankRecord::open({memory.get(), static_cast<std::int64_t>(Record::kBytes), Record::kBytes});
   CHECK(shown->sets[0].name.load() == 0);
   CHECK(shown->tensor_slots.load() == 0);
   ::munmap(shown, Record::kBytes);

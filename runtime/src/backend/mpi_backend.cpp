@@ -111,6 +111,14 @@ class MpiReduction {
     bool is_packed;
   };
 
+  contract::Event copy_event(contract::Event::Kind kind, const ElementRange& range) const {
+    contract::Event event = event_of(request_.call, range.count * element_);
+    event.kind = kind;
+    event.generation = steps_.generation();
+    event.call = steps_.channel().call().number;
+    return event;
+  }
+
   Row row_of(const ElementRange& range) {
     if (gives_) {
       const Part here = tensors_.contiguous(range.first, range.count);
@@ -119,6 +127,7 @@ class MpiReduction {
     buffers().packed.resize(range.count * element_);
     std::byte* const packed = buffers().packed.data();
     if (gives_) {
+      const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kPacking, range));
       tensors_.for_pieces(range.first, range.count,
                           [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
                             copy_bytes(packed + at * element_, send, count * element_);
@@ -127,6 +136,7 @@ class MpiReduction {
     return {packed, packed, range.count, true};
   }
   void unpack(const ElementRange& range) {
+    const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kUnpacking, range));
     const std::byte* const packed = buffers().packed.data();
     tensors_.for_pieces(range.first, range.count,
                         [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
@@ -281,6 +291,7 @@ std::unique_ptr<CollectiveBackend> MpiBackend::make_twin(Connections& twin) {
 Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (const auto allowed = steps_.allows_call(); !allowed)
     return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
+  steps_.channel().set_way(Way::kMpi);
   if (request.peer >= 0) return transfer(request, deadline);
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;

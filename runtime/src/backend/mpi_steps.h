@@ -80,6 +80,8 @@ class MpiSteps {
 
   Channel& channel() { return connections_.channel(); }
   const HostLayout& layout() const { return connections_.layout(); }
+  EventLog* events() { return connections_.events(); }
+  std::uint32_t generation() const { return connections_.membership().generation; }
   const std::vector<int>& job_ranks() const { return connections_.job_ranks(); }
   const MpiLimits& limits() const { return limits_; }
   int rank() const { return connections_.membership().rank; }

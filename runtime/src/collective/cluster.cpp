@@ -36,6 +36,7 @@ Cluster::Cluster(Connections& connections)
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.size();
   const Call& call = request.call;
+  channel_.set_way(Way::kBlocks);
   if (const auto blocks = BlockMove::of(request, ranks)) {
     return move(request, *blocks, deadline);
   }
@@ -43,6 +44,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
       ClusterReduce work(context(), request);
+      channel_.set_way(way_of(work.algorithm()));
       return run(work, call, deadline);
     }
     case CallKind::kReduceScatter: {
@@ -126,6 +128,8 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
   if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
   CallAgreement agreement = CallAgreement::of_host(channel_);
   channel_.pass(FaultPoint::kBeforeHosts);
+  std::optional<LoggedInterval> exchange;
+  if (lane_ != nullptr) exchange.emplace(connections_.events(), exchange_event());
   if (lane_ != nullptr) {
     if (auto agreed = agree(agreement, work, first == 1); !agreed) return agreed;
     if (first == 1 && agreement.has_mismatch == 0) {
@@ -148,6 +152,7 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
       if (auto finished = finish_run(published); !finished) return finished;
       work.publish_area(published, run_of(published).buffers());
     }
+    if (published + 1 == chunks) exchange.reset();
     if (fills) work.fill_area(filled);
     if (auto synchronized = channel_.synchronize(); !synchronized) return synchronized;
     if (round == 0) {
@@ -165,6 +170,14 @@ Outcome Cluster::run(ClusterCall& work, const Call& call, CallDeadline deadline)
     if (publishes) work.take(published);
   }
   return {};
+}
+
+contract::Event Cluster::exchange_event() const {
+  contract::Event event = event_of(channel_.call(), 0);
+  event.kind = contract::Event::Kind::kExchange;
+  event.generation = connections_.membership().generation;
+  event.call = channel_.call().number;
+  return event;
 }
 
 Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks) {

@@ -56,6 +56,8 @@ class Cluster {
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);
   /// Compares the calls with the other hosts; if piggybacks, the first chunk goes with the comparison.
+  /// While this rank exchanges data with those of other hosts.
+  contract::Event exchange_event() const;
   Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
   ClusterContext context() const { return {layout_, areas_, channel_}; }
   /// Connects the mesh, once all ranks have agreed on a call that needs it.

@@ -29,6 +29,7 @@ class ClusterReduce final : public ClusterCall {
   ClusterReduce(ClusterContext context, const Request& request);
   std::uint64_t chunks() const override { return chunking_.chunks(); }
   bool piggybacks_first() const override { return algorithm_ == Algorithm::kTree; }
+  Algorithm algorithm() const { return algorithm_; }
   bool needs_mesh() const override {
     return algorithm_ == Algorithm::kHostReduceScatterAllgather || algorithm_ == Algorithm::kRing;
   }

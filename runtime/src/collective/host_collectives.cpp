@@ -162,6 +162,7 @@ Outcome combine(Channel& channel, const Request& request, CallDeadline deadline)
   // Slices need space for an input and a result in a slot.
   const bool has_slices =
       algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
+  channel.set_way(way_of(has_slices ? algorithm : Algorithm::kDirect));
   if (has_slices) return reduce_scatter_allgather(channel, request, deadline);
   return request.parts.empty() && request.gives.empty() ? combine_directly<true>(channel, request, deadline)
                                                         : combine_directly<false>(channel, request, deadline);
@@ -271,7 +272,10 @@ Outcome directly_or(Channel& channel, const Request& given, const BlockMove* blo
                     Staged staged) {
   if (!may_be_direct(channel, given, blocks)) return staged(given);
   Request request = given;
-  if (auto direct = try_direct(channel, request, blocks, deadline)) return *std::move(direct);
+  if (auto direct = try_direct(channel, request, blocks, deadline)) {
+    channel.set_way(Way::kHeap);
+    return *std::move(direct);
+  }
   return staged(request);
 }
 
@@ -282,6 +286,7 @@ Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline dea
   if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
   const int ranks = channel.size();
   const Call& call = given.call;
+  channel.set_way(Way::kBlocks);
   switch (call.kind) {
     case CallKind::kScan: return combine(channel, given, deadline);
     case CallKind::kAllreduce:

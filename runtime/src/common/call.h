@@ -182,6 +182,16 @@ enum class Algorithm : std::uint8_t {
 /// "slices".
 const char* algorithm_name(Algorithm algorithm);
 
+/// How a call was carried out, for its event: an Algorithm, or one of these. The numbers are those of
+/// contract::kAlgorithmNames.
+enum class Way : std::uint8_t {
+  kNone = 0,
+  kHeap = 7,    ///< straight between buffers in the shared heap
+  kBlocks = 8,  ///< blocks are copied through the staging
+  kMpi = 9,
+};
+constexpr Way way_of(Algorithm algorithm) { return static_cast<Way>(algorithm); }
+
 /// The user's choices instead of the table's: "allreduce=halving,reduce=tree". An algorithm that is not for the
 /// number of hosts is ignored, and the table's choice holds.
 class AlgorithmOverrides {

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/process_tree.h"
+#include "timeline/event_ring.h"
 
 namespace ddl::runtime {
 namespace {
@@ -23,22 +24,24 @@ std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location)
   constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return nullptr;
   struct stat status {};
-  if (location.offset % static_cast<std::int64_t>(Record::kBytes) != 0 ||
-      ::fstat(location.fd, &status) != 0 ||
-      location.offset > status.st_size - static_cast<std::int64_t>(Record::kBytes))
+  constexpr auto kRecordBytes = static_cast<std::int64_t>(Record::kBytes);
+  if (location.offset % kRecordBytes != 0 || location.bytes < kRecordBytes ||
+      ::fstat(location.fd, &status) != 0 || location.bytes > status.st_size ||
+      location.offset > status.st_size - location.bytes)
     return nullptr;
-  void* const memory = ::mmap(nullptr, Record::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, location.fd,
+  const auto bytes = static_cast<std::size_t>(location.bytes);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, location.fd,
                               static_cast<off_t>(location.offset));
   if (memory == MAP_FAILED) return nullptr;
   auto* const record = static_cast<Record*>(memory);
   if (record->magic != Record::kMagic) {
-    ::munmap(memory, Record::kBytes);
+    ::munmap(memory, bytes);
     return nullptr;
   }
-  return std::shared_ptr<RankRecord>(new RankRecord(*record));
+  return std::shared_ptr<RankRecord>(new RankRecord(*record, bytes));
 }
 
-RankRecord::RankRecord(Record& record) : record_(record) {
+RankRecord::RankRecord(Record& record, std::size_t bytes) : record_(record), bytes_(bytes) {
   free_places_.reserve(Record::kTensors);  // no tensor is to fail for it
   // A program may join again after it has left, and a process may be the second one with this record.
   for (contract::SetRecord& set : record_.sets) set.name = 0;
@@ -56,7 +59,13 @@ RankRecord::RankRecord(Record& record) : record_(record) {
 
 RankRecord::~RankRecord() {
   record_.phase = Record::Phase::kLeft;
-  ::munmap(&record_, Record::kBytes);
+  ::munmap(&record_, bytes_);
+}
+
+contract::EventRing* RankRecord::ring() const {
+  auto* const memory = reinterpret_cast<std::byte*>(&record_);
+  const auto ring = std::span(memory, bytes_).subspan(Record::kBytes);
+  return const_cast<contract::EventRing*>(timeline::find_ring(ring));
 }
 
 contract::SetRecord* RankRecord::add_set(std::uint32_t generation, std::uint32_t id) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/event_ring.h"
 #include "contract/rank_record.h"
 #include "runtime/src/common/call.h"
 
@@ -19,6 +20,7 @@ namespace ddl::runtime {
 struct RankRecordLocation {
   int fd = 0;
   std::int64_t offset = 0;
+  std::int64_t bytes = 0;  ///< of the record and the ring behind it
 };
 
 /// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
@@ -31,6 +33,13 @@ class RankRecord {
   ~RankRecord();
   RankRecord(const RankRecord&) = delete;
   RankRecord& operator=(const RankRecord&) = delete;
+
+  /// The memory of the ring of events; null if there is none.
+  contract::EventRing* ring() const;
+  /// Of that ring, behind its head.
+  std::size_t ring_bytes() const {
+    return bytes_ - contract::RankRecord::kBytes - contract::EventRing::kHeadBytes;
+  }
 
   void has_joined() { record_.phase = contract::RankRecord::Phase::kJoined; }
   /// This rank has lost that one.
@@ -47,10 +56,11 @@ class RankRecord {
   static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
 
  private:
-  explicit RankRecord(contract::RankRecord& record);
+  RankRecord(contract::RankRecord& record, std::size_t bytes);
 
-  contract::RankRecord& record_;  ///< mapped
-  std::mutex mutex_;              ///< guards what follows, and which sets and tensors are used
+  contract::RankRecord& record_;  ///< mapped, with what follows
+  std::size_t bytes_;
+  std::mutex mutex_;  ///< guards what follows, and which sets and tensors are used
   std::vector<std::uint32_t> free_places_;
   std::uint32_t version_ = 0;  ///< of the tensors
 };

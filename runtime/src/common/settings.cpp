@@ -34,12 +34,13 @@ std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
 /// A launcher of another version may use another format: then there is no record.
 std::optional<RankRecordLocation> rank_record_location(const Environment& environment) {
   const std::string text = value_of(environment, env::kRankRecord);
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return std::nullopt;
-  const auto fd = parse_integer(std::string_view(text).substr(0, colon));
-  const auto offset = parse_integer(std::string_view(text).substr(colon + 1));
-  if (!fd || !offset || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0) return std::nullopt;
-  return RankRecordLocation{static_cast<int>(*fd), *offset};
+  const std::vector<std::string_view> parts = split(text, ':');
+  if (parts.size() != 3) return std::nullopt;
+  const auto fd = parse_integer(parts[0]), offset = parse_integer(parts[1]), bytes = parse_integer(parts[2]);
+  if (!fd || !offset || !bytes || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0 ||
+      *bytes < 0)
+    return std::nullopt;
+  return RankRecordLocation{static_cast<int>(*fd), *offset, *bytes};
 }
 
 }  // namespace
@@ -148,6 +149,14 @@ Result<Settings> Settings::read(const Environment& environment) {
       settings.fault = FaultPlan::parse(text);
       if (!settings.fault)
         return bad_value(env::kFault, text, "expected point:rank:n, such as allreduce.after_publish:2:1");
+    }
+    if (const std::string text = value_of(environment, env::kClockSkew); !text.empty()) {
+      const std::size_t colon = text.find(':');
+      const auto seconds = parse_number(std::string_view(text).substr(0, colon));
+      const auto ppm =
+          colon == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(colon + 1));
+      if (!seconds || !ppm) return bad_value(env::kClockSkew, text, "expected SECONDS:PPM");
+      settings.clock_skew = {*seconds, *ppm};
     }
   }
   settings.pmix_promised = environment.contains(env::kPmixNamespace) && environment.contains(env::kPmixRank);

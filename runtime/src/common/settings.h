@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "contract/cpu_operations.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/event_log.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/rank_record.h"
@@ -120,6 +121,8 @@ struct Settings {
   bool report_start = false;
   /// DDL_FAULT: where to die, in builds with DDL_FAULT_INJECTION.
   std::optional<FaultPlan> fault;
+  /// DDL_CLOCK_SKEW, in such builds: how wrong the clock of events is.
+  ClockSkew clock_skew;
 
   /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
   bool pmix_promised = false;

@@ -55,13 +55,14 @@ class Use {
 }  // namespace
 
 Context::Context(const Settings& settings, TransportMaker transports, FaultInjector fault)
-    : job_{settings,
-           std::move(transports),
-           std::move(fault),
-           settings.rank_record ? RankRecord::open(*settings.rank_record) : nullptr,
-           {},
-           nullptr,
-           nullptr} {}
+    : job_{settings,         std::move(transports),
+           std::move(fault), settings.rank_record ? RankRecord::open(*settings.rank_record) : nullptr,
+           nullptr,          {},
+           nullptr,          nullptr} {
+  if (contract::EventRing* const ring = job_.record ? job_.record->ring() : nullptr)
+    job_.events =
+        std::make_unique<EventLog>(*ring, job_.record->ring_bytes(), job_.record, settings.clock_skew);
+}
 
 Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
                                                TransportMaker transports, FaultInjector fault,

@@ -111,8 +111,17 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
     const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
-  const ShownCall shown(&shown_->call, request.call.kind, connections_->channel().call().number + 1);
-  return executor_->collective(request, deadline);
+  Channel& channel = connections_->channel();
+  const std::uint64_t number = channel.call().number + 1;
+  const ShownCall shown(&shown_->call, request.call.kind, number);
+  contract::Event event = event_of(request.call, request.call.count * request.element_size);
+  event.kind = contract::Event::Kind::kCall;
+  event.generation = membership().generation;
+  event.call = number;
+  LoggedInterval logged(job_.events.get(), event);
+  Outcome outcome = executor_->collective(request, deadline);
+  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(channel.way()));
+  return outcome;
 }
 
 Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish) {

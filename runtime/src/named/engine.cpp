@@ -78,6 +78,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     submission->patience = patience;
     submission->is_open = true;
     if (shown_ != nullptr) submission->shown = job_.record->add_tensor(*shown_, submission->name());
+    submission->logged = log_submission(*submission);
     if (agreement_.prediction().place_of(submission->name(), submission->terms()) ==
         Prediction::Place::kUnexpected)
       ++unexpected_;
@@ -120,7 +121,10 @@ Outcome Engine::wait(Submission& submission) {
   // Its thread no longer waits to be woken for the next tensors.
   if (habit_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
   want(submission);
-  drive_until(lock, [&] { return submission.is_complete; });
+  if (!submission.is_complete) {
+    const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), submission.name());
+    drive_until(lock, [&] { return submission.is_complete; });
+  }
   saw_completion_ = true;
   return submission.outcome;
 }
@@ -149,7 +153,10 @@ Outcome Engine::join(int& last) {
   if (shown_ != nullptr) shown_->has_joined = 1;
   if (is_asleep_) bells_->ring_own();
   // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
-  drive_until(lock, [&] { return broken_ || (*joined && agreement_.agreed() == nullptr); });
+  {
+    const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), "ddl_join");
+    drive_until(lock, [&] { return broken_ || (*joined && agreement_.agreed() == nullptr); });
+  }
   if (joining_ == joined) joining_ = nullptr;
   if (!*joined) return tl::unexpected(*broken_);
   last = **joined;
@@ -323,6 +330,7 @@ void Engine::close() {
   if (is_asleep_) bells_->ring_own();
   changed_.wait(lock, [this] { return !is_driven_; });
   complete_all(has_left(), lock);
+  is_closed_ = true;
   has_work_.notify_all();
   lock.unlock();
   if (thread_.joinable()) thread_.join();

@@ -115,12 +115,19 @@ class Engine {
   Outcome agree(Lock& lock);
   Outcome carry_out_agreed(Lock& lock);
   Outcome carry_out_predicted(Lock& lock);
+  Outcome carry_out_logged(const Batch& batch, const std::vector<SubmissionPtr>& submissions);
   std::vector<SubmissionPtr> submissions_of(const Batch& batch) const;
   Deadline sleep_limit() const;
   void complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock);
   /// Throws nothing: without memory for a message, a tensor's outcome has the status alone.
   void complete_all(const Failure& failure, Lock& lock);
   void show_waiters() const;
+  /// Null: nothing is recorded.
+  EventLog* events() const { return is_closed_ ? nullptr : job_.events.get(); }
+  contract::Event event_of_engine(contract::Event::Kind kind) const;
+  std::uint64_t log_submission(const Submission& submission) const;
+  void log_end(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome) const;
+  void log_steps();
   void start_thread();
   void run();
 
@@ -161,8 +168,9 @@ class Engine {
   std::shared_ptr<std::optional<int>> joining_;
   bool has_announced_join_ = false;
   std::uint64_t steps_ = 0, announced_steps_ = 0;
+  std::uint64_t logged_steps_ = 0;
   std::thread::id calling_back_;  ///< the thread that calls back
-  bool is_closing_ = false;
+  bool is_closing_ = false, is_closed_ = false;
   std::optional<Failure> broken_;  ///< no call can be made any more
   std::thread thread_;
 };

@@ -9,6 +9,41 @@
 
 namespace ddl::runtime {
 
+// What is recorded.
+
+contract::Event Engine::event_of_engine(contract::Event::Kind kind) const {
+  contract::Event event;
+  event.kind = kind;
+  event.generation = connections_.membership().generation;
+  event.call = calls_;
+  return event;
+}
+
+std::uint64_t Engine::log_submission(const Submission& submission) const {
+  if (events() == nullptr) return 0;
+  const TensorTerms& terms = submission.terms();
+  contract::Event event = event_of_engine(contract::Event::Kind::kTensor);
+  event.call_kind = static_cast<std::uint8_t>(terms.kind);
+  event.op = static_cast<std::uint8_t>(terms.op);
+  event.dtype = static_cast<std::uint16_t>(terms.dtype);
+  event.bytes =
+      (terms.kind == CallKind::kAllgatherv ? submission.own_count : terms.count) * element_size(terms.dtype);
+  return events()->begin(event, submission.name());
+}
+
+void Engine::log_end(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome) const {
+  if (events() == nullptr) return;
+  const std::int64_t now = events()->now();
+  for (const SubmissionPtr& submission : submissions)
+    events()->end(submission->logged, now, outcome ? DDL_OK : outcome.error().status);
+}
+
+void Engine::log_steps() {
+  if (events() == nullptr) return;
+  for (; logged_steps_ < agreement_.prediction().steps(); ++logged_steps_)
+    events()->end_step(connections_.membership().generation);
+}
+
 Outcome Engine::make(Call call, Lock& lock) {
   const Batch* const batch = call == Call::kAgreed      ? agreement_.agreed()
                              : call == Call::kPredicted ? agreement_.predicted()
@@ -98,6 +133,7 @@ Failure Engine::aborted() const {
 
 Outcome Engine::agree(Lock& lock) {
   const std::uint32_t number = calls_;
+  const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kAgreement));
   lock.unlock();
   twin_->want_to_agree(number);
   Request begin;
@@ -119,6 +155,7 @@ Outcome Engine::agree(Lock& lock) {
   lock.lock();
   if (!frames) return tl::unexpected(frames.error());
   const Agreement::Round round = agreement_.add_round(*frames);
+  log_steps();
   must_agree_ = false;
   is_quiet_ = !round.has_news;
   if (round.last_joined) {
@@ -141,6 +178,29 @@ std::vector<SubmissionPtr> Engine::submissions_of(const Batch& batch) const {
   return submissions;
 }
 
+Outcome Engine::carry_out_logged(const Batch& batch, const std::vector<SubmissionPtr>& submissions) {
+  const BatchCaller caller{*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds};
+  EventLog* const log = job_.events.get();
+  if (log == nullptr) return carry_out(caller, batch, submissions);
+  const TensorTerms& terms = batch.tensors.front()->terms;
+  contract::Event event = event_of_engine(contract::Event::Kind::kBatch);
+  event.begin = log->now();
+  event.call_kind = static_cast<std::uint8_t>(terms.kind);
+  event.op = static_cast<std::uint8_t>(terms.op);
+  event.dtype = static_cast<std::uint16_t>(terms.dtype);
+  event.tensors = static_cast<std::uint32_t>(batch.tensors.size());
+  event.bytes = batch.count * element_size(terms.dtype);
+  for (const AgreedTensorPtr& tensor : batch.tensors)
+    event.bytes += batch.count == 0 ? tensor->terms.bytes() : 0;
+  for (const SubmissionPtr& submission : submissions) {
+    if (batch.first == 0) log->start(submission->logged, event.begin);
+  }
+  LoggedInterval logged(log, event, batch.tensors.front()->name);
+  Outcome outcome = carry_out(caller, batch, submissions);
+  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(twin_->channel().way()));
+  return outcome;
+}
+
 Outcome Engine::carry_out_agreed(Lock& lock) {
   const Batch batch = *agreement_.agreed();
   const std::vector<SubmissionPtr> submissions = submissions_of(batch);
@@ -149,12 +209,12 @@ Outcome Engine::carry_out_agreed(Lock& lock) {
     outcome = failed(DDL_ERROR_MISMATCH, *batch.failure);
   } else {
     lock.unlock();
-    outcome =
-        carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+    outcome = carry_out_logged(batch, submissions);
     lock.lock();
     if (!outcome) return outcome;
   }
   agreement_.carried_out_agreed();
+  log_steps();
   if (batch.is_last()) complete(submissions, outcome, lock);
   return {};
 }
@@ -163,11 +223,11 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
   const Batch batch = *agreement_.predicted();
   const std::vector<SubmissionPtr> submissions = submissions_of(batch);
   lock.unlock();
-  Outcome outcome =
-      carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
+  Outcome outcome = carry_out_logged(batch, submissions);
   lock.lock();
   if (!outcome) return outcome;
   agreement_.carried_out_predicted();
+  log_steps();
   if (!batch.is_last()) {
     // The others know of the tensor, as they have begun it, too.
     std::erase(unannounced_, submissions.front());
@@ -182,6 +242,7 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
 void Engine::complete(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome, Lock& lock) {
   // A tensor that fails leaves the batch that is expected without changing it.
   ready_ = 0;
+  log_end(submissions, outcome);
   bool calls_back = false;
   // What needs memory comes first: a tensor is open until then.
   for (const SubmissionPtr& submission : submissions) submission->outcome = outcome;
@@ -230,6 +291,8 @@ void Engine::complete_all(const Failure& failure, Lock& lock) {
     if (submission->is_wanted) --wanted_;
     submission->is_open = false;
     if (shown_ != nullptr) job_.record->remove_tensor(submission->shown);
+    if (EventLog* const log = events(); log != nullptr)
+      log->end(submission->logged, log->now(), failure.status);
     submission->outcome = tl::unexpected(copy());
     if (submission->on_completion) {
       calling_back_ = std::this_thread::get_id();

@@ -114,6 +114,7 @@ void Prediction::end_step() {
 
 void Prediction::begin_step() {
   if (this_step_.empty()) return;
+  ++steps_;
   // What happened once may be an exception, such as an evaluation between two steps.
   const bool is_first = sequence_.empty();
   const bool has_settled = are_alike(this_step_, last_step_) && !are_alike(this_step_, sequence_);

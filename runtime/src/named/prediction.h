@@ -80,6 +80,8 @@ class Prediction {
   void carried_out(const std::vector<AgreedTensorPtr>& tensors);
   /// The program has ended its step.
   void end_step();
+  /// The steps that have ended.
+  std::uint64_t steps() const { return steps_; }
   /// Nothing has been carried out since the last step ended.
   bool is_between_steps() const { return this_step_.empty(); }
 
@@ -106,6 +108,7 @@ class Prediction {
   std::size_t first_open_ = 0;                          ///< no batch before it has tensors left
   std::optional<Batch> next_;
   std::uint64_t version_ = 0;
+  std::uint64_t steps_ = 0;
 
   Sequence this_step_, last_step_;  ///< as they were carried out
   std::unordered_set<std::string> names_of_step_;

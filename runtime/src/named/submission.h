@@ -32,6 +32,7 @@ struct Submission {
   bool is_complete = false;  ///< it has been carried out, or has failed, and on_completion has returned
   Deadline patience = Deadline::never();  ///< the rank asks to agree then
   std::uint32_t shown = 0;                ///< its place in the RankRecord
+  std::uint64_t logged = 0;               ///< the number of its event; 0: none
   Outcome outcome;
 
   const std::string& name() const { return announcement.name; }

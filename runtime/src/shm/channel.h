@@ -98,6 +98,9 @@ class Channel {
   /// At the last exchange before this call, some rank had allocated memory of the shared heap. The same on all ranks.
   bool somebody_uses_heap() const;
   const SharedHeap& heap() const { return heap_; }
+  /// How the last call was carried out; what carries it out sets it.
+  Way way() const { return way_; }
+  void set_way(Way way) { way_ = way; }
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
@@ -182,6 +185,7 @@ class Channel {
   std::uint32_t sequence_;
   std::uint64_t calls_ = 0;
   Call call_;
+  Way way_ = Way::kNone;
   std::uint64_t fingerprint_ = 0;
   bool is_ahead_ = false;  ///< has not waited for the others at the last exchange
   bool is_small_ = false;  ///< the call's chunks fit into flag lines

@@ -32,6 +32,7 @@ struct JobResources {
   TransportMaker transports;
   FaultInjector fault;                 ///< for points that are passed while ranks are connected
   std::shared_ptr<RankRecord> record;  ///< null unless the launcher has given one
+  std::unique_ptr<EventLog> events;    ///< null unless there is a ring for it
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;
@@ -80,6 +81,8 @@ class Connections {
   const Segment& segment() const { return group_.segment; }
   const WaitPolicy& wait_policy() const { return policy_; }
   FaultInjector& fault() { return fault_; }
+  /// Where this rank's events go; null: nowhere.
+  EventLog* events() { return job_.events.get(); }
   /// Null on one host, and on a rank whose local rank does not exist on every host.
   Lane* lane() { return lane_.get(); }
 

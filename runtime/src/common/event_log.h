@@ -1,0 +1,98 @@
+// What this rank does, as events in a ring that outlives it (contract/event_ring.h).
+//
+// An event costs a few stores into memory that nobody else writes, and a look at a clock at its begin and at its end.
+// While no timeline is recorded, that clock is the kernel's last tick, which is read in a few nanoseconds.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "contract/event_ring.h"
+#include "ddl/ddl.h"
+#include "runtime/src/common/call.h"
+
+namespace ddl::runtime {
+
+/// For tests: a clock that differs from that of other hosts.
+struct ClockSkew {
+  double seconds = 0;
+  double ppm = 0;  ///< since CLOCK_MONOTONIC's zero
+};
+
+/// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
+class EventLog {
+ public:
+  /// Of the ring in this memory, which owner keeps. bytes: of the memory behind its head, for events.
+  EventLog(contract::EventRing& ring, std::size_t bytes, std::shared_ptr<void> owner, ClockSkew skew = {});
+
+  /// In nanoseconds: exact while a timeline is recorded, otherwise that of the last tick.
+  std::int64_t now() const { return clock(is_exact()); }
+  std::int64_t exact_now() const { return clock(true); }
+  bool is_exact() const { return ring_.is_exact.load(std::memory_order_relaxed) != 0; }
+  /// Records a timeline from now on, of this number of latest events as far as there is room; or no longer.
+  void record(std::uint32_t events);
+  void stop_recording() { ring_.is_exact = 0; }
+
+  /// An event begins: what it is, as far as that is known, and its name if its kind has one. A begin of 0 stands for
+  /// now. Returns its number, which is never 0.
+  std::uint64_t begin(contract::Event event, std::string_view name = {});
+  /// Of a tensor: the call that carries it out begins.
+  void start(std::uint64_t number, std::int64_t at);
+  /// It ends, and this algorithm was used if it is a call. Nothing happens if so many events have begun since that this
+  /// one is not kept.
+  void end(std::uint64_t number, std::int64_t at, ddl_status status, std::uint8_t algorithm = 0);
+  /// A moment: begins and ends now.
+  void moment(contract::Event event, std::string_view name = {});
+  /// A step of named tensors has ended.
+  void end_step(std::uint32_t generation);
+
+  contract::ClockRecord& clock_record() { return ring_.clock; }
+
+ private:
+  std::int64_t clock(bool is_exact) const;
+  std::uint64_t* place(std::uint64_t number) const;
+
+  contract::EventRing& ring_;
+  std::uint32_t capacity_;
+  std::shared_ptr<void> owner_;
+  ClockSkew skew_;
+};
+
+/// An event of a call, as far as the call says what it is.
+inline contract::Event event_of(const Call& call, std::uint64_t bytes) {
+  contract::Event event;
+  event.bytes = bytes;
+  event.call_kind = static_cast<std::uint8_t>(call.kind);
+  event.op = call.op;
+  event.dtype = call.dtype;
+  return event;
+}
+
+/// An event that begins with this object and ends with it, or before, at end(). log: null if nothing is recorded.
+class LoggedInterval {
+ public:
+  LoggedInterval(EventLog* log, const contract::Event& event, std::string_view name = {})
+      : log_(log), number_(log == nullptr ? 0 : log->begin(event, name)) {}
+  ~LoggedInterval() {
+    if (log_ != nullptr) log_->end(number_, log_->now(), status_, algorithm_);
+  }
+  LoggedInterval(const LoggedInterval&) = delete;
+  LoggedInterval& operator=(const LoggedInterval&) = delete;
+
+  /// What it ends with.
+  void set(ddl_status status, std::uint8_t algorithm = 0) {
+    status_ = status;
+    algorithm_ = algorithm;
+  }
+
+ private:
+  EventLog* log_;
+  std::uint64_t number_;
+  ddl_status status_ = DDL_OK;
+  std::uint8_t algorithm_ = 0;
+};
+
+}  // namespace ddl::runtime
