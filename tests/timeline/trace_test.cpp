@@ -194,7 +194,7 @@ TEST_CASE("names with quotes, control characters and bytes that are not UTF-8 ar
 }
 
 TEST_CASE("Perfetto gets every nanosecond of a time") {
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): the same in every run
+  std::mt19937_64 random(1);
   const auto read = [](const std::string& text) { return static_cast<std::int64_t>(std::stod(text) * 1000); };
   for (int bits = 0; bits < 50; ++bits) {
     for (int i = 0; i < 200; ++i) {
@@ -267,7 +267,7 @@ TEST_CASE("the oldest events are dropped if the text would be too long") {
 }
 
 TEST_CASE("random snapshots are valid traces") {
-  std::mt19937_64 random(11);  // NOLINT(cert-msc51-cpp,bugprone-random-generator-seed): the same in every run
+  std::mt19937_64 random(11);
   for (int round = 0; round < 400; ++round) {
     TestRank rank;
     const bool is_garbage = round % 2 == 0;
