@@ -1,6 +1,8 @@
 // The C functions of ddl.h that return descriptions as text.
 #include <string>
+#include <string_view>
 
+#include "contract/ddl_names.h"
 #include "contract/version.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/collective/algorithm.h"
@@ -14,20 +16,11 @@ extern "C" {
 const char* ddl_last_error(void) { return last_error(); }
 
 const char* ddl_status_name(ddl_status status) {
-  switch (status) {
-    case DDL_OK: return "ok";
-    case DDL_ERROR_INVALID_ARGUMENT: return "invalid argument";
-    case DDL_ERROR_MISMATCH: return "mismatch";
-    case DDL_ERROR_BUSY: return "busy";
-    case DDL_ERROR_TIMEOUT: return "timeout";
-    case DDL_ERROR_PEER_LOST: return "peer lost";
-    case DDL_ERROR_ABORTED: return "aborted";
-    case DDL_ERROR_BOOTSTRAP: return "bootstrap";
-    case DDL_ERROR_UNSUPPORTED: return "unsupported";
-    case DDL_ERROR_SYSTEM: return "system";
-    case DDL_ERROR_INTERNAL: return "internal";
-    default: return "unknown status";
-  }
+  using ddl::contract::kStatusNames;
+  static_assert(kStatusNames.size() == DDL_ERROR_INTERNAL + 1);
+  static_assert(kStatusNames[DDL_ERROR_PEER_LOST] == std::string_view("peer lost"));
+  const char* name = ddl::contract::name_or_null(kStatusNames, static_cast<std::size_t>(status));
+  return name == nullptr ? "unknown status" : name;
 }
 
 uint64_t ddl_dtype_size(ddl_dtype dtype) { return element_size(current_dtype(dtype)); }

@@ -1,5 +1,6 @@
 #include "runtime/src/common/call.h"
 
+#include <algorithm>
 #include <bit>
 #include <sstream>
 #include <utility>
@@ -9,6 +10,18 @@
 
 namespace ddl::runtime {
 namespace {
+
+// The names of contract/ddl_names.h have the numbers of ddl.h.
+static_assert(contract::kDtypeNames.size() == std::size(kDtypes));
+static_assert(contract::dtype_name_or_null(DDL_INT8) == std::string_view("int8") &&
+              contract::dtype_name_or_null(DDL_UINT64) == std::string_view("uint64") &&
+              contract::dtype_name_or_null(DDL_BFLOAT16) == std::string_view("bfloat16") &&
+              contract::dtype_name_or_null(DDL_FLOAT32) == std::string_view("float32") &&
+              contract::dtype_name_or_null(DDL_BOOL) == std::string_view("bool"));
+static_assert(std::all_of(std::begin(kDtypes), std::end(kDtypes),
+                          [](ddl_dtype dtype) { return contract::dtype_name_or_null(dtype) != nullptr; }));
+static_assert(contract::kOpNames.size() == DDL_LOGICAL_XOR + 1);
+static_assert(contract::kOpNames[DDL_BIT_AND] == std::string_view("bitwise and"));
 
 /// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output
 /// bit.

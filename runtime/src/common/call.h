@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "contract/ddl_names.h"
 #include "ddl/ddl.h"
 
 namespace ddl::runtime {
@@ -58,40 +59,13 @@ inline std::size_t known_element_size(ddl_dtype dtype) {
 }
 
 constexpr const char* dtype_name(ddl_dtype dtype) {
-  switch (dtype) {
-    case DDL_UINT8: return "uint8";
-    case DDL_INT8: return "int8";
-    case DDL_UINT16: return "uint16";
-    case DDL_INT16: return "int16";
-    case DDL_UINT32: return "uint32";
-    case DDL_INT32: return "int32";
-    case DDL_UINT64: return "uint64";
-    case DDL_INT64: return "int64";
-    case DDL_FLOAT16: return "float16";
-    case DDL_BFLOAT16: return "bfloat16";
-    case DDL_FLOAT32: return "float32";
-    case DDL_FLOAT64: return "float64";
-    case DDL_BOOL: return "bool";
-    default: return "unknown type";
-  }
+  const char* name = contract::dtype_name_or_null(static_cast<std::uint32_t>(dtype));
+  return name == nullptr ? "unknown type" : name;
 }
 
 /// nullptr for an operation that does not exist.
 constexpr const char* op_name_or_null(ddl_op op) {
-  switch (op) {
-    case DDL_SUM: return "sum";
-    case DDL_AVERAGE: return "average";
-    case DDL_MIN: return "min";
-    case DDL_MAX: return "max";
-    case DDL_PRODUCT: return "product";
-    case DDL_BIT_AND: return "bitwise and";
-    case DDL_BIT_OR: return "bitwise or";
-    case DDL_BIT_XOR: return "bitwise xor";
-    case DDL_LOGICAL_AND: return "logical and";
-    case DDL_LOGICAL_OR: return "logical or";
-    case DDL_LOGICAL_XOR: return "logical xor";
-    default: return nullptr;
-  }
+  return contract::name_or_null(contract::kOpNames, static_cast<std::size_t>(op));
 }
 
 constexpr const char* op_name(ddl_op op) {
