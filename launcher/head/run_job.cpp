@@ -19,6 +19,7 @@
 #include "launcher/head/check_hosts.h"
 #include "launcher/head/fleet_start.h"
 #include "launcher/head/io_forwarding.h"
+#include "launcher/head/job_inspector.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/reports.h"
 #include "launcher/head/stall_inspector.h"
@@ -42,6 +43,8 @@ constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A stopped rank blocks all others: the job ends unless the rank is continued within this time.
 constexpr int kStoppedSeconds = 4;
+// The question for the ranks' activity that is asked for a sentence about a stall: its number, no pause, and tensors.
+const message::AskActivity kAskForStall{0, 0, 256};
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 
@@ -85,6 +88,7 @@ class JobRun : private SupervisorActions {
     loop_.run();
     progress_.stop();
     stdin_.reset();
+    inspector_.reset();  // nobody would answer any more
     // Nothing of the job may be left when this returns, whatever happened.
     fleet_.shut_down(Deadline::after(kCleanUpDeadline));
     const bool in_time = !output_ || abandon_output_ || output_->drain(Deadline::after(kDrainDeadline));
@@ -145,6 +149,7 @@ class JobRun : private SupervisorActions {
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
     inspect_stalls(*placement);
+    answer_questions(plan, *bindings);
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
@@ -184,9 +189,22 @@ class JobRun : private SupervisorActions {
     settings.nodes = ranks_.rank_nodes();
     stalls_.emplace(
         loop_, std::move(settings),
-        StallInspector::Actions{[this] { fleet_.send_all(message::AskActivity{}); },
+        StallInspector::Actions{[this] { fleet_.send_all(kAskForStall); },
                                 [this](const std::string& sentence) { note(sentence); },
                                 [this](const std::string& sentence) { supervisor_->on_stall(sentence); }});
+  }
+
+  void answer_questions(const LaunchPlan& plan, const std::vector<NodeBinding>& bindings) {
+    inspector_.emplace(
+        loop_, planned_job(spec_, plan, bindings),
+        JobInspector::Actions{
+            [this](const message::AskActivity& ask) { fleet_.send_all(ask); },
+            [this](int node, const message::ForwardedAnswer& answer) {
+              fleet_.send(ranks_.fleet_index_of_node(static_cast<std::size_t>(node)), answer);
+            },
+            [this]() -> const std::vector<RankOutcome>& { return supervisor_->report().ranks; }});
+    if (const auto status = inspector_->listen(); !status)
+      notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
   }
 
   Status open_output(const NodeLaunch& node) {
@@ -341,7 +359,16 @@ class JobRun : private SupervisorActions {
   }
   void on(std::size_t fleet_index, message::Activity& m) {
     const auto node = ranks_.node_at(fleet_index);
-    if (stalls_ && node) stalls_->on_activity(static_cast<int>(*node), std::move(m.ranks));
+    if (!node) return;
+    if (m.id != kAskForStall.id) {
+      if (inspector_) inspector_->on_activity(static_cast<int>(*node), std::move(m));
+    } else if (stalls_) {
+      stalls_->on_activity(static_cast<int>(*node), std::move(m.ranks));
+    }
+  }
+  void on(std::size_t fleet_index, message::ForwardedRequest& m) {
+    const auto node = ranks_.node_at(fleet_index);
+    if (inspector_ && node) inspector_->on_request(static_cast<int>(*node), m);
   }
   void on(std::size_t fleet_index, message::AbortRequested& m) {
     if (is_rank_at(fleet_index, m.rank)) supervisor_->on_abort(m.rank, m.exit_code, m.text);
@@ -397,8 +424,10 @@ class JobRun : private SupervisorActions {
       report.message = how;
       return end_early(std::move(report));
     }
-    if (const auto node = ranks_.node_at(fleet_index))
+    if (const auto node = ranks_.node_at(fleet_index)) {
+      if (inspector_) inspector_->on_lost(static_cast<int>(*node), why);
       supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
+    }
   }
 
   void on_agent_failed(std::size_t fleet_index, const std::string& text, bool lost) {
@@ -487,6 +516,7 @@ class JobRun : private SupervisorActions {
   std::optional<PmixRelay> relay_;
   std::optional<PmiBarriers> pmi_barriers_;
   std::optional<StallInspector> stalls_;
+  std::optional<JobInspector> inspector_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by index in the fleet

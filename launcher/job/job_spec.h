@@ -29,6 +29,7 @@ enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
+  std::string name;                        ///< of --job-name, or what a person would call the command
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
   int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins

@@ -24,6 +24,7 @@
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/node/question_forwarder.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/rank_records.h"
 #include "launcher/node/relay.h"
@@ -169,6 +170,7 @@ class Agent {
       }
     }
     watch_for_stalls();
+    questions_.emplace(loop_, node_, [this](const message::AgentToHead& m) { report(m); });
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -247,32 +249,48 @@ class Agent {
 
   /// The memory of the ranks is read a few times in the time that a wait may last, and nobody else is disturbed.
   void watch_for_stalls() {
-    const StallWatch::Limits limits{node_.stall_warning_seconds, node_.stall_shutdown_seconds};
-    if (!rank_records_ || (limits.warning_seconds <= 0 && limits.shutdown_seconds <= 0)) return;
-    stall_watch_.emplace(limits);
-    look_for_stalls();
+    stall_watch_.emplace(StallWatch::Limits{node_.stall_warning_seconds, node_.stall_shutdown_seconds});
+    if (rank_records_ && stall_watch_->has_limits()) look_for_stalls();
   }
   void look_for_stalls() {
     if (const auto seconds = stall_watch_->due(activities())) report(message::Stalled{*seconds});
     stall_timer_ = loop_.after(stall_watch_->pause(), [this] { look_for_stalls(); });
   }
 
+  /// Without rank_records_, only what the kernel knows of the processes.
   std::vector<RankActivity> activities() {
     std::vector<RankActivity> all;
-    for (std::size_t local_rank = 0; local_rank < node_.ranks.size(); ++local_rank) {
+    for (std::size_t local_rank = 0; stall_watch_ && local_rank < node_.ranks.size(); ++local_rank) {
       const Rank& rank = ranks_[node_.ranks[local_rank].rank];
-      const RankSnapshot now = rank_records_->read(local_rank);
-      RankActivity& activity = all.emplace_back(stall_watch_->look(rank.rank, now, StallWatch::Clock::now()));
+      const RankSnapshot now = rank_records_ ? rank_records_->read(local_rank) : RankSnapshot();
+      RankActivity& activity =
+          all.emplace_back(stall_watch_->look(node_.ranks[local_rank].rank, now, StallWatch::Clock::now()));
       if (rank.ended) continue;
       const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
       activity.pid = is_known_here ? now.pid : rank.pid;
-      activity.is_stopped = is_stopped(static_cast<pid_t>(activity.pid));
+      activity.process = process_activity(static_cast<pid_t>(activity.pid));
+      activity.is_stopped = activity.process.state == "T";
     }
     return all;
   }
 
-  void on(const message::AskActivity&) {
-    report(message::Activity{stall_watch_ ? activities() : std::vector<RankActivity>()});
+  void on(const message::AskActivity& ask) {
+    if (ask.pause_seconds <= 0) return report_activity(ask);
+    (void)activities();
+    activity_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                      std::chrono::duration<double>(ask.pause_seconds)),
+                                  [this, ask] { report_activity(ask); });
+  }
+
+  void report_activity(const message::AskActivity& ask) {
+    message::Activity answer{ask.id, activities()};
+    const auto most = static_cast<std::size_t>(std::max(ask.max_tensors, 0));
+    for (RankActivity& one : answer.ranks) one.tensors.resize(std::min(one.tensors.size(), most));
+    report(std::move(answer));
+  }
+
+  void on(const message::ForwardedAnswer& answer) {
+    if (questions_) questions_->on(answer);
   }
 
   void on(const message::Signal& message) {
@@ -481,6 +499,8 @@ class Agent {
   std::optional<RankRecords> rank_records_;
   std::optional<StallWatch> stall_watch_;
   EventLoop::Timer stall_timer_;
+  EventLoop::Timer activity_timer_;  // of the second look for an AskActivity
+  std::optional<QuestionForwarder> questions_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   std::string search_path_;  // PATH of the ranks
