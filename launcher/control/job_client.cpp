@@ -94,7 +94,7 @@ class Question {
     auto answer = message::decode<message::JobToClient>(frame);
     if (!answer) return end(fail(std::move(answer.error()).during("reading the answer of a job")));
     if (const auto* const refused = std::get_if<message::Refused>(&*answer))
-      return end(fail(ErrorCode::kUnavailable, refused->why));
+      return end(fail(refused->is_timeout ? ErrorCode::kTimeout : ErrorCode::kUnavailable, refused->why));
     const bool was_last = is_last(*answer);
     answers_.push_back(*std::move(answer));
     if (was_last) end(std::move(answers_));

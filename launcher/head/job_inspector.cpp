@@ -122,6 +122,8 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
   for (const Stall& stall : stalls) {
     if (job.waits.size() == kMaxWaits) break;
     for (const int rank : stall.waiting) {
+      // A rank that is stopped in a call keeps the others waiting, and waits for nobody.
+      if (std::binary_search(stall.missing.begin(), stall.missing.end(), rank)) continue;
       int& wait = job.ranks[static_cast<std::size_t>(rank)].wait;
       if (wait < 0) wait = static_cast<int>(job.waits.size());
     }

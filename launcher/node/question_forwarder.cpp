@@ -29,7 +29,7 @@ QuestionForwarder::QuestionForwarder(EventLoop& loop, const NodeLaunch& node,
 void QuestionForwarder::forward(JobServer::Client client, message::ClientToJob&& request) {
   net::Frame frame = message::encode(request);
   waiting_[client] = loop_.after(kHeadPatience, [this, client] {
-    server_->answer(client, message::Refused{head_ + " does not answer: it is stopped, or cut off"});
+    server_->answer(client, message::Refused{head_ + " does not answer: it is stopped, or cut off", true});
     waiting_.erase(client);
   });
   report_(message::ForwardedRequest{client, frame.type, std::move(frame.payload)});

@@ -32,6 +32,7 @@ using ClientToJob = std::variant<DescribeJob, InspectJob>;
 /// In place of an answer: one sentence that says why there is none.
 struct Refused {
   std::string why;
+  bool is_timeout = false;  ///< the head has not answered the agent
   bool operator==(const Refused&) const = default;
 };
 struct JobDescribed {

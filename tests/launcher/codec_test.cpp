@@ -214,7 +214,7 @@ std::vector<JobToClient> job_to_client() {
                            3.5,
                            "0-3,64",
                            {0, 3}};
-  return {Refused{"this job belongs to user 7"}, JobDescribed{job},
+  return {Refused{"this job belongs to user 7", true}, JobDescribed{job},
           JobOverview{job, {{"a", ""}, {"b", "its agent is lost"}}, {wait}}, InspectedRanks{{rank, {}}},
           InspectionEnd{}};
 }
