@@ -64,7 +64,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
       close + 2 > text.size())
     return std::nullopt;
   const auto fields = split(text.substr(close + 2), ' ');
-  if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
+  if (fields.size() < 22 || fields[0].empty()) return std::nullopt;
   const auto number = [&](std::size_t field) { return parse_integer(fields[field]).value_or(0); };
   const double tick = 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
   ProcessStat stat;
@@ -76,6 +76,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.reaped_cpu_seconds = tick * static_cast<double>(number(13) + number(14));
   stat.num_threads = static_cast<int>(number(17));
   stat.start_time = static_cast<std::uint64_t>(number(19));
+  stat.resident_bytes = number(21) * ::sysconf(_SC_PAGESIZE);
   return stat;
 }
 

@@ -48,6 +48,7 @@ struct ProcessStat {
       0;                   ///< clock ticks after boot; distinguishes it from a later process of the same pid
   double cpu_seconds = 0;  ///< in the resolution of the clock tick
   double reaped_cpu_seconds = 0;  ///< of the children that it has waited for, and theirs
+  std::int64_t resident_bytes = 0;
 
   bool is_stopped() const { return state == 'T'; }
   /// False for a zombie all of whose threads have ended.

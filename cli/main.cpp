@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
     case cli::Action::kListSites: return cli::list_sites(*request, environment, console);
     case cli::Action::kShowSite: return cli::show_site(*request, environment, console);
     case cli::Action::kCheckHosts: return cli::check_hosts(*request, environment, console);
+    case cli::Action::kInspect: return cli::inspect(*request, environment, console);
     case cli::Action::kDryRun:
     case cli::Action::kRun: break;
   }

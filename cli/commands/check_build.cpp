@@ -29,6 +29,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   launcher::JobSpec spec = request.job;
   spec.command = {spec.remote_path.empty() ? own_path() : spec.remote_path, "--check-build", "--json",
                   "--launcher", "local"};
+  spec.name = "check-build";
   spec.num_ranks = static_cast<int>(request.allocation.nodes.size());
   spec.ranks_per_node = 1;
   spec.oversubscribe = true;

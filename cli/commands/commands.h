@@ -59,6 +59,12 @@ std::optional<CommandLineError> create_output_directory(const launcher::JobSpec&
 /// One sentence for each part of the command line that has no effect. Pure.
 std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment);
 
+// --inspect (inspect.cpp).
+
+/// Prints what the ranks of a running job of this host do, or which jobs there are to choose from. Returns 1 if there
+/// is none, or none that this user may look at, and kLostHost if it does not answer.
+int inspect(const Request& request, const Environment& environment, const Console& console);
+
 // --check-build (check_build.cpp).
 
 /// Probes every capability, or one, on this machine or, if the request has hosts, on each of them. With one

@@ -121,9 +121,13 @@ SplitArgv split_argv(std::span<const std::string> words) {
     if (option.attached_value) typed.remove_suffix(option.attached_value->size());
     if (option.attached_value && typed.ends_with('=')) typed.remove_suffix(1);
     result.typed.try_emplace(canonical, typed);
+    const bool may_lack_value = (option.entry->rules & kOptionalValue) != 0;
+    const bool has_next = next < words.size() && words[next] != "--";
     if (option.attached_value) {
       result.options.emplace_back(*option.attached_value);
-    } else if (option.entry->takes_value() && next < words.size() && words[next] != "--") {
+    } else if (may_lack_value) {
+      result.options.push_back(has_next && !words[next].starts_with('-') ? words[next++] : "");
+    } else if (option.entry->takes_value() && has_next) {
       result.options.push_back(words[next++]);
     }
   }

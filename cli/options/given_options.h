@@ -37,7 +37,7 @@ struct SplitArgv {
 ///
 /// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are
 /// not parsed. option_table() states which options take a value. A value is the rest of the word ("-np=4", "-xNAME")
-/// or the next word, which may start with a dash but is never "--". An unknown option is passed on unchanged, without
+/// or the next word, which may start with a dash but is never "--"; an optional value that is not there is "". An unknown option is passed on unchanged, without
 /// a value: the parser names it. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
 

@@ -8,6 +8,7 @@
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
 #include "launcher/job/allocation.h"
+#include "templates/script/batch_job.h"
 
 namespace ddl::cli {
 
@@ -101,6 +102,7 @@ class JobReader {
       if (has_job) find_num_ranks(command);
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
+    if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
     job().command = has_job ? std::move(command) : std::vector<std::string>();
     job().tag_output = has(OptionId::kTagOutput) || (job().num_ranks > 1 && !has(OptionId::kNoTagOutput));
     return std::move(request_);
@@ -117,6 +119,7 @@ class JobReader {
 
   void read_ranks() {
     take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
+    take(OptionId::kJobName, not_empty, job().name);
     take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
     take(OptionId::kMapBy, parse_map_by, job().map_by);
     take(
@@ -218,6 +221,10 @@ class JobReader {
     if (request_.action == Action::kScript) return;
     take(OptionId::kMpiType, not_empty, request_.script.request.mpi_type);
     if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
+    if (has(OptionId::kJobName))
+      refuse_once(
+          "--job-name names a job for --inspect, which asks ddlrun's agents, and srun runs without them",
+          "omit it, or omit --launcher srun");
     if (has(OptionId::kJson))
       refuse_once("--json reports on ranks that ddlrun has started, but --launcher srun starts them by srun",
                   "omit one of them");

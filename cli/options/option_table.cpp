@@ -36,6 +36,7 @@ constexpr OptionEntry kTable[] = {
      kForScript},
     {kTimeout, "--timeout", "SECONDS", "end the job after this time, with exit code 124", kRanks,
      kForScript | kNotWithSrun},
+    {kJobName, "--job-name", "NAME", "name of the job (default: the command's)", kRanks, kForScript},
     {kKillGrace, "--kill-grace", "SECONDS", "time that ranks have to end before SIGKILL (default: 5)", kRanks,
      kForScript | kForMpiRank | kNotWithSrun},
     {kStallWarning, "--stall-check-warning-time-seconds", "SECONDS",
@@ -129,7 +130,6 @@ constexpr OptionEntry kTable[] = {
     {kPartition, "--partition", "NAME", "partition (default: the site's)", kScripts},
     {kQos, "--qos", "NAME", "quality of service", kScripts},
     {kTime, "--time", "LIMIT", "time limit: 30:00, 2:00:00 or 1-12:00:00", kScripts},
-    {kJobName, "--job-name", "NAME", "name of the job (default: the command's)", kScripts},
     {kMem, "--mem", "SIZE", "memory of each node: 64G", kScripts},
     {kMemPerCpu, "--mem-per-cpu", "SIZE", "memory of each CPU", kScripts},
     {kMemPerGpu, "--mem-per-gpu", "SIZE", "memory of each GPU", kScripts},
@@ -174,7 +174,11 @@ constexpr OptionEntry kTable[] = {
      kNotInScript},
     {kProbe, "--probe", "", "with --dry-run: ask the hosts where each rank would run, and why", kReports,
      kNotInScript | kNotWithMpirun},
-    {kJson, "--json", "", "print the report, --dry-run or --check-* as JSON", kReports, kNotWithMpirun},
+    {kInspect, "--inspect", "[JOB]", "show what the ranks of a running job do: its pid or name", kReports,
+     kOptionalValue},
+    {kWatch, "--watch", "", "with --inspect: again every 2 seconds, until the job ends", kReports},
+    {kJson, "--json", "", "print the report, --inspect, --dry-run or --check-* as JSON", kReports,
+     kNotWithMpirun},
     {kVerbose, "--verbose", "", "report each step", kReports, kForScript},
     {kQuiet, "--quiet", "", "no notes; errors and the ranks' output remain", kReports,
      kForScript | kForMpiRank},
@@ -338,6 +342,8 @@ std::string help_text() {
       "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
       "  ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh\n"
       "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write, check and submit it\n"
+      "  ddlrun --inspect                                what the ranks of your running job do\n"
+      "  ddlrun --inspect train --watch                  the same of the job \"train\", every 2 seconds\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

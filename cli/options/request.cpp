@@ -43,6 +43,7 @@ Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kVersion)) return Action::kVersion;
   if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
+  if (given.has(OptionId::kInspect)) return Action::kInspect;
   if (given.has(OptionId::kLint)) return Action::kLint;
   if (given.has(OptionId::kListSites)) return Action::kListSites;
   if (given.has(OptionId::kShowSite)) return Action::kShowSite;
@@ -57,10 +58,10 @@ Action action_of(const GivenOptions& given) {
 constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckCapability, Action::kCheckBuild},
     {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
-    {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
-    {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
-    {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
-    {OptionId::kDryRun, Action::kDryRun},
+    {OptionId::kInspect, Action::kInspect},       {OptionId::kListSites, Action::kListSites},
+    {OptionId::kShowSite, Action::kShowSite},     {OptionId::kShowBind, Action::kShowBind},
+    {OptionId::kExplainBind, Action::kShowBind},  {OptionId::kShowTopology, Action::kShowBind},
+    {OptionId::kSlurm, Action::kScript},          {OptionId::kDryRun, Action::kDryRun},
 };
 
 /// Refuses two different actions, because one of them would be ignored silently.
@@ -98,6 +99,7 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   std::string hint = "omit it; options come before any other word";
   if (action == Action::kCheckBuild && !given.has(OptionId::kCheckCapability))
     hint = "to check one capability: --check-build=" + word;
+  if (action == Action::kInspect) hint = "name one job: --inspect JOB; other options come before or after it";
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
   return CommandLineError{
       action_name(action, given) + " starts no command, but " + word + " follows the options",
@@ -113,6 +115,7 @@ bool is_used_by(Action action, const OptionEntry& entry) {
     case Action::kLint: return id == kLint || id == kSite || id == kJson;
     case Action::kListSites: return id == kListSites || id == kJson;
     case Action::kShowSite: return id == kShowSite;
+    case Action::kInspect: return id == kInspect || id == kWatch || id == kJson;
     case Action::kCheckBuild:
       // On other hosts a rank runs the check. -np is accepted, as horovodrun does, with a note.
       if (id == kExport || id == kWorkdir || id == kNumProc) return true;
@@ -130,8 +133,22 @@ bool is_typed(const GivenOptions& given, OptionId id) {
                      [](const GivenValue& value) { return value.where.empty(); });
 }
 
+/// --inspect reads no options of a job.
+tl::expected<Request, CommandLineError> read_inspection(Request request, const GivenOptions& given) {
+  ValueReader values(given);
+  values.take(
+      OptionId::kInspect, [](const std::string& text) { return Result<std::string>(text); },
+      request.inspect.job);
+  request.inspect.watches = given.has(OptionId::kWatch);
+  if (values.refusal()) return Refusal(*values.refusal());
+  return request;
+}
+
 /// Refuses options that an action would ignore silently. A configuration file may contain them for other calls.
 std::optional<CommandLineError> refuse_unused(Action action, const GivenOptions& given) {
+  if (action != Action::kInspect && is_typed(given, OptionId::kWatch))
+    return CommandLineError{"--watch belongs to --inspect, which shows a running job",
+                            "add --inspect, or omit it"};
   for (const OptionEntry& entry : option_table()) {
     if (is_used_by(action, entry) || !is_typed(given, entry.id)) continue;
     return CommandLineError{action_name(action, given) + " does not use " + display_name(entry), "omit it"};
@@ -182,6 +199,8 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   request.json = given->has(OptionId::kJson);
   request.job.verbose = given->has(OptionId::kVerbose);
   request.job.quiet = given->has(OptionId::kQuiet);
+  if (request.action == Action::kInspect)
+    return without_unused(read_inspection(std::move(request), *given), *given);
   if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
   const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
                              request.action == Action::kShowSite;

@@ -54,9 +54,16 @@ struct ScriptTask {
   std::string lint_file;  ///< the script to check
 };
 
+/// What --inspect shows.
+struct InspectTask {
+  std::string job;       ///< pid, name or id; "": the only job there is
+  bool watches = false;  ///< again and again
+};
+
 enum class Action {
   kRun,
   kDryRun,
+  kInspect,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -77,6 +84,7 @@ struct Request {
   std::string capability;          ///< for kCheckBuild: the key of the capability to check; "" for all
   BindingView binding_view;        ///< for kShowBind
   ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
+  InspectTask inspect;             ///< for kInspect
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "launcher/job/rank_work.h"
 
 namespace ddl::launcher {
 namespace {
@@ -15,18 +16,8 @@ namespace {
 /// Ranks and tensors that one sentence names.
 constexpr std::size_t kMaxRanks = 8;
 constexpr std::size_t kMaxNames = 3;
-constexpr std::string_view kTransfer = "transfer";
 
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
-
-std::string of_set(const SetActivity& set) {
-  return set.id == 0 ? "" : " of process set " + std::to_string(set.id);
-}
-
-std::string call_text(const CallActivity& call, const SetActivity& set) {
-  if (call.kind == kTransfer) return "a transfer with rank " + std::to_string(set.peer) + of_set(set);
-  return call.kind + " #" + std::to_string(call.number) + of_set(set);
-}
 
 /// A process set and its members.
 struct Members {
@@ -74,26 +65,19 @@ class StallFinder {
   static std::string doing(const RankActivity& rank) {
     if (rank.pid == 0) return "has ended";
     if (rank.is_stopped) return "is stopped (SIGSTOP)";
-    switch (rank.phase) {
-      case RankActivity::Phase::kNone: return "has not called ddl_init";
-      case RankActivity::Phase::kJoining: return "is in ddl_init";
-      case RankActivity::Phase::kLeft: return "has called ddl_finalize";
-      case RankActivity::Phase::kJoined: break;
+    const CurrentWork work = current_work(rank);
+    const std::string duration = seconds_text(work.seconds);
+    switch (work.kind) {
+      case CurrentWork::Kind::kNone: return "has not called ddl_init";
+      case CurrentWork::Kind::kInit: return "is in ddl_init";
+      case CurrentWork::Kind::kFinalized: return work_text(work);
+      case CurrentWork::Kind::kCall: return "has been inside " + work_text(work) + " for " + duration;
+      case CurrentWork::Kind::kJoin: return "has been in ddl_join";
+      case CurrentWork::Kind::kTensor:
+        return "has waited for tensor \"" + work.tensor + "\"" + set_suffix(work.set) + " for " + duration;
+      case CurrentWork::Kind::kUserCode: return "has been in user code for " + duration;
     }
-    for (const SetActivity& set : rank.sets) {
-      if (set.call.is_inside)
-        return "has been inside " + call_text(set.call, set) + " for " + seconds_text(set.call.seconds);
-    }
-    for (const SetActivity& set : rank.sets) {
-      if (set.has_joined) return "has been in ddl_join";
-      const auto tensor =
-          std::find_if(rank.tensors.begin(), rank.tensors.end(),
-                       [&](const TensorActivity& one) { return one.generation == set.generation; });
-      if (set.waits && tensor != rank.tensors.end())
-        return "has waited for tensor \"" + tensor->name + "\"" + of_set(set) + " for " +
-               seconds_text(tensor->seconds);
-    }
-    return "has been in user code for " + seconds_text(rank.seconds);
+    return "";
   }
 
   /// "rank 3 (node2, pid 4242), which is stopped (SIGSTOP)", or several with what each does.
@@ -106,13 +90,14 @@ class StallFinder {
     return text;
   }
 
-  /// subject: 'allreduce #812'. waiting: the number of all these ranks that wait for the missing ones.
-  void add(const std::string& subject, std::size_t waiting, double seconds, const Ranks& missing,
+  /// subject: 'allreduce #812'. waiting: those of all these ranks that wait for the missing ones.
+  void add(const std::string& subject, const Ranks& waiting, double seconds, const Ranks& missing,
            const Ranks& all) {
     Stall stall;
+    stall.what = subject;
     stall.seconds = seconds;
-    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting, all.size(),
-                                 waiting == 1 ? "has" : "have", seconds_text(seconds));
+    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting.size(), all.size(),
+                                 waiting.size() == 1 ? "has" : "have", seconds_text(seconds));
     Ranks culprits = missing;
     if (!missing.empty()) {
       stall.sentence += " for " + what_of(missing);
@@ -122,53 +107,52 @@ class StallFinder {
       }
       stall.sentence += culprits.empty() ? ", and none is missing" : "; among them " + what_of(culprits);
     }
+    for (const RankActivity* rank : waiting) stall.waiting.push_back(rank->rank);
+    for (const RankActivity* rank : culprits) stall.missing.push_back(rank->rank);
     stall.key = subject;
-    for (const RankActivity* rank : culprits) stall.key += " " + std::to_string(rank->rank);
+    for (const int rank : stall.missing) stall.key += " " + std::to_string(rank);
     stalls_.push_back(std::move(stall));
   }
 
   void find_in_init() {
-    Ranks all, missing;
+    Ranks all, missing, waiting;
     double seconds = 0;
-    std::size_t waiting = 0;
     for (const auto& [number, rank] : by_rank_) {
       all.push_back(rank);
       if (rank->phase == RankActivity::Phase::kNone) missing.push_back(rank);
       if (rank->phase != RankActivity::Phase::kJoining) continue;
-      ++waiting;
+      waiting.push_back(rank);
       seconds = std::max<double>(seconds, rank->seconds);
     }
-    if (waiting > 0 && seconds >= least_seconds_) add("ddl_init", waiting, seconds, missing, all);
+    if (!waiting.empty() && seconds >= least_seconds_) add("ddl_init", waiting, seconds, missing, all);
   }
 
   void find_in_join(const Members& members) {
-    Ranks missing;
+    Ranks missing, waiting;
     double seconds = 0;
     for (const auto& [rank, set] : members.all) {
-      if (!set->has_joined) missing.push_back(rank);
+      (set->has_joined ? waiting : missing).push_back(rank);
       if (set->has_joined) seconds = std::max<double>(seconds, rank->seconds);
     }
-    const std::size_t waiting = members.all.size() - missing.size();
     if (seconds >= least_seconds_ && !missing.empty())
-      add("ddl_join" + of_set(members.set()), waiting, seconds, missing, members.ranks());
+      add("ddl_join" + set_suffix(members.set().id), waiting, seconds, missing, members.ranks());
   }
 
   void find_in_calls(const Members& members) {
     const SetActivity* latest = nullptr;
     for (const auto& [rank, set] : members.all) {
-      const bool waits = set->call.is_inside && set->call.kind != kTransfer;
+      const bool waits = set->call.is_inside && set->call.kind != kTransferCall;
       if (waits && (latest == nullptr || set->call.number > latest->call.number)) latest = set;
     }
     if (latest == nullptr) return;
     double seconds = 0;
-    std::size_t waiting = 0;
-    Ranks missing;
+    Ranks missing, waiting;
     for (const auto& [rank, set] : members.all) {
       const CallActivity& call = set->call;
-      const bool has_come = call.number >= latest->call.number && call.kind != kTransfer;
+      const bool has_come = call.number >= latest->call.number && call.kind != kTransferCall;
       if (!has_come) missing.push_back(rank);
       if (!has_come || !call.is_inside) continue;
-      ++waiting;
+      waiting.push_back(rank);
       seconds = std::max<double>(seconds, call.seconds);
     }
     if (seconds >= least_seconds_)
@@ -177,13 +161,19 @@ class StallFinder {
 
   void find_in_transfers(const Members& members) {
     for (const auto& [rank, set] : members.all) {
-      if (!set->call.is_inside || set->call.kind != kTransfer || set->call.seconds < least_seconds_) continue;
+      if (!set->call.is_inside || set->call.kind != kTransferCall || set->call.seconds < least_seconds_)
+        continue;
       const auto peer = by_rank_.find(set->peer);
       if (peer == by_rank_.end()) continue;
       const std::string subject = call_text(set->call, *set);
       const std::string sentence = fmt::format("{}: {} has waited for {} for {}", subject, label(*rank),
                                                seconds_text(set->call.seconds), what_of({peer->second}));
-      stalls_.push_back({subject + " " + std::to_string(rank->rank), set->call.seconds, sentence});
+      stalls_.push_back({subject + " " + std::to_string(rank->rank),
+                         subject,
+                         set->call.seconds,
+                         sentence,
+                         {rank->rank},
+                         {peer->first}});
     }
   }
 
@@ -220,7 +210,7 @@ class StallFinder {
     for (std::size_t i = 0; i < std::min(tensors.size(), kMaxNames); ++i)
       names += (i > 0 ? ", \"" : "\"") + tensors[i]->name + "\"";
     if (tensors.size() > kMaxNames) names += " and " + std::to_string(tensors.size() - kMaxNames) + " more";
-    return names + of_set(members.set());
+    return names + set_suffix(members.set().id);
   }
 
   /// Process sets agree on their tensors each by itself. So if a rank has handed over a tensor of the name to another
@@ -260,7 +250,9 @@ class StallFinder {
                        [](const Tensor* a, const Tensor* b) { return a->order < b->order; });
       double seconds = 0;
       for (const Tensor* tensor : waiting) seconds = std::max(seconds, tensor->seconds);
-      add(names_of(waiting, members), waiting.front()->ranks.size(), seconds, missing, members.ranks());
+      Ranks ranks;
+      for (const int rank : waiting.front()->ranks) ranks.push_back(by_rank_.at(rank));
+      add(names_of(waiting, members), ranks, seconds, missing, members.ranks());
       stalls_.back().sentence += elsewhere(waiting, missing);
     }
   }

@@ -11,10 +11,14 @@ namespace ddl::launcher {
 /// Ranks that wait for others.
 struct Stall {
   std::string key;     ///< the same as long as it is the same stall
+  std::string what;    ///< that they wait in or for: "allreduce #812 of process set 2", 'tensor "x"'
   double seconds = 0;  ///< how long the first of them has waited
   /// "allreduce #812 of process set 2: 3 of 4 ranks have waited for 61 s for rank 3 (node2, pid 4242), which is
   /// stopped (SIGSTOP)".
   std::string sentence;
+  std::vector<int> waiting;  ///< the ranks that wait, ascending
+  /// The ranks for which they wait; if all have come, those that are stopped or have ended. Ascending.
+  std::vector<int> missing;
 };
 
 /// The waits that have lasted for at least this time. ranks: of the job, each once. hosts: by rank. Pure.

@@ -7,13 +7,6 @@
 #include <utility>
 
 namespace ddl::launcher {
-namespace {
-
-/// Of an event in the file, about.
-constexpr std::uint64_t kBytesOfEvent = 200;
-
-}  // namespace
-
 Result<std::unique_ptr<TimelineRecorder>> TimelineRecorder::create(EventLoop& loop, Settings settings,
                                                                    Actions actions) {
   auto file = timeline::TraceFile::create(settings.path);
@@ -30,12 +23,6 @@ TimelineRecorder::TimelineRecorder(EventLoop& loop, timeline::TraceFile file, Se
       next_id_(settings.first_id),
       ranks_(std::move(settings.ranks)),
       actions_(std::move(actions)) {}
-
-std::int64_t TimelineRecorder::events_of_rank(std::uint64_t max_bytes, std::size_t ranks) {
-  const std::uint64_t events = max_bytes / kBytesOfEvent / std::max<std::size_t>(ranks, 1);
-  return static_cast<std::int64_t>(
-      std::max(timeline::ring_capacity(events), contract::EventRing::kUsuallyKept));
-}
 
 void TimelineRecorder::write(std::function<void(const std::string&)> done) {
   done_ = std::move(done);

@@ -40,8 +40,6 @@ class TimelineRecorder {
   /// Checks that the file can be written.
   static Result<std::unique_ptr<TimelineRecorder>> create(EventLoop& loop, Settings settings,
                                                           Actions actions);
-  /// The events of each rank that fit into the file.
-  static std::int64_t events_of_rank(std::uint64_t max_bytes, std::size_t ranks);
 
   /// Writes the file, and calls done() with "", or with why there is none. Once.
   void write(std::function<void(const std::string& failure)> done);

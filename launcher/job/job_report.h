@@ -9,6 +9,7 @@
 
 #include "base/cpu_set.h"
 #include "base/deadline.h"
+#include "launcher/job/rank_history.h"
 #include "launcher/process/process_state.h"
 
 namespace ddl::launcher {
@@ -66,13 +67,16 @@ struct JobReport {
   std::optional<int> first_failure;  ///< rank
   std::string message;               ///< one sentence about reason, if ranks alone do not show it
   std::vector<std::string>
-      host_failures;                  ///< if agents of several hosts did not start: "node3: why" for each
-  std::string abort_message;          ///< the text of the aborting rank
-  int signal = 0;                     ///< of kSignal
-  double run_seconds = 0;             ///< from the first start to the last end
-  bool saw_output = true;             ///< the output of the ranks went through ddlrun
-  int leftovers_ended = 0;            ///< processes that outlived their rank and were ended
-  std::vector<RankOutcome> ranks;     ///< by rank
+      host_failures;               ///< if agents of several hosts did not start: "node3: why" for each
+  std::string abort_message;       ///< the text of the aborting rank
+  int signal = 0;                  ///< of kSignal
+  double run_seconds = 0;          ///< from the first start to the last end
+  bool saw_output = true;          ///< the output of the ranks went through ddlrun
+  int leftovers_ended = 0;         ///< processes that outlived their rank and were ended
+  std::vector<RankOutcome> ranks;  ///< by rank
+  /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
+  std::vector<RankHistory> histories;
+  std::string timeline;               ///< the file of the timeline; "": none was written
   std::map<int, BoundRank> bindings;  ///< by rank, of those whose binding was read; empty unless asked for
 };
 

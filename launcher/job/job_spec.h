@@ -29,6 +29,7 @@ enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
+  std::string name;                        ///< of --job-name, or what a person would call the command
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
   int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
@@ -37,6 +38,8 @@ struct JobSpec {
   double kill_grace_seconds = 5;           ///< between the signal that asks ranks to end and SIGKILL
   double stall_warning_seconds = 60;       ///< after which a wait of ranks for others is reported; 0: never
   double stall_shutdown_seconds = 0;       ///< after which the job is ended for such a wait; 0: never
+  std::string timeline_file;  ///< "" or absolute: where a timeline of all ranks is written at the end
+  std::uint64_t timeline_bytes = std::uint64_t{128} << 20;  ///< of it at most, before it is compressed
   StdinTarget stdin_target = StdinTarget::kRank0;
 
   // Which hosts, and how many ranks on each.

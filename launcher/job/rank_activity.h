@@ -39,6 +39,15 @@ struct TensorActivity {
   bool operator==(const TensorActivity&) const = default;
 };
 
+/// What the kernel knows of a rank's process; nothing that it has to be asked for.
+struct ProcessActivity {
+  std::string state;                 ///< the letter of /proc/PID/stat: "R", "S", "T"; "": unknown
+  std::int64_t num_threads = 0;      ///< 0: unknown
+  Seconds cpu_seconds{-1};           ///< with those of the children that it has waited for; below 0: unknown
+  std::int64_t resident_bytes = -1;  ///< below 0: unknown
+  bool operator==(const ProcessActivity&) const = default;
+};
+
 struct RankActivity {
   enum class Phase { kNone, kJoining, kJoined, kLeft };  ///< of libddl: as contract::RankRecord has them
 
@@ -52,6 +61,7 @@ struct RankActivity {
   std::int64_t open_tensors = 0;        ///< the number of all
   Seconds last_event{-1};               ///< since the last event of its ring began or ended; below 0: unknown
   double steps_per_second = -1;         ///< of named tensors; below 0: unknown
+  ProcessActivity process;
   bool operator==(const RankActivity&) const = default;
 };
 

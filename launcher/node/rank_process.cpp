@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
@@ -76,6 +77,13 @@ Result<RankStreams> make_rank_streams(bool reads_stdin) {
     if (!streams.rank_in) return fail_errno("open /dev/null");
   }
   return streams;
+}
+
+ProcessActivity process_activity(pid_t pid) {
+  const auto stat = read_process_stat(pid);
+  if (!stat) return {};
+  return {std::string(1, stat->state), stat->num_threads, stat->cpu_seconds + stat->reaped_cpu_seconds,
+          stat->resident_bytes};
 }
 
 RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const TerminationState& ending) {

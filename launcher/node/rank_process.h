@@ -1,12 +1,15 @@
-// A rank as a child process: its description for the spawner, its exit record, and the report of its end or of the
-// failure to start it.
+// A rank as a child process: its description for the spawner, what the kernel knows of it, and the report of its end or
+// of the failure to start it.
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "launcher/job/job_report.h"
+#include "launcher/job/rank_activity.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/protocol/spawner_messages.h"
 
@@ -25,6 +28,9 @@ struct RankStreams {
 };
 /// Creates pipes; without reads_stdin the input is /dev/null. Error: no descriptors are left.
 Result<RankStreams> make_rank_streams(bool reads_stdin);
+
+/// From /proc; all unknown if there is no such process.
+ProcessActivity process_activity(pid_t pid);
 
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {

@@ -19,12 +19,14 @@ class StallWatch {
  public:
   using Clock = std::chrono::steady_clock;
   struct Limits {
-    double warning_seconds = 60;  ///< how long a wait is no stall
+    double warning_seconds = 60;  ///< how long a wait is no stall; 0: for ever, unless the next one is given
     double shutdown_seconds = 0;  ///< after which the job is to end; 0: never
   };
   explicit StallWatch(Limits limits) : limits_(limits) {}
 
-  /// How often to look.
+  /// Whether any wait is a stall.
+  bool has_limits() const { return limits_.warning_seconds > 0 || limits_.shutdown_seconds > 0; }
+  /// How often to look, if so.
   std::chrono::milliseconds pause() const;
   /// What the rank does, from a snapshot of it. pid and is_stopped are left to the caller.
   RankActivity look(int rank, const RankSnapshot& now, Clock::time_point time);

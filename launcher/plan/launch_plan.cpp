@@ -7,6 +7,7 @@
 #include "launcher/output/output_stream.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/rank_environment.h"
+#include "timeline/event_ring.h"
 
 namespace ddl::launcher {
 namespace {
@@ -56,6 +57,12 @@ void remove_inherited_visibility(NodeLaunch& node) {
 
 }  // namespace
 
+std::int64_t timeline_events_of_rank(std::uint64_t bytes, std::size_t ranks) {
+  constexpr std::uint64_t kBytesOfEvent = 200;  // in the file, about
+  const std::uint64_t events = bytes / kBytesOfEvent / std::max<std::size_t>(ranks, 1);
+  return std::max(timeline::ring_capacity(events), contract::EventRing::kUsuallyKept);
+}
+
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings,
@@ -78,6 +85,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.kill_grace_seconds = spec.kill_grace_seconds;
   common.stall_warning_seconds = spec.stall_warning_seconds;
   common.stall_shutdown_seconds = spec.stall_shutdown_seconds;
+  if (!spec.timeline_file.empty())
+    common.timeline_events = timeline_events_of_rank(spec.timeline_bytes, placement.ranks.size());
   if (!spec.network_interfaces.empty())
     common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
   if (spec.verbose) {

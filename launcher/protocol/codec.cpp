@@ -138,8 +138,24 @@ void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallActivity, kind, number, is_inside, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call, peer, has_joined, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, is_stopped, seconds, sets, tensors,
-                                   open_tensors, last_event, steps_per_second)
+                                   open_tensors, last_event, steps_per_second, process)
+
+void from_json(const nlohmann::json& j, CurrentWork::Kind& kind) {
+  read_enum(j, kind, CurrentWork::Kind::kNone, CurrentWork::Kind::kFinalized);
+}
+void from_json(const nlohmann::json& j, InspectedRank::State& state) {
+  read_enum(j, state, InspectedRank::State::kNotStarted, InspectedRank::State::kNoAnswer);
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
+                                   began, age)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, process, work, open_tensors,
+                                   oldest_tensor, oldest_tensor_seconds, wait, last_event, steps_per_second,
+                                   cpus, gpus)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
@@ -238,9 +254,21 @@ DDL_MESSAGE(46, AgentDown, node, why)
 DDL_MESSAGE(47, RankProgress, rank, step)
 DDL_MESSAGE(48, RankBound, rank, binding, cpu_error, memory_error)
 DDL_MESSAGE(49, NodeShared, host, pid)
-DDL_MESSAGE(50, AskActivity)
+DDL_MESSAGE(50, AskActivity, id, pause_seconds, max_tensors)
 DDL_MESSAGE(51, Stalled, seconds)
-DDL_MESSAGE(52, Activity, ranks)
+DDL_MESSAGE(52, Activity, id, ranks)
+DDL_MESSAGE(53, DescribeJob, version)
+DDL_MESSAGE(54, InspectJob, version)
+DDL_MESSAGE(55, Refused, why, is_timeout)
+DDL_MESSAGE(56, JobDescribed, job)
+DDL_MESSAGE(57, JobOverview, job, nodes, waits)
+DDL_MESSAGE(58, InspectedRanks, ranks)
+DDL_MESSAGE(59, InspectionEnd)
+DDL_MESSAGE(60, ForwardedRequest, client, type, payload)
+DDL_MESSAGE(61, ForwardedAnswer, client, type, payload)
+DDL_MESSAGE(62, AskEvents, id, rank, latest, from, of_timeline)
+DDL_MESSAGE(63, RecordTimeline, events)
+DDL_MESSAGE(64, Events, id, rank, from, total, count, earliest, now, steps, clock_peer, samples, events)
 
 #undef DDL_MESSAGE
 
@@ -264,6 +292,10 @@ template <>
 constexpr std::string_view kRoute<SpawnerToAgent> = "from spawner to agent";
 template <>
 constexpr std::string_view kRoute<HeadToJoiningAgent> = "from head to joining agent";
+template <>
+constexpr std::string_view kRoute<ClientToJob> = "from client to job";
+template <>
+constexpr std::string_view kRoute<JobToClient> = "from job to client";
 
 template <class... Messages>
 constexpr auto types_of(std::type_identity<std::variant<Messages...>>) {
@@ -280,8 +312,9 @@ constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
   return all;
 }
 /// A type that belongs to several directions occurs several times.
-constexpr auto kAllTypes = joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>,
-                                  kTypes<SpawnerToAgent>, kTypes<HeadToJoiningAgent>);
+constexpr auto kAllTypes =
+    joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>, kTypes<SpawnerToAgent>,
+           kTypes<HeadToJoiningAgent>, kTypes<ClientToJob>, kTypes<JobToClient>);
 
 /// "" if none of the types has the number.
 constexpr std::string_view name_among(std::span<const WireType> types, std::uint16_t number) {
@@ -411,6 +444,8 @@ DDL_DIRECTION(NodeReport)
 DDL_DIRECTION(AgentToSpawner)
 DDL_DIRECTION(SpawnerToAgent)
 DDL_DIRECTION(HeadToJoiningAgent)
+DDL_DIRECTION(ClientToJob)
+DDL_DIRECTION(JobToClient)
 
 #undef DDL_DIRECTION
 

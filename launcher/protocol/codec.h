@@ -1,9 +1,9 @@
 // Messages to frames and back: control messages as CBOR, output and standard input as raw bytes behind a
 // short header. The shape of CBOR is checked before it is parsed.
 //
-// A Direction is one of the variants of messages.h and spawner_messages.h. A type has the same number on the
-// wire in all of them, so that a decoder can name a message of another direction. Both sides are the same
-// version, which the greeting and Facts check.
+// A Direction is one of the variants of messages.h, spawner_messages.h and control_messages.h. A type has the
+// same number on the wire in all of them, so that a decoder can name a message of another direction. Both sides
+// are the same version, which the greeting, Facts and each request of a client check.
 #pragma once
 
 #include <string_view>

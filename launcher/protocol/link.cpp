@@ -54,8 +54,9 @@ constexpr std::size_t kCompactAbove = std::size_t{1} << 20;
 
 class StreamLink : public Link {
  public:
-  StreamLink(EventLoop& loop, UniqueFd read, UniqueFd write, std::string_view first_bytes)
-      : loop_(loop), read_(std::move(read)), write_(std::move(write)) {
+  StreamLink(EventLoop& loop, UniqueFd read, UniqueFd write, std::string_view first_bytes,
+             std::size_t max_payload)
+      : loop_(loop), read_(std::move(read)), write_(std::move(write)), decoder_(max_payload) {
     decoder_.append(std::as_bytes(std::span(first_bytes)));
     (void)set_nonblocking(read_.get(), true);
     if (write_) (void)set_nonblocking(write_.get(), true);
@@ -173,8 +174,8 @@ class StreamLink : public Link {
 }  // namespace
 
 std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write,
-                                       std::string_view first_bytes) {
-  return std::make_unique<StreamLink>(loop, std::move(read), std::move(write), first_bytes);
+                                       std::string_view first_bytes, std::size_t max_payload) {
+  return std::make_unique<StreamLink>(loop, std::move(read), std::move(write), first_bytes, max_payload);
 }
 
 }  // namespace ddl::launcher

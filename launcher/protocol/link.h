@@ -70,8 +70,9 @@ class Link {
 
 /// A link over one or two byte-stream descriptors: a socket pair, or the pipes of a child. Takes the
 /// descriptors over and makes them non-blocking. write may be empty: then read is used both ways (a socket).
-/// first_bytes: what was read from it already.
+/// first_bytes: what was read from it already. max_payload: of a frame that is read; a larger one ends the link.
 std::unique_ptr<Link> make_stream_link(EventLoop& loop, UniqueFd read, UniqueFd write = {},
-                                       std::string_view first_bytes = {});
+                                       std::string_view first_bytes = {},
+                                       std::size_t max_payload = net::kMaxFramePayload);
 
 }  // namespace ddl::launcher

@@ -15,6 +15,8 @@
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/process/process_state.h"
+#include "launcher/protocol/control_messages.h"
+#include "launcher/protocol/event_messages.h"
 #include "launcher/protocol/pmix_messages.h"
 
 namespace ddl::launcher::message {
@@ -116,6 +118,11 @@ struct Pausing {
 };
 /// Answer with Activity.
 struct AskActivity {
+  std::int64_t id = 0;
+  /// The agent looks at once and again after this time, and answers then: what has not changed meanwhile has lasted for
+  /// so long. 0: it looks once.
+  Seconds pause_seconds;
+  int max_tensors = 0;  ///< of each rank, the oldest ones
   bool operator==(const AskActivity&) const = default;
 };
 /// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer
@@ -124,9 +131,10 @@ struct Finish {
   bool operator==(const Finish&) const = default;
 };
 
-using HeadToAgent = std::variant<Heartbeat, Routed, JobKey, StartAgents, Launch, Signal, End, StdinData,
-                                 StdinEof, OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone,
-                                 PmixModex, PmixModexData, PmixNames, PmixEvent, PmiBarrierDone>;
+using HeadToAgent =
+    std::variant<Heartbeat, Routed, JobKey, StartAgents, Launch, Signal, End, StdinData, StdinEof,
+                 OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex, PmixModexData,
+                 PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents, RecordTimeline>;
 
 // ---- agent to head: what its starter reads ----
 
@@ -202,6 +210,7 @@ struct Stalled {
 };
 /// What the ranks of this node do.
 struct Activity {
+  std::int64_t id = 0;  ///< of AskActivity
   std::vector<RankActivity> ranks;
   bool operator==(const Activity&) const = default;
 };
@@ -234,12 +243,12 @@ using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, Agen
 using NodeReport = std::variant<AgentFailed, Finished, RankStarted, RankBound, NodeShared, RankProgress,
                                 RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit,
                                 StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish,
-                                PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier>;
+                                PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
                  AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
-                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier>;
+                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events>;
 
 }  // namespace ddl::launcher::message

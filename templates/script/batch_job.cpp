@@ -11,8 +11,9 @@ namespace {
 
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
-/// "train" of "python3 -u ../train.py --epochs 3": what a person would call the job.
-std::string name_of(const std::vector<std::string>& command) {
+}  // namespace
+
+std::string job_name_of(const std::vector<std::string>& command) {
   const auto file_name = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
   std::string_view name = file_name(command.front());
   if (name.starts_with("python")) {
@@ -28,6 +29,8 @@ std::string name_of(const std::vector<std::string>& command) {
   }
   return kept.empty() ? "ddlrun" : kept;
 }
+
+namespace {
 
 /// Whether the user's own directives ask for GPUs: --gpus=8, -G 8, --gpus-per-socket=1, --gres=gpu:4.
 bool ask_for_gpus(const std::vector<std::string>& directives) {
@@ -61,7 +64,7 @@ class JobMaker {
     DDL_TRY(second_threads());
     cpus();
     DDL_TRY(memory());
-    job_.job_name = request_.job_name.empty() ? name_of(request_.command) : request_.job_name;
+    job_.job_name = request_.job_name.empty() ? job_name_of(request_.command) : request_.job_name;
     job_.output = !request_.output.empty() ? request_.output
                   : request_.array.empty() ? "%x-%j.out"
                                            : "%x-%A_%a.out";

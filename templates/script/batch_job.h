@@ -107,6 +107,9 @@ struct BatchJob {
   std::vector<std::string> notes;          ///< sentences for the user
 };
 
+/// "train" of "python3 -u ../train.py --epochs 3": what a person would call the job; letters, digits and "-_.". Pure.
+std::string job_name_of(const std::vector<std::string>& command);
+
 /// Completes the request. Pure. site: null where none is named. Error kInvalidArgument: something is missing or
 /// contradictory; the sentence names the option.
 Result<BatchJob> make_batch_job(const ScriptRequest& request, const SiteProfile* site);

@@ -88,6 +88,7 @@ TEST_CASE("/proc/PID/stat is read whatever the name of the process") {
   const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   CHECK(stat->cpu_seconds == Approx(200 / ticks));
   CHECK(stat->reaped_cpu_seconds == Approx(400 / ticks));
+  CHECK(stat->resident_bytes == 200 * ::sysconf(_SC_PAGESIZE));
   CHECK(stat->is_alive());
   CHECK_FALSE(stat->is_stopped());
   for (const char* text : {"", "71", "71 (name", "71 (name)", "71 (name) ", ")(", "71 (name) S 7 71\n"}) {

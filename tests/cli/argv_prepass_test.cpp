@@ -43,6 +43,12 @@ const std::vector<Case> kCases = {
     {{"-np", "--", "./a"}, {"--num-proc"}, {"./a"}},
     {{"-np"}, {"--num-proc"}, {}},
     {{"-x", "A=1=2", "-xB=3", "-x=C=4", "./a"}, {"-x", "A=1=2", "-x", "B=3", "-x", "C=4"}, {"./a"}},
+    // An optional value does not start with a dash; "" stands for none.
+    {{"--inspect"}, {"--inspect", ""}, {}},
+    {{"--inspect", "4711", "--json"}, {"--inspect", "4711", "--json"}, {}},
+    {{"--inspect", "--json"}, {"--inspect", "", "--json"}, {}},
+    {{"--inspect", "--", "a"}, {"--inspect", ""}, {"a"}},
+    {{"--inspect", "a", "b"}, {"--inspect", "a"}, {"b"}},
     // Unknown options are passed on unchanged and take no value.
     {{"--bogus", "3", "./a"}, {"--bogus"}, {"3", "./a"}},
     {{"--bogus=3", "./a"}, {"--bogus=3"}, {"./a"}},

@@ -201,6 +201,15 @@ const std::vector<Refused> kRefused = {
     {{"--check-build", "nccl"}, "--check-build starts no command, but nccl", "--check-build=nccl"},
     {{"-np", "4", "-cb", "--", "./a", "b"}, "-cb starts no command, but ./a", ""},
     {{"--check-box", "nccl", "mpi"}, "--check-box starts no command, but mpi", ""},
+    {{"--inspect", "4711", "train"}, "--inspect starts no command, but train follows", "name one job"},
+    {{"--inspect", "-np", "2"}, "--inspect does not use -np/--num-proc", "omit it"},
+    {{"--inspect", "--dry-run", "-np", "2", "./a"}, "--inspect and --dry-run contradict", "omit one"},
+    {{"--inspect", "a", "--inspect", "b"}, "--inspect was given 2 times", "give it once"},
+    {{"--watch", "-np", "2", "./a"}, "--watch belongs to --inspect", "add --inspect"},
+    {{"--check-hosts", "--watch"}, "--watch belongs to --inspect", "add --inspect"},
+    {{"--check-hosts", "--job-name", "a"}, "--check-hosts does not use --job-name", "omit it"},
+    {{"-np", "2", "--job-name", "", "./a"}, "--job-name", "--job-name NAME"},
+    {{"--launcher", "srun", "-np", "2", "--job-name", "a", "./a"}, "--job-name names a job for --inspect", "omit it"},
     {{"--check-hosts", "nodes"}, "--check-hosts starts no command, but nodes", "omit it"},
     {{"--check-hosts", "./a", "-H", "b"}, "but ./a follows", "options come before"},
     {{"--list-sites", "lumi-g"}, "--list-sites starts no command, but lumi-g", ""},
@@ -557,6 +566,24 @@ TEST_CASE("-np may be omitted if the hosts determine the number of ranks") {
   CHECK(accepted({"-H", "a:2,b:3", "-np", "1", "x"}).job.num_ranks == 1);
   CHECK_FALSE(accepted({"-H", "a:1", "x"}).job.tag_output);
   CHECK(accepted({"-H", "a:2", "x"}).job.tag_output);
+}
+
+TEST_CASE("--inspect takes a job or none, and reads nothing of a job to be started") {
+  const Request any = accepted({"--inspect"});
+  CHECK(any.action == Action::kInspect);
+  CHECK(any.inspect.job.empty());
+  CHECK_FALSE(any.inspect.watches);
+  const Request one = accepted({"--inspect", "train", "--watch", "--json"});
+  CHECK(one.inspect.job == "train");
+  CHECK(one.inspect.watches);
+  CHECK(one.json);
+  CHECK(accepted({"--watch", "--inspect=4711"}).inspect.job == "4711");
+}
+
+TEST_CASE("a job has the name that was given, or that of its command") {
+  CHECK(accepted({"-np", "2", "./train"}).job.name == "train");
+  CHECK(accepted({"-np", "2", "python3", "-u", "../train.py", "--x"}).job.name == "train");
+  CHECK(accepted({"-np", "2", "--job-name", "my job", "./train"}).job.name == "my job");
 }
 
 TEST_CASE("--check-hosts needs no command, and checks this machine without hosts") {

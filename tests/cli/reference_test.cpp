@@ -19,6 +19,7 @@
 #include "cli/options/this_process.h"
 #include "cli/report_fixture.h"
 #include "cli/reports/check_hosts_report.h"
+#include "cli/reports/inspect_report.h"
 #include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
 #include "launcher/facts.h"
@@ -153,7 +154,8 @@ TEST_CASE("check-build.md describes every capability") {
 }
 
 TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
-  const std::string page = source("docs/reference/ddlrun.md") + source("docs/reference/check-build.md");
+  const std::string page = source("docs/reference/ddlrun.md") + source("docs/reference/check-build.md") +
+                           source("docs/reference/inspect.md");
   ddl::launcher::NodeLaunch node;
   node.ranks.resize(1);
   const auto job = ddl::test::job_of({"./a"});
@@ -169,9 +171,10 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, inner);
     }
   };
-  for (const std::string& text :
-       {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
-        check_build_json({{}}, "node1"), check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
+  for (const std::string& text : {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
+                                  check_build_json({{}}, "node1"), inspection_json({{}, {{}}, {{}}, {{}}}),
+                                  jobs_json({{1, "", ddl::launcher::JobDescription()}}),
+                                  check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

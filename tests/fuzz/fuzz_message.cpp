@@ -37,5 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check<message::AgentToSpawner>(frame);
   check<message::SpawnerToAgent>(frame);
   check<message::HeadToJoiningAgent>(frame);
+  check<message::ClientToJob>(frame);
+  check<message::JobToClient>(frame);
   return 0;
 }

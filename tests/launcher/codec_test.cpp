@@ -123,21 +123,23 @@ std::vector<HeadToAgent> head_to_agent() {
           StdinEof{},
           message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
           Pausing{},
-          AskActivity{},
+          AskActivity{12, 0.25, 256},
           Finish{},
           PmixFenceDone{{}, every_byte()},
           kModex,
           kModexData,
           PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
           kEvent,
-          PmiBarrierDone{{{"P1-businesscard", every_byte()}}}};
+          PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
+          ForwardedAnswer{4, 58, every_byte()}};
 }
 
 RankActivity activity() {
   const CallActivity call{"allreduce", 812, true, 61.5};
   const SetActivity set{-1, 2, call, {}, 3, true, true};
-  return {2,    4711, RankActivity::Phase::kJoined, true, 0.5, {set}, {{-1, "layer \xff", -7, 61.5}}, 1001,
-          0.25, 3.5};
+  return {2,    4711,  RankActivity::Phase::kJoined,     true,
+          0.5,  {set}, {{-1, "layer \xff", -7, 61.5}},   1001,
+          0.25, 3.5,   {"T", 7, 12.5, 1'000'000'000'000}};
 }
 
 std::vector<AgentToHead> agent_to_head() {
@@ -154,7 +156,7 @@ std::vector<AgentToHead> agent_to_head() {
           RankProgress{3, RankProgress::Step::kFirstCollective},
           RankStopped{3, SIGSTOP},
           Stalled{61.5},
-          Activity{{activity()}},
+          Activity{12, {activity()}},
           RankEnded{outcome()},
           AbortRequested{1, -3, "out of cheese: \xff"},
           StdinCredit{1'000'000'000'000},
@@ -167,7 +169,8 @@ std::vector<AgentToHead> agent_to_head() {
           PmixLookup{9, {"port", "\xff"}, true, 60},
           PmixUnpublish{10, 3, {"port"}},
           kEvent,
-          PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}}};
+          PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
+          ForwardedRequest{4, 54, every_byte()}};
 }
 
 std::vector<AgentToSpawner> agent_to_spawner() {
@@ -190,6 +193,32 @@ std::vector<HeadToJoiningAgent> head_to_joining_agent() {
   return {Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"}};
 }
 
+std::vector<ClientToJob> client_to_job() { return {DescribeJob{"0.2.0"}, InspectJob{"0.2.0"}}; }
+
+std::vector<JobToClient> job_to_client() {
+  const JobDescription job{"ddlrun-1-2",  "tr\xffin", "./train 'a b'", "login1", 4711, 3, {"a", "b"},
+                           1'800'000'000, 61.5};
+  const InspectedWait wait{"allreduce #812", "allreduce #812: 1 of 2 ranks", 61.5, 1, {0, 2}, 2000};
+  const CurrentWork work{CurrentWork::Kind::kTensor, "transfer", 811, 2, 3, "layer \xff", 0.5};
+  const InspectedRank rank{2,
+                           1,
+                           4711,
+                           InspectedRank::State::kNoAnswer,
+                           {"T", 7, 12.5, 1'000'000'000'000},
+                           work,
+                           1001,
+                           "layer \xff",
+                           61.5,
+                           1,
+                           0.25,
+                           3.5,
+                           "0-3,64",
+                           {0, 3}};
+  return {Refused{"this job belongs to user 7", true}, JobDescribed{job},
+          JobOverview{job, {{"a", ""}, {"b", "its agent is lost"}}, {wait}}, InspectedRanks{{rank, {}}},
+          InspectionEnd{}};
+}
+
 /// Calls test with the messages of each direction.
 template <class Test>
 void in_every_direction(const Test& test) {
@@ -198,6 +227,8 @@ void in_every_direction(const Test& test) {
   test(agent_to_spawner());
   test(spawner_to_agent());
   test(head_to_joining_agent());
+  test(client_to_job());
+  test(job_to_client());
 }
 
 /// Calls test with every message, once for each direction in which it travels.
@@ -341,6 +372,8 @@ TEST_CASE("a message of another direction is refused, for every type and every d
   check_direction<AgentToSpawner>("from agent to spawner", every_frame);
   check_direction<SpawnerToAgent>("from spawner to agent", every_frame);
   check_direction<HeadToJoiningAgent>("from head to joining agent", every_frame);
+  check_direction<ClientToJob>("from client to job", every_frame);
+  check_direction<JobToClient>("from job to client", every_frame);
 }
 
 TEST_CASE("the refusal of a message of another direction names its type") {
@@ -383,7 +416,7 @@ TEST_CASE("a message with any one byte changed is decoded or refused, and nothin
 }
 
 TEST_CASE("an unknown type is refused by its number") {
-  CHECK(refusal_as<HeadToAgent>({60, "\xa0"}) == "a message of unknown type 60 from head to agent");
+  CHECK(refusal_as<HeadToAgent>({200, "\xa0"}) == "a message of unknown type 200 from head to agent");
   CHECK(refusal_as<SpawnerToAgent>({0xffff, ""}) == "a message of unknown type 65535 from spawner to agent");
 }
 

@@ -127,9 +127,9 @@ std::string tested_login() {
   return login.empty() ? "root" : login;
 }
 
-e2e::Command as_login(const std::string& login, std::vector<std::string> argv) {
+e2e::Command as_login(const std::string& login, std::vector<std::string> argv, const std::string& host) {
   e2e::Command command;
-  command.argv = {DDL_CLUSTER_SCRIPT, "exec", "--user", login, "head"};
+  command.argv = {DDL_CLUSTER_SCRIPT, "exec", "--user", login, host};
   command.argv.insert(command.argv.end(), argv.begin(), argv.end());
   return command;
 }

@@ -66,8 +66,9 @@ class Cluster {
 
 /// The login that runs ddlrun: root, or that of DDL_CLUSTER_LOGIN.
 std::string tested_login();
-/// A command as a login of the head.
-e2e::Command as_login(const std::string& login, std::vector<std::string> argv);
+/// A command as a login of the head, or of another host.
+e2e::Command as_login(const std::string& login, std::vector<std::string> argv,
+                      const std::string& host = "head");
 
 /// A scratch directory on all hosts that every login may read.
 class SharedScratch : public e2e::Scratch {

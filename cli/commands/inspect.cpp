@@ -1,0 +1,199 @@
+// --inspect: finds the running jobs of this host, asks one of them what its ranks do, and prints that, once or every
+// two seconds.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/reports/inspect_report.h"
+#include "contract/ddlrun.h"
+#include "contract/version.h"
+#include "launcher/control/job_client.h"
+#include "launcher/control/job_socket.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using launcher::JobSocket;
+using NoJob = tl::unexpected<CommandLineError>;
+
+constexpr int kNoSuchJob = 1;
+/// A job answers within a second. If its head does not, an agent says so sooner than this.
+constexpr auto kPatience = std::chrono::milliseconds(2500);
+constexpr timespec kWatchPeriod{2, 0};
+constexpr char kPlaces[] =
+    "a job is seen on the host where its ddlrun was started, and on the hosts of its ranks";
+constexpr char kList[] = "ddlrun --inspect without a name lists the jobs of this host";
+
+std::int64_t head_pid(const JobSocket& socket) { return *launcher::head_pid_of(socket.job_id); }
+
+bool is_own(const JobSocket& socket) { return socket.uid == static_cast<std::int64_t>(::getuid()); }
+
+std::vector<FoundJob> describe(const std::vector<JobSocket>& sockets) {
+  auto answers = launcher::ask_jobs(sockets, launcher::message::DescribeJob{contract::kVersion},
+                                    Deadline::after(kPatience));
+  std::vector<FoundJob> jobs;
+  for (std::size_t i = 0; i < sockets.size(); ++i)
+    jobs.push_back(
+        {head_pid(sockets[i]), sockets[i].job_id, launcher::description_of(std::move(answers[i]))});
+  return jobs;
+}
+
+std::string pids_text(const std::vector<JobSocket>& sockets) {
+  std::vector<std::string> pids;
+  for (const JobSocket& one : sockets) pids.push_back(std::to_string(head_pid(one)));
+  return join(pids, ", ");
+}
+
+std::vector<JobSocket> those(std::vector<JobSocket> sockets, const auto& predicate) {
+  std::erase_if(sockets, [&](const JobSocket& one) { return !predicate(one); });
+  return sockets;
+}
+
+/// The sockets with this pid or id, also of other users, whose refusal says more than that there is none. Otherwise
+/// those with this name.
+std::vector<JobSocket> sockets_of(const std::string& job, const std::vector<JobSocket>& sockets) {
+  const auto pid = parse_integer(job);
+  auto named = those(
+      sockets, [&](const JobSocket& one) { return one.job_id == job || (pid && head_pid(one) == *pid); });
+  if (named.size() > 1) {
+    auto own = those(named, is_own);
+    if (!own.empty()) named = std::move(own);
+  }
+  if (!named.empty()) return named;
+  const auto askable = those(sockets, [](const JobSocket& one) { return is_own(one) || ::getuid() == 0; });
+  const auto described = describe(askable);
+  for (std::size_t i = 0; i < askable.size(); ++i) {
+    if (described[i].description && described[i].description->name == job) named.push_back(askable[i]);
+  }
+  return named;
+}
+
+CommandLineError no_job(const std::string& job, const std::vector<JobSocket>& sockets) {
+  if (!job.empty())
+    return {"no running job " + shell_quote(job) + " is seen on this host", kList, kNoSuchJob};
+  // Root may look at all of them.
+  if (::getuid() == 0 && !sockets.empty())
+    return {"no job of root is seen on this host", "name one of another user: " + pids_text(sockets),
+            kNoSuchJob};
+  return {"no running job of yours is seen on this host", kPlaces, kNoSuchJob};
+}
+
+/// How a job that was found did not answer.
+CommandLineError unanswered(const JobSocket& socket, const Error& error) {
+  const std::string job = "job " + std::to_string(head_pid(socket));
+  const std::string sentence = job + ": " + error.message();
+  switch (error.code()) {
+    case ErrorCode::kClosed: return {job + " has just ended", kList, kNoSuchJob};
+    case ErrorCode::kPermissionDenied:
+    case ErrorCode::kUnavailable: return {sentence, "", kNoSuchJob};
+    default:
+      return {sentence, "its ddlrun is process " + std::to_string(head_pid(socket)) + ": see whether it runs",
+              contract::kLostHost};
+  }
+}
+
+class Inspection {
+ public:
+  Inspection(JobSocket socket, bool is_json, const Environment& environment)
+      : socket_(std::move(socket)),
+        is_json_(is_json),
+        rewrites_(TerminalStyle::understands_escapes(STDOUT_FILENO, environment)),
+        style_(TerminalStyle::for_fd(STDOUT_FILENO, environment)) {}
+
+  int show_once(const Console& console) const {
+    const auto job = ask();
+    if (!job) return console.refuse(unanswered(socket_, job.error()));
+    return console.print(text_of(*job));
+  }
+
+  /// Until ^C, or until the job has ended. What does not answer may do so again.
+  int watch(const Console& console) const {
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    ::sigprocmask(SIG_BLOCK, &interrupt, nullptr);
+    for (bool is_first = true;; is_first = false) {
+      const auto job = ask();
+      const bool has_ended = !job && job.error().code() == ErrorCode::kClosed;
+      const bool is_refused = !job && (job.error().code() == ErrorCode::kPermissionDenied ||
+                                       job.error().code() == ErrorCode::kUnavailable);
+      if (is_refused || (has_ended && is_first)) return console.refuse(unanswered(socket_, job.error()));
+      if (has_ended) {
+        console.note("job " + std::to_string(head_pid(socket_)) + " has ended");
+        return contract::kSuccess;
+      }
+      if (!job) {
+        console.note(unanswered(socket_, job.error()).message);
+      } else if (const int code = console.print(page_of(text_of(*job), is_first));
+                 code != contract::kSuccess) {
+        return code;
+      }
+      if (::sigtimedwait(&interrupt, nullptr, &kWatchPeriod) == SIGINT) return contract::kSuccess;
+    }
+  }
+
+ private:
+  Result<launcher::JobInspection> ask() const {
+    auto answers = launcher::ask_jobs({socket_}, launcher::message::InspectJob{contract::kVersion},
+                                      Deadline::after(kPatience));
+    return launcher::inspection_of(std::move(answers.front()));
+  }
+
+  std::string text_of(const launcher::JobInspection& job) const {
+    return is_json_ ? inspection_json(job) : inspection_text(job, style_);
+  }
+
+  /// On a terminal each page takes the place of the one before.
+  std::string page_of(const std::string& text, bool is_first) const {
+    if (is_json_) return text;
+    if (!rewrites_) return (is_first ? "" : "\n") + text;
+    winsize size{};
+    constexpr std::size_t kUsualColumns = 80, kUsualLines = 24;
+    const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1;
+    return "\x1b[H\x1b[2J" +
+           fitted(text, known ? size.ws_col : kUsualColumns, known ? size.ws_row - 1U : kUsualLines - 1) +
+           "\n";
+  }
+
+  JobSocket socket_;
+  bool is_json_;
+  bool rewrites_;  // the terminal's whole page
+  TerminalStyle style_;
+};
+
+}  // namespace
+
+int inspect(const Request& request, const Environment& environment, const Console& console) {
+  const std::string& job = request.inspect.job;
+  const auto sockets = launcher::job_sockets_here();
+  if (!sockets)
+    return console.refuse({"the jobs of this host cannot be found: " + sockets.error().message(),
+                           "mount /proc; ddlrun finds its sockets there", kNoSuchJob});
+  const auto found = job.empty() ? those(*sockets, is_own) : sockets_of(job, *sockets);
+  if (found.empty()) return console.refuse(no_job(job, *sockets));
+  if (found.size() == 1) {
+    const Inspection inspection(found.front(), request.json, environment);
+    return request.inspect.watches ? inspection.watch(console) : inspection.show_once(console);
+  }
+  if (!job.empty() || request.inspect.watches) {
+    return console.refuse({counted(static_cast<std::int64_t>(found.size()), "job") +
+                               (job.empty() ? " run here" : " are called " + shell_quote(job)),
+                           "name one by the pid of its ddlrun: " + pids_text(found)});
+  }
+  const auto jobs = describe(found);
+  return console.print(request.json ? jobs_json(jobs)
+                                    : counted(static_cast<std::int64_t>(jobs.size()), "job") +
+                                          " run here; name one: ddlrun --inspect PID\n\n" + jobs_text(jobs));
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,239 @@
+#include "launcher/head/job_inspector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "contract/version.h"
+#include "launcher/head/stall_report.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/protocol/codec.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr std::size_t kMaxWaits = 256;
+constexpr std::size_t kRanksAtOnce = 64;  // in one message
+/// Tensors of all ranks of a job that the head reads for one answer; each rank shows at least a few.
+constexpr int kMaxTensorsOfJob = 1 << 16, kMinTensorsOfRank = 4, kMaxTensorsOfRank = 256;
+
+std::string shown_command(const JobSpec& spec) {
+  constexpr std::size_t kMaxBytes = 1000, kEngineWords = 4;
+  std::string text;
+  // The one rank of --launcher mpirun is started by words of ddlrun's own, and then mpirun's command line.
+  for (std::size_t i = spec.starts_mpirun ? kEngineWords : 0; i < spec.command.size(); ++i) {
+    text += (text.empty() ? "" : " ") + shell_quote(spec.command[i]);
+    if (text.size() > kMaxBytes) return text.substr(0, kMaxBytes) + "...";
+  }
+  return text;
+}
+
+InspectedWait inspected(const Stall& stall) {
+  InspectedWait wait{stall.what, stall.sentence, stall.seconds, 0, stall.missing, 0};
+  wait.num_waiting = static_cast<std::int64_t>(stall.waiting.size());
+  wait.num_missing = static_cast<std::int64_t>(stall.missing.size());
+  wait.missing.resize(std::min(wait.missing.size(), InspectedWait::kMaxMissing));
+  return wait;
+}
+
+void take_activity(InspectedRank& rank, const RankActivity& activity) {
+  rank.state = activity.pid == 0 ? InspectedRank::State::kEnded : InspectedRank::State::kRunning;
+  rank.pid = activity.pid;
+  if (activity.pid == 0) return;
+  rank.process = activity.process;
+  rank.work = current_work(activity);
+  rank.open_tensors = activity.open_tensors;
+  if (!activity.tensors.empty()) {
+    rank.oldest_tensor = activity.tensors.front().name;
+    rank.oldest_tensor_seconds = activity.tensors.front().seconds;
+  }
+  rank.last_event = activity.last_event;
+  rank.steps_per_second = activity.steps_per_second;
+}
+
+void take_outcome(InspectedRank& rank, const RankOutcome& outcome, bool is_silent) {
+  using enum RankOutcome::Kind;
+  rank.pid = outcome.pid;
+  if (outcome.kind == kNotStarted) return;
+  const bool has_ended =
+      outcome.kind == kExited || outcome.kind == kSignalled || outcome.kind == kStartFailed;
+  rank.state = has_ended   ? InspectedRank::State::kEnded
+               : is_silent ? InspectedRank::State::kNoAnswer
+                           : InspectedRank::State::kRunning;
+}
+
+}  // namespace
+
+JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
+                          const std::vector<NodeBinding>& bindings) {
+  JobInspection job;
+  job.job.id = plan.nodes.front().job_id;
+  job.job.name = spec.name;
+  job.job.command = shown_command(spec);
+  job.job.head_host = hostname();
+  job.job.head_pid = ::getpid();
+  job.job.num_ranks = plan.nodes.front().num_ranks;
+  job.job.hosts = plan.nodes.front().node_names;
+  job.job.began =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  job.ranks.resize(static_cast<std::size_t>(job.job.num_ranks));
+  for (const std::string& name : job.job.hosts) job.nodes.push_back({name, ""});
+  for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+    for (const RankLaunch& launch : plan.nodes[node].ranks) {
+      InspectedRank& rank = job.ranks.at(static_cast<std::size_t>(launch.rank));
+      rank.rank = launch.rank;
+      rank.node = static_cast<int>(node);
+      rank.cpus = launch.cpus.list();
+      const auto local = static_cast<std::size_t>(launch.local_rank);
+      if (node >= bindings.size() || local >= bindings[node].plan.ranks.size()) continue;
+      for (const affinity::AssignedGpu& gpu : bindings[node].plan.ranks[local].gpus)
+        rank.gpus.push_back(gpu.index);
+    }
+  }
+  return job;
+}
+
+JobInspection inspection(JobInspection job, std::vector<RankActivity> activities,
+                         const std::vector<RankOutcome>& outcomes, const std::vector<std::string>& silences) {
+  std::sort(activities.begin(), activities.end(),
+            [](const RankActivity& a, const RankActivity& b) { return a.rank < b.rank; });
+  std::vector<std::string> hosts;
+  for (const InspectedRank& rank : job.ranks)
+    hosts.push_back(job.nodes[static_cast<std::size_t>(rank.node)].name);
+  for (std::size_t node = 0; node < job.nodes.size(); ++node) job.nodes[node].silence = silences[node];
+  for (InspectedRank& rank : job.ranks) {
+    const bool is_silent = !silences[static_cast<std::size_t>(rank.node)].empty();
+    take_outcome(rank, outcomes[static_cast<std::size_t>(rank.rank)], is_silent);
+  }
+  for (const RankActivity& one : activities) {
+    InspectedRank& rank = job.ranks[static_cast<std::size_t>(one.rank)];
+    if (rank.state == InspectedRank::State::kRunning) take_activity(rank, one);
+  }
+  // Shorter than the pause by the resolution of timers.
+  auto stalls = find_stalls(activities, hosts, JobInspector::kPauseSeconds * 0.9);
+  std::stable_sort(stalls.begin(), stalls.end(),
+                   [](const Stall& a, const Stall& b) { return a.seconds > b.seconds; });
+  for (const Stall& stall : stalls) {
+    if (job.waits.size() == kMaxWaits) break;
+    for (const int rank : stall.waiting) {
+      // A rank that is stopped in a call keeps the others waiting, and waits for nobody.
+      if (std::binary_search(stall.missing.begin(), stall.missing.end(), rank)) continue;
+      int& wait = job.ranks[static_cast<std::size_t>(rank)].wait;
+      if (wait < 0) wait = static_cast<int>(job.waits.size());
+    }
+    job.waits.push_back(inspected(stall));
+  }
+  return job;
+}
+
+JobInspector::JobInspector(EventLoop& loop, JobInspection plan, Actions actions)
+    : loop_(loop), plan_(std::move(plan)), actions_(std::move(actions)) {}
+
+Status JobInspector::listen() {
+  const JobSocket socket{JobSocket::Role::kHead, ::getuid(), ::getpid(), plan_.job.id};
+  auto server =
+      JobServer::open(loop_, socket, [this](JobServer::Client client, message::ClientToJob&& request) {
+        std::visit([&](const auto& one) { on({std::nullopt, client}, one); }, request);
+      });
+  if (!server) return fail(std::move(server.error()));
+  server_ = *std::move(server);
+  return {};
+}
+
+void JobInspector::on_request(int node, const message::ForwardedRequest& forwarded) {
+  const Asker asker{node, forwarded.client};
+  const auto request = message::decode<message::ClientToJob>({forwarded.type, forwarded.payload});
+  if (!request) return answer(asker, message::Refused{"the job was sent " + request.error().message()});
+  std::visit([&](const auto& one) { on(asker, one); }, *request);
+}
+
+void JobInspector::on(const Asker& asker, const message::DescribeJob& request) {
+  if (is_same_version(asker, request.version)) answer(asker, message::JobDescribed{description()});
+}
+
+void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
+  if (!is_same_version(asker, request.version)) return;
+  askers_.push_back(asker);
+  if (askers_.size() > 1) return;
+  answers_.clear();
+  limit_ = loop_.after(kAnswerTime, [this] { conclude(); });
+  const int share = kMaxTensorsOfJob / std::max(plan_.job.num_ranks, 1);
+  actions_.ask({++question_, kPauseSeconds, std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank)});
+}
+
+bool JobInspector::is_same_version(const Asker& asker, const std::string& version) {
+  if (version == contract::kVersion) return true;
+  answer(asker, message::Refused{"the job runs under ddlrun " + std::string(contract::kVersion) +
+                                 ", and you ask with another version; ask with the one that started it"});
+  return false;
+}
+
+void JobInspector::answer(const Asker& asker, const message::JobToClient& message) {
+  net::Frame frame = message::encode(message);
+  if (asker.node) {
+    actions_.forward(*asker.node, {asker.client, frame.type, std::move(frame.payload)});
+  } else if (server_) {
+    server_->answer(asker.client, frame);
+  }
+}
+
+JobDescription JobInspector::description() const {
+  JobDescription job = plan_.job;
+  job.age = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  return job;
+}
+
+void JobInspector::on_activity(int node, message::Activity&& activity) {
+  if (askers_.empty() || activity.id != question_) return;
+  std::erase_if(activity.ranks, [&](const RankActivity& one) {
+    const auto index = static_cast<std::size_t>(one.rank);
+    return one.rank < 0 || index >= plan_.ranks.size() || plan_.ranks[index].node != node;
+  });
+  answers_[node] = std::move(activity.ranks);
+  conclude_if_complete();
+}
+
+void JobInspector::on_lost(int node, const std::string& why) {
+  lost_.try_emplace(node, why);
+  if (!askers_.empty()) conclude_if_complete();
+}
+
+void JobInspector::conclude_if_complete() {
+  std::size_t known = lost_.size();
+  for (const auto& [node, ranks] : answers_) known += lost_.contains(node) ? 0 : 1;
+  if (known >= plan_.nodes.size()) conclude();
+}
+
+void JobInspector::conclude() {
+  limit_.cancel();
+  std::vector<RankActivity> activities;
+  std::vector<std::string> silences(plan_.nodes.size(),
+                                    fmt::format("its agent has not answered within {} s",
+                                                std::chrono::duration<double>(kAnswerTime).count()));
+  for (const auto& [node, why] : lost_) silences.at(static_cast<std::size_t>(node)) = why;
+  for (auto& [node, ranks] : std::exchange(answers_, {})) {
+    silences.at(static_cast<std::size_t>(node)).clear();
+    for (RankActivity& one : ranks) activities.push_back(std::move(one));
+  }
+  JobInspection job = inspection(plan_, std::move(activities), actions_.outcomes(), silences);
+  job.job = description();
+  const auto askers = std::exchange(askers_, {});
+  const auto answer_all = [&](const message::JobToClient& message) {
+    for (const Asker& asker : askers) answer(asker, message);
+  };
+  answer_all(message::JobOverview{job.job, job.nodes, job.waits});
+  for (auto next = job.ranks.begin(); next != job.ranks.end();) {
+    const auto end = next + std::min<std::ptrdiff_t>(kRanksAtOnce, job.ranks.end() - next);
+    answer_all(message::InspectedRanks{{std::make_move_iterator(next), std::make_move_iterator(end)}});
+    next = end;
+  }
+  answer_all(message::InspectionEnd{});
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,82 @@
+// Answers those who ask what the ranks of the job do (ddlrun --inspect), on the host of the head and, through the
+// agents, on every node of the job.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/control/job_server.h"
+#include "launcher/job/job_inspection.h"
+#include "launcher/job/job_report.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/plan/launch_plan.h"
+#include "launcher/protocol/messages.h"
+
+namespace ddl::launcher {
+
+/// The job as its plan has it: description, names of the nodes, and all ranks as not started. Pure.
+JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
+                          const std::vector<NodeBinding>& bindings);
+
+/// Adds what was found out. plan: from planned_job(). activities: of the ranks whose nodes have answered. outcomes: by
+/// rank. silences: by node, "" for those that have answered. Pure.
+JobInspection inspection(JobInspection plan, std::vector<RankActivity> activities,
+                         const std::vector<RankOutcome>& outcomes, const std::vector<std::string>& silences);
+
+/// Asks all agents at the same time, and answers all clients that have asked until then when the agents have answered,
+/// or after kAnswerTime without those that have not. Asks nothing of the ranks. One thread.
+class JobInspector {
+ public:
+  static constexpr auto kAnswerTime = std::chrono::milliseconds(700);
+  /// What a rank shows unchanged for so long is taken for a wait, and not for a step of a job that goes on.
+  static constexpr double kPauseSeconds = 0.15;
+
+  struct Actions {
+    std::function<void(const message::AskActivity&)> ask;  ///< every node
+    std::function<void(int node, const message::ForwardedAnswer&)> forward;
+    std::function<const std::vector<RankOutcome>&()> outcomes;  ///< so far, by rank
+  };
+  JobInspector(EventLoop& loop, JobInspection plan, Actions actions);
+
+  /// Takes requests also on this host. Error: the socket cannot be opened.
+  Status listen();
+
+  void on_request(int node, const message::ForwardedRequest& request);
+  /// The answer of a node. Ranks that are not on the node are ignored.
+  void on_activity(int node, message::Activity&& activity);
+  /// The agent of the node will not answer any more: why, without the node's name.
+  void on_lost(int node, const std::string& why);
+
+ private:
+  /// Who has asked: a client of this process, or of the agent of a node.
+  struct Asker {
+    std::optional<int> node;
+    std::int64_t client = 0;
+  };
+  void on(const Asker& asker, const message::DescribeJob& request);
+  void on(const Asker& asker, const message::InspectJob& request);
+  /// False, and an answer, if the client is another version.
+  bool is_same_version(const Asker& asker, const std::string& version);
+  void answer(const Asker& asker, const message::JobToClient& message);
+  JobDescription description() const;
+  void conclude_if_complete();
+  void conclude();
+
+  EventLoop& loop_;
+  const JobInspection plan_;
+  Actions actions_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::unique_ptr<JobServer> server_;
+  std::map<int, std::string> lost_;                   ///< by node
+  std::vector<Asker> askers_;                         ///< of the question that the agents have now
+  std::int64_t question_ = 0;                         ///< its number: that of AskActivity
+  std::map<int, std::vector<RankActivity>> answers_;  ///< by node
+  EventLoop::Timer limit_;
+};
+
+}  // namespace ddl::launcher

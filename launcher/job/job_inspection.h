@@ -1,0 +1,79 @@
+// What a running job says of itself to those who ask: which job it is, and what each of its ranks does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "launcher/job/rank_activity.h"
+#include "launcher/job/rank_work.h"
+
+namespace ddl::launcher {
+
+struct JobDescription {
+  std::string id;         ///< "ddlrun-4711-0f3c9a1b"
+  std::string name;       ///< of --job-name, or from the command
+  std::string command;    ///< as a shell needs it; of a long one the beginning, and "..."
+  std::string head_host;  ///< the host of the ddlrun that was started for it
+  std::int64_t head_pid = 0;
+  int num_ranks = 0;
+  std::vector<std::string> hosts;  ///< of its nodes
+  std::int64_t began = 0;          ///< when its ranks were started: seconds since 1970
+  Seconds age;                     ///< since then
+  bool operator==(const JobDescription&) const = default;
+};
+
+/// A node of the job.
+struct InspectedNode {
+  std::string name;
+  std::string silence;  ///< why nothing is known of what its ranks do, without its name; "": it has answered
+  bool operator==(const InspectedNode&) const = default;
+};
+
+/// Ranks that wait for others: Stall with its lists cut.
+struct InspectedWait {
+  static constexpr std::size_t kMaxMissing = 256;
+
+  std::string what;      ///< "allreduce #812"
+  std::string sentence;  ///< the same with who waits for whom, and what these do
+  Seconds seconds;
+  std::int64_t num_waiting = 0;
+  std::vector<int> missing;  ///< the ranks for which they wait, ascending; the first kMaxMissing of them
+  std::int64_t num_missing = 0;
+  bool operator==(const InspectedWait&) const = default;
+};
+
+struct InspectedRank {
+  enum class State {
+    kNotStarted,
+    kRunning,  ///< or stopped: process.state says it
+    kEnded,
+    kNoAnswer,  ///< its node has not answered; only what was planned is known
+  };
+  int rank = 0;
+  int node = 0;          ///< of JobInspection::nodes
+  std::int64_t pid = 0;  ///< of the process that uses libddl, or that was started; 0: there is none
+  State state = State::kNotStarted;
+  ProcessActivity process;
+  CurrentWork work;
+  std::int64_t open_tensors = 0;  ///< named tensors that it has handed over and that are not complete
+  std::string oldest_tensor;      ///< the name of the one that is open for the longest time
+  Seconds oldest_tensor_seconds;
+  int wait = -1;  ///< of JobInspection::waits: the longest one in which it waits; -1: in none
+  Seconds last_event{-1};
+  double steps_per_second = -1;
+  std::string cpus;       ///< that it is bound to, as a list; "": it is not bound
+  std::vector<int> gpus;  ///< by the numbers of its node
+  bool operator==(const InspectedRank&) const = default;
+};
+
+struct JobInspection {
+  JobDescription job;
+  std::vector<InspectedNode> nodes;
+  std::vector<InspectedWait> waits;  ///< the longest first
+  std::vector<InspectedRank> ranks;  ///< all, by rank
+  bool operator==(const JobInspection&) const = default;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,44 @@
+#include "launcher/node/question_forwarder.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "launcher/protocol/codec.h"
+
+namespace ddl::launcher {
+namespace {
+
+/// Longer than the head gives the slowest agent, and less than a client waits.
+constexpr auto kHeadPatience = std::chrono::milliseconds(1500);
+
+}  // namespace
+
+QuestionForwarder::QuestionForwarder(EventLoop& loop, const NodeLaunch& node,
+                                     std::function<void(const message::AgentToHead&)> report)
+    : loop_(loop),
+      head_("ddlrun itself (process " + std::to_string(node.head_pid) + " on " + node.head_host + ")"),
+      report_(std::move(report)) {
+  auto server = JobServer::open(loop, {JobSocket::Role::kAgent, ::getuid(), ::getpid(), node.job_id},
+                                [this](JobServer::Client client, message::ClientToJob&& request) {
+                                  forward(client, std::move(request));
+                                });
+  if (server) server_ = *std::move(server);
+}
+
+void QuestionForwarder::forward(JobServer::Client client, message::ClientToJob&& request) {
+  net::Frame frame = message::encode(request);
+  waiting_[client] = loop_.after(kHeadPatience, [this, client] {
+    server_->answer(client, message::Refused{head_ + " does not answer: it is stopped, or cut off", true});
+    waiting_.erase(client);
+  });
+  report_(message::ForwardedRequest{client, frame.type, std::move(frame.payload)});
+}
+
+void QuestionForwarder::on(const message::ForwardedAnswer& answer) {
+  // The rest of an answer has no timer any more. One that comes too late finds no client, or one that does not listen.
+  waiting_.erase(answer.client);
+  if (server_) server_->answer(answer.client, net::Frame{answer.type, answer.payload});
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,77 @@
+// Messages between a running job and those who ask it from outside, by a socket of its head or of one of its agents
+// (launcher/control): one request for each connection, and its answer. And the messages by which an agent forwards a
+// request to the head, and the head answers it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/job/job_inspection.h"
+
+namespace ddl::launcher::message {
+
+// ---- client to job ----
+
+/// Which job is it? Answered by JobDescribed.
+struct DescribeJob {
+  std::string version;  ///< the client's; a job of another version refuses
+  bool operator==(const DescribeJob&) const = default;
+};
+/// What do its ranks do? Answered by JobOverview, as many InspectedRanks as it takes, and InspectionEnd.
+struct InspectJob {
+  std::string version;
+  bool operator==(const InspectJob&) const = default;
+};
+
+using ClientToJob = std::variant<DescribeJob, InspectJob>;
+
+// ---- job to client ----
+
+/// In place of an answer: one sentence that says why there is none.
+struct Refused {
+  std::string why;
+  bool is_timeout = false;  ///< the head has not answered the agent
+  bool operator==(const Refused&) const = default;
+};
+struct JobDescribed {
+  JobDescription job;
+  bool operator==(const JobDescribed&) const = default;
+};
+/// A JobInspection without its ranks.
+struct JobOverview {
+  JobDescription job;
+  std::vector<InspectedNode> nodes;
+  std::vector<InspectedWait> waits;
+  bool operator==(const JobOverview&) const = default;
+};
+/// Some of its ranks, ascending.
+struct InspectedRanks {
+  std::vector<InspectedRank> ranks;
+  bool operator==(const InspectedRanks&) const = default;
+};
+struct InspectionEnd {
+  bool operator==(const InspectionEnd&) const = default;
+};
+
+using JobToClient = std::variant<Refused, JobDescribed, JobOverview, InspectedRanks, InspectionEnd>;
+
+// ---- agent to head, and back ----
+
+/// A ClientToJob that has come to this agent, encoded.
+struct ForwardedRequest {
+  std::int64_t client = 0;  ///< the agent's own number for it
+  std::uint16_t type = 0;
+  std::string payload;
+  bool operator==(const ForwardedRequest&) const = default;
+};
+/// A JobToClient for this client of the agent, encoded.
+struct ForwardedAnswer {
+  std::int64_t client = 0;
+  std::uint16_t type = 0;
+  std::string payload;
+  bool operator==(const ForwardedAnswer&) const = default;
+};
+
+}  // namespace ddl::launcher::message
