@@ -10,7 +10,8 @@ constexpr std::string_view kHostsAreGiven =
     "name hosts with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
 constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
-constexpr std::string_view kNoTimeline = "this version records no timeline; omit it";
+constexpr std::string_view kStepsAreMarked =
+    "a timeline marks the steps of named tensors; libddl has no cycles";
 constexpr std::string_view kNoGlooTimeout =
     "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
     "after this time";
@@ -41,7 +42,8 @@ constexpr OptionEntry kForeignOptions[] = {
     {kWithoutEffect, "--cycle-time-ms", "MS",
      "libddl carries out tensors when they are ready, not in cycles"},
     {kWithoutEffect, "--cache-capacity", "N", "libddl remembers the tensors of a whole step"},
-    {kWithoutEffect, "--no-timeline-mark-cycles", "", "no timeline is recorded"},
+    {kWithoutEffect, "--timeline-mark-cycles", "", kStepsAreMarked},
+    {kWithoutEffect, "--no-timeline-mark-cycles", "", kStepsAreMarked},
     {kWithoutEffect, "--no-mpi-threads-disable", "", "ddlrun never disables threads of an MPI"},
     {kWithoutEffect, "--log-without-timestamp,--log-hide-timestamp", "",
      "ddlrun prints its messages without the time"},
@@ -58,8 +60,6 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--elastic-timeout", "SECONDS", kNoElastic},
     {kUnavailable, "--reset-limit", "N", kNoElastic},
     {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
-    {kUnavailable, "--timeline-filename", "FILE", kNoTimeline},
-    {kUnavailable, "--timeline-mark-cycles", "", kNoTimeline},
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
     {kUnavailable, "--thread-affinity", "N",

@@ -2,11 +2,13 @@
 // number of ranks.
 #include <algorithm>
 
+#include "base/environment.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
+#include "contract/environment.h"
 #include "launcher/job/allocation.h"
 #include "templates/script/batch_job.h"
 
@@ -64,6 +66,8 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
     task.rank_options.insert(task.rank_options.end(), {"--bind-to", "none"});
   return task;
 }
+
+constexpr int kMaxTimelineMegabytes = 16 << 10;
 
 /// Turns the given options into a job.
 class JobReader {
@@ -236,6 +240,25 @@ class JobReader {
         OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
         job().output_directory);
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
+    read_timeline();
+  }
+
+  void read_timeline() {
+    const auto file = [this](const std::string& text) {
+      return parse_file(text, context_.current_directory);
+    };
+    take(OptionId::kTimelineFile, file, job().timeline_file);
+    int megabytes = 0;
+    take(
+        OptionId::kTimelineSize,
+        [](const std::string& text) { return parse_count(text, 1, kMaxTimelineMegabytes); }, megabytes);
+    if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
+    // A launcher without agents starts ranks that may read the variable themselves.
+    const std::string variable = value_of(context_.environment, contract::env::kHorovodTimeline);
+    const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
+                            job().launcher != launcher::LauncherChoice::kMpirun;
+    if (variable.empty() || has(OptionId::kTimelineFile) || !has_agents) return;
+    if (const auto path = file(variable)) job().timeline_file = *path;
   }
 
   // ---- what several options determine together ----

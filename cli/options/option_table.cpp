@@ -117,6 +117,11 @@ constexpr OptionEntry kTable[] = {
      kForScript | kForMpiRank},
     {kOutputFilename, "--output-filename", "DIR", "also write the output to DIR/rank.R/stdout and stderr",
      kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kTimelineFile, "--timeline-filename", "FILE",
+     "write what all ranks have done to FILE, for ui.perfetto.dev; .gz compresses", kInputOutput,
+     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kTimelineSize, "--timeline-max-mb", "MB", "size of FILE; the oldest events are dropped (default: 128)",
+     kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},
     {kTagOutput, "--tag-output", "", "put \"[rank]<stdout>:\" before every line (default if N > 1)",
      kInputOutput, kForScript},
     {kNoTagOutput, "--no-tag-output", "", "do not change the ranks' lines", kInputOutput, kForScript},
@@ -330,6 +335,7 @@ std::string help_text() {
       "Examples:\n"
       "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs belongs to train.py\n"
       "  ddlrun -np 4 --output-filename logs ./train     also writes each rank's output to logs/rank.R/\n"
+      "  ddlrun -np 4 --timeline-filename t.json ./train also writes what the ranks did, and when\n"
       "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          sets LR, passes on DATA\n"
       "  ddlrun -np 1 --no-tag-output ./train > out      the rank's output, unchanged\n"
       "  ddlrun -np 8 --oversubscribe --dry-run ./train  prints what would be started\n"

@@ -103,6 +103,8 @@ enum class OptionId {
   kShowSite,
   kStdin,
   kOutputFilename,
+  kTimelineFile,
+  kTimelineSize,
   kTagOutput,
   kNoTagOutput,
   kPrefixTimestamp,

@@ -12,9 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "contract/ddl_names.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "launcher/output/printable_text.h"
+#include "timeline/event_text.h"
 
 namespace ddl::cli {
 
@@ -302,6 +304,34 @@ Json binding_json(const launcher::BoundRank& rank) {
           {"difference", text_or_null(rank.difference)}};
 }
 
+/// Times are seconds before the events were read.
+Json history_json(const launcher::RankHistory& history) {
+  constexpr double kNanoseconds = 1e9;
+  const auto before = [&](std::int64_t time) {
+    return std::max(static_cast<double>(history.now) - static_cast<double>(time), 0.0) / kNanoseconds;
+  };
+  Json json;
+  double seconds = 0;
+  json["rank"] = history.rank;
+  json["work"] = text_or_null(launcher::last_work(history, seconds));
+  json["work_seconds"] = seconds;
+  json["events"] = Json::array();
+  for (const contract::Event& event : history.events) {
+    const auto traits = timeline::traits_of(event.kind);
+    const char* const status = contract::name_or_null(
+        contract::kStatusNames, static_cast<std::size_t>(std::max<int>(event.status, 0)));
+    const bool is_open = timeline::is_unfinished(event);
+    json["events"].push_back({{"what", traits.category},
+                              {"name", std::string(timeline::title_of(event))},
+                              {"number", event.call},
+                              {"bytes", event.bytes},
+                              {"began_before_seconds", before(event.begin)},
+                              {"ended_before_seconds", is_open ? Json(nullptr) : Json(before(event.end))},
+                              {"status", is_open || status == nullptr ? Json(nullptr) : Json(status)}});
+  }
+  return json;
+}
+
 Json rank_json(const RankOutcome& rank) {
   const bool exited = rank.kind == RankOutcome::Kind::kExited;
   const bool signalled = rank.kind == RankOutcome::Kind::kSignalled;
@@ -374,6 +404,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   if (std::string others = other_outcomes(report, culprit);
       !others.empty() && report.reason != EndReason::kOutputLost)
     page.line(others);
+  for (const std::string& sentence : launcher::last_work_sentences(report.histories)) page.line(sentence);
   if (report.leftovers_ended == 1) {
     page.line("1 process outlived its rank and was ended");
   } else if (report.leftovers_ended > 1) {
@@ -400,6 +431,10 @@ std::string report_json(const launcher::JobReport& report) {
   if (!report.host_failures.empty()) json["hosts_failed"] = report.host_failures;
   json["run_seconds"] = report.run_seconds;
   json["leftovers_ended"] = report.leftovers_ended;
+  json["timeline"] = text_or_null(report.timeline);
+  json["last_events"] = Json::array();
+  for (const launcher::RankHistory& history : report.histories)
+    json["last_events"].push_back(history_json(history));
   json["ranks"] = Json::array();
   for (const RankOutcome& rank : report.ranks) {
     json["ranks"].push_back(rank_json(rank));
