@@ -6,15 +6,14 @@
 namespace ddl::launcher {
 namespace {
 
-/// Ranks that are asked at the same time: a copy of a ring may have 16 MiB.
-constexpr std::size_t kParallel = 8;
 /// A healthy agent answers at once; a host that is cut off is noticed before this.
 constexpr std::chrono::seconds kLimit{10};
 
 }  // namespace
 
-EventCollector::EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions)
-    : loop_(loop), id_(id), of_timeline_(of_timeline), actions_(std::move(actions)) {}
+EventCollector::EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions,
+                               std::size_t parallel)
+    : loop_(loop), id_(id), of_timeline_(of_timeline), parallel_(parallel), actions_(std::move(actions)) {}
 
 void EventCollector::start(std::vector<int> ranks, std::int64_t latest) {
   latest_ = latest;
@@ -24,7 +23,7 @@ void EventCollector::start(std::vector<int> ranks, std::int64_t latest) {
 
 void EventCollector::ask_more() {
   if (std::exchange(is_asking_, true)) return;
-  while (!waiting_.empty() && asked_.size() < kParallel) {
+  while (!waiting_.empty() && asked_.size() < parallel_) {
     const int rank = waiting_.front();
     waiting_.pop_front();
     asked_[rank].collected.rank = rank;

@@ -30,8 +30,11 @@ class EventCollector {
     std::function<void(CollectedEvents&&)> on_rank;  ///< for each rank once, in any order
     std::function<void()> on_done;                   ///< after the last one, once
   };
+  /// Ranks that are asked at the same time: a copy of a ring may have 16 MiB.
+  static constexpr std::size_t kParallel = 8;
   /// id: different from those of all other collectors whose answers may still come. of_timeline: see message::AskEvents.
-  EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions);
+  EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions,
+                 std::size_t parallel = kParallel);
 
   /// Asks for the latest events of these ranks, for those of a few ranks at a time. Once.
   void start(std::vector<int> ranks, std::int64_t latest);
@@ -52,6 +55,7 @@ class EventCollector {
   EventLoop& loop_;
   std::int64_t id_;
   bool of_timeline_;
+  std::size_t parallel_;
   Actions actions_;
   std::int64_t latest_ = 0;
   std::deque<int> waiting_;

@@ -17,15 +17,14 @@
 #include "contract/ddlrun.h"
 #include "launcher/fleet/fleet.h"
 #include "launcher/head/check_hosts.h"
-#include "launcher/head/event_collector.h"
 #include "launcher/head/fleet_start.h"
 #include "launcher/head/io_forwarding.h"
 #include "launcher/head/job_inspector.h"
+#include "launcher/head/job_recording.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/reports.h"
 #include "launcher/head/stall_inspector.h"
 #include "launcher/head/supervisor.h"
-#include "launcher/head/timeline_recorder.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/output/printable_text.h"
@@ -45,10 +44,6 @@ constexpr auto kCleanUpDeadline = std::chrono::milliseconds(1500);
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A stopped rank blocks all others: the job ends unless the rank is continued within this time.
 constexpr int kStoppedSeconds = 4;
-// The collector of what ranks did last; those of the timeline have the numbers that follow.
-constexpr std::int64_t kHistoryId = 1;
-// Ranks other than the failed one whose last events are kept.
-constexpr std::size_t kOtherHistories = 16;
 // The question for the ranks' activity that is asked for a sentence about a stall: its number, no pause, and tensors.
 const message::AskActivity kAskForStall{0, 0, 256};
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
@@ -105,8 +100,7 @@ class JobRun : private SupervisorActions {
     JobReport report = supervisor_->report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report.bindings = binding_report_.ranks();
-    report.histories = std::move(histories_);
-    report.timeline = std::move(written_timeline_);
+    recording_->add_to(report);
     if (report.reason == EndReason::kSuccess) check_for_lost_output(report, in_time);
     return report;
   }
@@ -157,7 +151,7 @@ class JobRun : private SupervisorActions {
     supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
 
     inspect_stalls(*placement);
-    if (auto status = plan_timeline(*placement); !status) return give_up(status.error());
+    if (auto status = record(*placement); !status) return give_up(status.error());
     answer_questions(plan, *bindings);
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.fleet_index_of_node(node), m);
@@ -203,57 +197,21 @@ class JobRun : private SupervisorActions {
                                 [this](const std::string& sentence) { supervisor_->on_stall(sentence); }});
   }
 
-  /// The file is checked now: a job should not end with the news that its timeline cannot be written.
-  Status plan_timeline(const Placement& placement) {
-    if (spec_.timeline_file.empty()) return {};
-    TimelineRecorder::Settings settings{spec_.timeline_file, spec_.timeline_bytes, kHistoryId + 1, {}};
+  Status record(const Placement& placement) {
+    std::vector<TimelineRank> ranks;
     for (const RankPlacement& rank : placement.ranks)
-      settings.ranks.push_back({placement.nodes[static_cast<std::size_t>(rank.node)].name, rank.node});
-    auto timeline =
-        TimelineRecorder::create(loop_, std::move(settings),
-                                 {[this](const message::AskEvents& ask) { return ask_events(ask); },
-                                  [this](int rank) { return fate_of(rank); },
-                                  [this](const std::string& sentence) { note(sentence); }});
-    if (!timeline) return fail(std::move(timeline.error().during("--timeline-filename")));
-    timeline_ = std::move(*timeline);
+      ranks.push_back({placement.nodes[static_cast<std::size_t>(rank.node)].name, rank.node});
+    recording_.emplace(
+        loop_, std::move(ranks),
+        JobRecording::Actions{
+            [this](const message::AskEvents& ask) { fleet_.send(ranks_.fleet_index_of_rank(ask.rank), ask); },
+            [this](const message::RecordTimeline& message) { fleet_.send_all(message); },
+            [this]() -> const JobReport& { return supervisor_->report(); },
+            [this](const std::string& sentence) { note(sentence); }});
+    if (spec_.timeline_file.empty()) return {};
+    auto planned = recording_->plan_timeline(spec_.timeline_file, spec_.timeline_bytes);
+    if (!planned) return fail(std::move(planned.error().during("--timeline-filename")));
     return {};
-  }
-
-  bool ask_events(const message::AskEvents& ask) {
-    const std::size_t fleet_index = ranks_.fleet_index_of_rank(ask.rank);
-    if (lost_.contains(fleet_index)) return false;
-    fleet_.send(fleet_index, ask);
-    return true;
-  }
-
-  std::pair<std::int64_t, std::string> fate_of(int rank) const {
-    const RankOutcome& outcome = supervisor_->report().ranks.at(static_cast<std::size_t>(rank));
-    std::string fate;
-    if (outcome.kind == RankOutcome::Kind::kExited)
-      fate = "the rank exited with " + std::to_string(outcome.exit_code);
-    if (outcome.kind == RankOutcome::Kind::kSignalled)
-      fate = "the rank was ended by signal " + std::to_string(outcome.signal);
-    return {outcome.pid, fate};
-  }
-
-  /// What the ranks did when the first of them failed: asked before they are ended.
-  void ask_for_histories() {
-    if (std::exchange(asked_for_histories_, true)) return;
-    std::vector<int> ranks;
-    if (const auto failed = supervisor_->report().first_failure) ranks.push_back(*failed);
-    const std::size_t most = ranks.size() + kOtherHistories;
-    for (int rank = 0; rank < spec_.num_ranks && ranks.size() < most; ++rank) {
-      if (ranks.empty() || rank != ranks.front()) ranks.push_back(rank);
-    }
-    history_collector_.emplace(
-        loop_, kHistoryId, false,
-        EventCollector::Actions{[this](const message::AskEvents& ask) { return ask_events(ask); },
-                                [this](CollectedEvents&& one) {
-                                  if (!one.ring.events.empty())
-                                    histories_.push_back({one.rank, one.now, std::move(one.ring.events)});
-                                },
-                                [] {}});
-    history_collector_->start(ranks, RankHistory::kEvents);
   }
 
   void answer_questions(const LaunchPlan& plan, const std::vector<NodeBinding>& bindings) {
@@ -430,8 +388,7 @@ class JobRun : private SupervisorActions {
   }
   void on(std::size_t fleet_index, message::Events& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;
-    if (history_collector_) history_collector_->on_events(m);
-    if (timeline_) timeline_->on_events(m);
+    recording_->on_events(m);
   }
   void on(std::size_t fleet_index, message::ForwardedRequest& m) {
     const auto node = ranks_.node_at(fleet_index);
@@ -493,19 +450,9 @@ class JobRun : private SupervisorActions {
     }
     if (const auto node = ranks_.node_at(fleet_index)) {
       if (inspector_) inspector_->on_lost(static_cast<int>(*node), why);
-      lose_events(fleet_index, *node);
+      recording_->on_lost(static_cast<int>(*node));
       supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
     }
-  }
-
-  /// Nothing more is to be had of what the ranks of this node have recorded.
-  void lose_events(std::size_t fleet_index, std::size_t node) {
-    lost_.insert(fleet_index);
-    const std::string why = "its host was lost";
-    if (history_collector_)
-      history_collector_->on_lost([&](int rank) { return ranks_.fleet_index_of_rank(rank) == fleet_index; },
-                                  why);
-    if (timeline_) timeline_->on_lost(static_cast<int>(node), why);
   }
 
   void on_agent_failed(std::size_t fleet_index, const std::string& text, bool lost) {
@@ -553,26 +500,14 @@ class JobRun : private SupervisorActions {
   // ---- what the supervisor decides ----
 
   void end_ranks(int signal, double grace_seconds) override {
-    ask_for_histories();
+    recording_->ask_for_histories();
     fleet_.send_all(message::End{signal, grace_seconds});
   }
   void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
   void finish() override {
-    if (!timeline_) return fleet_.send_all(message::Finish{});
     // The agents have what the ranks recorded until they end.
-    timeline_->write([this](const std::string& failure) {
-      on_timeline_written(failure);
-      fleet_.send_all(message::Finish{});
-    });
-  }
-
-  void on_timeline_written(const std::string& failure) {
-    if (failure.empty()) {
-      written_timeline_ = spec_.timeline_file;
-      note("the timeline is in " + spec_.timeline_file + ": open it at ui.perfetto.dev or chrome://tracing");
-    } else {
-      note("no timeline was written: " + failure);
-    }
+    const auto finish = [this] { fleet_.send_all(message::Finish{}); };
+    if (!recording_->write_timeline(finish)) finish();
   }
 
   void wait_for_root_cause() override {
@@ -612,12 +547,7 @@ class JobRun : private SupervisorActions {
   std::optional<PmiBarriers> pmi_barriers_;
   std::optional<StallInspector> stalls_;
   std::optional<JobInspector> inspector_;
-  std::optional<EventCollector> history_collector_;
-  std::vector<RankHistory> histories_;
-  std::unique_ptr<TimelineRecorder> timeline_;
-  std::string written_timeline_;  ///< its path
-  std::set<std::size_t> lost_;    ///< by index in the fleet: agents that answer no more
-  bool asked_for_histories_ = false;
+  std::optional<JobRecording> recording_;
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by index in the fleet

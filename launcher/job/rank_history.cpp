@@ -65,7 +65,7 @@ std::string last_work(const RankHistory& history, double& seconds) {
   }
   if (before == nullptr) return "";
   seconds = seconds_between(before->end, history.now);
-  return "user code after " + text_of(*before);
+  return "user code after " + text_of(*before) + (before->status == 0 ? "" : ", which failed,");
 }
 
 std::vector<std::string> last_work_sentences(const std::vector<RankHistory>& histories) {

@@ -27,6 +27,7 @@
 #include "launcher/node/question_forwarder.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/rank_records.h"
+#include "launcher/node/recorded_events.h"
 #include "launcher/node/relay.h"
 #include "launcher/node/spawner.h"
 #include "launcher/node/stall_watch.h"
@@ -181,7 +182,9 @@ class Agent {
         timeline::ring_capacity(std::max<std::uint64_t>(node_.timeline_events, EventRing::kUsuallyKept));
     // There is room for a timeline that begins later; it costs nothing until then.
     auto records = RankRecords::create(node_.ranks.size(), EventRing::kMaxCapacity, kept, has_timeline);
-    if (records) rank_records_.emplace(std::move(*records));
+    if (!records) return;
+    rank_records_.emplace(std::move(*records));
+    events_.emplace(*rank_records_, node_.ranks.size());
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -281,33 +284,9 @@ class Agent {
       activity.pid = is_known_here ? now.pid : rank.pid;
       activity.process = process_activity(static_cast<pid_t>(activity.pid));
       activity.is_stopped = activity.process.state == "T";
-      if (rank_records_) add_events(activity, local_rank);
+      if (events_) events_->add_to(activity, local_rank);
     }
     return all;
-  }
-
-  /// When the rank's last event was, and its steps since the look before this one.
-  void add_events(RankActivity& activity, std::size_t place) {
-    constexpr std::size_t kLatest = 16;
-    constexpr double kNanoseconds = 1e9;
-    const timeline::RingSnapshot ring = rank_records_->events(place, kLatest);
-    const auto now = std::chrono::steady_clock::now();
-    std::int64_t last = 0;
-    for (const contract::Event& event : ring.events) last = std::max({last, event.begin, event.end});
-    if (last > 0) {
-      const auto age = static_cast<double>(now.time_since_epoch() / std::chrono::nanoseconds(1) - last);
-      activity.last_event = std::clamp(age / kNanoseconds, 0.0, kMaxSeconds);
-    }
-    StepsSeen& seen = steps_seen_[place];
-    const double seconds = std::chrono::duration<double>(now - seen.at).count();
-    // Steps that are slower than looks are counted over several of these.
-    constexpr double kLongest = 30;
-    if (seen.is_known && ring.steps > 0 && (ring.steps != seen.steps || seconds > kLongest)) {
-      seen.rate = static_cast<double>(ring.steps - std::min(seen.steps, ring.steps)) / seconds;
-      seen.is_known = false;
-    }
-    if (!seen.is_known) seen = {true, now, ring.steps, seen.rate};
-    activity.steps_per_second = ring.steps > 0 ? seen.rate : -1;
   }
 
   void on(const message::AskActivity& ask) {
@@ -325,61 +304,13 @@ class Agent {
     report(std::move(answer));
   }
 
-  // ---- what the ranks have recorded ----
-
-  /// Of this node's ranks, in the order of node_.ranks: what was asked for last.
-  struct EventsCopy {
-    std::int64_t id = -1;
-    std::int64_t now = 0, earliest = 0;
-    timeline::RingSnapshot ring;
-  };
-
   void on(const message::AskEvents& ask) {
     const std::size_t place = local_rank(ask.rank);
-    if (!rank_records_ || place >= node_.ranks.size()) {
-      message::Events nothing;
-      nothing.id = ask.id;
-      nothing.rank = ask.rank;
-      return report(nothing);
-    }
-    EventsCopy& copy = events_copies_[place];
-    if (copy.id != ask.id) copy = copy_events(ask, place);
-    constexpr std::size_t kPiece = 2048;
-    message::Events piece = message::events_message(ask, copy.ring, kPiece);
-    piece.now = copy.now;
-    piece.earliest = copy.earliest;
-    const bool is_last = piece.from + static_cast<std::int64_t>(kPiece) >= piece.total;
-    if (is_last) events_copies_.erase(place);
-    report(std::move(piece));
+    if (events_ && place < node_.ranks.size()) return report(events_->answer(ask, place));
+    report(message::events_message(ask, {}, 0));
   }
-
-  EventsCopy copy_events(const message::AskEvents& ask, std::size_t place) const {
-    const auto latest =
-        static_cast<std::size_t>(std::clamp<std::int64_t>(ask.latest, 0, contract::EventRing::kMaxCapacity));
-    EventsCopy copy;
-    copy.id = ask.id;
-    copy.now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-    // Also those that are not wanted say when the first one began.
-    copy.ring = rank_records_->events(place, contract::EventRing::kMaxCapacity);
-    auto& events = copy.ring.events;
-    const auto before = timeline_from_.find(place);
-    if (ask.of_timeline && before != timeline_from_.end())
-      std::erase_if(events, [&](const contract::Event& event) { return event.number <= before->second; });
-    for (const contract::Event& event : events)
-      copy.earliest = copy.earliest == 0 ? event.begin : std::min(copy.earliest, event.begin);
-    if (events.size() > latest)
-      events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(latest));
-    return copy;
-  }
-
   void on(const message::RecordTimeline& message) {
-    if (!rank_records_) return;
-    if (message.events <= 0) return rank_records_->stop_timeline();
-    // What has been recorded so far has no exact times.
-    for (std::size_t place = 0; place < node_.ranks.size(); ++place)
-      timeline_from_[place] = rank_records_->events(place, 0).count;
-    rank_records_->record_timeline(static_cast<std::uint32_t>(
-        std::min<std::int64_t>(message.events, contract::EventRing::kMaxCapacity)));
+    if (events_) events_->record_timeline(message.events);
   }
 
   void on(const message::ForwardedAnswer& answer) {
@@ -592,17 +523,8 @@ class Agent {
   std::optional<RankRecords> rank_records_;
   std::optional<StallWatch> stall_watch_;
   EventLoop::Timer stall_timer_;
-  struct StepsSeen {
-    bool is_known = false;
-    std::chrono::steady_clock::time_point at;
-    std::uint64_t steps = 0;
-    double rate = -1;  // below 0: unknown
-  };
-  // By index in node_.ranks.
-  std::map<std::size_t, StepsSeen> steps_seen_;
-  std::map<std::size_t, EventsCopy> events_copies_;     // of which pieces are still to be sent
-  std::map<std::size_t, std::uint64_t> timeline_from_;  // events that were recorded before the timeline
-  EventLoop::Timer activity_timer_;                     // of the second look for an AskActivity
+  std::optional<RecordedEvents> events_;  // of rank_records_
+  EventLoop::Timer activity_timer_;       // of the second look for an AskActivity
   std::optional<QuestionForwarder> questions_;
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;

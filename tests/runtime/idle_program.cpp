@@ -1,10 +1,12 @@
 // A rank that has joined and does nothing, for a second. Exits with 0 if that cost under 0.1% of a core, libpmix's
-// threads included.
+// threads and those of named tensors included.
 #include <poll.h>
 #include <sys/resource.h>
 
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "ddl/ddl.hpp"
 
@@ -17,16 +19,48 @@ long cpu_microseconds() {
          usage.ru_stime.tv_usec;
 }
 
+/// Steps of several tensors, which libddl's own thread begins, then of one that is waited for at once, which it does
+/// not: it looks now and then whether that is still so.
+void make_steps(ddl::Context& context) {
+  constexpr int kSteps = 10, kTensors = 8, kWaitedForAtOnce = 50;
+  std::vector<std::vector<float>> gradients(kTensors, std::vector<float>(1000));
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<ddl::Future<void>> sums;
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      sums.push_back(context.allreduce_async("gradient " + std::to_string(i), gradients[i]));
+    for (ddl::Future<void>& sum : sums) sum.get();
+  }
+  std::vector<float> loss(1);
+  for (int step = 0; step < kWaitedForAtOnce; ++step) context.allreduce_async("loss", loss).get();
+}
+
+/// This rank's tensor, which the others have not handed over yet.
+ddl::Future<void> hand_over_early(ddl::Context& context, std::vector<float>& values) {
+  return context.allreduce_async("of rank " + std::to_string(context.rank()), values);
+}
+
+void hand_over_others(ddl::Context& context) {
+  std::vector<float> values(1);
+  for (int rank = 0; rank < context.size(); ++rank) {
+    if (rank != context.rank()) context.allreduce_async("of rank " + std::to_string(rank), values).get();
+  }
+}
+
 }  // namespace
 
 int main() {
   try {
     ddl::Context context;
+    make_steps(context);
+    std::vector<float> values(1);
+    ddl::Future<void> early = hand_over_early(context, values);
     context.barrier();
     const long before = cpu_microseconds();
     ::poll(nullptr, 0, 1000);  // the CPU time of idling for this long is measured
     const long used = cpu_microseconds() - before;
     context.barrier();
+    hand_over_others(context);
+    early.get();
     std::printf("%s: rank %d used %ld microseconds of an idle second\n", used < 1000 ? "idle" : "busy",
                 context.rank(), used);
     return used < 1000 ? 0 : 1;

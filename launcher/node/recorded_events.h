@@ -1,0 +1,51 @@
+// What the ranks of a node have recorded, for the head: pieces of copies of their rings, and numbers from them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "launcher/job/rank_activity.h"
+#include "launcher/node/rank_records.h"
+#include "launcher/protocol/event_messages.h"
+
+namespace ddl::launcher {
+
+/// One thread.
+class RecordedEvents {
+ public:
+  /// local_ranks: whose rings are in records, which outlives this.
+  RecordedEvents(RankRecords& records, std::size_t local_ranks)
+      : records_(records), local_ranks_(local_ranks) {}
+
+  /// The next piece of what this rank has recorded.
+  message::Events answer(const message::AskEvents& ask, std::size_t local_rank);
+  /// All ranks record a timeline from now on, or no longer.
+  void record_timeline(std::int64_t events);
+  /// Adds when the rank's last event was, and how fast its steps are.
+  void add_to(RankActivity& activity, std::size_t local_rank);
+
+ private:
+  /// Made at the first question of an id, and kept until the last piece of it was given.
+  struct Copy {
+    std::int64_t id = -1;
+    std::int64_t now = 0, earliest = 0;  ///< see message::Events
+    timeline::RingSnapshot ring;
+  };
+  struct StepsSeen {
+    std::chrono::steady_clock::time_point at;
+    std::uint64_t steps = 0;
+    double rate = -1;  ///< below 0: unknown
+  };
+  Copy copy_of(const message::AskEvents& ask, std::size_t local_rank) const;
+
+  RankRecords& records_;
+  std::size_t local_ranks_;
+  // By local rank.
+  std::map<std::size_t, Copy> copies_;
+  std::map<std::size_t, std::uint64_t> before_timeline_;  ///< the number of events
+  std::map<std::size_t, StepsSeen> steps_;
+};
+
+}  // namespace ddl::launcher
