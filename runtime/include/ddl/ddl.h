@@ -400,6 +400,17 @@ DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t*
  *  necessary: it finds steps by the names that come again. Does not block. */
 DDL_API ddl_status ddl_step(ddl_context* context, uint64_t process_set);
 
+/** Marks this moment of the calling thread with a name, UTF-8 of which the first 60 bytes count. It is shown in the
+ *  timeline (ddlrun --timeline-filename), in the report of a failed job, and nowhere else. Not collective. May be called
+ *  from any thread, also inside a callback. Takes less than 100 ns, and does nothing if nobody records events. */
+DDL_API ddl_status ddl_mark(ddl_context* context, const char* name);
+
+/** The same for an interval: *range becomes a number by which ddl_range_end() ends it, which may be 0. Ranges of one
+ *  thread are shown well only if they are nested or disjoint. */
+DDL_API ddl_status ddl_range_begin(ddl_context* context, const char* name, uint64_t* range);
+/** Ends a range. From any thread; 0 is allowed and does nothing. */
+DDL_API ddl_status ddl_range_end(ddl_context* context, uint64_t range);
+
 /** Makes a process set of some ranks of the job: ranks[0..count-1] become its ranks 0..count-1, in that order.
  *  Collective over the whole job, with the same list everywhere. *process_set becomes the set's number, by which this
  *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the

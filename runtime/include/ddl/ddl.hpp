@@ -16,6 +16,7 @@
 #include "ddl/half.hpp"
 #include "ddl/named.hpp"
 #include "ddl/process_set.hpp"
+#include "ddl/range.hpp"
 #include "ddl/shared_buffer.hpp"
 
 namespace ddl {
@@ -60,6 +61,11 @@ class Context : public detail::NamedCalls<Context> {
     const ddl_status status = ddl_abort(context_, code, text.c_str());
     throw Error(status, ddl_last_error());
   }
+
+  /// Marks this moment, or an interval until the result is destroyed, in the timeline. name: anything from which a
+  /// std::string can be made.
+  void mark(const std::string& name) { detail::check(ddl_mark(context_, name.c_str())); }
+  [[nodiscard]] Range range(const std::string& name) { return Range(context_, name.c_str()); }
 
   int rank() const { return ddl_rank(context_); }
   int size() const { return ddl_size(context_); }

@@ -1,5 +1,6 @@
 #include "runtime/src/common/event_log.h"
 
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +27,14 @@ void store(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_release);
 }
 
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+std::int64_t read_clock(clockid_t id) {
+  timespec time{};
+  ::clock_gettime(id, &time);
+  return time.tv_sec * kNanoseconds + time.tv_nsec;
+}
+
 std::uint32_t thread_number() {
   static thread_local const auto kThread = static_cast<std::uint32_t>(::gettid());
   return kThread;
@@ -40,11 +49,10 @@ EventLog::EventLog(EventRing& ring, std::size_t bytes, std::shared_ptr<void> own
       owner_(std::move(owner)),
       skew_(skew) {}
 
+std::int64_t EventLog::kernel_now() { return read_clock(CLOCK_MONOTONIC); }
+
 std::int64_t EventLog::clock(bool is_exact) const {
-  constexpr std::int64_t kNanoseconds = 1'000'000'000;
-  timespec time{};
-  ::clock_gettime(is_exact ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE, &time);
-  const std::int64_t now = time.tv_sec * kNanoseconds + time.tv_nsec;
+  const std::int64_t now = read_clock(is_exact ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE);
   if (skew_.seconds == 0 && skew_.ppm == 0) return now;
   return now + static_cast<std::int64_t>(skew_.seconds * kNanoseconds +
                                          static_cast<double>(now) * skew_.ppm * 1e-6);
@@ -65,7 +73,10 @@ void EventLog::record(std::uint32_t events) {
 }
 
 std::uint64_t EventLog::begin(Event event, std::string_view name) {
-  if (event.begin == 0) event.begin = now();
+  const bool exact = is_exact();
+  if (event.begin == 0) event.begin = clock(exact);
+  if (exact && due_ && event.begin >= next_comparison_.load(std::memory_order_relaxed))
+    check_comparison(event.begin);
   event.thread = thread_number();
   const bool has_name = Event::has_name(event.kind);
   if (has_name) std::copy_n(name.begin(), std::min(name.size(), event.name.size()), event.name.begin());
@@ -77,6 +88,49 @@ std::uint64_t EventLog::begin(Event event, std::string_view name) {
   for (std::size_t i = kNumber + 1; i < (has_name ? kWords : kPlainWords); ++i) store(&to[i], words[i]);
   store(&to[kNumber], number);
   return number;
+}
+
+int EventLog::comparison_due() {
+  if (!due_) due_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  return due_ ? due_.get() : -1;
+}
+
+void EventLog::take_comparison_due() {
+  eventfd_t count = 0;
+  (void)::eventfd_read(due_.get(), &count);
+}
+
+void EventLog::check_comparison(std::int64_t now) {
+  constexpr std::int64_t kFirstPause = 250'000'000, kLongestPause = 10'000'000'000;
+  std::int64_t due = next_comparison_.load(std::memory_order_relaxed);
+  const std::int64_t pause = pause_ == 0 ? kFirstPause : std::min(2 * pause_, kLongestPause);
+  // The thread that moves the time is the one that signals.
+  if (now < due || !next_comparison_.compare_exchange_strong(due, now + pause, std::memory_order_acq_rel))
+    return;
+  pause_ = pause;
+  (void)::eventfd_write(due_.get(), 1);
+}
+
+void EventLog::add_clock_sample(int peer, const contract::ClockSample& sample) {
+  contract::ClockRecord& record = ring_.clock;
+  const std::uint32_t version = record.version.load(std::memory_order_relaxed);
+  record.version.store(version + 1, std::memory_order_relaxed);
+  std::uint32_t count =
+      std::min<std::uint32_t>(record.count.load(std::memory_order_relaxed), record.kSamples);
+  if (count == record.kSamples) {
+    for (std::uint32_t kept = 0; kept < count / 2; ++kept) {
+      for (std::uint32_t word = 0; word < 3; ++word)
+        record.samples[3 * kept + word].store(record.samples[6 * kept + word].load(std::memory_order_relaxed),
+                                              std::memory_order_release);
+    }
+    count /= 2;
+  }
+  record.samples[3 * count].store(sample.at, std::memory_order_release);
+  record.samples[3 * count + 1].store(sample.offset, std::memory_order_release);
+  record.samples[3 * count + 2].store(sample.bound, std::memory_order_release);
+  record.peer.store(peer + 1, std::memory_order_release);
+  record.count.store(count + 1, std::memory_order_release);
+  record.version.store(version + 2, std::memory_order_release);
 }
 
 void EventLog::start(std::uint64_t number, std::int64_t at) {

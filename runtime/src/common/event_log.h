@@ -5,11 +5,13 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "base/fd.h"
 #include "contract/event_ring.h"
 #include "ddl/ddl.h"
 #include "runtime/src/common/call.h"
@@ -31,6 +33,8 @@ class EventLog {
   /// In nanoseconds: exact while a timeline is recorded, otherwise that of the last tick.
   std::int64_t now() const { return clock(is_exact()); }
   std::int64_t exact_now() const { return clock(true); }
+  /// The same of CLOCK_MONOTONIC itself.
+  static std::int64_t kernel_now();
   bool is_exact() const { return ring_.is_exact.load(std::memory_order_relaxed) != 0; }
   /// Records a timeline from now on, of this number of latest events as far as there is room; or no longer.
   void record(std::uint32_t events);
@@ -49,16 +53,28 @@ class EventLog {
   /// A step of named tensors has ended.
   void end_step(std::uint32_t generation);
 
-  contract::ClockRecord& clock_record() { return ring_.clock; }
+  /// A descriptor that becomes readable when the clock is to be compared with that of another host: while a timeline is
+  /// recorded and events come, soon after the first one, then more and more rarely. Makes it at the first call; -1: it
+  /// cannot be made. Not while other threads use this.
+  int comparison_due();
+  /// Takes back what makes it readable.
+  void take_comparison_due();
+  /// The clock of this rank of the job was compared. One thread.
+  void add_clock_sample(int peer, const contract::ClockSample& sample);
 
  private:
   std::int64_t clock(bool is_exact) const;
   std::uint64_t* place(std::uint64_t number) const;
+  void check_comparison(std::int64_t now);
 
   contract::EventRing& ring_;
   std::uint32_t capacity_;
   std::shared_ptr<void> owner_;
   ClockSkew skew_;
+  UniqueFd due_;  ///< an eventfd
+  std::atomic<std::int64_t> next_comparison_{0};
+  std::int64_t pause_ =
+      0;  ///< before the comparison after that; changed by the thread that sets next_comparison_
 };
 
 /// An event of a call, as far as the call says what it is.

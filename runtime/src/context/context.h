@@ -56,6 +56,9 @@ class Context {
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
 
+  /// Where this rank's events go; null: nowhere.
+  EventLog* events() { return job_.events.get(); }
+
   /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and
   /// why, the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of
   /// this rank that fail meanwhile, leave() and a second abort() do not return before that. From any thread.

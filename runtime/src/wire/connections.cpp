@@ -121,9 +121,22 @@ void Connections::add_links(std::vector<PeerLink> links) {
   } else {
     control_ = std::make_shared<ControlLinks>(links, abort_);
     control_->on_wanted([this](std::uint32_t call) { Bells(group_.segment, group_.index).pass_on(call); });
+    if (is_world_ && job_.events) compare_clocks(links);
     lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
   }
   guard_descriptors();
+}
+
+void Connections::compare_clocks(const std::vector<PeerLink>& links) {
+  control_->answer_times_of(*job_.events);
+  // The ranks of a host have one clock. The first one compares it with that of the lowest host that it is linked with,
+  // and so on to the first host.
+  if (membership_.local_rank() != 0) return;
+  const auto lowest = std::min_element(links.begin(), links.end(),
+                                       [](const PeerLink& a, const PeerLink& b) { return a.host < b.host; });
+  if (lowest == links.end() || lowest->host >= layout().own) return;
+  clock_link_ = static_cast<std::size_t>(lowest - links.begin());
+  clock_comparison_.emplace(*job_.events, job_ranks_[static_cast<std::size_t>(lowest->peer.rank)]);
 }
 
 void Connections::guard_descriptors() {
@@ -263,6 +276,13 @@ Status Connections::watch() {
                          parts_->abort(abort_.notice());
                          on_abort_(abort_.notice());
                          return false;
+                       }});
+  }
+  if (const int due = clock_comparison_ ? job_.events->comparison_due() : -1; due >= 0) {
+    watches.push_back({due, [this] {
+                         job_.events->take_comparison_due();
+                         if (control_) control_->compare_clock(clock_link_, *clock_comparison_);
+                         return true;
                        }});
   }
   auto ticket = job_.watcher.add(std::move(watches));

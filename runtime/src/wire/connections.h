@@ -137,6 +137,8 @@ class Connections {
   /// Makes forked children close the descriptors of this rank's connections.
   void guard_descriptors();
   std::vector<Watch> watches_of_links(std::size_t first);
+  /// Of the world: the first rank of each host compares its clock with that of another one. links: the first ones.
+  void compare_clocks(const std::vector<PeerLink>& links);
 
   std::shared_ptr<ControlLinks> shared_control() const;
 
@@ -160,6 +162,8 @@ class Connections {
   std::shared_ptr<ControlLinks> control_;
   std::unique_ptr<Lane> lane_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;
+  std::optional<ClockComparison> clock_comparison_;
+  std::size_t clock_link_ = 0;  ///< of control_: with the rank whose clock is compared
   Watcher::Ticket ticket_ = 0;
   mutable std::mutex mutex_;
   bool has_left_ = false;

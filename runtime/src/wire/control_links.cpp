@@ -14,6 +14,10 @@ namespace {
 /// part of a frame cannot be read; a partner that reads nothing for so long is stopped, and then no call goes on.
 constexpr std::chrono::seconds kSending{1};
 
+/// While clocks are compared, the watching threads of both ranks wait for so long without sleeping: to be woken would
+/// take longer than the round trip itself.
+constexpr std::chrono::microseconds kSpinForTime{100};
+
 }  // namespace
 
 std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes) {
@@ -21,7 +25,9 @@ std::optional<ControlFrame> ControlFrame::parse(std::span<const std::byte> bytes
   ControlFrame frame;
   std::memcpy(&frame, bytes.data(), sizeof frame);
   if (frame.magic != kMagic) return std::nullopt;
-  if (frame.kind == Kind::kFarewell || frame.kind == Kind::kWanted) return frame;
+  if (frame.kind == Kind::kFarewell || frame.kind == Kind::kWanted || frame.kind == Kind::kAskTime ||
+      frame.kind == Kind::kTime)
+    return frame;
   if (frame.kind != Kind::kAbort || !is_abort_reason(static_cast<std::uint32_t>(frame.notice.reason)))
     return std::nullopt;
   return frame;
@@ -57,10 +63,14 @@ ControlLinks::Link& ControlLinks::link_at(std::size_t index) {
 
 bool ControlLinks::on_readable(std::size_t index) {
   Link& link = link_at(index);
+  Deadline spin = Deadline::never();
   for (;;) {
     const auto rest = std::span(link.buffer).subspan(link.received);
     const ssize_t got = retry_eintr([&] { return ::recv(link.socket.get(), rest.data(), rest.size(), 0); });
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      if (spin.is_never() || spin.has_passed()) return true;
+      continue;
+    }
     if (got == 0 || (got < 0 && errno == ECONNRESET)) {
       lose(link, AbortReason::kDied, "");
       return false;
@@ -88,8 +98,37 @@ bool ControlLinks::on_readable(std::size_t index) {
       if (on_wanted_) on_wanted_(static_cast<std::uint32_t>(frame->notice.code));
       continue;
     }
+    if (frame->kind == ControlFrame::Kind::kAskTime || frame->kind == ControlFrame::Kind::kTime) {
+      on_time(link, *frame);
+      spin = Deadline::after(kSpinForTime);
+      continue;
+    }
     abort_.raise(frame->notice);
   }
+}
+
+void ControlLinks::on_time(const Link& link, const ControlFrame& frame) {
+  ControlFrame next;
+  if (frame.kind == ControlFrame::Kind::kAskTime) {
+    next.kind = ControlFrame::Kind::kTime;
+    next.asked = frame.asked;
+    next.answered = clock_ != nullptr ? clock_->exact_now() : EventLog::kernel_now();
+  } else {
+    if (comparison_ == nullptr || !comparison_->add_answer(frame.asked, frame.answered)) return;
+    next.kind = ControlFrame::Kind::kAskTime;
+    next.asked = comparison_->next();
+  }
+  send(link, next);
+}
+
+void ControlLinks::compare_clock(std::size_t index, ClockComparison& comparison) {
+  const Link& link = link_at(index);
+  if (link.state != PeerState::kConnected) return;
+  comparison_ = &comparison;
+  ControlFrame question;
+  question.kind = ControlFrame::Kind::kAskTime;
+  question.asked = comparison.begin();
+  send(link, question);
 }
 
 void ControlLinks::lose(Link& link, AbortReason reason, const std::string& text) {

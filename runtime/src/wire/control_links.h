@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/shm/abort.h"
+#include "runtime/src/wire/clock_comparison.h"
 #include "runtime/src/wire/link_transport.h"
 
 namespace ddl::runtime {
@@ -29,17 +30,22 @@ struct ControlFrame {
     kAbort = 1,     ///< the job cannot go on; notice gives the cause
     kFarewell = 2,  ///< the sender leaves in order and sends nothing more
     kWanted = 3,    ///< the sender wants to agree in the call whose number is in notice.code
+    kAskTime = 4,   ///< what time is it? To be sent back with kTime
+    kTime = 5,      ///< it is answered
   };
   static constexpr std::uint32_t kMagic = 0x44444C43;  // "DDLC"
 
   std::uint32_t magic = kMagic;
   Kind kind = Kind::kFarewell;
   AbortNotice notice;
+  // Times by the clocks of events (common/event_log.h), in nanoseconds.
+  std::int64_t asked = 0;     ///< the asking rank's, when it asked
+  std::int64_t answered = 0;  ///< the other rank's
 
   /// nullopt unless the bytes are a frame.
   static std::optional<ControlFrame> parse(std::span<const std::byte> bytes);
 };
-static_assert(sizeof(ControlFrame) == 520);
+static_assert(sizeof(ControlFrame) == 536);
 
 // An abort spreads through the whole job: a rank that learns of one raises it in its own host's group, whose doorbell
 // wakes the watching threads of all local ranks, and each notifies its partners. No call returns with the abort
@@ -70,6 +76,10 @@ class ControlLinks {
   /// What to do, on the watching thread, when a partner wants to agree in a call, or leaves (call 0). Before the links
   /// are watched.
   void on_wanted(std::function<void(std::uint32_t call)> act) { on_wanted_ = std::move(act); }
+  /// Answers partners that compare their clocks with this one. Before the links are watched. clock outlives this.
+  void answer_times_of(const EventLog& clock) { clock_ = &clock; }
+  /// For the watching thread: compares the clock with that of this partner. comparison outlives this.
+  void compare_clock(std::size_t link, ClockComparison& comparison);
   /// Tells all partners that this rank wants to agree in this call.
   void send_wanted(std::uint32_t call);
 
@@ -104,6 +114,8 @@ class ControlLinks {
   Link& link_at(std::size_t index);
   const Link& link_at(std::size_t index) const { return const_cast<ControlLinks*>(this)->link_at(index); }
   void set_state(Link& link, PeerState state);
+  /// A question or an answer.
+  void on_time(const Link& link, const ControlFrame& frame);
   void lose(Link& link, AbortReason reason, const std::string& text);
   static void send(const Link& link, const ControlFrame& frame);
 
@@ -114,6 +126,8 @@ class ControlLinks {
   std::condition_variable changed_;
   bool forwarded_ = false;  ///< guarded by mutex_
   std::function<void(std::uint32_t call)> on_wanted_;
+  const EventLog* clock_ = nullptr;  ///< null: that of the kernel
+  ClockComparison* comparison_ = nullptr;
 };
 
 }  // namespace ddl::runtime
