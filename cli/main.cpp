@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
     case cli::Action::kHelp: return console.print(cli::help_text());
     case cli::Action::kVersion: return console.print(cli::version_text());
     case cli::Action::kCheckBuild: return cli::check_build(*request, environment, console);
+    case cli::Action::kTimeline: return cli::change_timeline(*request, console);
     case cli::Action::kShowBind: return cli::show_bind(*request, environment, console);
     case cli::Action::kScript: return cli::write_script(*request, environment, console);
     case cli::Action::kLint: return cli::lint_script_file(*request, environment, console);

@@ -65,6 +65,9 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
 /// is none, or none that this user may look at, and kLostHost if it does not answer.
 int inspect(const Request& request, const Environment& environment, const Console& console);
 
+/// Makes a running job of this host record a timeline, or write it. Returns as inspect().
+int change_timeline(const Request& request, const Console& console);
+
 // --check-build (check_build.cpp).
 
 /// Probes every capability, or one, on this machine or, if the request has hosts, on each of them. With one

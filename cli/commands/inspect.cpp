@@ -171,24 +171,52 @@ class Inspection {
   TerminalStyle style_;
 };
 
+/// At least one.
+tl::expected<std::vector<JobSocket>, CommandLineError> find_jobs(const std::string& job) {
+  const auto sockets = launcher::job_sockets_here();
+  if (!sockets)
+    return NoJob(CommandLineError{"the jobs of this host cannot be found: " + sockets.error().message(),
+                                  "mount /proc; ddlrun finds its sockets there", kNoSuchJob});
+  auto found = job.empty() ? those(*sockets, is_own) : sockets_of(job, *sockets);
+  if (found.empty()) return NoJob(no_job(job, *sockets));
+  return found;
+}
+
+CommandLineError several_jobs(const std::string& job, const std::vector<JobSocket>& found) {
+  return {counted(static_cast<std::int64_t>(found.size()), "job") +
+              (job.empty() ? " run here" : " are called " + shell_quote(job)),
+          "name one by the pid of its ddlrun: " + pids_text(found)};
+}
+
 }  // namespace
+
+int change_timeline(const Request& request, const Console& console) {
+  const auto found = find_jobs(request.inspect.job);
+  if (!found) return console.refuse(found.error());
+  if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));
+  const launcher::message::ChangeTimeline change{contract::kVersion, request.timeline.starts,
+                                                 request.timeline.file};
+  auto answers = launcher::ask_jobs({found->front()}, change, Deadline::after(kPatience));
+  const auto path = launcher::timeline_of(std::move(answers.front()));
+  if (!path) return console.refuse(unanswered(found->front(), path.error()));
+  return console.print(change.starts
+                           ? "a timeline is recorded; ddlrun --timeline stop, or the end of the job, "
+                             "writes it to " +
+                                 *path + "\n"
+                           : "the timeline is written to " + *path + "\n");
+}
 
 int inspect(const Request& request, const Environment& environment, const Console& console) {
   const std::string& job = request.inspect.job;
-  const auto sockets = launcher::job_sockets_here();
-  if (!sockets)
-    return console.refuse({"the jobs of this host cannot be found: " + sockets.error().message(),
-                           "mount /proc; ddlrun finds its sockets there", kNoSuchJob});
-  const auto found = job.empty() ? those(*sockets, is_own) : sockets_of(job, *sockets);
-  if (found.empty()) return console.refuse(no_job(job, *sockets));
+  const auto matching = find_jobs(job);
+  if (!matching) return console.refuse(matching.error());
+  const auto& found = *matching;
   if (found.size() == 1) {
     const Inspection inspection(found.front(), request.json, environment);
     return request.inspect.watches ? inspection.watch(console) : inspection.show_once(console);
   }
   if (!job.empty() || request.inspect.watches) {
-    return console.refuse({counted(static_cast<std::int64_t>(found.size()), "job") +
-                               (job.empty() ? " run here" : " are called " + shell_quote(job)),
-                           "name one by the pid of its ddlrun: " + pids_text(found)});
+    return console.refuse(several_jobs(job, found));
   }
   const auto jobs = describe(found);
   return console.print(request.json ? jobs_json(jobs)

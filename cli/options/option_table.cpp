@@ -181,6 +181,8 @@ constexpr OptionEntry kTable[] = {
      kNotInScript | kNotWithMpirun},
     {kInspect, "--inspect", "[JOB]", "show what the ranks of a running job do: its pid or name", kReports,
      kOptionalValue},
+    {kTimeline, "--timeline", "start|stop", "a running job, named as for --inspect, records its timeline",
+     kReports},
     {kWatch, "--watch", "", "with --inspect: again every 2 seconds, until the job ends", kReports},
     {kJson, "--json", "", "print the report, --inspect, --dry-run or --check-* as JSON", kReports,
      kNotWithMpirun},
@@ -350,6 +352,8 @@ std::string help_text() {
       "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write, check and submit it\n"
       "  ddlrun --inspect                                what the ranks of your running job do\n"
       "  ddlrun --inspect train --watch                  the same of the job \"train\", every 2 seconds\n"
+      "  ddlrun --timeline start train                   \"train\" records what its ranks do, and when\n"
+      "  ddlrun --timeline stop train                    writes that to a file\n"
       "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
       "  ddlrun --check-build                            what works on this machine\n";
   return text;

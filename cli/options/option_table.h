@@ -111,6 +111,7 @@ enum class OptionId {
   kDryRun,
   kProbe,
   kInspect,
+  kTimeline,
   kWatch,
   kJson,
   kVerbose,

@@ -44,6 +44,7 @@ Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kInspect)) return Action::kInspect;
+  if (given.has(OptionId::kTimeline)) return Action::kTimeline;
   if (given.has(OptionId::kLint)) return Action::kLint;
   if (given.has(OptionId::kListSites)) return Action::kListSites;
   if (given.has(OptionId::kShowSite)) return Action::kShowSite;
@@ -58,10 +59,11 @@ Action action_of(const GivenOptions& given) {
 constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kCheckBuild, Action::kCheckBuild}, {OptionId::kCheckCapability, Action::kCheckBuild},
     {OptionId::kCheckHosts, Action::kCheckHosts}, {OptionId::kLint, Action::kLint},
-    {OptionId::kInspect, Action::kInspect},       {OptionId::kListSites, Action::kListSites},
-    {OptionId::kShowSite, Action::kShowSite},     {OptionId::kShowBind, Action::kShowBind},
-    {OptionId::kExplainBind, Action::kShowBind},  {OptionId::kShowTopology, Action::kShowBind},
-    {OptionId::kSlurm, Action::kScript},          {OptionId::kDryRun, Action::kDryRun},
+    {OptionId::kInspect, Action::kInspect},       {OptionId::kTimeline, Action::kTimeline},
+    {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
+    {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
+    {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
+    {OptionId::kDryRun, Action::kDryRun},
 };
 
 /// Refuses two different actions, because one of them would be ignored silently.
@@ -95,6 +97,7 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
                                              const std::vector<std::string>& words) {
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
   if (takes_command || words.empty()) return std::nullopt;
+  if (action == Action::kTimeline && words.size() == 1) return std::nullopt;
   const std::string word = shell_quote(words.front());
   std::string hint = "omit it; options come before any other word";
   if (action == Action::kCheckBuild && !given.has(OptionId::kCheckCapability))
@@ -116,6 +119,7 @@ bool is_used_by(Action action, const OptionEntry& entry) {
     case Action::kListSites: return id == kListSites || id == kJson;
     case Action::kShowSite: return id == kShowSite;
     case Action::kInspect: return id == kInspect || id == kWatch || id == kJson;
+    case Action::kTimeline: return id == kTimeline || id == kTimelineFile;
     case Action::kCheckBuild:
       // On other hosts a rank runs the check. -np is accepted, as horovodrun does, with a note.
       if (id == kExport || id == kWorkdir || id == kNumProc) return true;
@@ -141,6 +145,27 @@ tl::expected<Request, CommandLineError> read_inspection(Request request, const G
       request.inspect.job);
   request.inspect.watches = given.has(OptionId::kWatch);
   if (values.refusal()) return Refusal(*values.refusal());
+  return request;
+}
+
+/// The word that follows names the job.
+tl::expected<Request, CommandLineError> read_timeline(Request request, const GivenOptions& given,
+                                                      const std::vector<std::string>& words,
+                                                      const CommandLineContext& context) {
+  ValueReader values(given);
+  const auto starts = [](const std::string& text) -> Result<bool> {
+    if (text == "start" || text == "stop") return text == "start";
+    return refuse("\"" + text + "\" is neither start nor stop");
+  };
+  values.take(OptionId::kTimeline, starts, request.timeline.starts);
+  values.take(
+      OptionId::kTimelineFile,
+      [&](const std::string& text) { return parse_file(text, context.current_directory); },
+      request.timeline.file);
+  if (values.refusal()) return Refusal(*values.refusal());
+  if (!request.timeline.starts && is_typed(given, OptionId::kTimelineFile))
+    return Refusal(CommandLineError{"--timeline-filename belongs to --timeline start", "omit it"});
+  if (!words.empty()) request.inspect.job = words.front();
   return request;
 }
 
@@ -201,6 +226,8 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   request.job.quiet = given->has(OptionId::kQuiet);
   if (request.action == Action::kInspect)
     return without_unused(read_inspection(std::move(request), *given), *given);
+  if (request.action == Action::kTimeline)
+    return without_unused(read_timeline(std::move(request), *given, split.command, context), *given);
   if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
   const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
                              request.action == Action::kShowSite;

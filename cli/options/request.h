@@ -60,10 +60,17 @@ struct InspectTask {
   bool watches = false;  ///< again and again
 };
 
+/// --timeline: InspectTask::job records a timeline, or writes it.
+struct TimelineTask {
+  bool starts = false;
+  std::string file;  ///< "" or absolute
+};
+
 enum class Action {
   kRun,
   kDryRun,
   kInspect,
+  kTimeline,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -84,7 +91,8 @@ struct Request {
   std::string capability;          ///< for kCheckBuild: the key of the capability to check; "" for all
   BindingView binding_view;        ///< for kShowBind
   ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
-  InspectTask inspect;             ///< for kInspect
+  InspectTask inspect;             ///< for kInspect and kTimeline
+  TimelineTask timeline;           ///< for kTimeline
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts

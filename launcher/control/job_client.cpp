@@ -149,6 +149,14 @@ Result<JobDescription> description_of(Result<Answers>&& answers) {
   return std::move(described->job);
 }
 
+Result<std::string> timeline_of(Result<Answers>&& answers) {
+  if (!answers) return fail(std::move(answers.error()));
+  auto* const changed =
+      answers->size() == 1 ? std::get_if<message::TimelineChanged>(&answers->front()) : nullptr;
+  if (changed == nullptr) return unexpected_answer();
+  return std::move(changed->path);
+}
+
 Result<JobInspection> inspection_of(Result<Answers>&& answers) {
   if (!answers) return fail(std::move(answers.error()));
   auto* const overview = std::get_if<message::JobOverview>(&answers->front());

@@ -26,5 +26,7 @@ std::vector<Result<std::vector<message::JobToClient>>> ask_jobs(const std::vecto
 /// For a request, from its answers: as ask_jobs(). Error kProtocol: they are not those of this request.
 Result<JobDescription> description_of(Result<std::vector<message::JobToClient>>&& answers);
 Result<JobInspection> inspection_of(Result<std::vector<message::JobToClient>>&& answers);
+/// The path of the timeline.
+Result<std::string> timeline_of(Result<std::vector<message::JobToClient>>&& answers);
 
 }  // namespace ddl::launcher

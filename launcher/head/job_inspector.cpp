@@ -167,6 +167,13 @@ void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
   actions_.ask({++question_, kPauseSeconds, std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank)});
 }
 
+void JobInspector::on(const Asker& asker, const message::ChangeTimeline& request) {
+  if (!is_same_version(asker, request.version)) return;
+  const auto path = actions_.change_timeline(request);
+  if (path) return answer(asker, message::TimelineChanged{*path});
+  answer(asker, message::Refused{path.error().message()});
+}
+
 bool JobInspector::is_same_version(const Asker& asker, const std::string& version) {
   if (version == contract::kVersion) return true;
   answer(asker, message::Refused{"the job runs under ddlrun " + std::string(contract::kVersion) +

@@ -40,6 +40,8 @@ class JobInspector {
     std::function<void(const message::AskActivity&)> ask;  ///< every node
     std::function<void(int node, const message::ForwardedAnswer&)> forward;
     std::function<const std::vector<RankOutcome>&()> outcomes;  ///< so far, by rank
+    /// Returns the path of the file.
+    std::function<Result<std::string>(const message::ChangeTimeline&)> change_timeline;
   };
   JobInspector(EventLoop& loop, JobInspection plan, Actions actions);
 
@@ -60,6 +62,7 @@ class JobInspector {
   };
   void on(const Asker& asker, const message::DescribeJob& request);
   void on(const Asker& asker, const message::InspectJob& request);
+  void on(const Asker& asker, const message::ChangeTimeline& request);
   /// False, and an answer, if the client is another version.
   bool is_same_version(const Asker& asker, const std::string& version);
   void answer(const Asker& asker, const message::JobToClient& message);

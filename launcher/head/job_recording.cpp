@@ -36,10 +36,16 @@ Status JobRecording::plan_timeline(const std::string& path, std::uint64_t max_by
   return {};
 }
 
-Status JobRecording::start_timeline(const std::string& path, std::uint64_t max_bytes) {
-  DDL_TRY(plan_timeline(path, max_bytes));
+Result<std::string> JobRecording::start_timeline(const std::string& path, std::uint64_t max_bytes) {
+  if (auto planned = plan_timeline(path, max_bytes); !planned) return fail(std::move(planned.error()));
   actions_.record({timeline_events_of_rank(max_bytes, ranks_.size())});
-  return {};
+  return path;
+}
+
+Result<std::string> JobRecording::stop_timeline() {
+  if (!timeline_) return fail(ErrorCode::kUnavailable, "no timeline is recorded");
+  (void)write_timeline([] {});
+  return path_;
 }
 
 bool JobRecording::write_timeline(std::function<void()> done) {

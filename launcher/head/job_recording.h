@@ -32,14 +32,13 @@ class JobRecording {
   /// A timeline is recorded from the start, and written to this file at the end of the job. The file is checked now: a
   /// job should not end with the news that it cannot be written.
   Status plan_timeline(const std::string& path, std::uint64_t max_bytes);
-  /// The same from now on.
-  Status start_timeline(const std::string& path, std::uint64_t max_bytes);
+  /// The same from now on. Returns the path.
+  Result<std::string> start_timeline(const std::string& path, std::uint64_t max_bytes);
+  /// Writes what has been recorded while the job goes on. Returns the path at once. Error: nothing is recorded.
+  Result<std::string> stop_timeline();
   /// Writes the timeline, if one is recorded, and calls done() then. The user is told where it is, or why it is not.
   /// True if one is recorded.
   bool write_timeline(std::function<void()> done);
-  /// The file of the timeline that is recorded; "": none is.
-  std::string timeline() const { return timeline_ ? path_ : ""; }
-
   /// The job has failed: asks what the ranks did, before they are ended. Only the first time.
   void ask_for_histories();
 

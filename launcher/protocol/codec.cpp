@@ -268,6 +268,8 @@ DDL_MESSAGE(60, ForwardedRequest, client, type, payload)
 DDL_MESSAGE(61, ForwardedAnswer, client, type, payload)
 DDL_MESSAGE(62, AskEvents, id, rank, latest, from, of_timeline)
 DDL_MESSAGE(63, RecordTimeline, events)
+DDL_MESSAGE(65, ChangeTimeline, version, starts, path)
+DDL_MESSAGE(66, TimelineChanged, path)
 DDL_MESSAGE(64, Events, id, rank, from, total, count, earliest, now, steps, clock_peer, samples, events)
 
 #undef DDL_MESSAGE

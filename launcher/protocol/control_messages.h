@@ -25,7 +25,15 @@ struct InspectJob {
   bool operator==(const InspectJob&) const = default;
 };
 
-using ClientToJob = std::variant<DescribeJob, InspectJob>;
+/// Record a timeline from now on, or write what has been recorded. Answered by TimelineChanged.
+struct ChangeTimeline {
+  std::string version;
+  bool starts = false;
+  std::string path;  ///< of the file, if it starts: absolute; "": the job chooses a name
+  bool operator==(const ChangeTimeline&) const = default;
+};
+
+using ClientToJob = std::variant<DescribeJob, InspectJob, ChangeTimeline>;
 
 // ---- job to client ----
 
@@ -55,7 +63,13 @@ struct InspectionEnd {
   bool operator==(const InspectionEnd&) const = default;
 };
 
-using JobToClient = std::variant<Refused, JobDescribed, JobOverview, InspectedRanks, InspectionEnd>;
+struct TimelineChanged {
+  std::string path;  ///< of the file that is recorded for, or that is being written
+  bool operator==(const TimelineChanged&) const = default;
+};
+
+using JobToClient =
+    std::variant<Refused, JobDescribed, JobOverview, InspectedRanks, InspectionEnd, TimelineChanged>;
 
 // ---- agent to head, and back ----
 
