@@ -98,11 +98,12 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
   if (takes_command || words.empty()) return std::nullopt;
   if (action == Action::kTimeline && words.size() == 1) return std::nullopt;
-  const std::string word = shell_quote(words.front());
+  const std::string word = shell_quote(action == Action::kTimeline ? words[1] : words.front());
   std::string hint = "omit it; options come before any other word";
   if (action == Action::kCheckBuild && !given.has(OptionId::kCheckCapability))
     hint = "to check one capability: --check-build=" + word;
   if (action == Action::kInspect) hint = "name one job: --inspect JOB; other options come before or after it";
+  if (action == Action::kTimeline) hint = "name one job, after all options: ddlrun --timeline start JOB";
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
   return CommandLineError{
       action_name(action, given) + " starts no command, but " + word + " follows the options",

@@ -1,5 +1,7 @@
 #include "launcher/head/job_recording.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <utility>
 
@@ -36,15 +38,16 @@ Status JobRecording::plan_timeline(const std::string& path, std::uint64_t max_by
   return {};
 }
 
-Result<std::string> JobRecording::start_timeline(const std::string& path, std::uint64_t max_bytes) {
-  if (auto planned = plan_timeline(path, max_bytes); !planned) return fail(std::move(planned.error()));
+Result<std::string> JobRecording::change(const message::ChangeTimeline& request, const std::string& directory,
+                                         std::uint64_t max_bytes) {
+  if (!request.starts) {
+    if (!write_timeline([] {})) return fail(ErrorCode::kUnavailable, "no timeline is recorded");
+    return path_;
+  }
+  const std::string own_name = "/ddlrun-" + std::to_string(::getpid()) + "-timeline.json";
+  auto planned = plan_timeline(request.path.empty() ? directory + own_name : request.path, max_bytes);
+  if (!planned) return fail(std::move(planned.error()));
   actions_.record({timeline_events_of_rank(max_bytes, ranks_.size())});
-  return path;
-}
-
-Result<std::string> JobRecording::stop_timeline() {
-  if (!timeline_) return fail(ErrorCode::kUnavailable, "no timeline is recorded");
-  (void)write_timeline([] {});
   return path_;
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/head/timeline_recorder.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/rank_history.h"
+#include "launcher/protocol/control_messages.h"
 
 namespace ddl::launcher {
 
@@ -32,10 +33,10 @@ class JobRecording {
   /// A timeline is recorded from the start, and written to this file at the end of the job. The file is checked now: a
   /// job should not end with the news that it cannot be written.
   Status plan_timeline(const std::string& path, std::uint64_t max_bytes);
-  /// The same from now on. Returns the path.
-  Result<std::string> start_timeline(const std::string& path, std::uint64_t max_bytes);
-  /// Writes what has been recorded while the job goes on. Returns the path at once. Error: nothing is recorded.
-  Result<std::string> stop_timeline();
+  /// Records a timeline from now on, or writes what has been recorded while the job goes on. Returns the path, at once.
+  /// directory: of a file that the request does not name.
+  Result<std::string> change(const message::ChangeTimeline& request, const std::string& directory,
+                             std::uint64_t max_bytes);
   /// Writes the timeline, if one is recorded, and calls done() then. The user is told where it is, or why it is not.
   /// True if one is recorded.
   bool write_timeline(std::function<void()> done);

@@ -223,17 +223,11 @@ class JobRun : private SupervisorActions {
               fleet_.send(ranks_.fleet_index_of_node(static_cast<std::size_t>(node)), answer);
             },
             [this]() -> const std::vector<RankOutcome>& { return supervisor_->report().ranks; },
-            [this](const message::ChangeTimeline& change) { return change_timeline(change); }});
+            [this](const message::ChangeTimeline& change) {
+              return recording_->change(change, spec_.workdir, spec_.timeline_bytes);
+            }});
     if (const auto status = inspector_->listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
-  }
-
-  Result<std::string> change_timeline(const message::ChangeTimeline& change) {
-    const std::string path = !change.path.empty()
-                                 ? change.path
-                                 : spec_.workdir + "/ddlrun-" + std::to_string(::getpid()) + "-timeline.json";
-    return change.starts ? recording_->start_timeline(path, spec_.timeline_bytes)
-                         : recording_->stop_timeline();
   }
 
   Status open_output(const NodeLaunch& node) {

@@ -39,8 +39,10 @@ RecordedEvents::Copy RecordedEvents::copy_of(const message::AskEvents& ask, std:
   copy.ring = records_.events(local_rank, kMost);
   auto& events = copy.ring.events;
   if (const auto before = before_timeline_.find(local_rank);
-      ask.of_timeline && before != before_timeline_.end())
+      ask.of_timeline && before != before_timeline_.end()) {
     std::erase_if(events, [&](const contract::Event& event) { return event.number <= before->second; });
+    copy.ring.count -= std::min(copy.ring.count, before->second);
+  }
   for (const contract::Event& event : events)
     copy.earliest = copy.earliest == 0 ? event.begin : std::min(copy.earliest, event.begin);
   if (std::ssize(events) > latest) events.erase(events.begin(), events.end() - latest);
