@@ -61,7 +61,7 @@ class Engine {
   /// Returns when it is complete, with its outcome.
   Outcome wait(Submission& submission);
   /// Whether it is complete. A program that tests a tensor wants it: the engine does not put it off.
-  bool test(Submission& submission);
+  tl::expected<bool, Failure> test(Submission& submission);
   /// Takes part in the others' tensors without data until all ranks have joined. last: the highest of the ranks of the
   /// set that joined last.
   Outcome join(int& last);
