@@ -77,6 +77,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
       ++unexpected_;
   }
   if (!thread_.joinable()) start_thread();
+  pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
   if (is_asleep_) {
     // The first tensor that is not announced limits the sleep.
     if (next_call() != Call::kNone || !had_unannounced) bells_->ring_own();
@@ -287,6 +288,7 @@ void Engine::drive(Lock& lock, bool may_call) {
       }
     }
   } else {
+    pass(CallKind::kAgree, FaultPoint::kBeforeSleep);
     is_asleep_ = true;
     const Deadline limit = may_call ? sleep_limit() : Deadline::never();
     lock.unlock();

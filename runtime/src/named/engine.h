@@ -121,6 +121,7 @@ class Engine {
   /// Throws nothing: without memory for a message, a tensor's outcome has the status alone.
   void complete_all(const Failure& failure, Lock& lock);
   void show_waiters() const;
+  void pass(CallKind during, FaultPoint point) { connections_.fault().pass(during, point); }
   void start_thread();
   void run();
 

@@ -119,6 +119,7 @@ Outcome Engine::agree(Lock& lock) {
   lock.lock();
   if (!frames) return tl::unexpected(frames.error());
   const Agreement::Round round = agreement_.add_round(*frames);
+  pass(CallKind::kAgree, FaultPoint::kAfterRound);
   must_agree_ = false;
   is_quiet_ = !round.has_news;
   if (round.last_joined) {
@@ -153,6 +154,7 @@ Outcome Engine::carry_out_agreed(Lock& lock) {
         carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
     lock.lock();
     if (!outcome) return outcome;
+    pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
   }
   agreement_.carried_out_agreed();
   if (batch.is_last()) complete(submissions, outcome, lock);
@@ -167,6 +169,7 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
       carry_out({*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds}, batch, submissions);
   lock.lock();
   if (!outcome) return outcome;
+  pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
   agreement_.carried_out_predicted();
   if (!batch.is_last()) {
     // The others know of the tensor, as they have begun it, too.
