@@ -257,7 +257,8 @@ class JobReader {
     const std::string variable = value_of(context_.environment, contract::env::kHorovodTimeline);
     const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
                             job().launcher != launcher::LauncherChoice::kMpirun;
-    if (variable.empty() || has(OptionId::kTimelineFile) || !has_agents) return;
+    // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
+    if (variable.empty() || variable == "DYNAMIC" || has(OptionId::kTimelineFile) || !has_agents) return;
     if (const auto path = file(variable)) job().timeline_file = *path;
   }
 

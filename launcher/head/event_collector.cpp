@@ -4,16 +4,15 @@
 #include <utility>
 
 namespace ddl::launcher {
-namespace {
-
-/// A healthy agent answers at once; a host that is cut off is noticed before this.
-constexpr std::chrono::seconds kLimit{10};
-
-}  // namespace
 
 EventCollector::EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions,
-                               std::size_t parallel)
-    : loop_(loop), id_(id), of_timeline_(of_timeline), parallel_(parallel), actions_(std::move(actions)) {}
+                               std::size_t parallel, std::chrono::milliseconds limit)
+    : loop_(loop),
+      id_(id),
+      of_timeline_(of_timeline),
+      parallel_(parallel),
+      limit_(limit),
+      actions_(std::move(actions)) {}
 
 void EventCollector::start(std::vector<int> ranks, std::int64_t latest) {
   latest_ = latest;
@@ -38,7 +37,7 @@ void EventCollector::ask_more() {
 void EventCollector::ask(int rank) {
   Asked& asked = asked_.at(rank);
   const auto from = static_cast<std::int64_t>(asked.collected.ring.events.size());
-  asked.limit = loop_.after(kLimit, [this, rank] { end(rank, "its agent did not answer"); });
+  asked.limit = loop_.after(limit_, [this, rank] { end(rank, "its agent did not answer"); });
   if (!actions_.ask({id_, rank, latest_, from, of_timeline_})) end(rank, "its host was lost");
 }
 

@@ -1,6 +1,7 @@
 // Gets what ranks have recorded from their agents, piece by piece, so that heartbeats and output pass in between.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -32,9 +33,11 @@ class EventCollector {
   };
   /// Ranks that are asked at the same time: a copy of a ring may have 16 MiB.
   static constexpr std::size_t kParallel = 8;
+  /// A healthy agent answers at once; a host that is cut off is noticed before this.
+  static constexpr std::chrono::milliseconds kLimit{10'000};
   /// id: different from those of all other collectors whose answers may still come. of_timeline: see message::AskEvents.
   EventCollector(EventLoop& loop, std::int64_t id, bool of_timeline, Actions actions,
-                 std::size_t parallel = kParallel);
+                 std::size_t parallel = kParallel, std::chrono::milliseconds limit = kLimit);
 
   /// Asks for the latest events of these ranks, for those of a few ranks at a time. Once.
   void start(std::vector<int> ranks, std::int64_t latest);
@@ -56,6 +59,7 @@ class EventCollector {
   std::int64_t id_;
   bool of_timeline_;
   std::size_t parallel_;
+  std::chrono::milliseconds limit_;  ///< for each piece
   Actions actions_;
   std::int64_t latest_ = 0;
   std::deque<int> waiting_;

@@ -104,8 +104,8 @@ TEST_CASE("an unknown key is refused with its line, and a similar one is suggest
 }
 
 TEST_CASE("an option that is not in this version is refused with its line") {
-  const auto error = refused("verbose: true\ntimeline-filename: t.json\n");
-  CHECK(error.message == "job.yaml:2: timeline-filename is not in this version");
+  const auto error = refused("verbose: true\ntorus-allreduce: true\n");
+  CHECK(error.message == "job.yaml:2: torus-allreduce is not in this version");
   CHECK_THAT(error.hint, Catch::Contains("omit it"));
   CHECK_THAT(refused("ntasks: 3").message, Catch::Contains("is not an option of ddlrun"));
 }
@@ -114,10 +114,10 @@ TEST_CASE("the groups of horovodrun's file contain its options") {
   // All keys that horovodrun 0.28.1 reads.
   for (const char* text :
        {"params:\n  hierarchical_allreduce: true", "params:\n  hierarchical_allgather: true",
-        "params:\n  torus_allreduce: true", "timeline:\n  filename: x", "timeline:\n  mark_cycles: true",
-        "library_options:\n  mpi_threads_disable: true", "library_options:\n  num_nccl_streams: 2",
-        "library_options:\n  ccl_bgt_affinity: 1", "library_options:\n  gloo_timeout_seconds: 60",
-        "logging:\n  level: INFO", "logging:\n  with_timestamp: true"}) {
+        "params:\n  torus_allreduce: true", "library_options:\n  mpi_threads_disable: true",
+        "library_options:\n  num_nccl_streams: 2", "library_options:\n  ccl_bgt_affinity: 1",
+        "library_options:\n  gloo_timeout_seconds: 60", "logging:\n  level: INFO",
+        "logging:\n  with_timestamp: true"}) {
     CHECK_THAT(refused(text).message,
                Catch::StartsWith("job.yaml:2: ") && Catch::EndsWith(" is not in this version"));
   }
@@ -125,7 +125,7 @@ TEST_CASE("the groups of horovodrun's file contain its options") {
        {"params:\n  cycle_time_ms: 10", "params:\n  cache_capacity: 2048", "autotune:\n  enabled: true",
         "autotune:\n  log_file: x", "autotune:\n  warmup_samples: 5", "autotune:\n  steps_per_sample: 20",
         "autotune:\n  bayes_opt_max_samples: 50", "autotune:\n  gaussian_process_noise: 0.9",
-        "stall_check:\n  enabled: true"}) {
+        "stall_check:\n  enabled: true", "timeline:\n  mark_cycles: true"}) {
     CAPTURE(text);
     CHECK(accepted_file(text).without_effect.size() == 1);
   }
@@ -133,6 +133,7 @@ TEST_CASE("the groups of horovodrun's file contain its options") {
       accepted_file("stall_check:\n  warning_time_seconds: 120\n  shutdown_time_seconds: 240");
   CHECK(one(stalls, OptionId::kStallWarning) == "120");
   CHECK(one(stalls, OptionId::kStallShutdown) == "240");
+  CHECK(one(accepted_file("timeline:\n  filename: x"), OptionId::kTimelineFile) == "x");
   CHECK(accepted_file("stall_check:\n  enabled: false").has(OptionId::kNoStallCheck));
   CHECK(accepted_file("controller: gloo").without_effect.size() == 1);
   CHECK(accepted_file("logging:\n  hide_timestamp: true").without_effect.size() == 1);

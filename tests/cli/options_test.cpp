@@ -26,6 +26,7 @@ ddl::Result<std::string> read_file(const std::string& path) {
       {"twice.yaml", "hosts: [a, a]\nnum-proc: 2\n"},
       {"slots.yaml", "verbose: true\nhosts: [a, b:2]\n"},
       {"checks.yaml", "num-proc: 2\nbind-to: core\njson: true\n"},
+      {"timeline.yaml", "timeline:\n  filename: of-file.json\n"},
       {"bad.yaml", "verbose: true\nnump-roc: 3\n"},
       {"job.yaml",
        "num-proc: 3\ntimeout: 60\nx: [A=1, B]\nhosts: a:3\nverbose: true\nno-tag-output: true\n"}};
@@ -171,7 +172,25 @@ const std::vector<Refused> kRefused = {
     {{"--host", "a,b", "-np", "2", "a"}, "--host is not an option of ddlrun", "-H"},
     {{"-map-by", "node", "-np", "2", "a"}, "-map-by is not an option of ddlrun", "--map-by node"},
     {{"--nnodes", "2", "-np", "2", "a"}, "--nnodes is not an option of ddlrun", "-H"},
-    {{"-np", "2", "--timeline-filename", "t.json", "a"}, "--timeline-filename is not in this version", "omit it"},
+    {{"-np", "2", "--timeline-filename", "", "a"}, "--timeline-filename: the name of the file is empty", ""},
+    {{"-np", "2", "--timeline-filename", "a", "--timeline-filename", "b", "c"}, "was given 2 times: a, b", "give it once"},
+    {{"-np", "2", "--timeline-max-mb", "0", "a"}, "--timeline-max-mb: '0' is not a whole number from 1 to 16384", ""},
+    {{"-np", "2", "--timeline-max-mb", "16385", "a"}, "'16385' is not a whole number from 1", ""},
+    {{"-np", "2", "--mpi", "--timeline-filename", "t", "a"}, "--timeline-filename needs ddlrun's agents", "omit --mpi"},
+    {{"-np", "2", "--mpi", "--timeline-max-mb", "1", "a"}, "--timeline-max-mb needs ddlrun's agents", "omit --mpi"},
+    {{"-np", "2", "--launcher", "srun", "--timeline-filename", "t", "a"}, "--timeline-filename", "--launcher srun"},
+    {{"--check-hosts", "--timeline-filename", "t"}, "--check-hosts does not use --timeline-filename", "omit it"},
+    {{"--inspect", "--timeline-filename", "t"}, "--inspect does not use --timeline-filename", "omit it"},
+    {{"--timeline"}, "--timeline needs a value", "--timeline start|stop"},
+    {{"--timeline", "pause", "train"}, "--timeline: \"pause\" is neither start nor stop", "--timeline start|stop"},
+    {{"--timeline", "", "train"}, "--timeline: \"\" is neither start nor stop", ""},
+    {{"--timeline", "start", "a", "b"}, "--timeline starts no command, but b follows", "--timeline start JOB"},
+    {{"--timeline", "stop", "--timeline-filename", "t"}, "--timeline-filename belongs to --timeline start", "omit it"},
+    {{"--timeline", "start", "--timeline-filename=", "a"}, "--timeline-filename: the name of the file is empty", ""},
+    {{"--timeline", "start", "--timeline-max-mb", "1", "a"}, "--timeline does not use --timeline-max-mb", "omit it"},
+    {{"--timeline", "start", "--json", "a"}, "--timeline does not use --json", "omit it"},
+    {{"--timeline", "start", "-np", "2", "a"}, "--timeline does not use -np", "omit it"},
+    {{"--timeline", "start", "--inspect"}, "--inspect and --timeline contradict", "omit one"},
     {{"-np", "2", "--stall-check-warning-time-seconds", "0", "a"}, "'0' seconds leaves no time", ""},
     {{"-np", "2", "--mpi", "--no-stall-check", "a"}, "--no-stall-check needs ddlrun's agents", "omit"},
     {{"-np", "2", "--fusion-threshold-mb", "-1", "a"}, "'-1' is not a whole number from 0 to 1048576", ""},
@@ -579,6 +598,51 @@ TEST_CASE("--inspect takes a job or none, and reads nothing of a job to be start
   CHECK(one.inspect.watches);
   CHECK(one.json);
   CHECK(accepted({"--watch", "--inspect=4711"}).inspect.job == "4711");
+}
+
+TEST_CASE("a timeline is a file of at most 128 MB, and its name is an option or HOROVOD_TIMELINE") {
+  const Request none = accepted({"-np", "2", "a"});
+  CHECK(none.job.timeline_file.empty());
+  CHECK(none.job.timeline_bytes == std::uint64_t{128} << 20);
+  const JobSpec job =
+      accepted({"-np", "2", "--timeline-filename", "out/t.json.gz", "--timeline-max-mb", "16384", "a"}).job;
+  CHECK(job.timeline_file == "/home/me/out/t.json.gz");
+  CHECK(job.timeline_bytes == std::uint64_t{16384} << 20);
+
+  CommandLineContext context = kContext;
+  context.environment = {{"HOROVOD_TIMELINE", "mine.json"}};
+  const auto file_of = [&](const Words& words) {
+    const auto request = parse_command_line(words, context);
+    return request ? request->job.timeline_file : request.error().message;
+  };
+  CHECK(file_of({"-np", "2", "a"}) == "/home/me/mine.json");
+  CHECK(file_of({"-np", "2", "--timeline-filename", "/t", "a"}) == "/t");
+  CHECK(file_of({"-np", "2", "--config-file", "timeline.yaml", "a"}) == "/home/me/of-file.json");
+  // These start ranks that read it themselves.
+  CHECK(file_of({"-np", "2", "--mpi", "a"}).empty());
+  context.environment["HOROVOD_TIMELINE"] = "";
+  CHECK(file_of({"-np", "2", "a"}).empty());
+  // In Horovod: the program begins a timeline later.
+  context.environment["HOROVOD_TIMELINE"] = "DYNAMIC";
+  CHECK(file_of({"-np", "2", "a"}).empty());
+}
+
+TEST_CASE("--timeline takes a job or none, and for start a file") {
+  const Request start = accepted({"--timeline", "start", "train"});
+  CHECK(start.action == Action::kTimeline);
+  CHECK(start.timeline.starts);
+  CHECK(start.timeline.file.empty());
+  CHECK(start.inspect.job == "train");
+  const Request named = accepted({"--timeline=start", "--timeline-filename", "t.json"});
+  CHECK(named.timeline.file == "/home/me/t.json");
+  CHECK(named.inspect.job.empty());
+  const Request stop = accepted({"--timeline", "stop", "4711"});
+  CHECK_FALSE(stop.timeline.starts);
+  CHECK(stop.inspect.job == "4711");
+  // A configuration file is also for jobs.
+  const Request file = accepted({"--timeline", "stop", "--config-file", "timeline.yaml", "--", "train"});
+  CHECK_FALSE(file.timeline.starts);
+  CHECK(file.inspect.job == "train");
 }
 
 TEST_CASE("a job has the name that was given, or that of its command") {

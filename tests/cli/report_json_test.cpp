@@ -1,6 +1,8 @@
 #include "cli/reports/job_report.h"
 
 #include <csignal>
+#include <cstdint>
+#include <limits>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -24,7 +26,7 @@ TEST_CASE("the report as JSON is one line with all fields") {
     "ddlrun": ")" + std::string(ddl::contract::kVersion) +
                                          R"(", "kind": "job_report", "reason": "rank_failed",
     "exit_code": 3, "first_failure": 0, "message": null, "abort_message": null, "signal": null,
-    "run_seconds": 12.5, "leftovers_ended": 2,
+    "run_seconds": 12.5, "leftovers_ended": 2, "timeline": null, "last_events": [],
     "ranks": [
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
        "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "start_error": null,
@@ -64,6 +66,40 @@ TEST_CASE("every reason and outcome has its own name") {
     names.insert(json::parse(text)["ranks"][0]["outcome"].get<std::string>());
   }
   CHECK(names == std::set<std::string>{"not_started", "start_failed", "running", "exited", "signalled"});
+}
+
+TEST_CASE("the report as JSON has the timeline's path, and the last events of ranks in seconds before it") {
+  JobReport report = report_of(EndReason::kRankFailed, 137, {exited(0, 1, 1)});
+  report.timeline = "/home/me/t.json";
+  report.histories.push_back(history_of(3));
+  report.histories.push_back({4, 1000, {}});
+  CHECK(json::parse(ddl::cli::report_json(report))["timeline"] == "/home/me/t.json");
+  CHECK(json::parse(ddl::cli::report_json(report))["last_events"] == json::parse(R"([
+    {"rank": 3, "work": "a wait for tensor \"grad\"", "work_seconds": 0.5, "events": [
+      {"what": "call", "name": "allreduce", "number": 811, "bytes": 4096, "began_before_seconds": 3.0,
+       "ended_before_seconds": 2.0, "status": "ok"},
+      {"what": "program", "name": "\ufffd", "number": 0, "bytes": 0, "began_before_seconds": 2.0,
+       "ended_before_seconds": 2.0, "status": "ok"},
+      {"what": "tensor", "name": "grad", "number": 0, "bytes": 64, "began_before_seconds": 1.0,
+       "ended_before_seconds": null, "status": null},
+      {"what": "wait", "name": "wait", "number": 0, "bytes": 0, "began_before_seconds": 0.5,
+       "ended_before_seconds": null, "status": null}]},
+    {"rank": 4, "work": null, "work_seconds": 0.0, "events": []}])"));
+}
+
+TEST_CASE("what a rank has made up in its last events does not break the report") {
+  JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 1)});
+  ddl::contract::Event event;
+  event.kind = static_cast<ddl::contract::Event::Kind>(200);
+  event.call_kind = 255;
+  event.status = -7;
+  event.begin = std::numeric_limits<std::int64_t>::max();
+  event.end = event.begin;
+  event.number = event.call = event.bytes = ~std::uint64_t{0};
+  report.histories.push_back({0, 1000, {event}});
+  const auto shown = json::parse(ddl::cli::report_json(report))["last_events"][0]["events"][0];
+  CHECK(shown["what"] == "unknown");
+  CHECK(shown["began_before_seconds"] == 0.0);
 }
 
 TEST_CASE("bytes that are not UTF-8 become U+FFFD in the report") {

@@ -191,6 +191,16 @@ TEST_CASE("the failure of a surviving rank names the rank whose end libddl had r
                  Catch::Contains("odd^@ words\n"));
 }
 
+TEST_CASE("the report says what the ranks were in when the job failed") {
+  JobReport report = report_of(EndReason::kRankFailed, 137, {exited(0, 8, 1), killed(1, SIGKILL, 1, false)});
+  report.first_failure = 1;
+  report.histories = {history_of(1), history_of(0), {2, 10'000'000'000, {}}};
+  report.histories.push_back(history_of(3));
+  report.histories.back().events.resize(1);
+  CHECK_THAT(plain(report), Catch::Contains("\n  ranks 0, 1 were in a wait for tensor \"grad\" for 0.500 s\n"
+                                            "  rank 3 was in user code after allreduce #811 for 2.000 s\n"));
+}
+
 TEST_CASE("a report without an outcome of the failed rank still has a headline") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {});
   report.first_failure = 5;

@@ -90,6 +90,7 @@ NodeLaunch node_launch() {
   node.slurm_job = "7";
   node.head_host = "login1";
   node.head_pid = 4711;
+  node.timeline_events = 1 << 17;
   node.output_window = 65536;
   return node;
 }
@@ -131,7 +132,9 @@ std::vector<HeadToAgent> head_to_agent() {
           PmixNames{11, PmixNames::Status::kTimedOut, {{"port", every_byte(), 3}}},
           kEvent,
           PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
-          ForwardedAnswer{4, 58, every_byte()}};
+          ForwardedAnswer{4, 58, every_byte()},
+          AskEvents{4, 2, 131072, 4096, true},
+          RecordTimeline{65536}};
 }
 
 RankActivity activity() {
@@ -170,7 +173,8 @@ std::vector<AgentToHead> agent_to_head() {
           PmixUnpublish{10, 3, {"port"}},
           kEvent,
           PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
-          ForwardedRequest{4, 54, every_byte()}};
+          ForwardedRequest{4, 54, every_byte()},
+          Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 812, 3, every_byte(), every_byte()}};
 }
 
 std::vector<AgentToSpawner> agent_to_spawner() {
@@ -193,7 +197,9 @@ std::vector<HeadToJoiningAgent> head_to_joining_agent() {
   return {Join{{"10.0.0.1", "10.0.0.2"}, 4711, "0a"}};
 }
 
-std::vector<ClientToJob> client_to_job() { return {DescribeJob{"0.2.0"}, InspectJob{"0.2.0"}}; }
+std::vector<ClientToJob> client_to_job() {
+  return {DescribeJob{"0.2.0"}, InspectJob{"0.2.0"}, ChangeTimeline{"0.2.0", true, "/tmp/\xff.json"}};
+}
 
 std::vector<JobToClient> job_to_client() {
   const JobDescription job{"ddlrun-1-2",  "tr\xffin", "./train 'a b'", "login1", 4711, 3, {"a", "b"},
@@ -214,9 +220,12 @@ std::vector<JobToClient> job_to_client() {
                            3.5,
                            "0-3,64",
                            {0, 3}};
-  return {Refused{"this job belongs to user 7", true}, JobDescribed{job},
-          JobOverview{job, {{"a", ""}, {"b", "its agent is lost"}}, {wait}}, InspectedRanks{{rank, {}}},
-          InspectionEnd{}};
+  return {Refused{"this job belongs to user 7", true},
+          JobDescribed{job},
+          JobOverview{job, {{"a", ""}, {"b", "its agent is lost"}}, {wait}},
+          InspectedRanks{{rank, {}}},
+          InspectionEnd{},
+          TimelineChanged{"/tmp/\xff.json"}};
 }
 
 /// Calls test with the messages of each direction.

@@ -60,6 +60,8 @@ struct InspectorRig {
   std::vector<message::AskActivity> asked;
   std::vector<std::pair<int, message::ForwardedAnswer>> answers;
   std::vector<RankOutcome> outcomes = three_running();
+  std::vector<message::ChangeTimeline> changes;
+  Result<std::string> timeline{"/home/me/t.json"};
   JobInspector inspector{loop,
                          job_of_three(),
                          {[this](const message::AskActivity& ask) { asked.push_back(ask); },
@@ -67,7 +69,11 @@ struct InspectorRig {
                             answers.emplace_back(node, answer);
                             driver.check();
                           },
-                          [this]() -> const std::vector<RankOutcome>& { return outcomes; }}};
+                          [this]() -> const std::vector<RankOutcome>& { return outcomes; },
+                          [this](const message::ChangeTimeline& change) {
+                            changes.push_back(change);
+                            return timeline;
+                          }}};
 
   void request(std::int64_t client, const message::ClientToJob& request) {
     net::Frame frame = message::encode(request);
@@ -244,4 +250,20 @@ TEST_CASE("the plan of a job has its name, command, nodes, CPUs and GPUs") {
   spec.starts_mpirun = true;
   spec.command = {"ddlrun", "--mpi-engine", "", "A", "mpirun", "-n", "2"};
   CHECK(planned_job(spec, plan, {}).job.command == "mpirun -n 2");
+}
+
+TEST_CASE("a client may start and stop a timeline, if it is of this version") {
+  InspectorRig rig;
+  const message::ChangeTimeline start{contract::kVersion, true, "/home/me/t.json"};
+  rig.request(1, start);
+  CHECK(rig.answers_to(1) == std::vector<message::JobToClient>{message::TimelineChanged{"/home/me/t.json"}});
+  CHECK(rig.changes == std::vector<message::ChangeTimeline>{start});
+  rig.timeline = fail(ErrorCode::kUnavailable, "no timeline is recorded");
+  rig.request(2, message::ChangeTimeline{contract::kVersion, false, ""});
+  CHECK(rig.answers_to(2) ==
+        std::vector<message::JobToClient>{message::Refused{"no timeline is recorded", false}});
+  rig.request(3, message::ChangeTimeline{"0.0.1", true, ""});
+  REQUIRE(rig.answers_to(3).size() == 1);
+  CHECK_THAT(std::get<message::Refused>(rig.answers_to(3)[0]).why, Contains("another version"));
+  CHECK(rig.changes.size() == 2);
 }
