@@ -512,7 +512,6 @@ class JobRun : private SupervisorActions {
     const auto finish = [this] { fleet_.send_all(message::Finish{}); };
     if (!recording_->write_timeline(finish)) finish();
   }
-
   void wait_for_root_cause() override {
     root_cause_timer_ = loop_.after(kRootCauseDeadline, [this] { supervisor_->on_root_cause_timeout(); });
   }
