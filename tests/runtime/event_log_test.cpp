@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <new>
@@ -41,8 +43,7 @@ class LoggedRing {
       : LoggedRing(
             capacity, [&](EventRing& ring) { ring.kept = kept; }, skew) {}
   /// garble: writes into the head of a ring of this capacity.
-  template <class Garble>
-  LoggedRing(std::uint32_t capacity, Garble garble, ClockSkew skew = {})
+  LoggedRing(std::uint32_t capacity, const std::function<void(EventRing&)>& garble, ClockSkew skew = {})
       : bytes_(EventRing::bytes_for(capacity)),
         memory_(static_cast<std::byte*>(::operator new(bytes_ + kGuard, std::align_val_t{64}))) {
     std::memset(memory_, 0, bytes_);
