@@ -172,9 +172,6 @@ tl::expected<Request, CommandLineError> read_timeline(Request request, const Giv
 
 /// Refuses options that an action would ignore silently. A configuration file may contain them for other calls.
 std::optional<CommandLineError> refuse_unused(Action action, const GivenOptions& given) {
-  if (action != Action::kInspect && is_typed(given, OptionId::kWatch))
-    return CommandLineError{"--watch belongs to --inspect, which shows a running job",
-                            "add --inspect, or omit it"};
   for (const OptionEntry& entry : option_table()) {
     if (is_used_by(action, entry) || !is_typed(given, entry.id)) continue;
     return CommandLineError{action_name(action, given) + " does not use " + display_name(entry), "omit it"};
@@ -220,6 +217,9 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   given = with_config(std::move(*given), context);
   if (!given) return Refusal(given.error());
   request.action = action_of(*given);
+  if (request.action != Action::kInspect && is_typed(*given, OptionId::kWatch))
+    return Refusal(CommandLineError{"--watch belongs to --inspect, which shows a running job",
+                                    "add --inspect, or omit it"});
   if (auto refused = refuse_words(request.action, *given, split.command)) return Refusal(*std::move(refused));
   request.notes = notes_of(request.action, *given);
   request.json = given->has(OptionId::kJson);

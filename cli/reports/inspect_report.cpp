@@ -56,6 +56,14 @@ std::string since_text(const JobDescription& job) {
   return local_time_text(job.began) + " (" + duration_text(job.age) + ")";
 }
 
+/// The beginning of a long one: mpirun's names all variables of the job.
+std::string command_text(const std::string& command) {
+  constexpr std::size_t kMaxColumns = 160;
+  const std::string text = launcher::printable_line(command);
+  const std::string start = fitted(text, kMaxColumns, 1);
+  return start == text ? text : start + "...";
+}
+
 struct StateName {
   const char* text;
   const char* json;
@@ -231,7 +239,7 @@ std::string inspection_text(const JobInspection& job, const TerminalStyle& style
       fmt::format(" (ddlrun {} on {}): {} on {}, since {}\n", job.job.head_pid,
                   launcher::printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
                   counted(static_cast<std::int64_t>(job.nodes.size()), "node"), since_text(job.job)) +
-      launcher::printable_line(job.job.command) + "\n\n";
+      command_text(job.job.command) + "\n\n";
   std::vector<std::vector<std::string>> rows{rank_headings()};
   for (const InspectedRank& rank : job.ranks) rows.push_back(row_of(rank, job, style));
   drop_unknown_columns(rows);
@@ -284,7 +292,7 @@ std::string jobs_text(const std::vector<FoundJob>& jobs) {
     if (job.hosts.size() > kMaxHosts) hosts.push_back("+" + std::to_string(job.hosts.size() - kMaxHosts));
     table.add({std::to_string(one.pid), launcher::printable_line(job.name), std::to_string(job.num_ranks),
                launcher::printable_line(join(hosts, ",")), since_text(job)},
-              launcher::printable_line(job.command));
+              command_text(job.command));
   }
   return table.text();
 }

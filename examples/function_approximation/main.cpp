@@ -79,11 +79,15 @@ void sum_by_layers(ddl::Context& context, const Mlp& model, const Part& mine, do
     part /= batch;
     sums.push_back(context.allreduce_async(name, part, ddl::Op::sum));
   };
-  // libddl adds up the gradient of a layer while those of the layers below are computed.
-  buffer[weights] = model.squared_error(
-      mine.x, mine.y, buffer.head(weights), [&](std::size_t layer, Eigen::Index first, Eigen::Index count) {
-        hand_over("gradient of layer " + std::to_string(layer), first, count);
-      });
+  // libddl adds up the gradient of a layer while those of the layers below are computed. The range shows this in the
+  // timeline (ddlrun --timeline-filename).
+  {
+    const ddl::Range computes = context.range("gradients");
+    buffer[weights] = model.squared_error(
+        mine.x, mine.y, buffer.head(weights), [&](std::size_t layer, Eigen::Index first, Eigen::Index count) {
+          hand_over("gradient of layer " + std::to_string(layer), first, count);
+        });
+  }
   hand_over("loss", weights, 1);
   for (ddl::Future<void>& sum : sums) sum.get();
 }
@@ -147,7 +151,10 @@ void train(ddl::Context& context, const Options& options) {
     }
 
     const double loss = buffer[weights];
-    optimizer.step(model.parameters(), buffer.head(weights), learning_rate.at(optimizer.steps));
+    {
+      const ddl::Range computes = context.range("optimizer");
+      optimizer.step(model.parameters(), buffer.head(weights), learning_rate.at(optimizer.steps));
+    }
 
     const std::int64_t epoch = optimizer.steps;
     const bool last = epoch == options.epochs;

@@ -97,7 +97,7 @@ class Question {
       return end(fail(refused->is_timeout ? ErrorCode::kTimeout : ErrorCode::kUnavailable, refused->why));
     const bool was_last = is_last(*answer);
     answers_.push_back(*std::move(answer));
-    if (was_last) end(std::move(answers_));
+    if (was_last) end(std::exchange(answers_, {}));
   }
 
   void end(Result<Answers> result) {

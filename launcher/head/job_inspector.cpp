@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxWaits = 256;
 constexpr std::size_t kRanksAtOnce = 64;  // in one message
 /// Tensors of all ranks of a job that the head reads for one answer; each rank shows at least a few.
-constexpr int kMaxTensorsOfJob = 1 << 16, kMinTensorsOfRank = 4, kMaxTensorsOfRank = 256;
+constexpr int kMaxTensorsOfJob = 1 << 14, kMinTensorsOfRank = 4, kMaxTensorsOfRank = 256;
 
 std::string shown_command(const JobSpec& spec) {
   constexpr std::size_t kMaxBytes = 1000, kEngineWords = 4;
@@ -42,9 +42,11 @@ InspectedWait inspected(const Stall& stall) {
 }
 
 void take_activity(InspectedRank& rank, const RankActivity& activity) {
-  rank.state = activity.pid == 0 ? InspectedRank::State::kEnded : InspectedRank::State::kRunning;
+  if (activity.pid == 0) {
+    rank.state = InspectedRank::State::kEnded;
+    return;
+  }
   rank.pid = activity.pid;
-  if (activity.pid == 0) return;
   rank.process = activity.process;
   rank.work = current_work(activity);
   rank.open_tensors = activity.open_tensors;
@@ -182,9 +184,12 @@ bool JobInspector::is_same_version(const Asker& asker, const std::string& versio
 }
 
 void JobInspector::answer(const Asker& asker, const message::JobToClient& message) {
-  net::Frame frame = message::encode(message);
+  answer(asker, message::encode(message));
+}
+
+void JobInspector::answer(const Asker& asker, const net::Frame& frame) {
   if (asker.node) {
-    actions_.forward(*asker.node, {asker.client, frame.type, std::move(frame.payload)});
+    actions_.forward(*asker.node, {asker.client, frame.type, frame.payload});
   } else if (server_) {
     server_->answer(asker.client, frame);
   }
@@ -232,7 +237,8 @@ void JobInspector::conclude() {
   job.job = description();
   const auto askers = std::exchange(askers_, {});
   const auto answer_all = [&](const message::JobToClient& message) {
-    for (const Asker& asker : askers) answer(asker, message);
+    const net::Frame frame = message::encode(message);
+    for (const Asker& asker : askers) answer(asker, frame);
   };
   answer_all(message::JobOverview{job.job, job.nodes, job.waits});
   for (auto next = job.ranks.begin(); next != job.ranks.end();) {

@@ -66,6 +66,7 @@ class JobInspector {
   /// False, and an answer, if the client is another version.
   bool is_same_version(const Asker& asker, const std::string& version);
   void answer(const Asker& asker, const message::JobToClient& message);
+  void answer(const Asker& asker, const net::Frame& frame);
   JobDescription description() const;
   void conclude_if_complete();
   void conclude();

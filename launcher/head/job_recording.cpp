@@ -59,6 +59,11 @@ bool JobRecording::write_timeline(std::function<void()> done) {
   return true;
 }
 
+void JobRecording::give_up() {
+  if (timeline_)
+    actions_.note("no timeline was written to " + path_ + ": the agents, which have it, were lost");
+}
+
 void JobRecording::on_written(const std::string& failure) {
   if (failure.empty()) {
     written_ = path_;

@@ -40,6 +40,9 @@ class JobRecording {
   /// Writes the timeline, if one is recorded, and calls done() then. The user is told where it is, or why it is not.
   /// True if one is recorded.
   bool write_timeline(std::function<void()> done);
+  /// The job ends: says so if a timeline that was recorded will not be written.
+  void give_up();
+
   /// The job has failed: asks what the ranks did, before they are ended. Only the first time.
   void ask_for_histories();
 

@@ -526,6 +526,7 @@ class JobRun : private SupervisorActions {
 
   void done() override {
     draining_ = true;
+    recording_->give_up();
     for (const std::string& line : binding_report_.take()) note(line);
     timeout_timer_.cancel();
     root_cause_timer_.cancel();

@@ -32,6 +32,7 @@ void TimelineRecorder::write(std::function<void(const std::string&)> done) {
   collect(
       0,
       [this](CollectedEvents&& events) {
+        if (!events.missing.empty()) missing_ = events.missing;
         // Only when its first event began is of interest.
         timeline::RingSnapshot ring = std::move(events.ring);
         ring.events.clear();
@@ -56,7 +57,9 @@ void TimelineRecorder::collect(std::int64_t latest, std::function<void(Collected
 
 void TimelineRecorder::begin_file() {
   // A program that writes a timeline of its own under this name keeps it.
-  if (!has_events_) return end("no rank has used libddl");
+  if (!has_events_)
+    return end(missing_.empty() ? "no rank has used libddl"
+                                : "nothing could be read of the ranks: " + missing_);
   aligned_ = timeline::align_clocks(clocks_);
   timeline::TraceJob job;
   for (std::size_t node = 0; node < clocks_.size(); ++node) {

@@ -65,6 +65,7 @@ class TimelineRecorder {
   std::vector<timeline::HostClock> clocks_;  ///< by node
   std::optional<timeline::JobClocks> aligned_;
   bool has_events_ = false;
+  std::string missing_;  ///< why there is nothing of some rank
   std::function<void(const std::string&)> done_;
   std::string failure_;
 };

@@ -131,6 +131,12 @@ TEST_CASE("what a job says of itself cannot act on the terminal") {
   CHECK(text.find('\x07') == std::string::npos);
 }
 
+TEST_CASE("of a long command the beginning is shown") {
+  JobInspection job = inspected();
+  job.job.command = std::string(500, 'x');
+  CHECK(inspection_text(job, kPlain).find("\n" + std::string(160, 'x') + "...\n") != std::string::npos);
+}
+
 TEST_CASE("states of ranks that need attention are in colour") {
   CHECK(inspection_text(inspected(), TerminalStyle(true)).find("\x1b[1;31mstopped\x1b[0m") !=
         std::string::npos);

@@ -225,6 +225,7 @@ const std::vector<Refused> kRefused = {
     {{"--inspect", "--dry-run", "-np", "2", "./a"}, "--inspect and --dry-run contradict", "omit one"},
     {{"--inspect", "a", "--inspect", "b"}, "--inspect was given 2 times", "give it once"},
     {{"--watch", "-np", "2", "./a"}, "--watch belongs to --inspect", "add --inspect"},
+    {{"--watch"}, "--watch belongs to --inspect", "add --inspect"},
     {{"--check-hosts", "--watch"}, "--watch belongs to --inspect", "add --inspect"},
     {{"--check-hosts", "--job-name", "a"}, "--check-hosts does not use --job-name", "omit it"},
     {{"-np", "2", "--job-name", "", "./a"}, "--job-name", "--job-name NAME"},

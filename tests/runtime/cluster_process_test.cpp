@@ -8,11 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <future>
+#include <stdexcept>
+#include <utility>
 
 #include "base/fd.h"
 #include "net/job_key.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
+#include "runtime/support/passed_points.h"
 #include "runtime/support/process_job.h"
 #include "support/catch.h"
 
@@ -324,6 +329,177 @@ TEST_CASE("a death while the hosts connect makes connecting fail on all ranks in
       CHECK(ends[rank].exit_code == 0);
     }
   }
+}
+
+namespace {
+
+/// Named tensors of every kind.
+class NamedTensors {
+ public:
+  explicit NamedTensors(ddl_context* context) : context_(context), counts_(size(), 4) {
+    for (auto* const buffer : {&send_, &recv_, &part_, &other_}) buffer->assign(4 * size(), 1.0f);
+  }
+
+  /// prefix: of their names. Returns the first failure: tensors may be refused when others of them have failed.
+  ddl_status hand_over(const std::string& prefix) {
+    handles_.fill(nullptr);
+    std::string name;
+    const auto named = [&](const char* kind) { return (name = prefix + kind).c_str(); };
+    const std::array statuses{
+        ddl_allreduce_async(context_, named(" sum"), send_.data(), recv_.data(), 4, DDL_FLOAT32, DDL_SUM,
+                            nullptr, &handles_[0]),
+        ddl_reduce_scatter_async(context_, named(" part"), send_.data(), part_.data(), counts_.data(),
+                                 DDL_FLOAT32, DDL_SUM, nullptr, &handles_[1]),
+        ddl_broadcast_async(context_, named(" copy"), other_.data(), 4, DDL_FLOAT32, 1, nullptr,
+                            &handles_[2]),
+        ddl_allgatherv_async(context_, named(" all"), send_.data(), 4, &results_[0], nullptr, DDL_FLOAT32,
+                             nullptr, &handles_[3]),
+        ddl_alltoallv_async(context_, named(" own"), send_.data(), counts_.data(), &results_[1], nullptr,
+                            DDL_FLOAT32, nullptr, &handles_[4]),
+    };
+    const auto* const failed =
+        std::find_if(statuses.begin(), statuses.end(), [](int s) { return s != DDL_OK; });
+    return failed == statuses.end() ? DDL_OK : *failed;
+  }
+  /// Of each tensor, with its message.
+  std::vector<std::pair<ddl_status, std::string>> wait() {
+    std::vector<std::pair<ddl_status, std::string>> ends;
+    for (ddl_handle* const handle : handles_) {
+      if (handle == nullptr) continue;
+      const ddl_status status = ddl_wait(handle);
+      ends.emplace_back(status, status == DDL_OK ? "" : ddl_last_error());
+    }
+    for (void*& result : results_) (void)ddl_free(context_, std::exchange(result, nullptr));
+    return ends;
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(ddl_size(context_)); }
+
+  ddl_context* context_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<float> send_, recv_, part_, other_;
+  std::array<ddl_handle*, 5> handles_{};
+  std::array<void*, 2> results_{};
+};
+
+/// Checks that all tensors have failed in the same way, because a rank died.
+std::string sentence_of(const std::vector<std::pair<ddl_status, std::string>>& ends) {
+  for (const auto& [status, sentence] : ends) {
+    expect(status == DDL_ERROR_PEER_LOST,
+           std::string("a tensor: ") + ddl_status_name(status) + ": " + sentence);
+    expect(sentence == ends.front().second, sentence + "; " + ends.front().second);
+  }
+  return ends.front().second;
+}
+
+void check_all_name(int victim, const std::vector<RankEnd>& ends) {
+  const auto& dead = ends[static_cast<std::size_t>(victim)];
+  CHECK(dead.signal == SIGKILL);
+  for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+    if (static_cast<int>(rank) == victim) continue;
+    CAPTURE(rank, ends[rank].report);
+    CHECK(ends[rank].exit_code == 0);
+    CHECK(contains(ends[rank].report, name_of(victim, dead.pid) + " died "));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("all open tensors of ranks that sleep are told within a second which rank died") {
+  const auto sizes = GENERATE(std::vector{3}, std::vector{2, 1}, std::vector{2, 2}, std::vector{1, 1, 1});
+  ProcessJob job = job_on(sizes);
+  const int victim = GENERATE_COPY(0, job.ranks - 1);
+  // A thread of the program waits for the first tensor, all are asleep in libddl's own threads, or a rank has joined.
+  enum class Way { kWaits, kIsCalledBack, kJoins };
+  const auto way = GENERATE(Way::kWaits, Way::kIsCalledBack, Way::kJoins);
+  job.settings.spin = std::chrono::microseconds(GENERATE(0, 200));
+  CAPTURE(sizes, victim, static_cast<int>(way));
+  PassedPoints passed;  // of each rank, which is a process, its own
+  check_all_name(victim, job.run([&](RankPlace& place) {
+    place.watch_faults(&passed);
+    ddl_context* context = place.join();
+    ddl_call_options in_other_set = DDL_CALL_OPTIONS_INIT;
+    expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &in_other_set.process_set), "split");
+    // What all ranks expect of a step.
+    NamedTensors tensors(context);
+    for (int step = 0; step < 3; ++step) {
+      expect_ok(tensors.hand_over("each step's"), "a step");
+      for (const auto& [status, sentence] : tensors.wait()) expect(status == DDL_OK, sentence);
+    }
+    const auto before = passed.mark("agree.before_sleep");
+    std::promise<std::pair<ddl_status, std::string>> called;
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.argument = &called;
+    options.completed = [](void* argument, ddl_status status, const char* message) {
+      static_cast<std::promise<std::pair<ddl_status, std::string>>*>(argument)->set_value({status, message});
+    };
+    const bool joins = way == Way::kJoins && place.rank() == (victim + 1) % job.ranks;
+    float value = 1;
+    // The others do not have these: nothing is ever carried out.
+    const std::string own = "those of rank " + std::to_string(place.rank());
+    if (!joins) {
+      expect_ok(tensors.hand_over(own), own);
+      expect_ok(ddl_allreduce_async(context, own.c_str(), &value, &value, 1, DDL_FLOAT32, DDL_SUM, &options,
+                                    nullptr),
+                "allreduce");
+    }
+    auto join = std::async(std::launch::async, [&]() -> std::pair<ddl_status, std::string> {
+      if (!joins) return {};
+      const ddl_status status = ddl_join(context, DDL_WORLD, nullptr);
+      return {status, ddl_last_error()};
+    });
+    passed.wait_since(before);
+    // Until all ranks sleep with what they have.
+    const ddl_status barrier = ddl_barrier(context, &in_other_set);
+    if (place.rank() == victim) ::kill(::getpid(), SIGKILL);
+    expect(barrier == DDL_OK || barrier == DDL_ERROR_PEER_LOST, "barrier");
+    const double begin = now();
+    std::string sentence;
+    if (joins) {
+      const auto [status, message] = join.get();
+      expect(status == DDL_ERROR_PEER_LOST, std::string("join: ") + ddl_status_name(status) + message);
+      sentence = message;
+    } else {
+      std::pair<ddl_status, std::string> end;
+      if (way == Way::kIsCalledBack) end = called.get_future().get();
+      sentence = sentence_of(tensors.wait());
+      if (way != Way::kIsCalledBack) end = called.get_future().get();
+      expect(end.first == DDL_ERROR_PEER_LOST && end.second == sentence, "called back: " + end.second);
+    }
+    expect(now() - begin < kNotifiedWithinSeconds, "notified too late");
+    if (place.rank() % 2 == 0) expect_ok(ddl_finalize(context), "finalize after an abort");
+    return sentence;
+  }));
+}
+
+TEST_CASE("all open tensors are told within a second which rank died at any point of a step") {
+  const auto sizes = GENERATE(std::vector{2, 1}, std::vector{1, 1, 1});
+  ProcessJob job = job_on(sizes);
+  const int victim = GENERATE_COPY(range(0, job.ranks));
+  const std::string point =
+      GENERATE("agree.after_handing_over", "agree.before_publish", "agree.after_round",
+               "allreduce.before_publish", "alltoallv.in_round", "broadcast.after_batch");
+  // In the third step or after it.
+  job.settings.fault = FaultPlan{point, victim, point == "agree.after_handing_over" ? 12 : 3};
+  CAPTURE(sizes, victim, point);
+  check_all_name(victim, job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    NamedTensors tensors(context);
+    for (int step = 0; step < 1000; ++step) {
+      const double begin = now();
+      // Of every second step the names are new, so the ranks agree.
+      const ddl_status handed = tensors.hand_over(step % 2 == 0 ? "each" : "step " + std::to_string(step));
+      auto ends = tensors.wait();
+      // Some may have been carried out before.
+      std::erase_if(ends, [](const auto& end) { return end.first == DDL_OK; });
+      if (handed == DDL_OK && ends.empty()) continue;
+      expect(now() - begin < kNotifiedWithinSeconds, "notified too late");
+      expect(!ends.empty(), "tensors were refused, and none has failed");
+      return sentence_of(ends);
+    }
+    throw std::runtime_error("not notified");
+  }));
 }
 
 #endif  // DDL_FAULT_INJECTION

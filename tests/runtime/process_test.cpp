@@ -7,6 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
 #include "base/fd.h"
 #include "runtime/src/shm/fd_passing.h"
 #include "runtime/src/shm/shared_memory_transport.h"
@@ -39,6 +44,14 @@ void check_all_succeeded(const std::vector<RankEnd>& ends) {
     CAPTURE(rank, ends[rank].report, ends[rank].signal);
     CHECK(ends[rank].exit_code == 0);
   }
+}
+
+/// One host has no hosts in the table.
+ProcessJob job_of_sizes(const std::vector<int>& sizes) {
+  ProcessJob job;
+  job.ranks = std::accumulate(sizes.begin(), sizes.end(), 0);
+  if (sizes.size() > 1) job.hosts = hosts_of_sizes(sizes);
+  return job;
 }
 
 constexpr ExchangeConfig kFlat{ExchangeConfig::Way::kFlat, 0};
@@ -282,6 +295,104 @@ TEST_CASE("a child forked without exec cannot use the context, and cannot harm i
     ::waitpid(child, &status, 0);
     expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child was not refused");
     expect_ok(ddl_barrier(context, nullptr), "barrier of the parents");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+namespace {
+
+/// The exit code of a child that runs body; body returns the number of the first step that went wrong, or 0.
+int exit_code_of_child(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+bool is_refused(ddl_status status) {
+  return status == DDL_ERROR_ABORTED &&
+         std::string(ddl_last_error()).find("forked without exec cannot use it") != std::string::npos;
+}
+
+ddl_status sum_of(ddl_context* context, const char* name, std::vector<float>& values, std::uint64_t set,
+                  ddl_handle** handle) {
+  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+  options.process_set = set;
+  return ddl_allreduce_async(context, name, values.data(), values.data(), values.size(), DDL_FLOAT32, DDL_SUM,
+                             &options, handle);
+}
+
+}  // namespace
+
+TEST_CASE("a child forked without exec can neither hand over tensors nor use handles, and cannot harm them") {
+  ProcessJob job = job_of_sizes(GENERATE(std::vector{2}, std::vector{1, 1}));
+  const bool has_tensors = GENERATE(false, true), in_set = GENERATE(false, true);
+  CAPTURE(job.hosts.size(), has_tensors, in_set);
+  check_all_succeeded(job.run([&](RankPlace& place) {
+    ddl_context* context = place.join();
+    std::uint64_t set = DDL_WORLD;
+    if (in_set) expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, 0, &set), "split");
+    std::vector<float> first(4, 1.0f), open(4, 1.0f), of_child(4, 1.0f);
+    ddl_handle *complete = nullptr, *waits = nullptr;
+    if (has_tensors) {
+      ddl_handle* handle = nullptr;
+      expect_ok(sum_of(context, "first", first, set, &handle), "first");
+      expect_ok(ddl_wait(handle), "first");
+      expect_ok(sum_of(context, "complete", first, set, &complete), "complete");
+      // Open until the other rank has handed it over, too.
+      const char* const names[] = {"of rank 0", "of rank 1"};
+      expect_ok(sum_of(context, names[place.rank()], open, set, &waits), "open");
+    }
+    const int wrong = exit_code_of_child([&]() -> int {
+      ddl_handle* handle = nullptr;
+      if (!is_refused(sum_of(context, "of the child", of_child, set, &handle)) || handle != nullptr) return 1;
+      if (!is_refused(ddl_join(context, set, nullptr))) return 2;
+      if (!is_refused(ddl_step(context, set))) return 3;
+      std::int32_t done = 1;
+      if (has_tensors && (!is_refused(ddl_test(waits, &done)) || done != 0)) return 4;
+      if (has_tensors && !is_refused(ddl_wait(waits))) return 5;
+      ddl_handle* const all[] = {complete, nullptr};
+      if (has_tensors && !is_refused(ddl_wait_all(all, 2))) return 6;
+      if (in_set && !is_refused(ddl_process_set_free(context, set))) return 7;
+      return ddl_finalize(context) == DDL_OK ? 0 : 8;
+    });
+    expect(wrong == 0, "step " + std::to_string(wrong) + " of the child");
+    if (has_tensors) {
+      ddl_handle* other = nullptr;
+      std::vector<float> others(4, 1.0f);
+      const char* const names[] = {"of rank 1", "of rank 0"};
+      expect_ok(sum_of(context, names[place.rank()], others, set, &other), "the other rank's tensor");
+      for (ddl_handle* const handle : {complete, waits, other}) expect_ok(ddl_wait(handle), "wait");
+      expect(open[3] == 2.0f && first[0] == 4.0f, "the sums");
+    }
+    ddl_handle* last = nullptr;
+    expect_ok(sum_of(context, "last", of_child, set, &last), "last");
+    expect_ok(ddl_wait(last), "last");
+    expect(of_child[0] == 2.0f, "the last sum");
+    if (in_set) expect_ok(ddl_process_set_free(context, set), "free");
+    expect_ok(ddl_finalize(context), "finalize");
+    return std::string();
+  }));
+}
+
+TEST_CASE("a child forked without exec cannot free its parent's shared memory") {
+  ProcessJob job;
+  job.ranks = 2;
+  check_all_succeeded(job.run([](RankPlace& place) {
+    ddl_context* context = place.join();
+    void* memory = nullptr;
+    expect_ok(ddl_alloc(context, sizeof(float), &memory), "alloc");
+    *static_cast<float*>(memory) = 1.0f;
+    const int wrong = exit_code_of_child([&]() -> int {
+      void* more = nullptr;
+      if (!is_refused(ddl_alloc(context, sizeof(float), &more)) || more != nullptr) return 1;
+      return is_refused(ddl_free(context, memory)) ? 0 : 2;
+    });
+    expect(wrong == 0, "step " + std::to_string(wrong) + " of the child");
+    expect(*static_cast<float*>(memory) == 1.0f, "the parent's memory has changed");
+    expect_ok(ddl_free(context, memory), "free");
     expect_ok(ddl_finalize(context), "finalize");
     return std::string();
   }));

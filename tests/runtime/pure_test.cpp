@@ -105,6 +105,20 @@ TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no acciden
   }
 }
 
+TEST_CASE("the size of batches of named tensors is that of DDL_FUSION_BYTES, or else Horovod's") {
+  const auto fusion_bytes = [](const ddl::Environment& environment) {
+    const auto settings = Settings::read(environment);
+    REQUIRE(settings);
+    return settings->fusion_bytes;
+  };
+  CHECK(fusion_bytes({}) == std::uint64_t{64} << 20);
+  CHECK(fusion_bytes({{"DDL_FUSION_BYTES", "1048576"}}) == 1048576);
+  CHECK(fusion_bytes({{"HOROVOD_FUSION_THRESHOLD", "2048"}}) == 2048);
+  CHECK(fusion_bytes({{"HOROVOD_FUSION_THRESHOLD", "2048"}, {"DDL_FUSION_BYTES", "0"}}) == 0);
+  CHECK(fusion_bytes({{"HOROVOD_FUSION_THRESHOLD", "2048"}, {"DDL_FUSION_BYTES", ""}}) == 2048);
+  CHECK(fusion_bytes({{"HOROVOD_FUSION_THRESHOLD", "64 MB"}, {"DDL_FUSION_BYTES", "7"}}) == 7);
+}
+
 TEST_CASE("settings come from the environment, and invalid values are refused") {
   const auto defaults = Settings::read({});
   REQUIRE(defaults);
@@ -188,6 +202,9 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
       {"DDL_CPU_OPERATIONS", "gloo"},
       {"DDL_MPI", "../x"},
       {"DDL_MPI_FINALIZE", "no"},
+      {"DDL_FUSION_BYTES", "-1"},
+      {"DDL_FUSION_BYTES", "64 MB"},
+      {"HOROVOD_FUSION_THRESHOLD", "1.5"},
   };
   for (const auto& [name, value] : bad) {
     CAPTURE(name, value);

@@ -296,9 +296,11 @@ DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* opt
 /** A tensor that was handed over. */
 typedef struct ddl_handle ddl_handle;
 
-/** Called when a tensor has been carried out or has failed, once, on a thread that waits for some tensor or on libddl's
- *  own. message is "" or the error, valid during the call. It may hand over tensors, also of the same name, and call
- *  ddl_test(); it must not wait, join, or make ordered calls. The tensor's handle is complete when it has returned. */
+/** Called when a tensor has been carried out or has failed, once: on a thread that waits for some tensor, on libddl's
+ *  own, or, for a tensor that is open when this rank leaves, on the thread that is inside ddl_finalize() or
+ *  ddl_process_set_free(). message is "" or the error, valid during the call. It may hand over tensors, also of the
+ *  same name, and call ddl_test(); it must not wait, join, or make ordered calls. The tensor's handle is complete when
+ *  it has returned. */
 typedef void (*ddl_completion)(void* argument, ddl_status status, const char* message);
 
 /** How a named tensor is to be carried out. A null pointer stands for the defaults. */

@@ -33,6 +33,9 @@ struct Receiver {
 
 tl::expected<Receiver, Failure> receiver_of(ddl_context* context, std::uint64_t process_set) {
   Receiver receiver;
+  // An engine that a child makes would not notice that it is in one.
+  if (context != nullptr && context->context->is_in_forked_child())
+    return tl::unexpected(inherited_by_fork());
   auto set = set_of(context, process_set);
   if (!set) return tl::unexpected(set.error());
   receiver.set = *std::move(set);
@@ -293,7 +296,10 @@ ddl_status ddl_test(ddl_handle* handle, int32_t* done) {
   return guarded([&] {
     if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
     if (done == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "done is null");
-    *done = handle->engine->test(*handle->submission) ? 1 : 0;
+    *done = 0;
+    const auto is_complete = handle->engine->test(*handle->submission);
+    if (!is_complete) return report(is_complete.error());
+    *done = *is_complete ? 1 : 0;
     return ddl_status{DDL_OK};
   });
 }

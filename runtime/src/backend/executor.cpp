@@ -1,7 +1,5 @@
 #include "runtime/src/backend/executor.h"
 
-#include <unistd.h>
-
 namespace ddl::runtime {
 
 Outcome Executor::busy() {
@@ -9,11 +7,7 @@ Outcome Executor::busy() {
 }
 
 Outcome Executor::check_usable(const CallLock& lock) const {
-  if (is_in_forked_child()) {
-    return failed(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
-                                         std::to_string(::getpid()) +
-                                         "; a child that was forked without exec cannot use it");
-  }
+  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
   if (!lock.held()) return busy();
   if (is_closed_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
   if (ended_by_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <string>
 
 namespace ddl::runtime {
 namespace {
@@ -43,6 +44,11 @@ std::uint64_t fork_count() {
     is_registered.store(true, std::memory_order_release);
   }
   return forks.load(std::memory_order_relaxed);
+}
+
+Failure inherited_by_fork() {
+  return {DDL_ERROR_ABORTED, "this context belongs to the parent of process " + std::to_string(::getpid()) +
+                                 "; a child that was forked without exec cannot use it"};
 }
 
 ClosedInForkedChild::ClosedInForkedChild(std::vector<int> fds) : fds_(std::move(fds)) {

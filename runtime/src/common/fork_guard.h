@@ -4,11 +4,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/src/common/failure.h"
+
 namespace ddl::runtime {
 
 /// How often this process and its ancestors have forked since libddl was first used in them: equal at two moments if
 /// and only if no fork without exec lies between. getpid() would give the same information for a system call.
 std::uint64_t fork_count();
+
+/// What calls of a child forked without exec fail with.
+Failure inherited_by_fork();
 
 /// Descriptors that a child forked without exec closes at once, while this lives. A copy of a connection in a child
 /// would keep it open when this process dies, and other hosts would not notice the death.

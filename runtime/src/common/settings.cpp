@@ -106,12 +106,14 @@ Result<Settings> Settings::read(const Environment& environment) {
       return bad_value(env::kStores, text, "expected auto, plain or streaming");
     settings.stores = text == "plain" ? Stores::kPlain : Stores::kStreaming;
   }
-  for (const char* const name : {env::kHorovodFusionThreshold, env::kFusionBytes}) {
+  // Horovod's is not even looked at where ours is set.
+  for (const char* const name : {env::kFusionBytes, env::kHorovodFusionThreshold}) {
     const std::string text = value_of(environment, name);
     if (text.empty()) continue;
     const auto bytes = parse_integer(text);
     if (!bytes || *bytes < 0) return bad_value(name, text, "expected a number of bytes, 0 or above");
     settings.fusion_bytes = static_cast<std::uint64_t>(*bytes);
+    break;
   }
   if (const std::string text = value_of(environment, env::kAllowSingleton); !text.empty()) {
     if (text != "0" && text != "1") return bad_value(env::kAllowSingleton, text, "expected 0 or 1");

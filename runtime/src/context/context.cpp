@@ -251,6 +251,8 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
 
 Outcome Context::free_set(std::uint64_t id) {
   if (id == DDL_NO_PROCESS_SET) return {};
+  // A child, also one that destroys copies of its parent's objects, must not leave in the place of its parent.
+  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
   if (id == DDL_WORLD) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "DDL_WORLD cannot be freed; ddl_finalize() leaves it");
   }
@@ -266,6 +268,7 @@ Outcome Context::free_set(std::uint64_t id) {
 
 Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
+  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
   const Use use(users_);
   if (world_->abort().is_raised()) {
     return failed(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
@@ -274,6 +277,8 @@ Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
 }
 
 Outcome Context::free_memory(void* memory) {
+  // The memory is shared with the parent: freed, it would be zero there too.
+  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
   const Use use(users_);
   return job_.heap->free(memory, world_->abort().is_raised());
 }

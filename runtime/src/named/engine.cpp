@@ -19,12 +19,6 @@ std::vector<std::string> labels_of(const Connections& connections) {
   return labels;
 }
 
-Outcome has_forked() {
-  return failed(DDL_ERROR_ABORTED,
-                "this context belongs to the parent of this process; a child that was forked "
-                "without exec cannot use it");
-}
-
 Outcome waits_in_callback() {
   return failed(DDL_ERROR_INVALID_ARGUMENT,
                 "a callback cannot wait: no tensor of the process set makes progress before it returns");
@@ -55,7 +49,7 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
 // What the program does.
 
 Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
-  if (fork_count() != fork_count_) return has_forked();
+  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   const Lock lock(mutex_);
   if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
   if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
@@ -84,6 +78,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
       ++unexpected_;
   }
   if (!thread_.joinable()) start_thread();
+  pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
   if (is_asleep_) {
     // The first tensor that is not announced limits the sleep.
     if (next_call() != Call::kNone || !had_unannounced) bells_->ring_own();
@@ -115,7 +110,7 @@ void Engine::want(Submission& submission) {
 }
 
 Outcome Engine::wait(Submission& submission) {
-  if (fork_count() != fork_count_) return has_forked();
+  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   Lock lock(mutex_);
   if (!submission.is_complete && is_calling_back()) return waits_in_callback();
   // Its thread no longer waits to be woken for the next tensors.
@@ -129,8 +124,8 @@ Outcome Engine::wait(Submission& submission) {
   return submission.outcome;
 }
 
-bool Engine::test(Submission& submission) {
-  if (fork_count() != fork_count_) return false;
+tl::expected<bool, Failure> Engine::test(Submission& submission) {
+  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   const Lock lock(mutex_);
   want(submission);
   if (submission.is_complete) saw_completion_ = true;
@@ -141,7 +136,7 @@ bool Engine::test(Submission& submission) {
 }
 
 Outcome Engine::join(int& last) {
-  if (fork_count() != fork_count_) return has_forked();
+  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   Lock lock(mutex_);
   if (is_calling_back()) return waits_in_callback();
   if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
@@ -164,7 +159,7 @@ Outcome Engine::join(int& last) {
 }
 
 Outcome Engine::end_step() {
-  if (fork_count() != fork_count_) return has_forked();
+  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   const Lock lock(mutex_);
   // Most steps have ended by themselves when the program says so.
   if (agreement_.prediction().is_between_steps()) return {};
@@ -300,6 +295,7 @@ void Engine::drive(Lock& lock, bool may_call) {
       }
     }
   } else {
+    pass(CallKind::kAgree, FaultPoint::kBeforeSleep);
     is_asleep_ = true;
     const Deadline limit = may_call ? sleep_limit() : Deadline::never();
     lock.unlock();

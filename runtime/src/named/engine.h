@@ -61,7 +61,7 @@ class Engine {
   /// Returns when it is complete, with its outcome.
   Outcome wait(Submission& submission);
   /// Whether it is complete. A program that tests a tensor wants it: the engine does not put it off.
-  bool test(Submission& submission);
+  tl::expected<bool, Failure> test(Submission& submission);
   /// Takes part in the others' tensors without data until all ranks have joined. last: the highest of the ranks of the
   /// set that joined last.
   Outcome join(int& last);
@@ -128,6 +128,7 @@ class Engine {
   std::uint64_t log_submission(const Submission& submission) const;
   void log_end(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome) const;
   void log_steps();
+  void pass(CallKind during, FaultPoint point) { connections_.fault().pass(during, point); }
   void start_thread();
   void run();
 

@@ -156,6 +156,7 @@ Outcome Engine::agree(Lock& lock) {
   if (!frames) return tl::unexpected(frames.error());
   const Agreement::Round round = agreement_.add_round(*frames);
   log_steps();
+  pass(CallKind::kAgree, FaultPoint::kAfterRound);
   must_agree_ = false;
   is_quiet_ = !round.has_news;
   if (round.last_joined) {
@@ -212,6 +213,7 @@ Outcome Engine::carry_out_agreed(Lock& lock) {
     outcome = carry_out_logged(batch, submissions);
     lock.lock();
     if (!outcome) return outcome;
+    pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
   }
   agreement_.carried_out_agreed();
   log_steps();
@@ -226,6 +228,7 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
   Outcome outcome = carry_out_logged(batch, submissions);
   lock.lock();
   if (!outcome) return outcome;
+  pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
   agreement_.carried_out_predicted();
   log_steps();
   if (!batch.is_last()) {

@@ -23,7 +23,8 @@ struct Submission {
   /// each rank; the numbers may be null.
   void** result = nullptr;
   std::uint64_t* recv_counts = nullptr;
-  /// Called once, when it is complete, by a thread that waits for some tensor, or by the engine's own.
+  /// Called once, when it is complete, by a thread that waits for some tensor, by the engine's own, or by one that
+  /// leaves the process set.
   std::function<void(const Outcome&)> on_completion;
 
   // Guarded by the engine.

@@ -45,6 +45,7 @@ exec /opt/ddl/bin/ddlrun -np 4 \
   -x LR=0.1 \
   -x TOKEN \
   --timeout 3600 \
+  --job-name 'a long name' \
   --bind-to numa \
   --cores-per-rank 4 \
   --output-filename logs \

@@ -10,9 +10,6 @@ namespace {
 
 using conformance::expect_ok;
 
-/// Not the first, so that the root's part differs from the others'.
-int root_of(const FaultArguments& desk) { return 1 % desk.size; }
-
 ddl_status make_and_free(FaultArguments& desk, ddl_status status, std::uint64_t made) {
   if (status != DDL_OK) return status;
   desk.made_size = ddl_process_set_size(desk.context, made);
@@ -41,10 +38,10 @@ std::vector<FaultRow> reductions() {
        }},
       {"reduce", CallKind::kReduce, true,
        [](FaultArguments& d) {
-         return ddl_reduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, root_of(d), &d.options);
+         return ddl_reduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, d.root(), &d.options);
        },
        [](const FaultArguments& d) {
-         return d.rank != root_of(d) ||
+         return d.rank != d.root() ||
                 d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
        }},
       {"reduce_scatter", CallKind::kReduceScatter, true,
@@ -72,11 +69,11 @@ std::vector<FaultRow> shared_moves() {
   return {
       {"broadcast", CallKind::kBroadcast, true,
        [](FaultArguments& d) {
-         if (d.rank == root_of(d)) std::copy_n(d.send, d.count, d.recv);
-         return ddl_broadcast(d.context, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
+         if (d.rank == d.root()) std::copy_n(d.send, d.count, d.recv);
+         return ddl_broadcast(d.context, d.recv, d.count, DDL_FLOAT32, d.root(), &d.options);
        },
        [](const FaultArguments& d) {
-         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::value(root_of(d), i); });
+         return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::value(d.root(), i); });
        }},
       {"allgather", CallKind::kAllgather, true,
        [](FaultArguments& d) {
@@ -90,9 +87,9 @@ std::vector<FaultRow> shared_moves() {
        all_firsts},
       {"gather", CallKind::kGather, true,
        [](FaultArguments& d) {
-         return ddl_gather(d.context, d.send, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
+         return ddl_gather(d.context, d.send, d.recv, d.count, DDL_FLOAT32, d.root(), &d.options);
        },
-       [=](const FaultArguments& d) { return d.rank != root_of(d) || all_firsts(d); }},
+       [=](const FaultArguments& d) { return d.rank != d.root() || all_firsts(d); }},
   };
 }
 
@@ -105,12 +102,12 @@ std::vector<FaultRow> other_moves() {
   return {
       {"scatter", CallKind::kScatter, true,
        [](FaultArguments& d) {
-         return ddl_scatter(d.context, d.send, d.recv, d.count, DDL_FLOAT32, root_of(d), &d.options);
+         return ddl_scatter(d.context, d.send, d.recv, d.count, DDL_FLOAT32, d.root(), &d.options);
        },
        [](const FaultArguments& d) {
          const std::uint64_t before = d.count * static_cast<std::uint64_t>(d.rank);
          return d.received(0, d.count,
-                           [&](std::uint64_t i) { return FaultArguments::value(root_of(d), before + i); });
+                           [&](std::uint64_t i) { return FaultArguments::value(d.root(), before + i); });
        }},
       {"alltoall", CallKind::kAlltoall, true,
        [](FaultArguments& d) {
@@ -132,21 +129,6 @@ std::vector<FaultRow> other_moves() {
   };
 }
 
-/// One tensor that the steps before let expect, and one that is new, so the ranks agree.
-ddl_status named_tensors(FaultArguments& d) {
-  ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
-  options.process_set = d.set;
-  const std::string name = "tensor " + std::to_string(++d.named);
-  std::array<ddl_handle*, 2> handles{};
-  const ddl_status first = ddl_allreduce_async(d.context, "expected", d.send, d.recv, d.count, DDL_FLOAT32,
-                                               DDL_SUM, &options, &handles[0]);
-  if (first != DDL_OK) return first;
-  const ddl_status second = ddl_allreduce_async(d.context, name.c_str(), d.send + d.count, d.recv + d.count,
-                                                d.count, DDL_FLOAT32, DDL_SUM, &options, &handles[1]);
-  const ddl_status waited = ddl_wait_all(handles.data(), handles.size());
-  return waited != DDL_OK ? waited : second;
-}
-
 std::vector<FaultRow> without_data() {
   return {
       {"joining", CallKind::kNone, false,
@@ -155,10 +137,6 @@ std::vector<FaultRow> without_data() {
       {"barrier", CallKind::kBarrier, false,
        [](FaultArguments& d) { return ddl_barrier(d.context, &d.options); },
        [](const FaultArguments&) { return true; }},
-      {"named tensors", CallKind::kAgree, false, named_tensors,
-       [](const FaultArguments& d) {
-         return d.received(0, 2 * d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
-       }},
       {"making a process set", CallKind::kMakeSets, false,
        [](FaultArguments& d) {
          // A list names ranks of the world; one rank stays outside.
@@ -210,6 +188,8 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
     scene.in_set = in_set;
     // A job is joined once, and a list of ranks refers to the world.
     if (in_set && (scene.joins() || row.name == "making a process set")) continue;
+    // Sets and numbers of hosts differ for how ranks agree, which the other row of named tensors shows.
+    if (row.name == kOtherNamedTensors && (in_set || host_count > 2)) continue;
     for (const Algorithm algorithm : algorithms_of(row.kind, host_count)) {
       scene.algorithm = algorithm;
       scenes.push_back(scene);
@@ -224,14 +204,15 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
 }  // namespace
 
 FaultArguments::FaultArguments(ddl_context* desk_context, std::uint64_t desk_set, std::uint64_t desk_count,
-                               bool in_heap)
+                               bool in_heap, PassedPoints& desk_passed)
     : context(desk_context),
       set(desk_set),
       rank(ddl_process_set_rank(desk_context, desk_set)),
       size(ddl_process_set_size(desk_context, desk_set)),
       count(desk_count),
       counts(static_cast<std::size_t>(size), desk_count),
-      received_counts(counts.size()) {
+      received_counts(counts.size()),
+      passed(desk_passed) {
   options.process_set = set;
   const std::uint64_t length = count * static_cast<std::uint64_t>(size);
   if (in_heap) {
@@ -269,7 +250,7 @@ bool FaultArguments::received_from_all(const std::function<float(int, std::uint6
 const std::vector<FaultRow>& fault_rows() {
   static const std::vector<FaultRow> rows = [] {
     std::vector<FaultRow> all = reductions();
-    for (auto& part : {shared_moves(), other_moves(), without_data()})
+    for (auto& part : {shared_moves(), other_moves(), without_data(), named_fault_rows()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
@@ -297,7 +278,7 @@ std::vector<FaultScene> fault_scenes() {
   // The first named tensors of a process set, for which its ranks connect once more.
   std::vector<FaultScene> first;
   for (const FaultScene& scene : scenes) {
-    if (scene.row->kind == CallKind::kAgree) first.push_back(scene);
+    if (scene.row->name == "named tensors") first.push_back(scene);
   }
   for (FaultScene& scene : first) {
     scene.is_first = true;

@@ -12,14 +12,16 @@
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/common/call.h"
 #include "runtime/support/board_bootstrap.h"
+#include "runtime/support/passed_points.h"
 
 namespace ddl::runtime::test {
 
 /// The arguments and buffers of one rank of a process set.
 class FaultArguments {
  public:
-  /// in_heap: the buffers lie in the shared heap, which is given back by ddl_finalize().
-  FaultArguments(ddl_context* context, std::uint64_t set, std::uint64_t count, bool in_heap);
+  /// in_heap: the buffers lie in the shared heap, which is given back by ddl_finalize(). passed outlives the context.
+  FaultArguments(ddl_context* context, std::uint64_t set, std::uint64_t count, bool in_heap,
+                 PassedPoints& passed);
 
   ddl_context* context;
   std::uint64_t set;
@@ -31,8 +33,14 @@ class FaultArguments {
   float* send = nullptr;  ///< count elements for every rank, as value() says
   float* recv = nullptr;  ///< the same number
   int made_size = 0;      ///< of the process set that was made last; it has been freed
+  PassedPoints& passed;   ///< by this rank
   int named = 0;          ///< how often named tensors have been handed over
+  /// Tensors are handed over when those before them are complete. Otherwise ranks may sleep because all of them have
+  /// told what they have, and wait for what a rank that is stopped has not told: no timeout ends that.
+  bool one_by_one = false;
 
+  /// Not the first, so that the root's part differs from the others'.
+  int root() const { return 1 % size; }
   /// A small integer, so that every sum is exact.
   static float value(int rank, std::uint64_t i) {
     return static_cast<float>(rank * 8 + static_cast<int>(i % 7));
@@ -43,10 +51,10 @@ class FaultArguments {
     for (int rank = 0; rank < ranks; ++rank) total += value(rank, i);
     return total;
   }
-  /// Whether /// Whether /// Whether recv, from first on, is expected(i) for i from 0 on.
+  /// Whether recv, from first on, is expected(i) for i from 0 on.
   bool received(std::uint64_t first, std::uint64_t length,
                 const std::function<float(std::uint64_t)>& expected) const;
-  /// Whether /// Whether /// Whether recv holds a part from every rank, the part of rank being expected(rank, i).
+  /// Whether recv holds a part from every rank, the part of rank being expected(rank, i).
   bool received_from_all(const std::function<float(int, std::uint64_t)>& expected) const;
 
  private:
@@ -63,6 +71,10 @@ struct FaultRow {
 };
 
 const std::vector<FaultRow>& fault_rows();
+/// The row of named tensors of all kinds but allreduces.
+inline constexpr char kOtherNamedTensors[] = "named tensors of other kinds";
+/// The rows of named tensors.
+std::vector<FaultRow> named_fault_rows();
 
 /// One collective with one algorithm, on one set of hosts.
 struct FaultScene {
@@ -75,6 +87,7 @@ struct FaultScene {
   bool is_first = false;  ///< no earlier call has made the connections that the call under test needs
 
   bool joins() const { return row->kind == CallKind::kNone; }
+  bool hands_over() const { return row->kind == CallKind::kAgree; }
   /// "allreduce by slices on one host, in a process set".
   std::string name() const;
 };

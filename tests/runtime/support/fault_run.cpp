@@ -26,13 +26,11 @@ constexpr double kWireUpSeconds = 1.0;
 
 bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::kMakeSets; }
 
-bool hands_over(const FaultScene& scene) { return scene.row->kind == CallKind::kAgree; }
-
 /// The call under test makes connections first.
-bool connects(const FaultScene& scene) { return scene.joins() || (hands_over(scene) && scene.is_first); }
+bool connects(const FaultScene& scene) { return scene.joins() || (scene.hands_over() && scene.is_first); }
 
 /// Its calls have no timeout of their own.
-bool has_default_timeout(const FaultScene& scene) { return makes_sets(scene) || hands_over(scene); }
+bool has_default_timeout(const FaultScene& scene) { return makes_sets(scene) || scene.hands_over(); }
 
 /// A pair of ranks that send to each other is a set, too.
 bool waits_in_several_sets(const FaultScene& scene) {
@@ -43,21 +41,6 @@ bool waits_in_several_sets(const FaultScene& scene) {
 double timeout_of(const FaultScene& scene) {
   return scene.ranks > 3 ? 3.0 : has_default_timeout(scene) && !scene.hosts.empty() ? 1.5 : 0.5;
 }
-
-class TraceWatch final : public FaultWatch {
- public:
-  void on_pass(const std::string& point) override {
-    Passages& passages = points_[point];
-    ++(begun_ ? passages.during : passages.before);
-  }
-  void begin() { begun_ = true; }
-  void end() { begun_ = false; }
-  const std::map<std::string, Passages>& points() const { return points_; }
-
- private:
-  std::map<std::string, Passages> points_;
-  bool begun_ = false;
-};
 
 ProcessJob job_of(const FaultScene& scene) {
   ProcessJob job;
@@ -75,12 +58,12 @@ ProcessJob job_of(const FaultScene& scene) {
   return job;
 }
 
-FaultArguments desk_of(ddl_context* context, const FaultScene& scene) {
+FaultArguments desk_of(ddl_context* context, const FaultScene& scene, PassedPoints& passed) {
   std::uint64_t set = DDL_WORLD;
   if (scene.in_set) {
     expect_ok(ddl_process_set_split(context, DDL_WORLD, 0, -ddl_rank(context), &set), "split");
   }
-  return FaultArguments(context, set, scene.ranks > 3 ? 300 : 5000, scene.in_heap);
+  return FaultArguments(context, set, scene.ranks > 3 ? 300 : 5000, scene.in_heap, passed);
 }
 
 ddl_status call_once(const FaultScene& scene, FaultArguments& desk) {
@@ -106,8 +89,20 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Whether the victim has passed the point of the fault. How often named tensors pass one depends on time, such as
+/// how many rounds the ranks need.
+bool is_over(const FaultRun& run, FaultArguments& desk) {
+  const std::int32_t own =
+      ddl_rank(desk.context) == run.victim && desk.passed.times(run.point) >= run.passage ? 1 : 0;
+  std::vector<std::int32_t> all(static_cast<std::size_t>(desk.size));
+  expect_ok(ddl_allgather(desk.context, &own, all.data(), 1, DDL_INT32, &desk.options), "allgather");
+  return std::count(all.begin(), all.end(), 1) > 0;
+}
+
 /// A rank's report: "notified", its status, the seconds until then, and the message, each on a line of its own.
-std::string fare(RankPlace& place, const FaultScene& scene, int successes, double timeout) {
+std::string fare(RankPlace& place, const FaultRun& run, double timeout, PassedPoints& passed) {
+  const FaultScene& scene = *run.scene;
+  if (scene.hands_over()) place.watch_faults(&passed);
   ddl_context* context = nullptr;
   const double began_joining = now();
   try {
@@ -115,11 +110,15 @@ std::string fare(RankPlace& place, const FaultScene& scene, int successes, doubl
   } catch (const std::exception& error) {
     return "not joined\n0\n" + std::to_string(now() - began_joining) + "\n" + error.what();
   }
-  FaultArguments desk = desk_of(context, scene);
+  FaultArguments desk = desk_of(context, scene, passed);
+  desk.one_by_one = run.fault == Fault::kStop;
   double begin = now();
   ddl_status status = call_before(scene, desk);
   desk.options.timeout_seconds = timeout;
-  for (int made = 0; status == DDL_OK && made != successes; ++made) {
+  const auto has_succeeded = [&](int made) {
+    return run.fault == Fault::kGoingOn && made >= 3 && (!scene.hands_over() || is_over(run, desk));
+  };
+  for (int made = 0; status == DDL_OK && !has_succeeded(made); ++made) {
     begin = now();
     status = call_once(scene, desk);
   }
@@ -129,9 +128,10 @@ std::string fare(RankPlace& place, const FaultScene& scene, int successes, doubl
     return "succeeded\n0\n0\n";
   }
   std::string sentence = ddl_last_error();
-  // An ordered call after named tensors is the first of its kind that fails.
-  const bool is_named = hands_over(scene);
-  expect_status(ddl_barrier(context, &desk.options), is_named ? status : DDL_ERROR_ABORTED, "the next call");
+  // An ordered call after named tensors is the first of its kind that fails, unless one before them has failed.
+  const bool is_named = scene.hands_over();
+  const ddl_status next = ddl_barrier(context, &desk.options);
+  if (!is_named || next != status) expect_status(next, DDL_ERROR_ABORTED, "the next call");
   // Except for the ranks that this rank waited for meanwhile, this is the same for all calls.
   std::string cause = sentence.substr(0, sentence.find("; this rank was "));
   // Nor does it name the call that failed.
@@ -212,22 +212,21 @@ const char* fault_name(Fault fault) {
 }  // namespace
 
 FaultTrace trace_of(const FaultScene& scene) {
+  PassedPoints passed;  // of each rank, which is a process, its own
   const auto ends = job_of(scene).run([&](RankPlace& place) {
-    TraceWatch watch;
-    place.watch_faults(&watch);
-    if (scene.joins()) watch.begin();
+    place.watch_faults(&passed);
+    if (scene.joins()) passed.begin();
     ddl_context* context = place.join();
-    FaultArguments desk = desk_of(context, scene);
+    FaultArguments desk = desk_of(context, scene, passed);
     expect_ok(call_before(scene, desk), "the call before");
     if (!scene.joins()) {
-      watch.begin();
+      passed.begin();
       expect_ok(call_once(scene, desk), "the call");
     }
-    watch.end();
-    // The watch ends before the context.
+    passed.end();
     expect_ok(ddl_finalize(context), "finalize");
     std::ostringstream text;
-    for (const auto& [point, passages] : watch.points()) {
+    for (const auto& [point, passages] : passed.points()) {
       text << point << " " << passages.before << " " << passages.during << "\n";
     }
     return text.str();
@@ -260,8 +259,8 @@ std::string complaints_of(const FaultRun& run) {
   }
   job.goes_on = run.fault == Fault::kGoingOn;
   if (run.scene->joins() && run.fault != Fault::kGoingOn) job.wire_up_seconds = kWireUpSeconds;
-  const int successes = run.fault == Fault::kGoingOn ? 3 : -1;
-  const auto ends = job.run([&](RankPlace& place) { return fare(place, *run.scene, successes, timeout); });
+  PassedPoints passed;  // of each rank, which is a process, its own
+  const auto ends = job.run([&](RankPlace& place) { return fare(place, run, timeout, passed); });
 
   const RankEnd& victim_end = ends[static_cast<std::size_t>(run.victim)];
   const std::string victim = "rank " + std::to_string(run.victim) + " on host" + std::to_string(run.victim) +

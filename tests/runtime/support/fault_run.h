@@ -10,12 +10,6 @@
 
 namespace ddl::runtime::test {
 
-/// How often a rank passes a point: before the call under test, and in it.
-struct Passages {
-  std::int64_t before = 0;
-  std::int64_t during = 0;
-};
-
 /// The points that each rank passes, by name.
 using FaultTrace = std::vector<std::map<std::string, Passages>>;
 
