@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "ddl/ddl.hpp"
 #include "runtime/src/wire/clock_comparison.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
