@@ -155,7 +155,8 @@ TEST_CASE("ranks record their calls, tensors, waits, steps, marks and ranges, an
       CAPTURE(recorded_name(wait));
       CHECK((recorded_name(wait) == "first" || recorded_name(wait) == "second"));
     }
-    if (hosts > 1) CHECK_FALSE(recorded(ring, Event::Kind::kExchange).empty());
+    // One rank of each host moves the data.
+    if (hosts > 1 && rank < hosts) CHECK_FALSE(recorded(ring, Event::Kind::kExchange).empty());
     // What a range encloses is in it.
     const Event range = recorded(ring, Event::Kind::kRange).front();
     CHECK(range.begin <= tensors.front().begin);
