@@ -118,7 +118,7 @@ constexpr OptionEntry kTable[] = {
     {kOutputFilename, "--output-filename", "DIR", "also write the output to DIR/rank.R/stdout and stderr",
      kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},
     {kTimelineFile, "--timeline-filename", "FILE",
-     "write what all ranks have done to FILE, for ui.perfetto.dev; .gz compresses", kInputOutput,
+     "write what all ranks did to FILE (.gz too), for ui.perfetto.dev", kInputOutput,
      kForScript | kNotWithMpirun | kNotWithSrun},
     {kTimelineSize, "--timeline-max-mb", "MB", "size of FILE; the oldest events are dropped (default: 128)",
      kInputOutput, kForScript | kNotWithMpirun | kNotWithSrun},

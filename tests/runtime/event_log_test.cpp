@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <new>
@@ -14,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "ddl/ddl.hpp"
 #include "runtime/src/wire/clock_comparison.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
@@ -41,8 +42,7 @@ class LoggedRing {
       : LoggedRing(
             capacity, [&](EventRing& ring) { ring.kept = kept; }, skew) {}
   /// garble: writes into the head of a ring of this capacity.
-  template <class Garble>
-  LoggedRing(std::uint32_t capacity, Garble garble, ClockSkew skew = {})
+  LoggedRing(std::uint32_t capacity, const std::function<void(EventRing&)>& garble, ClockSkew skew = {})
       : bytes_(EventRing::bytes_for(capacity)),
         memory_(static_cast<std::byte*>(::operator new(bytes_ + kGuard, std::align_val_t{64}))) {
     std::memset(memory_, 0, bytes_);

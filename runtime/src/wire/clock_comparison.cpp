@@ -9,7 +9,7 @@ std::int64_t ClockComparison::begin() {
 }
 
 bool ClockComparison::add_answer(std::int64_t asked, std::int64_t answered) {
-  if (asked != asked_ || left_ == 0) return false;
+  if (asked_ == 0 || asked != asked_) return false;
   const std::int64_t now = log_.exact_now();
   asked_ = 0;
   const std::int64_t half = (now - asked + 1) / 2;

@@ -1,5 +1,6 @@
-// timeline_program steps|until_signal|hang: a rank whose timeline a test reads.
+// timeline_program steps|slow_steps|until_signal|hang: a rank whose timeline a test reads.
 //   steps         kSteps times: a range "step N", a mark, an ordered call, and two named tensors that it waits for
+//   slow_steps    the same kSlowSteps times, with a pause after each, so that clocks are compared several times
 //   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; the ranks that
 //                 survive a lost one print the error and exit with 0
 //   hang          prints the same; then rank 1 makes no call, and the others wait for it: rank 0 in a barrier inside a
@@ -15,7 +16,7 @@
 
 namespace {
 
-constexpr int kSteps = 5;
+constexpr int kSteps = 5, kSlowSteps = 60;
 volatile std::sig_atomic_t is_to_end = 0;
 
 /// Returns whether some rank is to end.
@@ -40,6 +41,14 @@ int run(const std::string& what) {
   ddl::Context context;
   if (what == "steps") {
     for (int number = 0; number < kSteps; ++number) (void)step(context, number);
+    return 0;
+  }
+  if (what == "slow_steps") {
+    constexpr int kPause = 20'000;  // us
+    for (int number = 0; number < kSlowSteps; ++number) {
+      (void)step(context, number);
+      ::usleep(kPause);
+    }
     return 0;
   }
   if (what == "until_signal") {

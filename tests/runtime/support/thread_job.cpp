@@ -44,9 +44,11 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
         tcp_settings.sockets = sockets_per_peer;
         return std::make_unique<TcpTransport>(tcp_settings, fault);
       };
-      auto joined = Context::join(settings, std::move(bootstrap), std::move(transports),
-                                  FaultInjector(std::nullopt, rank), first_sequence,
-                                  mpi ? all_mpi.join(rank) : nullptr);
+      Settings own = settings;
+      if (!records.empty()) own.rank_record = records.at(static_cast<std::size_t>(rank));
+      auto joined =
+          Context::join(own, std::move(bootstrap), std::move(transports), FaultInjector(std::nullopt, rank),
+                        first_sequence, mpi ? all_mpi.join(rank) : nullptr);
       if (!joined) throw std::runtime_error(joined.error().message());
       auto* context = new ddl_context{*std::move(joined), false};
       try {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "ddl/ddl.h"
 #include "runtime/src/collective/algorithm.h"
@@ -35,6 +36,8 @@ struct ThreadJob {
   std::chrono::microseconds spin{0};
   /// Ends a call that would hang, so that the test fails instead.
   double timeout_seconds = 60.0;
+  /// Where each rank is to show what it does, as under ddlrun; empty: nowhere.
+  std::vector<RankRecordLocation> records;
   /// MPI, whose ranks are these threads, carries out the collectives.
   std::optional<MpiThreads> mpi;
 
