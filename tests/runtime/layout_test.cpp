@@ -107,7 +107,11 @@ TEST_CASE("control frames are parsed back, and anything else is refused") {
   CHECK(ControlFrame::parse(bytes));
   frame.kind = ControlFrame::Kind::kWanted;
   CHECK(ControlFrame::parse(bytes));
-  frame.kind = static_cast<ControlFrame::Kind>(4);
+  for (const auto kind : {ControlFrame::Kind::kAskTime, ControlFrame::Kind::kTime}) {
+    frame.kind = kind;
+    CHECK(ControlFrame::parse(bytes));
+  }
+  frame.kind = static_cast<ControlFrame::Kind>(6);
   CHECK_FALSE(ControlFrame::parse(bytes));
   frame.kind = ControlFrame::Kind::kFarewell;
   frame.magic ^= 1;

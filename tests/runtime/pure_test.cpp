@@ -145,7 +145,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
                                      {"DDL_MODULE_DIR", "/x"},
                                      {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
                                      {"DDL_JOB_KEY_FD", "3"},
-                                     {"DDL_RANK_RECORD", "5:16"},
+                                     {"DDL_RANK_RECORD", "5:16:64"},
                                      {"DDL_SOCKETS_PER_PEER", "8"},
                                      {"DDL_VERBOSE", "1"},
                                      {"DDL_CPU_OPERATIONS", "mpi"},
@@ -159,7 +159,9 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   REQUIRE(given->rank_record);
   CHECK(given->rank_record->fd == 5);
   CHECK(given->rank_record->offset == 16);
-  for (const char* other : {"", "5", "5:", ":16", "-1:0", "5:-8", "99999999999:0", "five:0"})
+  CHECK(given->rank_record->bytes == 64);
+  for (const char* other :
+       {"", "5", "5:16", "5:16:", ":16:64", "-1:0:64", "5:-8:64", "5:16:-1", "99999999999:0:64", "five:0:64"})
     CHECK_FALSE(Settings::read({{"DDL_RANK_RECORD", other}})->rank_record);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);
