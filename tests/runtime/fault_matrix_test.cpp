@@ -21,11 +21,10 @@ using namespace ddl::runtime::test;
 namespace {
 
 /// Runs at a time. They wait for the kernel to give them a turn; those that wait for a timeout do nothing meanwhile.
-constexpr int kWorkers = 6;
 #ifdef DDL_TEST_SANITIZED
-constexpr int kWaitingWorkers = kWorkers;
+constexpr int kWorkers = 6, kWaitingWorkers = 6;
 #else
-constexpr int kWaitingWorkers = 16;
+constexpr int kWorkers = 10, kWaitingWorkers = 16;
 #endif
 
 /// A point of a scene: which ranks pass it in the call, and how often.
