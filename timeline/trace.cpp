@@ -54,6 +54,7 @@ class RankWriter {
   std::int64_t time_of(std::int64_t own) const;
   void set_times();
   void assign_tracks();
+  void end_before_next();
   std::size_t track_of(const Event& event);
   std::string track_name(const Track& track) const;
   /// Each rank has tids of its own: some versions of Perfetto find a thread's name by its tid alone.
@@ -152,6 +153,28 @@ void RankWriter::assign_tracks() {
             [&](std::size_t a, std::size_t b) { return tracks_[a].order() < tracks_[b].order(); });
   place_.resize(tracks_.size());
   for (std::size_t i = 0; i < sorted.size(); ++i) place_[sorted[i]] = i;
+}
+
+/// A ddl::Range that is assigned to another ends the other one when it has begun itself. Of two events of a track that
+/// overlap by the lesser part of both, the first one ends when the second one begins; others are nested by cutting the
+/// second one, when it is written.
+void RankWriter::end_before_next() {
+  std::vector<std::vector<std::size_t>> open(tracks_.size());  // the innermost last
+  for (const std::size_t index : order_) {
+    if (rank_.ring.events[index].kind == Kind::kTensor) continue;
+    const Times& times = times_[index];
+    auto& outer = open[track_[index]];
+    while (!outer.empty()) {
+      Times& before = times_[outer.back()];
+      const std::int64_t overlap = before.end - times.begin;
+      const bool is_lesser_part =
+          overlap < (before.end - before.begin) / 2 && overlap < (times.end - times.begin) / 2;
+      if (overlap > 0 && (times.end <= before.end || !is_lesser_part)) break;
+      before.end = std::min(before.end, times.begin);
+      outer.pop_back();
+    }
+    outer.push_back(index);
+  }
 }
 
 std::string RankWriter::track_name(const Track& track) const {
@@ -265,6 +288,7 @@ void RankWriter::write_tensor(std::size_t index) {
 RankEvents RankWriter::write(std::size_t max_bytes) {
   set_times();
   assign_tracks();
+  end_before_next();
   text_.reserve(4096 + order_.size() * 256);
   write_all_metadata();
   const std::size_t events_begin = text_.size();

@@ -150,8 +150,6 @@ TEST_CASE("a rank that is killed has its events in the timeline, and the report 
   CHECK(unfinished.contains("1: the end"));
   const std::string text = trace.dump();
   CHECK_THAT(text, Contains("the rank was ended by signal 9"));
-  // Each of the others has observed the loss, or was ended by ddlrun before that.
-  CHECK(number_of(trace, 0, "X", "barrier") == 1);
   CHECK(number_of(trace, 2, "b", "awaited") == 1);
   CHECK(number_of(trace, 2, "e", "awaited") == 1);
 }
@@ -186,6 +184,10 @@ TEST_CASE("a running job records a timeline from --timeline start to --timeline 
   Job job(scratch, timeline_job({"--timeline-max-mb", "1"}, "until_signal"));
   wait_until_ready(job);
   const std::string pid = std::to_string(job.pid());
+  const auto wait_for_steps = [&] {
+    job.forget_output();
+    job.wait_for("ten more", 2);
+  };
   CHECK(change_timeline(scratch, {"stop", pid}).exit_code == 1);
   const auto started = change_timeline(scratch, {"start", "--timeline-filename", "live.json", pid});
   CHECK(started.exit_code == 0);
@@ -193,6 +195,7 @@ TEST_CASE("a running job records a timeline from --timeline start to --timeline 
   const auto again = change_timeline(scratch, {"start", pid});
   CHECK(again.exit_code == 1);
   CHECK_THAT(again.err, Contains("a timeline is recorded already, for " + scratch.path("live.json")));
+  wait_for_steps();
   const auto stopped = change_timeline(scratch, {"stop", pid});
   CHECK(stopped.exit_code == 0);
   CHECK_THAT(stopped.out, Contains("is written to " + scratch.path("live.json")));
@@ -208,6 +211,7 @@ TEST_CASE("a running job records a timeline from --timeline start to --timeline 
   const auto next = change_timeline(scratch, {"start", pid});
   CHECK(next.exit_code == 0);
   CHECK_THAT(next.out, Contains(own));
+  wait_for_steps();
   job.send(SIGUSR1);
   CHECK(job.wait_and_require_nothing_left() == 0);
   const TimelineJson second = valid_timeline(bytes_of(own));

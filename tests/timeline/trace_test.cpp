@@ -176,6 +176,19 @@ TEST_CASE("an event that ends after the one that it began in is cut") {
   CHECK(find(events, "X", "next")["dur"] == 1.0);
 }
 
+TEST_CASE("a range that is assigned to another does not cut the one that follows") {
+  TestRank rank;
+  rank.add(Kind::kRange, 1000, 9000, "outer");
+  rank.add(Kind::kRange, 2000, 5050, "forward");
+  rank.add(Kind::kCall, 4000, 4900);
+  rank.add(Kind::kRange, 5000, 8000, "backward");
+  const Json events = rank.events();
+  CHECK(find(events, "X", "outer")["dur"] == 8.0);
+  CHECK(find(events, "X", "forward")["dur"] == 3.0);
+  CHECK(find(events, "X", "call")["dur"] == 0.9);
+  CHECK(find(events, "X", "backward")["dur"] == 3.0);
+}
+
 TEST_CASE("names with quotes, control characters and bytes that are not UTF-8 are valid JSON") {
   for (const std::string& name : {std::string("a\"b\\c"), std::string("tab\there\nline\x01\x7f"),
                                   std::string("\xff\xc3\x28 \xed\xa0\x80"), std::string("gr\xc3\xbc\xc3\x9f"),

@@ -1,10 +1,10 @@
 // timeline_program steps|slow_steps|until_signal|hang: a rank whose timeline a test reads.
 //   steps         kSteps times: a range "step N", a mark, an ordered call, and two named tensors that it waits for
 //   slow_steps    the same kSlowSteps times, with a pause after each, so that clocks are compared several times
-//   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; the ranks that
-//                 survive a lost one print the error and exit with 0
-//   hang          prints the same; then rank 1 makes no call, and the others wait for it: rank 0 in a barrier inside a
-//                 range, the others for a named tensor
+//   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; prints "ten
+//                 more" after each ten times; the ranks that survive a lost one print the error and exit with 0
+//   hang          begins the range "the end" and prints the same; rank 1 makes no call in it, and the others wait for
+//                 it: rank 0 in a barrier, the others for a named tensor
 #include <unistd.h>
 
 #include <csignal>
@@ -55,16 +55,23 @@ int run(const std::string& what) {
     (void)step(context, 0);
     print_ready(context);
     constexpr int kPause = 1000;  // us; no test needs more steps than that leaves
-    for (int number = 1; !step(context, number); ++number) ::usleep(kPause);
+    for (int number = 1; !step(context, number); ++number) {
+      if (number % 10 == 0 && context.rank() == 0) std::puts("ten more");
+      ::usleep(kPause);
+    }
     return 0;
   }
   if (what == "hang") {
     (void)step(context, 0);
-    print_ready(context);
     const ddl::Range range = context.range("the end");
     std::vector<float> tensor(10);
+    if (context.rank() >= 2) {
+      auto awaited = context.allreduce_async("awaited", tensor);
+      print_ready(context);
+      awaited.get();
+    }
+    print_ready(context);
     if (context.rank() == 0) context.barrier();
-    if (context.rank() >= 2) context.allreduce_async("awaited", tensor).get();
     for (;;) ::pause();
   }
   return 2;
