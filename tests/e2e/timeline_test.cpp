@@ -141,8 +141,8 @@ TEST_CASE("a rank that is killed has its events in the timeline, and the report 
   wait_until_ready(job);
   REQUIRE(::kill(pid_of(job, 1), SIGKILL) == 0);
   CHECK(job.wait_and_require_nothing_left() == contract::kSignalBase + SIGKILL);
-  CHECK_THAT(job.err(), Contains("rank 1 on ") && Contains("was killed by SIGKILL") &&
-                            Contains("rank 1 was in \"the end\" for ") && Contains(" in "));
+  CHECK_THAT(job.err(),
+             Contains("rank 1 on ") && Contains("was killed by SIGKILL") && Contains(" in \"the end\" for "));
   const TimelineJson trace = valid_timeline(bytes_of(scratch.path("t.json")));
   CHECK(number_of(trace, 1, "b", "first") == 1);
   CHECK(number_of(trace, 1, "X", "step 0") == 1);
@@ -184,9 +184,11 @@ TEST_CASE("a running job records a timeline from --timeline start to --timeline 
   Job job(scratch, timeline_job({"--timeline-max-mb", "1"}, "until_signal"));
   wait_until_ready(job);
   const std::string pid = std::to_string(job.pid());
+  // The ranks get the signal after their agent has got what was sent before.
   const auto wait_for_steps = [&] {
     job.forget_output();
-    job.wait_for("ten more", 2);
+    job.send(SIGUSR2);
+    job.wait_for("ten more");
   };
   CHECK(change_timeline(scratch, {"stop", pid}).exit_code == 1);
   const auto started = change_timeline(scratch, {"start", "--timeline-filename", "live.json", pid});

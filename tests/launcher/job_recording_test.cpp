@@ -253,7 +253,8 @@ TEST_CASE("if nothing was recorded there is no timeline, and what was at its pat
   std::ofstream(rig.path) << "old";
   REQUIRE(rig.recording.plan_timeline(rig.path, 1 << 20));
   rig.write();
-  CHECK(rig.notes == std::vector<std::string>{"no timeline was written: no rank has used libddl"});
+  CHECK(rig.notes ==
+        std::vector<std::string>{"no timeline was written: no rank has used libddl while it was recorded"});
   CHECK(read_file(rig.path, 100).value() == "old");
   CHECK(rig.names() == std::vector<std::string>{"t.json"});
   JobReport report;

@@ -1,8 +1,8 @@
 // timeline_program steps|slow_steps|until_signal|hang: a rank whose timeline a test reads.
 //   steps         kSteps times: a range "step N", a mark, an ordered call, and two named tensors that it waits for
 //   slow_steps    the same kSlowSteps times, with a pause after each, so that clocks are compared several times
-//   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; prints "ten
-//                 more" after each ten times; the ranks that survive a lost one print the error and exit with 0
+//   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; rank 0 prints
+//                 "ten more" ten times after SIGUSR2; the ranks that survive a lost one print the error and exit with 0
 //   hang          begins the range "the end" and prints the same; rank 1 makes no call in it, and the others wait for
 //                 it: rank 0 in a barrier, the others for a named tensor
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace {
 
 constexpr int kSteps = 5, kSlowSteps = 60;
-volatile std::sig_atomic_t is_to_end = 0;
+volatile std::sig_atomic_t is_to_end = 0, is_to_count = 0;
 
 /// Returns whether some rank is to end.
 bool step(ddl::Context& context, int number) {
@@ -55,8 +55,11 @@ int run(const std::string& what) {
     (void)step(context, 0);
     print_ready(context);
     constexpr int kPause = 1000;  // us; no test needs more steps than that leaves
+    int left = 0;                 // until that is printed
     for (int number = 1; !step(context, number); ++number) {
-      if (number % 10 == 0 && context.rank() == 0) std::puts("ten more");
+      if (--left == 0 && context.rank() == 0) std::puts("ten more");
+      if (is_to_count != 0) left = 10;
+      is_to_count = 0;
       ::usleep(kPause);
     }
     return 0;
@@ -81,6 +84,7 @@ int run(const std::string& what) {
 
 int main(int argc, char** argv) {
   std::signal(SIGUSR1, [](int) { is_to_end = 1; });
+  std::signal(SIGUSR2, [](int) { is_to_count = 1; });
   std::signal(SIGTERM,
               SIG_IGN);  // ddlrun ends the survivors of a lost rank, too: they must print their error
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
