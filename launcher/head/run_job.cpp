@@ -210,7 +210,7 @@ class JobRun : private SupervisorActions {
             [this](const std::string& sentence) { note(sentence); }});
     if (spec_.timeline_file.empty()) return {};
     auto planned = recording_->plan_timeline(spec_.timeline_file, spec_.timeline_bytes);
-    if (!planned) return fail(std::move(planned.error().during("--timeline-filename")));
+    if (!planned) return refuse(planned.error().during("--timeline-filename").message());
     return {};
   }
 

@@ -44,8 +44,7 @@ std::optional<double> parse_cpu_pressure(std::string_view pressure) {
   return parse_number(rest.substr(0, rest.find(' ')));
 }
 
-/// False also where the kernel does not measure it.
-static bool is_cpu_contended() {
+bool is_cpu_contended() {
   const auto pressure = read_file("/proc/pressure/cpu");
   return pressure && parse_cpu_pressure(*pressure).value_or(0) > kContendedPercent;
 }
@@ -65,7 +64,7 @@ void Heartbeat::start() {
 bool Heartbeat::counts() {
   // The machine's load is read only if the other side has been silent for a whole tick already.
   if (quiet_ticks_ > 0 && is_machine_overloaded()) return false;
-  if (quiet_ticks_ > 0 && ++contended_ticks_ % kContendedTicks != 0 && is_cpu_contended()) return false;
+  if (quiet_ticks_ > 0 && ++contended_ticks_ % kContendedTicks != 0 && handlers_.is_contended()) return false;
   ++quiet_ticks_;
   return true;
 }

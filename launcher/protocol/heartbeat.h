@@ -23,6 +23,10 @@ bool is_machine_overloaded();
 /// (Documentation/accounting/psi.rst of Linux). Pure.
 std::optional<double> parse_cpu_pressure(std::string_view pressure);
 
+/// True while threads here wait for a CPU so often that a process may not run for seconds. False also where the kernel
+/// does not measure it.
+bool is_cpu_contended();
+
 /// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at
 /// least 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next
 /// has two.
@@ -53,6 +57,7 @@ class Heartbeat {
     std::function<void()> send;  ///< sends a heartbeat; once a period
     std::function<void()>
         on_silence;  ///< nothing has arrived for the limit; called once, and this has stopped
+    std::function<bool()> is_contended = is_cpu_contended;  ///< asked after a tick without a message
   };
   /// Silence is noticed between limit and limit + 1 periods after the last heard().
   Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers);
