@@ -97,14 +97,14 @@ struct EventRing {
     return kHeadBytes + std::size_t{capacity} * sizeof(Event);
   }
 
-  // Written by whoever makes the ring, of memory of zeros.
+  // Written by the process that makes the ring, into memory that is filled with zeros.
   std::uint32_t magic = kMagic;
   std::uint32_t capacity = 0;  ///< the events that there is room for: a power of two
   /// The number of latest events that are kept: a power of two, at most capacity. Event n is in place (n - 1) mod kept.
   /// It may rise while the rank runs.
   std::atomic<std::uint32_t> kept{0};
-  /// 1: a timeline is recorded: times are exact, and so many that a call of a few bytes takes a tenth longer. 0: times
-  /// are those of the last tick of the kernel, 1 to 10 ms ago.
+  /// 1: a timeline is recorded, and times are exact. 0: times are those of the last tick of the kernel, 1 to 10 ms ago,
+  /// which are read faster.
   std::atomic<std::uint32_t> is_exact{0};
 
   // Written by the rank.

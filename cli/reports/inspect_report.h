@@ -12,7 +12,7 @@
 
 namespace ddl::cli {
 
-/// The job, a table with a line for each rank, who waits for whom, and the nodes that have not answered. A column in
+/// The job, a table with a line for each rank, the waits of ranks for others, and the nodes that have not answered. A column in
 /// which no rank has a value is omitted. style: of standard output. Pure, but for the time zone of job.began.
 std::string inspection_text(const launcher::JobInspection& job, const TerminalStyle& style);
 

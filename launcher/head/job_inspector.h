@@ -55,7 +55,7 @@ class JobInspector {
   void on_lost(int node, const std::string& why);
 
  private:
-  /// Who has asked: a client of this process, or of the agent of a node.
+  /// The client that has asked: of this process, or of the agent of a node.
   struct Asker {
     std::optional<int> node;
     std::int64_t client = 0;

@@ -35,8 +35,9 @@ struct InspectedNode {
 struct InspectedWait {
   static constexpr std::size_t kMaxMissing = 256;
 
-  std::string what;      ///< "allreduce #812"
-  std::string sentence;  ///< the same with who waits for whom, and what these do
+  std::string what;  ///< "allreduce #812"
+  std::string
+      sentence;  ///< the same with the ranks that wait, those that they wait for, and what the latter do
   Seconds seconds;
   std::int64_t num_waiting = 0;
   std::vector<int> missing;  ///< the ranks for which they wait, ascending; the first kMaxMissing of them
