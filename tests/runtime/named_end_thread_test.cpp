@@ -531,29 +531,40 @@ TEST_CASE("a callback cannot finalize") {
 }
 
 TEST_CASE("a rank that leaves while a callback runs does not end the others' context") {
-  job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
-    struct Call {
-      std::promise<void> begun;
-      std::atomic<bool> has_ended{false};
-    } call;
-    std::vector<float> values(4, 1.0f);
-    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
-    options.argument = &call;
-    options.completed = [](void* argument, ddl_status, const char*) {
-      auto& one = *static_cast<Call*>(argument);
-      one.begun.set_value();
-      std::this_thread::sleep_for(200ms);
-      one.has_ended = true;
-    };
-    if (ddl_rank(context) == 1) return expect_ok(ddl_wait(sum_of(context, "x", values, 4)), "wait");
-    expect_ok(ddl_allreduce_async(context, "x", values.data(), values.data(), 4, DDL_FLOAT32, DDL_SUM,
-                                  &options, nullptr),
-              "allreduce_async");
-    call.begun.get_future().wait();
-    expect_ok(ddl_finalize(context), "finalize");
-    context = nullptr;
-    expect(call.has_ended, "finalize returned before the callback");
-  });
+  struct Call {
+    std::promise<void> begun, other_has_failed;
+    std::atomic<bool> has_ended{false};
+  };
+  for (const int hosts : {1, 2}) {
+    Call call;
+    job_of_end(2, hosts).run([&](ddl_context*& context) {
+      std::vector<float> values(4, 1.0f), more(4);
+      if (ddl_rank(context) == 1) {
+        expect_ok(ddl_wait(sum_of(context, "x", values, 4)), "wait");
+        // It needs the other rank, which has left when its callback has returned, and not before.
+        expect_status(ddl_wait(sum_of(context, "more", more, 4)), DDL_ERROR_PEER_LOST,
+                      "a tensor without the leaver");
+        const bool is_in_time = call.has_ended;
+        call.other_has_failed.set_value();
+        return expect(is_in_time, "the other rank's tensor failed while the callback ran");
+      }
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.argument = &call;
+      options.completed = [](void* argument, ddl_status, const char*) {
+        auto& one = *static_cast<Call*>(argument);
+        one.begun.set_value();
+        (void)one.other_has_failed.get_future().wait_for(200ms);
+        one.has_ended = true;
+      };
+      expect_ok(ddl_allreduce_async(context, "x", values.data(), values.data(), 4, DDL_FLOAT32, DDL_SUM,
+                                    &options, nullptr),
+                "allreduce_async");
+      call.begun.get_future().wait();
+      expect_ok(ddl_finalize(context), "finalize");
+      context = nullptr;
+      expect(call.has_ended, "finalize returned before the callback");
+    });
+  }
 }
 
 TEST_CASE("a callback may test a tensor, but not wait or join") {
