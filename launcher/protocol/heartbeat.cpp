@@ -13,11 +13,6 @@ namespace {
 // At a scheduler's 3 ms a turn this makes a round of a tenth of a second; what needs several turns of several
 // processes, such as a message through ssh, then takes a second or more.
 constexpr long kRunnablePerCpu = 32;
-// With fewer threads, Linux 6.18 lets one that has just woken wait for seconds behind others that compute, if some of
-// these call sched_yield() or sleep for microseconds again and again, as ranks do that share CPUs. A host that is dead
-// is then noticed after 13 s in place of 3.
-constexpr double kContendedPercent = 40;
-constexpr int kContendedTicks = 4;
 
 }  // namespace
 
@@ -36,19 +31,6 @@ bool is_machine_overloaded() {
   return runnable && *runnable > kRunnablePerCpu * ::sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-std::optional<double> parse_cpu_pressure(std::string_view pressure) {
-  // "some avg10=76.37 avg60=70.15 avg300=47.95 total=255205538", and a line of "full".
-  constexpr std::string_view kBegin = "some avg10=";
-  if (!pressure.starts_with(kBegin)) return std::nullopt;
-  const std::string_view rest = pressure.substr(kBegin.size());
-  return parse_number(rest.substr(0, rest.find(' ')));
-}
-
-bool is_cpu_contended() {
-  const auto pressure = read_file("/proc/pressure/cpu");
-  return pressure && parse_cpu_pressure(*pressure).value_or(0) > kContendedPercent;
-}
-
 std::string silence_text(HeartbeatPace pace) {
   return fmt::format("{:g} s", std::chrono::duration<double>(pace.limit * pace.period).count());
 }
@@ -64,7 +46,6 @@ void Heartbeat::start() {
 bool Heartbeat::counts() {
   // The machine's load is read only if the other side has been silent for a whole tick already.
   if (quiet_ticks_ > 0 && is_machine_overloaded()) return false;
-  if (quiet_ticks_ > 0 && ++contended_ticks_ % kContendedTicks != 0 && handlers_.is_contended()) return false;
   ++quiet_ticks_;
   return true;
 }

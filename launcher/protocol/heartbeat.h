@@ -19,14 +19,6 @@ std::optional<int> parse_runnable(std::string_view loadavg);
 /// wrong with it. False if /proc cannot be read.
 bool is_machine_overloaded();
 
-/// The part of the last 10 s, in percent, in which some thread waited for a CPU, from the text of /proc/pressure/cpu
-/// (Documentation/accounting/psi.rst of Linux). Pure.
-std::optional<double> parse_cpu_pressure(std::string_view pressure);
-
-/// True while threads here wait for a CPU so often that a process may not run for seconds. False also where the kernel
-/// does not measure it.
-bool is_cpu_contended();
-
 /// How often a heartbeat is sent, and after how many periods without one the other side is taken for dead. limit is at
 /// least 2: both sides count by timers of their own, so that now and then a whole period has no heartbeat, and the next
 /// has two.
@@ -50,14 +42,13 @@ std::string silence_text(HeartbeatPace pace);
 /// Time is counted in ticks of its own timer, each of which may come late: a process that could not run
 /// itself, because the machine was busy or asleep, does not take that for the other side's silence. Nor do
 /// ticks count while this machine is overloaded: the processes that carry the heartbeats here (ssh) may not
-/// get a CPU. While threads here wait for CPUs most of the time, only every fourth tick counts.
+/// get a CPU.
 class Heartbeat {
  public:
   struct Handlers {
     std::function<void()> send;  ///< sends a heartbeat; once a period
     std::function<void()>
         on_silence;  ///< nothing has arrived for the limit; called once, and this has stopped
-    std::function<bool()> is_contended = is_cpu_contended;  ///< asked after a tick without a message
   };
   /// Silence is noticed between limit and limit + 1 periods after the last heard().
   Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers);
@@ -82,7 +73,6 @@ class Heartbeat {
   Handlers handlers_;
   EventLoop::Timer timer_;
   int quiet_ticks_ = 0;
-  int contended_ticks_ = 0;
   bool excused_ = false;
 };
 

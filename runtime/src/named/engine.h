@@ -60,7 +60,8 @@ class Engine {
   Outcome submit(const std::vector<SubmissionPtr>& submissions);
   /// Returns when it is complete, with its outcome.
   Outcome wait(Submission& submission);
-  /// Whether it is complete. A program that tests a tensor wants it: the engine does not put it off.
+  /// Whether it is complete. A program that tests a tensor wants it: the engine does not put it off. If it tests again,
+  /// it gives way to other threads, such as the engine's own.
   tl::expected<bool, Failure> test(Submission& submission);
   /// Takes part in the others' tensors without data until all ranks have joined. last: the highest of the ranks of the
   /// set that joined last.

@@ -1,6 +1,7 @@
 // A tensor that the program has handed over, and its completion.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -28,9 +29,11 @@ struct Submission {
   std::function<void(const Outcome&)> on_completion;
 
   // Guarded by the engine.
-  bool is_open = false;      ///< it has been handed over, and not carried out
-  bool is_wanted = false;    ///< the program waits for it
-  bool is_complete = false;  ///< it has been carried out, or has failed, and on_completion has returned
+  bool is_open = false;    ///< it has been handed over, and not carried out
+  bool is_wanted = false;  ///< the program waits for it
+  /// It has been carried out, or has failed, and on_completion has returned. Also read without the engine's lock.
+  std::atomic<bool> is_complete{false};
+  std::atomic<bool> is_tested{false};     ///< the program has tested it
   Deadline patience = Deadline::never();  ///< the rank asks to agree then
   std::uint32_t shown = 0;                ///< its place in the RankRecord
   std::uint64_t logged = 0;               ///< the number of its event; 0: none

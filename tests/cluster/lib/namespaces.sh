@@ -64,3 +64,24 @@ living_process() {
 # Sets outer_pid to the pid of this process in the PID namespace of /proc: to be called before a new /proc is mounted.
 # shellcheck disable=SC2034  # Used by the caller.
 read_outer_pid() { read -r outer_pid _ </proc/self/stat; }
+
+# Puts this process, and so all processes of the cluster, into one CPU group. Otherwise each session is a group, and
+# Linux 6.18 keeps the others from running for seconds if one thread of a group computes and another sleeps for
+# microseconds. Hosts of a real cluster do not share CPUs. Where it is not allowed, nothing happens.
+share_cpus() {
+  local group
+  group=$(cpu_group) && { mkdir -p "$group" && echo "$$" >"$group/cgroup.procs"; } 2>/dev/null || true
+}
+# Removes the group after the last cluster.
+leave_cpus() {
+  local group
+  group=$(cpu_group) && rmdir "$group" 2>/dev/null || true
+}
+cpu_group() {
+  local root=/sys/fs/cgroup
+  if [ -f "$root/cpu/cpu.shares" ]; then
+    echo "$root/cpu/ddl-cluster"
+  else
+    grep -qs '\bcpu\b' "$root/cgroup.subtree_control" && echo "$root/ddl-cluster"
+  fi
+}
