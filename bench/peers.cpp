@@ -1,6 +1,11 @@
 #include "bench/peers.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
 
 #include "base/text.h"
 #include "bench/cluster.h"
@@ -36,8 +41,9 @@ struct Row {
   bool is_tuned = false;
   /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
   std::string variable;
-  bool needs_mpi = false;   ///< libddl's collectives are done by MPI
-  bool hands_over = false;  ///< allreduces only; takes part in the steps of a model, and else if it is named
+  bool needs_mpi = false;    ///< libddl's collectives are done by MPI
+  bool hands_over = false;   ///< allreduces only; takes part in the steps of a model, and else if it is named
+  bool is_recorded = false;  ///< with a timeline; takes part only if it is named
 };
 
 // libddl with a given algorithm between hosts. The crossovers of libddl's table are set by these measurements.
@@ -76,6 +82,15 @@ Row by_name() {
   return row;
 }
 
+Row by_name_recorded() {
+  Row row = by_name();
+  row.contender.name = "ddl-named-timeline";
+  row.contender.label = "the same, with a timeline";
+  row.contender.why = "ours, while ddlrun records a timeline; takes part only if it is named";
+  row.is_recorded = true;
+  return row;
+}
+
 Row by_torch() {
   Row row{
       {.name = "torch",
@@ -107,6 +122,7 @@ std::vector<Row> rows() {
        kDdlrun,
        Where::kOneHost},
       by_name(),
+      by_name_recorded(),
       by_algorithm("ddl-tree", "tree"),
       by_algorithm("ddl-units", "units"),
       by_algorithm("ddl-halving", "halving"),
@@ -184,6 +200,7 @@ Words launcher_options(const Row& row, const Settings& settings) {
   if (job.hosts > 1) append(options, row.launcher == Launcher::kMpirun ? kMpiNetwork : kDdlNetwork);
   if (job.hosts > 1 && row.needs_mpi) append(options, kDdlsMpiNetwork);
   if (!row.variable.empty()) append(options, {"-x", row.variable});
+  if (row.is_recorded) append(options, {"--timeline-filename", timeline_path()});
   if (!row.is_tuned) return options;
   if (is_oversubscribed) append(options, kMpiYields);
   if (job.hosts == 1) return options;
@@ -196,7 +213,7 @@ bool is_wanted(const Row& row, const Words& wanted, const RankWork& work) {
   const bool is_collective = parse_collective(work.name).has_value();
   if (row.hands_over && is_collective && work.name != name_of(Collective::kAllreduce)) return false;
   if (work.needs_overlap && !row.hands_over) return false;
-  if (wanted.empty()) return row.variable.empty() && !(row.hands_over && is_collective);
+  if (wanted.empty()) return row.variable.empty() && !row.is_recorded && !(row.hands_over && is_collective);
   return std::find(wanted.begin(), wanted.end(), row.contender.name) != wanted.end();
 }
 
@@ -232,6 +249,11 @@ void set_on_hosts(Row& row, const RankWork& work, const Site& site, const Settin
 }
 
 }  // namespace
+
+std::string timeline_path() {
+  return (std::filesystem::temp_directory_path() / fmt::format("ddl-bench-{}-timeline.json", ::getpid()))
+      .string();
+}
 
 std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings) {
   const bool is_over_hosts = settings.job.hosts > 1;
@@ -272,6 +294,7 @@ const std::vector<Pairing>& peer_pairings() {
                                                 {"ddl-named", "gloo"},
                                                 {"ddl-named", "torch"},
                                                 {"ddl-named", "tcp-limit"},
+                                                {"ddl-named-timeline", "ddl-named"},
                                                 {"ddl", "ddl-ring"},
                                                 {"ddl", "ddl-mpi"},
                                                 {"ddl-mpi", "openmpi"},

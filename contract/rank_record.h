@@ -28,6 +28,7 @@ inline constexpr std::array kCallNames = {
     "barrier",
     "making process sets",
     "agreeing on named tensors",
+    "timeline",
 };
 
 /// The last call that a rank has begun in one stream of calls, as one word, so that a reader sees all of it or

@@ -79,6 +79,12 @@ std::uint32_t ring_capacity(std::uint64_t n) {
   return static_cast<std::uint32_t>(std::bit_floor(std::clamp<std::uint64_t>(n, 1, EventRing::kMaxCapacity)));
 }
 
+std::uint32_t events_of_rank(std::uint64_t file_bytes, std::size_t ranks) {
+  constexpr std::uint64_t kBytesOfEvent = 200;  // in the file, about
+  const std::uint64_t events = file_bytes / kBytesOfEvent / std::max<std::size_t>(ranks, 1);
+  return std::max(ring_capacity(events), EventRing::kUsuallyKept);
+}
+
 EventRing& make_ring(std::span<std::byte> memory, std::uint32_t capacity, std::uint32_t kept) {
   DDL_CHECK(std::has_single_bit(capacity) && std::has_single_bit(kept) && kept <= capacity &&
                 memory.size() >= EventRing::bytes_for(capacity),

@@ -25,6 +25,10 @@ struct RingSnapshot {
 /// The greatest power of two that is not above n, at most EventRing::kMaxCapacity; at least 1.
 std::uint32_t ring_capacity(std::uint64_t n);
 
+/// The latest events of each of so many ranks that fill a file of this size: a power of two, at most kMaxCapacity and at
+/// least kUsuallyKept.
+std::uint32_t events_of_rank(std::uint64_t file_bytes, std::size_t ranks);
+
 /// Makes an empty ring of memory of zeros, of at least EventRing::bytes_for(capacity) bytes at an address that is a
 /// multiple of 64. capacity: a power of two. kept: see EventRing.
 contract::EventRing& make_ring(std::span<std::byte> memory, std::uint32_t capacity, std::uint32_t kept);

@@ -253,13 +253,18 @@ class JobReader {
         OptionId::kTimelineSize,
         [](const std::string& text) { return parse_count(text, 1, kMaxTimelineMegabytes); }, megabytes);
     if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
-    // A launcher without agents starts ranks that may read the variable themselves.
-    const std::string variable = value_of(context_.environment, contract::env::kHorovodTimeline);
+    std::string variable = value_of(context_.environment, contract::env::kTimeline);
+    if (variable.empty()) variable = value_of(context_.environment, contract::env::kHorovodTimeline);
+    // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
+    if (!variable.empty() && variable != "DYNAMIC" && !has(OptionId::kTimelineFile)) {
+      if (const auto path = file(variable)) job().timeline_file = *path;
+    }
     const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
                             job().launcher != launcher::LauncherChoice::kMpirun;
-    // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
-    if (variable.empty() || variable == "DYNAMIC" || has(OptionId::kTimelineFile) || !has_agents) return;
-    if (const auto path = file(variable)) job().timeline_file = *path;
+    if (has_agents || job().timeline_file.empty()) return;
+    // Without agents rank 0 writes it.
+    job().exports.push_back({contract::env::kTimeline, std::exchange(job().timeline_file, "")});
+    if (megabytes > 0) job().exports.push_back({contract::env::kTimelineMaxMb, std::to_string(megabytes)});
   }
 
   // ---- what several options determine together ----

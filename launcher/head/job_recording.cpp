@@ -47,7 +47,7 @@ Result<std::string> JobRecording::change(const message::ChangeTimeline& request,
   const std::string own_name = "/ddlrun-" + std::to_string(::getpid()) + "-timeline.json";
   auto planned = plan_timeline(request.path.empty() ? directory + own_name : request.path, max_bytes);
   if (!planned) return fail(std::move(planned.error()));
-  actions_.record({timeline_events_of_rank(max_bytes, ranks_.size())});
+  actions_.record({timeline::events_of_rank(max_bytes, ranks_.size())});
   return path_;
 }
 

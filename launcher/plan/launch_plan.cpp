@@ -57,12 +57,6 @@ void remove_inherited_visibility(NodeLaunch& node) {
 
 }  // namespace
 
-std::int64_t timeline_events_of_rank(std::uint64_t bytes, std::size_t ranks) {
-  constexpr std::uint64_t kBytesOfEvent = 200;  // in the file, about
-  const std::uint64_t events = bytes / kBytesOfEvent / std::max<std::size_t>(ranks, 1);
-  return std::max(timeline::ring_capacity(events), contract::EventRing::kUsuallyKept);
-}
-
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings,
@@ -86,7 +80,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.stall_warning_seconds = spec.stall_warning_seconds;
   common.stall_shutdown_seconds = spec.stall_shutdown_seconds;
   if (!spec.timeline_file.empty())
-    common.timeline_events = timeline_events_of_rank(spec.timeline_bytes, placement.ranks.size());
+    common.timeline_events = timeline::events_of_rank(spec.timeline_bytes, placement.ranks.size());
   if (!spec.network_interfaces.empty())
     common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
   if (spec.verbose) {

@@ -31,9 +31,6 @@ struct RankLaunch {
   bool operator==(const RankLaunch&) const = default;
 };
 
-/// The events of each rank that fit into a timeline of this number of bytes: a power of two.
-std::int64_t timeline_events_of_rank(std::uint64_t bytes, std::size_t ranks);
-
 /// The part of the plan that one agent receives.
 struct NodeLaunch {
   std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"

@@ -67,7 +67,8 @@ TEST_CASE("a size that is not a whole number of elements is refused") {
 TEST_CASE("a contender that does not take part is refused with the names of those that do") {
   const std::string nobody = refusal({.contenders = {"ddl", "nobody"}});
   CHECK(nobody.find("\"nobody\"") != std::string::npos);
-  CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-named, ddl-mpi, openmpi") != std::string::npos);
+  CHECK(nobody.find("ddl, ddl-again, ddl-heap, ddl-named, ddl-named-timeline, ddl-mpi, openmpi") !=
+        std::string::npos);
   CHECK(refusal({.contenders = {""}}).find("\"\"") != std::string::npos);
   // Some take part on one host only, others on several.
   CHECK(refusal({.contenders = {"ddl-heap"}}).empty());

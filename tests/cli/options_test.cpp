@@ -176,9 +176,6 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--timeline-filename", "a", "--timeline-filename", "b", "c"}, "was given 2 times: a, b", "give it once"},
     {{"-np", "2", "--timeline-max-mb", "0", "a"}, "--timeline-max-mb: '0' is not a whole number from 1 to 16384", ""},
     {{"-np", "2", "--timeline-max-mb", "16385", "a"}, "'16385' is not a whole number from 1", ""},
-    {{"-np", "2", "--mpi", "--timeline-filename", "t", "a"}, "--timeline-filename needs ddlrun's agents", "omit --mpi"},
-    {{"-np", "2", "--mpi", "--timeline-max-mb", "1", "a"}, "--timeline-max-mb needs ddlrun's agents", "omit --mpi"},
-    {{"-np", "2", "--launcher", "srun", "--timeline-filename", "t", "a"}, "--timeline-filename", "--launcher srun"},
     {{"--check-hosts", "--timeline-filename", "t"}, "--check-hosts does not use --timeline-filename", "omit it"},
     {{"--inspect", "--timeline-filename", "t"}, "--inspect does not use --timeline-filename", "omit it"},
     {{"--timeline"}, "--timeline needs a value", "--timeline start|stop"},
@@ -618,8 +615,19 @@ TEST_CASE("a timeline is a file of at most 128 MB, and its name is an option or 
   CHECK(file_of({"-np", "2", "a"}) == "/home/me/mine.json");
   CHECK(file_of({"-np", "2", "--timeline-filename", "/t", "a"}) == "/t");
   CHECK(file_of({"-np", "2", "--config-file", "timeline.yaml", "a"}) == "/home/me/of-file.json");
-  // These start ranks that read it themselves.
-  CHECK(file_of({"-np", "2", "--mpi", "a"}).empty());
+  // Without agents rank 0 writes it.
+  const auto by_mpirun =
+      parse_command_line(Words{"-np", "2", "--timeline-max-mb", "7", "--mpi", "a"}, context);
+  REQUIRE(by_mpirun);
+  CHECK(by_mpirun->job.timeline_file.empty());
+  REQUIRE(by_mpirun->job.exports.size() == 2);
+  CHECK(by_mpirun->job.exports[0].name == "DDL_TIMELINE");
+  CHECK(by_mpirun->job.exports[0].value == "/home/me/mine.json");
+  CHECK(by_mpirun->job.exports[1].name == "DDL_TIMELINE_MAX_MB");
+  CHECK(by_mpirun->job.exports[1].value == "7");
+  context.environment["DDL_TIMELINE"] = "ours.json";
+  CHECK(file_of({"-np", "2", "a"}) == "/home/me/ours.json");
+  context.environment.erase("DDL_TIMELINE");
   context.environment["HOROVOD_TIMELINE"] = "";
   CHECK(file_of({"-np", "2", "a"}).empty());
   // In Horovod: the program begins a timeline later.

@@ -134,6 +134,50 @@ TEST_CASE("HOROVOD_TIMELINE names the file, and .gz compresses it", "[timeline]"
   CHECK(number_of(valid_timeline(unpacked.out()), 2, "b", "second") == 5);
 }
 
+TEST_CASE("a program has a timeline of its own, also while ddlrun records one", "[timeline]") {
+  for (const bool both : {false, true}) {
+    CAPTURE(both);
+    const Scratch scratch;
+    Job job(scratch, timeline_job(both ? std::vector<std::string>{"--timeline-filename", "t.json"}
+                                       : std::vector<std::string>{},
+                                  "own"));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    const TimelineJson own = valid_timeline(bytes_of(scratch.path("own.json")));
+    for (int rank = 0; rank < kTimelineRanks; ++rank) {
+      CHECK(number_of(own, rank, "X", "step 0") == 0);
+      CHECK(number_of(own, rank, "X", "step 4") == 1);
+    }
+    CHECK(unfinished_events(own).empty());
+    if (both) CHECK(number_of(valid_timeline(bytes_of(scratch.path("t.json"))), 2, "X", "step 0") == 1);
+  }
+}
+
+#ifdef DDL_E2E_OPEN_MPI
+TEST_CASE("under mpirun rank 0 writes the timeline, by ddlrun's option or by the variable", "[timeline]") {
+  const Scratch scratch;
+  Job job(scratch, timeline_job({"--launcher", "mpirun", "--mpirun", DDL_E2E_MPIEXEC, "--timeline-filename",
+                                 "t.json.gz", "--timeline-max-mb", "1"},
+                                "steps"));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.err(), Contains("libddl: the timeline is in " + scratch.path("t.json.gz") + ": open it at"));
+  CHECK(names_in(scratch.path()) == std::vector<std::string>{"t.json.gz", "tmp"});
+
+  Command command;
+  command.argv = {
+      DDL_E2E_MPIEXEC, "--allow-run-as-root", "--oversubscribe", "-np", "3", program("timeline_program"),
+      "steps"};
+  command.environment["DDL_TIMELINE"] = "by-mpirun.json";
+  Job by_mpirun(scratch, command);
+  CHECK(by_mpirun.wait() == 0);
+  const TimelineJson trace = valid_timeline(bytes_of(scratch.path("by-mpirun.json")));
+  for (int rank = 0; rank < kTimelineRanks; ++rank) {
+    CHECK(number_of(trace, rank, "b", "first") == 5);
+    CHECK(number_of(trace, rank, "X", "step 4") == 1);
+  }
+  CHECK(unfinished_events(trace).empty());
+}
+#endif
+
 TEST_CASE("a rank that is killed has its events in the timeline, and the report says what ranks were in",
           "[timeline]") {
   const Scratch scratch;

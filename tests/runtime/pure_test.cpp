@@ -105,6 +105,19 @@ TEST_CASE("if a launcher promises PMI-1 and does not answer, there is no acciden
   }
 }
 
+TEST_CASE("a timeline is recorded if DDL_TIMELINE names its file, or else Horovod's variable") {
+  const auto file = [](const ddl::Environment& environment) {
+    const auto settings = Settings::read(environment);
+    return settings ? settings->timeline_file : settings.error().message();
+  };
+  CHECK(file({}).empty());
+  CHECK(file({{"DDL_TIMELINE", "a.json"}, {"HOROVOD_TIMELINE", "b.json"}}) == "a.json");
+  CHECK(file({{"DDL_TIMELINE", ""}, {"HOROVOD_TIMELINE", "b.json"}}) == "b.json");
+  CHECK(file({{"HOROVOD_TIMELINE", "DYNAMIC"}}).empty());
+  CHECK(Settings::read({})->timeline_bytes == std::uint64_t{128} << 20);
+  CHECK(Settings::read({{"DDL_TIMELINE_MAX_MB", "7"}})->timeline_bytes == std::uint64_t{7} << 20);
+}
+
 TEST_CASE("the size of batches of named tensors is that of DDL_FUSION_BYTES, or else Horovod's") {
   const auto fusion_bytes = [](const ddl::Environment& environment) {
     const auto settings = Settings::read(environment);
@@ -205,6 +218,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
       {"DDL_MPI", "../x"},
       {"DDL_MPI_FINALIZE", "no"},
       {"DDL_FUSION_BYTES", "-1"},
+      {"DDL_TIMELINE_MAX_MB", "0"},
       {"DDL_FUSION_BYTES", "64 MB"},
       {"HOROVOD_FUSION_THRESHOLD", "1.5"},
   };

@@ -402,8 +402,21 @@ DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t*
  *  necessary: it finds steps by the names that come again. Does not block. */
 DDL_API ddl_status ddl_step(ddl_context* context, uint64_t process_set);
 
+/** Begins a timeline: all ranks record what they do, and when. Collective over the whole job, as an ordered call of
+ *  DDL_WORLD. Path and max_bytes of rank 0 hold: the file that it will write, which is compressed if its name ends
+ *  with ".gz", and the size before that; 0 stands for 128 MiB. What does not fit is dropped, the oldest first.
+ *  DDL_ERROR_INVALID_ARGUMENT, on all ranks: rank 0 cannot write the file, or a timeline is recorded already. Works
+ *  beside a timeline of ddlrun. */
+DDL_API ddl_status ddl_timeline_start(ddl_context* context, const char* path, uint64_t max_bytes);
+
+/** Ends it, and rank 0 writes the file: all ranks in one, as Chrome Trace Events. Collective as ddl_timeline_start().
+ *  Other ranks return before the file is complete; rank 0 alone returns an error if it cannot be written. Without this
+ *  ddl_finalize() does the same, and waits for the ddl_finalize() of all ranks. If the job has failed by then, rank 0
+ *  writes what the ranks of its host have recorded, also those that have died. */
+DDL_API ddl_status ddl_timeline_stop(ddl_context* context);
+
 /** Marks this moment of the calling thread with a name, UTF-8 of which the first 60 bytes count. It is shown in the
- *  timeline (ddlrun --timeline-filename), in the report of a failed job, and nowhere else. Not collective. May be called
+ *  timeline (ddl_timeline_start(), ddlrun --timeline-filename), in the report of a failed job, and nowhere else. Not collective. May be called
  *  from any thread, also inside a callback. Takes less than 100 ns, and does nothing if nobody records events. */
 DDL_API ddl_status ddl_mark(ddl_context* context, const char* name);
 

@@ -67,6 +67,13 @@ class Context : public detail::NamedCalls<Context> {
   void mark(const std::string& name) { detail::check(ddl_mark(context_, name.c_str())); }
   [[nodiscard]] Range range(const std::string& name) { return Range(context_, name.c_str()); }
 
+  /// Collective: all ranks record a timeline, which rank 0 writes to its path when it is stopped. max_bytes: of the
+  /// file; 0: 128 MiB.
+  void start_timeline(const std::string& path, std::uint64_t max_bytes = 0) {
+    detail::check(ddl_timeline_start(context_, path.c_str(), max_bytes));
+  }
+  void stop_timeline() { detail::check(ddl_timeline_stop(context_)); }
+
   int rank() const { return ddl_rank(context_); }
   int size() const { return ddl_size(context_); }
   int local_rank() const { return ddl_local_rank(context_); }

@@ -31,6 +31,22 @@ Event event_of_program(Event::Kind kind) {
 
 extern "C" {
 
+ddl_status ddl_timeline_start(ddl_context* context, const char* path, uint64_t max_bytes) {
+  constexpr uint64_t kUsualBytes = uint64_t{128} << 20;
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    if (path == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "path is null");
+    return report(context->context->start_timeline(path, max_bytes == 0 ? kUsualBytes : max_bytes));
+  });
+}
+
+ddl_status ddl_timeline_stop(ddl_context* context) {
+  return guarded([&] {
+    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+    return report(context->context->stop_timeline());
+  });
+}
+
 ddl_status ddl_mark(ddl_context* context, const char* name) {
   if (name == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "name is null");
   return with_log(context, [&](EventLog& log) { log.moment(event_of_program(Event::Kind::kMark), name); });

@@ -61,7 +61,8 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     }
     case CallKind::kBarrier:
     case CallKind::kMakeSets:
-    case CallKind::kAgree: {
+    case CallKind::kAgree:
+    case CallKind::kTimeline: {
       ClusterBarrier work(context());
       return run(work, call, deadline);
     }

@@ -308,6 +308,7 @@ Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline dea
           [&] { return channel.call().number; });
     case CallKind::kMakeSets:
     case CallKind::kAgree:
+    case CallKind::kTimeline:
     case CallKind::kBarrier: {
       if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
       return channel.exchange();

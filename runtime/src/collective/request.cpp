@@ -118,7 +118,8 @@ std::optional<Extents> extents_of(const Request& request, int rank, int size) {
     case CallKind::kNone:
     case CallKind::kBarrier:
     case CallKind::kMakeSets:
-    case CallKind::kAgree: break;
+    case CallKind::kAgree:
+    case CallKind::kTimeline: break;
   }
   return extents;
 }

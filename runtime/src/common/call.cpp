@@ -42,6 +42,7 @@ std::string scale_text(const char* name, double scale) {
 
 /// "sum, float32, 1000 elements"; "" for a barrier.
 std::string arguments(const Call& call) {
+  if (call.kind == CallKind::kTimeline) return call.count == 1 ? "start" : "stop";
   if (call.kind == CallKind::kBarrier || call.kind == CallKind::kAgree || call.kind == CallKind::kNone)
     return "";
   std::string text;
@@ -88,7 +89,7 @@ constexpr std::pair<CallKind, Algorithm> kNamed[] = {
 }  // namespace
 
 const char* call_kind_name(CallKind kind) {
-  static_assert(contract::kCallNames.size() == static_cast<std::size_t>(CallKind::kAgree) + 1);
+  static_assert(contract::kCallNames.size() == static_cast<std::size_t>(CallKind::kTimeline) + 1);
   const auto number = static_cast<std::size_t>(kind);
   return number < contract::kCallNames.size() ? contract::kCallNames[number] : "unknown collective";
 }

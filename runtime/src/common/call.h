@@ -124,6 +124,7 @@ enum class CallKind : std::uint8_t {
   kBarrier,
   kMakeSets,  ///< the exchange in which process sets are made
   kAgree,     ///< the exchange in which ranks begin to agree on named tensors
+  kTimeline,  ///< the exchange in which ranks begin (count 1) or end (0) a timeline
 };
 
 /// "allreduce".

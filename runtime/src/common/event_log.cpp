@@ -14,14 +14,14 @@ namespace {
 using contract::Event;
 using contract::EventRing;
 
-constexpr std::size_t kWords = sizeof(Event) / sizeof(std::uint64_t);
-/// The words of the first line, and those that change when an event goes on.
-constexpr std::size_t kPlainWords = offsetof(Event, name) / sizeof(std::uint64_t);
+/// The words of one of the two lines, and those that change when an event goes on.
+constexpr std::size_t kLineWords = offsetof(Event, name) / sizeof(std::uint64_t);
+using Line = std::array<std::uint64_t, kLineWords>;
+static_assert(2 * sizeof(Line) == sizeof(Event));
 constexpr std::size_t kNumber = 0, kBegin = offsetof(Event, begin) / 8,
                       kStarted = offsetof(Event, started) / 8, kEnd = offsetof(Event, end) / 8,
                       kLast = offsetof(Event, kind) / 8;
-using Words = std::array<std::uint64_t, kWords>;
-static_assert(kLast == kPlainWords - 1);
+static_assert(kLast == kLineWords - 1);
 
 void store(std::uint64_t* word, std::uint64_t value) {
   std::atomic_ref(*word).store(value, std::memory_order_release);
@@ -36,18 +36,25 @@ std::int64_t read_clock(clockid_t id) {
 }
 
 std::uint32_t thread_number() {
-  static thread_local const auto kThread = static_cast<std::uint32_t>(::gettid());
-  return kThread;
+  static thread_local std::uint32_t number = 0;
+  if (number == 0) number = static_cast<std::uint32_t>(::gettid());
+  return number;
 }
 
 }  // namespace
 
-EventLog::EventLog(EventRing& ring, std::size_t bytes, std::shared_ptr<void> owner, ClockSkew skew)
+EventLog::EventLog(EventRing& ring, std::size_t bytes, std::shared_ptr<const void> owner, ClockSkew skew,
+                   Keeps keeps)
     : ring_(ring),
       capacity_(static_cast<std::uint32_t>(std::bit_floor(std::min<std::size_t>(
           {bytes / sizeof(Event), std::max(ring.capacity, 1U), EventRing::kMaxCapacity})))),
+      keeps_(keeps),
       owner_(std::move(owner)),
       skew_(skew) {}
+
+std::span<const std::byte> EventLog::memory() const {
+  return {reinterpret_cast<const std::byte*>(&ring_), EventRing::bytes_for(capacity_)};
+}
 
 std::int64_t EventLog::kernel_now() { return read_clock(CLOCK_MONOTONIC); }
 
@@ -69,23 +76,30 @@ std::uint64_t* EventLog::place(std::uint64_t number) const {
 void EventLog::record(std::uint32_t events) {
   const std::uint32_t kept = std::min(std::bit_floor(std::max(events, 1U)), capacity_);
   if (kept > ring_.kept) ring_.kept = kept;
-  ring_.is_exact = 1;
+  records_ = true;
 }
 
-std::uint64_t EventLog::begin(Event event, std::string_view name) {
+std::uint64_t EventLog::begin(const Event& event, std::string_view name) {
   const bool exact = is_exact();
-  if (event.begin == 0) event.begin = clock(exact);
-  if (exact && due_ && event.begin >= next_comparison_.load(std::memory_order_relaxed))
-    check_comparison(event.begin);
-  event.thread = thread_number();
-  const bool has_name = Event::has_name(event.kind);
-  if (has_name) std::copy_n(name.begin(), std::min(name.size(), event.name.size()), event.name.begin());
-  Words words;
-  std::memcpy(words.data(), &event, sizeof event);
+  if (!exact && keeps_ == Keeps::kWhileRecording) return 0;
+  const std::int64_t begin = event.begin != 0 ? event.begin : clock(exact);
+  if (exact && due_ && begin >= next_comparison_.load(std::memory_order_relaxed)) check_comparison(begin);
+  Line line;
+  std::memcpy(line.data(), &event, sizeof line);
+  line[kBegin] = static_cast<std::uint64_t>(begin);
+  const std::uint32_t thread = thread_number();
+  std::memcpy(reinterpret_cast<std::byte*>(line.data()) + offsetof(Event, thread), &thread, sizeof thread);
   const std::uint64_t number = ring_.count.fetch_add(1, std::memory_order_relaxed) + 1;
   std::uint64_t* const to = place(number);
   store(&to[kNumber], 0);
-  for (std::size_t i = kNumber + 1; i < (has_name ? kWords : kPlainWords); ++i) store(&to[i], words[i]);
+  for (std::size_t i = kNumber + 1; i < kLineWords; ++i) store(&to[i], line[i]);
+  if (Event::has_name(event.kind)) {
+    line = {};
+    if (!name.empty()) std::memcpy(line.data(), name.data(), std::min(name.size(), Event::kNameBytes));
+    std::memcpy(reinterpret_cast<std::byte*>(line.data()) + Event::kNameBytes, &event.tensors,
+                sizeof event.tensors);
+    for (std::size_t i = 0; i < kLineWords; ++i) store(&to[kLineWords + i], line[i]);
+  }
   store(&to[kNumber], number);
   return number;
 }
@@ -131,15 +145,28 @@ void EventLog::add_clock_sample(int peer, const contract::ClockSample& sample) {
   record.peer.store(peer + 1, std::memory_order_release);
   record.count.store(count + 1, std::memory_order_release);
   record.version.store(version + 2, std::memory_order_release);
+  const std::lock_guard lock(comparison_mutex_);
+  ++comparisons_;
+  compared_.notify_all();
+}
+
+void EventLog::compare_clock_now(Deadline deadline) {
+  if (!due_) return;
+  std::unique_lock lock(comparison_mutex_);
+  const std::uint64_t before = comparisons_;
+  (void)::eventfd_write(due_.get(), 1);
+  compared_.wait_until(lock, deadline.when(), [&] { return comparisons_ != before; });
 }
 
 void EventLog::start(std::uint64_t number, std::int64_t at) {
+  if (number == 0) return;
   std::uint64_t* const words = place(number);
   if (std::atomic_ref(words[kNumber]).load(std::memory_order_relaxed) != number) return;
   store(&words[kStarted], static_cast<std::uint64_t>(at));
 }
 
 void EventLog::end(std::uint64_t number, std::int64_t at, ddl_status status, std::uint8_t algorithm) {
+  if (number == 0) return;
   std::uint64_t* const words = place(number);
   if (std::atomic_ref(words[kNumber]).load(std::memory_order_relaxed) != number) return;
   if (status != DDL_OK || algorithm != 0) {

@@ -6,11 +6,15 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string_view>
 
+#include "base/deadline.h"
 #include "base/fd.h"
 #include "contract/event_ring.h"
 #include "ddl/ddl.h"
@@ -27,22 +31,36 @@ struct ClockSkew {
 /// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
 class EventLog {
  public:
+  enum class Keeps {
+    kAlways,         ///< the launcher reads the latest events at any time
+    kWhileRecording  ///< events of other times are nothing
+  };
   /// Of the ring in this memory, which owner keeps. bytes: of the memory behind its head, for events.
-  EventLog(contract::EventRing& ring, std::size_t bytes, std::shared_ptr<void> owner, ClockSkew skew = {});
+  EventLog(contract::EventRing& ring, std::size_t bytes, std::shared_ptr<const void> owner,
+           ClockSkew skew = {}, Keeps keeps = Keeps::kAlways);
+
+  /// Whether events are kept now.
+  bool is_on() const { return keeps_ == Keeps::kAlways || is_exact(); }
+  const contract::EventRing& ring() const { return ring_; }
+  /// The ring and its events.
+  std::span<const std::byte> memory() const;
 
   /// In nanoseconds: exact while a timeline is recorded, otherwise that of the last tick.
   std::int64_t now() const { return clock(is_exact()); }
   std::int64_t exact_now() const { return clock(true); }
   /// The same of CLOCK_MONOTONIC itself.
   static std::int64_t kernel_now();
-  bool is_exact() const { return ring_.is_exact.load(std::memory_order_relaxed) != 0; }
-  /// Records a timeline from now on, of this number of latest events as far as there is room; or no longer.
+  bool is_exact() const {
+    return ring_.is_exact.load(std::memory_order_relaxed) != 0 || records_.load(std::memory_order_relaxed);
+  }
+  /// Records a timeline from now on, of this number of latest events as far as there is room; or no longer, unless the
+  /// launcher records one.
   void record(std::uint32_t events);
-  void stop_recording() { ring_.is_exact = 0; }
+  void stop_recording() { records_ = false; }
 
   /// An event begins: what it is, as far as that is known, and its name if its kind has one. A begin of 0 stands for
-  /// now. Returns its number, which is never 0.
-  std::uint64_t begin(contract::Event event, std::string_view name = {});
+  /// now. Returns its number; 0 if it is not kept, which the functions below accept.
+  std::uint64_t begin(const contract::Event& event, std::string_view name = {});
   /// Of a tensor: the call that carries it out begins.
   void start(std::uint64_t number, std::int64_t at);
   /// It ends, and this algorithm was used if it is a call. Nothing happens if so many events have begun since that this
@@ -61,6 +79,9 @@ class EventLog {
   void take_comparison_due();
   /// The clock of this rank of the job was compared. One thread.
   void add_clock_sample(int peer, const contract::ClockSample& sample);
+  /// Returns when the clock has been compared once more, if it is compared at all, or at the deadline. Not on that
+  /// thread.
+  void compare_clock_now(Deadline deadline);
 
  private:
   std::int64_t clock(bool is_exact) const;
@@ -69,9 +90,14 @@ class EventLog {
 
   contract::EventRing& ring_;
   std::uint32_t capacity_;
-  std::shared_ptr<void> owner_;
+  Keeps keeps_;
+  std::atomic<bool> records_{false};
+  std::shared_ptr<const void> owner_;
   ClockSkew skew_;
   UniqueFd due_;  ///< an eventfd
+  std::mutex comparison_mutex_;
+  std::condition_variable compared_;
+  std::uint64_t comparisons_ = 0;  ///< guarded by comparison_mutex_
   std::atomic<std::int64_t> next_comparison_{0};
   std::int64_t pause_ =
       0;  ///< before the comparison after that; changed by the thread that sets next_comparison_

@@ -115,6 +115,19 @@ Result<Settings> Settings::read(const Environment& environment) {
     settings.fusion_bytes = static_cast<std::uint64_t>(*bytes);
     break;
   }
+  for (const char* const name : {env::kTimeline, env::kHorovodTimeline}) {
+    settings.timeline_file = value_of(environment, name);
+    if (!settings.timeline_file.empty()) break;
+  }
+  // In Horovod that is no file: the program begins a timeline later.
+  if (settings.timeline_file == "DYNAMIC") settings.timeline_file.clear();
+  if (const std::string text = value_of(environment, env::kTimelineMaxMb); !text.empty()) {
+    constexpr std::int64_t kMaxMegabytes = 16 << 10;
+    const auto megabytes = parse_integer(text);
+    if (!megabytes || *megabytes < 1 || *megabytes > kMaxMegabytes)
+      return bad_value(env::kTimelineMaxMb, text, "expected megabytes from 1 to 16384");
+    settings.timeline_bytes = static_cast<std::uint64_t>(*megabytes) << 20;
+  }
   if (const std::string text = value_of(environment, env::kAllowSingleton); !text.empty()) {
     if (text != "0" && text != "1") return bad_value(env::kAllowSingleton, text, "expected 0 or 1");
     settings.allow_singleton = text == "1";

@@ -102,6 +102,11 @@ struct Settings {
   /// only computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does
   /// not come. Tests set it.
   std::chrono::milliseconds batch_patience{500};
+  /// DDL_TIMELINE, or HOROVOD_TIMELINE: where rank 0 writes a timeline, if no agent of ddlrun does; the same on all
+  /// ranks. Empty: none is recorded.
+  std::string timeline_file;
+  /// DDL_TIMELINE_MAX_MB: the size of that file before it is compressed. Rank 0's holds.
+  std::uint64_t timeline_bytes = std::uint64_t{128} << 20;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/fd.h"
+#include "contract/environment.h"
 #include "contract/rank_process.h"
 #include "runtime/src/context/set_creation.h"
 
@@ -79,6 +80,16 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   context->world_ = *std::move(world);
   context->world_->show(DDL_WORLD);
   if (context->job_.record) context->job_.record->has_joined();
+  if (context->job_.events) context->recording_.emplace(*context->world_, *context->job_.events);
+  const bool launcher_records = context->job_.record && context->job_.record->ring() != nullptr;
+  if (!settings.timeline_file.empty() && !launcher_records) {
+    const Outcome started = context->start_timeline(settings.timeline_file, settings.timeline_bytes);
+    if (!started) {
+      return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kTimeline) + " or " +
+                                                   contract::env::kHorovodTimeline + ": " +
+                                                   started.error().message);
+    }
+  }
   context->reports_first_ = settings.report_start && context->rank() == 0;
   return context;
 }
@@ -141,6 +152,38 @@ void Context::spread(const AbortNotice& notice) const {
   const Deadline deadline = Deadline::after(kForwarding);
   world_->wait_forwarded(deadline);
   for (const auto& set : sets()) set->wait_forwarded(deadline);
+}
+
+Outcome Context::start_timeline(const std::string& path, std::uint64_t max_bytes) {
+  if (!recording_) return failed(DDL_ERROR_UNSUPPORTED, "there is no memory for the events of a timeline");
+  return world_->run(
+      0.0, [&](CallDeadline deadline) { return recording_->start(path, max_bytes, deadline); },
+      [&](Outcome outcome) { return finish(*world_, std::move(outcome)); });
+}
+
+Outcome Context::stop_timeline() {
+  if (!recording_) return failed(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
+  return world_->run(
+      0.0, [&](CallDeadline deadline) { return recording_->stop(deadline); },
+      [&](Outcome outcome) { return finish(*world_, std::move(outcome)); });
+}
+
+void Context::end_recording() {
+  if (!recording_ || !recording_->is_on()) return;
+  Outcome written = stop_timeline();
+  if (written && rank() == 0) {
+    print_unless_full("libddl: the timeline is in " + recording_->path() +
+                      ": open it at ui.perfetto.dev or chrome://tracing");
+  }
+  if (!written && recording_->is_on()) {
+    if (rank() == 0) {
+      print_unless_full("libddl: the timeline has the events of rank 0's host only: " +
+                        written.error().message);
+    }
+    written = recording_->salvage("the job had failed");
+  }
+  if (!written && rank() == 0)
+    print_unless_full("libddl: no timeline was written: " + written.error().message);
 }
 
 void Context::abort(int code, const std::string& text, bool ends_process) {
@@ -289,6 +332,7 @@ Outcome Context::leave() {
   const bool is_idle = users_ == 0 && world_->is_idle() &&
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
+  end_recording();
   Outcome all_left;
   for (const auto& set : all) {
     if (auto left = set->leave(); !left && all_left) all_left = std::move(left);

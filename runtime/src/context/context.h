@@ -4,10 +4,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
 #include "runtime/src/context/process_set.h"
+#include "runtime/src/context/recording.h"
 #include "runtime/src/context/set_creation.h"
 
 namespace ddl::runtime {
@@ -57,7 +59,12 @@ class Context {
   Outcome free_memory(void* memory);
 
   /// Where this rank's events go; null: nowhere.
-  EventLog* events() { return job_.events.get(); }
+  EventLog* events() { return job_.events && job_.events->is_on() ? job_.events.get() : nullptr; }
+
+  /// A timeline of all ranks is recorded, and rank 0 writes it to this file when it is stopped, or when the ranks leave.
+  /// Collective; path and size of rank 0 count.
+  Outcome start_timeline(const std::string& path, std::uint64_t max_bytes);
+  Outcome stop_timeline();
 
   /// What ddl_abort() does: every call of every rank fails with an error that says which rank has aborted the job and
   /// why, the launcher is asked to end the job, and then this process exits with the code, if ends_process. Calls of
@@ -80,6 +87,8 @@ class Context {
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
+  /// Rank 0 writes the timeline that was not stopped.
+  void end_recording();
   /// The world has been aborted: aborts all other sets too.
   void abort_sets(const AbortNotice& notice) const;
   /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
@@ -94,6 +103,7 @@ class Context {
 
   JobResources job_;
   std::shared_ptr<ProcessSet> world_;
+  std::optional<Recording> recording_;  ///< guarded by the world's lock
   /// The launcher has asked for an event after the first collective; guarded by the world's lock.
   bool reports_first_ = false;
   std::atomic<AbortState> own_abort_{AbortState::kNone};

@@ -30,6 +30,12 @@ std::size_t pair_slot_bytes(int ranks, std::size_t slot_bytes) {
   return fitting * slots > room && !has_plenty_of_address_space() ? 0 : fitting;
 }
 
+/// Of the rings in the segment, which cost memory only while a timeline is recorded.
+std::uint32_t event_capacity() {
+  using contract::EventRing;
+  return has_plenty_of_address_space() ? EventRing::kMaxCapacity : EventRing::kUsuallyKept;
+}
+
 std::size_t cluster_slot_bytes(const Settings& settings, int ranks, int max_local_size) {
   return SlotAreas::of(settings.staging_bytes.value_or(Settings::kClusterStagingBytes), ranks, max_local_size)
       .slot_bytes();
@@ -77,10 +83,10 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
   // Other sets have the world's backend. An error is reported after the fence in connect(), which every rank must
   // reach.
   const Status put = is_world ? put_operations(*bootstrap, job.settings) : Status();
-  auto connections =
-      Connections::connect(job, *bootstrap, std::move(job_ranks),
-                           plan_connections(job.settings, bootstrap->membership(), is_world, first_sequence),
-                           std::move(fault), std::move(on_abort), limit);
+  ConnectionPlan plan = plan_connections(job.settings, bootstrap->membership(), is_world, first_sequence);
+  if (is_world && !job.events) plan.segment.event_capacity = event_capacity();
+  auto connections = Connections::connect(job, *bootstrap, std::move(job_ranks), std::move(plan),
+                                          std::move(fault), std::move(on_abort), limit);
   if (!connections) return fail(std::move(connections.error()));
   DDL_TRY(put);
   auto backend = make_backend(job, *bootstrap, **connections);
@@ -106,19 +112,20 @@ void ProcessSet::show(std::uint64_t id) {
 }
 
 Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
-  if (shown_ == nullptr) return executor_->collective(request, deadline);
-  if (request.peer >= 0) {
+  EventLog* const log = job_.events && job_.events->is_on() ? job_.events.get() : nullptr;
+  if (shown_ == nullptr && log == nullptr) return executor_->collective(request, deadline);
+  if (shown_ != nullptr && request.peer >= 0) {
     const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
   Channel& channel = connections_->channel();
   const std::uint64_t number = channel.call().number + 1;
-  const ShownCall shown(&shown_->call, request.call.kind, number);
+  const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
   contract::Event event = event_of(request.call, request.call.count * request.element_size);
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;
   event.call = number;
-  LoggedInterval logged(job_.events.get(), event);
+  LoggedInterval logged(log, event);
   Outcome outcome = executor_->collective(request, deadline);
   logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(channel.way()));
   return outcome;

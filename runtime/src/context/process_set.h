@@ -37,6 +37,8 @@ class ProcessSet {
   const Membership& membership() const { return bootstrap_->membership(); }
   const std::vector<int>& job_ranks() const { return connections_->job_ranks(); }
   Bootstrap& bootstrap() { return *bootstrap_; }
+  /// Of the ranks of this host.
+  const Segment& segment() const { return connections_->segment(); }
   const CollectiveBackend& backend() const { return executor_->backend(); }
   /// To raise an abort of the set, which any thread may do, and to read its reason.
   const AbortDomain& abort() const { return connections_->abort(); }

@@ -5,12 +5,13 @@
 #include <string>
 
 #include "runtime/src/shm/flag_protocol.h"
+#include "timeline/event_ring.h"
 
 namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 7;
+constexpr std::uint32_t kLayoutVersion = 8;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap is aligned to the largest page size that Linux supports.
 constexpr std::size_t kMaxPageBytes = std::size_t{64} << 10;
@@ -51,6 +52,12 @@ std::size_t Segment::twin_bytes() const {
   return has_twin_ ? plain(nullptr, members_, slot_bytes_).heap_offset() : 0;
 }
 
+std::size_t Segment::rings_offset() const { return round_up(twin_offset() + twin_bytes(), kPageBytes); }
+
+std::size_t Segment::ring_bytes() const {
+  return event_capacity_ == 0 ? 0 : round_up(contract::EventRing::bytes_for(event_capacity_), kPageBytes);
+}
+
 Segment Segment::twin() const {
   DDL_CHECK(has_twin_, "there is no second segment");
   // Zeroed memory is a valid initial state, as for pairs.
@@ -70,7 +77,7 @@ Segment Segment::pair(int a, int b) const {
 
 std::size_t Segment::bytes_for(int members, const SegmentConfig& config) {
   const Segment shape(nullptr, members, config);
-  return shape.twin_offset() + shape.twin_bytes();
+  return shape.rings_offset() + static_cast<std::size_t>(members) * shape.ring_bytes();
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentConfig& config) {
@@ -86,7 +93,8 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
                                     config.heap_bytes,
                                     config.pair_slot_bytes,
                                     config.first_sequence,
-                                    config.has_twin ? 1u : 0u};
+                                    config.has_twin ? 1u : 0u,
+                                    config.event_capacity};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
     new (&segment.presence(i)) PresenceLine{Presence::kJoined, {}, 0};
@@ -100,6 +108,10 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
       // As if every member had published the sequences up to the first: nothing after it has been reached.
       new (&segment.flag(i, parity)) FlagLine{encode_sequence(config.first_sequence), 0, 0, {}};
       new (&segment.call(i, parity)) CallLine{};
+    }
+    if (config.event_capacity != 0) {
+      timeline::make_ring(segment.ring(i), config.event_capacity,
+                          std::min(config.event_capacity, contract::EventRing::kUsuallyKept));
     }
   }
   return segment;
@@ -117,11 +129,13 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   config.heap_bytes = header.heap_bytes;
   config.pair_slot_bytes = header.pair_slot_bytes;
   config.has_twin = header.has_twin != 0;
+  config.event_capacity = header.event_capacity;
   if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
       header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
       header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
       header.pair_slot_bytes % kLineBytes != 0 || header.pair_slot_bytes > memory.size() ||
-      header.has_twin > 1 || memory.size() != bytes_for(static_cast<int>(header.members), config)) {
+      header.has_twin > 1 || header.event_capacity > contract::EventRing::kMaxCapacity ||
+      memory.size() != bytes_for(static_cast<int>(header.members), config)) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }
   const Segment segment(memory.data(), static_cast<int>(header.members), config);

@@ -25,6 +25,7 @@ struct SegmentConfig {
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
   bool has_twin = false;             ///< a second segment of the same members follows
+  std::uint32_t event_capacity = 0;  ///< of each member's ring of events; a power of two, or 0 for no rings
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
   ExchangeConfig exchange;           ///< how the members synchronize
 };
@@ -44,6 +45,8 @@ struct SegmentConfig {
 //                     that
 //   twin              a segment of the same members for calls of named tensors, which they make beside others; nothing
 //                     is written there before that
+//   per member        a ring of events (contract/event_ring.h), written by that member alone; others read it when a
+//                     timeline ends
 //
 // No two members write the same cache line, except when the group is aborted, when a member leaves, and before one
 // sleeps: see shm/flag_protocol.h. Pages of staging and heap cost no memory until they are used.
@@ -143,6 +146,7 @@ struct alignas(kLineBytes) SegmentHeader {
   std::uint64_t pair_slot_bytes;
   std::uint32_t first_sequence;
   std::uint32_t has_twin;
+  std::uint32_t event_capacity;
 };
 
 /// A view of the memory; owns nothing.
@@ -210,6 +214,10 @@ class Segment {
   std::span<std::byte> heap_part(int index) const {
     return heap().subspan(static_cast<std::size_t>(index) * heap_bytes_, heap_bytes_);
   }
+  /// A member's ring of events and the memory that it lies in; empty if there are no rings.
+  std::span<std::byte> ring(int index) const {
+    return {base_ + rings_offset() + static_cast<std::size_t>(index) * ring_bytes(), ring_bytes()};
+  }
   std::byte* slot(int index, unsigned parity) const {
     return base_ + slots_offset() + (static_cast<std::size_t>(index) * 2 + parity) * slot_bytes_;
   }
@@ -224,7 +232,8 @@ class Segment {
         slot_bytes_(config.slot_bytes),
         heap_bytes_(config.heap_bytes),
         pair_slot_bytes_(config.pair_slot_bytes),
-        has_twin_(config.has_twin) {}
+        has_twin_(config.has_twin),
+        event_capacity_(config.event_capacity) {}
   /// Without heap, pairs and twin.
   static Segment plain(std::byte* base, int members, std::size_t slot_bytes);
 
@@ -250,6 +259,8 @@ class Segment {
   std::size_t pair_bytes() const;
   std::size_t twin_offset() const;
   std::size_t twin_bytes() const;
+  std::size_t rings_offset() const;
+  std::size_t ring_bytes() const;
 
   std::byte* base_ = nullptr;
   int members_ = 0;
@@ -257,6 +268,7 @@ class Segment {
   std::size_t heap_bytes_ = 0;
   std::size_t pair_slot_bytes_ = 0;
   bool has_twin_ = false;
+  std::uint32_t event_capacity_ = 0;
 };
 
 }  // namespace ddl::runtime

@@ -43,6 +43,15 @@ SharedHeap& heap_of(JobResources& job, const SharedGroup& group) {
   return *job.heap;
 }
 
+/// The log of events, likewise, unless the launcher has given this rank a ring.
+void make_event_log(JobResources& job, const SharedGroup& group) {
+  const std::span<std::byte> memory = group.segment.ring(group.index);
+  if (job.events || memory.empty()) return;
+  auto& ring = *reinterpret_cast<contract::EventRing*>(memory.data());
+  job.events = std::make_unique<EventLog>(ring, memory.size() - contract::EventRing::kHeadBytes, group.memory,
+                                          job.settings.clock_skew, EventLog::Keeps::kWhileRecording);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Bootstrap& bootstrap,
@@ -62,6 +71,7 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
   if (!group) return fail(std::move(group.error()));
   // Messages name ranks of the job.
   for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
+  make_event_log(job, *group);
 
   std::unique_ptr<Connections> made(new Connections(job, bootstrap, membership, std::move(job_ranks),
                                                     std::move(plan), *std::move(group), std::move(fault),

@@ -32,7 +32,8 @@ struct JobResources {
   TransportMaker transports;
   FaultInjector fault;                 ///< for points that are passed while ranks are connected
   std::shared_ptr<RankRecord> record;  ///< null unless the launcher has given one
-  std::unique_ptr<EventLog> events;    ///< null unless there is a ring for it
+  /// In the launcher's ring; if there is none, in one of the world's segment: null until the world is connected.
+  std::unique_ptr<EventLog> events;
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;

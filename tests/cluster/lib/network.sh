@@ -114,9 +114,15 @@ connect_hosts() {
   for name in "$@"; do host_commands "$name" | ip -n "$name" -batch -; done
   [[ " $* " != *" node1 "* ]] || connect_inner
 }
+# For all namespaces of this machine, and the only thing of it that is changed: it stays.
+allow_cubic() {
+  local list=/proc/sys/net/ipv4/tcp_allowed_congestion_control
+  grep -qsw cubic "$list" || { echo "$(cat "$list") cubic" >"$list"; } 2>/dev/null || true
+}
 # The congestion control that clusters use, independent of this machine, because measurements are compared over it.
 # BBR, which paces by its estimate of the network's rate, has two different speeds between namespaces, with any
 # program.
+# A namespace may use only what the machine allows (allow_cubic).
 use_cubic() {
   nsenter --net="/run/netns/$1" sh -c 'echo cubic >/proc/sys/net/ipv4/tcp_congestion_control' 2>/dev/null || true
 }

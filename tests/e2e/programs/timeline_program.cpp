@@ -1,5 +1,6 @@
-// timeline_program steps|slow_steps|until_signal|hang: a rank whose timeline a test reads.
+// timeline_program steps|own|slow_steps|until_signal|hang: a rank whose timeline a test reads.
 //   steps         kSteps times: a range "step N", a mark, an ordered call, and two named tensors that it waits for
+//   own           the same, with a timeline of its own, own.json, of all but the first step
 //   slow_steps    the same kSlowSteps times, with a pause after each, so that clocks are compared several times
 //   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; rank 0 prints
 //                 "ten more" ten times after SIGUSR2; the ranks that survive a lost one print the error and exit with 0
@@ -41,6 +42,13 @@ int run(const std::string& what) {
   ddl::Context context;
   if (what == "steps") {
     for (int number = 0; number < kSteps; ++number) (void)step(context, number);
+    return 0;
+  }
+  if (what == "own") {
+    (void)step(context, 0);
+    context.start_timeline("own.json");
+    for (int number = 1; number < kSteps; ++number) (void)step(context, number);
+    context.stop_timeline();
     return 0;
   }
   if (what == "slow_steps") {

@@ -137,6 +137,13 @@ std::vector<FaultRow> without_data() {
       {"barrier", CallKind::kBarrier, false,
        [](FaultArguments& d) { return ddl_barrier(d.context, &d.options); },
        [](const FaultArguments&) { return true; }},
+      {"starting a timeline", CallKind::kTimeline, false,
+       [](FaultArguments& d) {
+         // Nothing is recorded, and no file is left behind.
+         const ddl_status status = ddl_timeline_start(d.context, "/proc/timeline.json", 0);
+         return status == DDL_ERROR_INVALID_ARGUMENT ? ddl_status{DDL_OK} : status;
+       },
+       [](const FaultArguments&) { return true; }},
       {"making a process set", CallKind::kMakeSets, false,
        [](FaultArguments& d) {
          // A list names ranks of the world; one rank stays outside.
@@ -186,8 +193,9 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
     scene.hosts = hosts;
     scene.ranks = ranks;
     scene.in_set = in_set;
-    // A job is joined once, and a list of ranks refers to the world.
-    if (in_set && (scene.joins() || row.name == "making a process set")) continue;
+    // A job is joined once, and a list of ranks and a timeline refer to the world.
+    if (in_set && (scene.joins() || row.name == "making a process set" || row.kind == CallKind::kTimeline))
+      continue;
     // Sets and numbers of hosts differ for how ranks agree, which the other row of named tensors shows.
     if (row.name == kOtherNamedTensors && (in_set || host_count > 2)) continue;
     for (const Algorithm algorithm : algorithms_of(row.kind, host_count)) {

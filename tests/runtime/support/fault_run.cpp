@@ -30,7 +30,9 @@ bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::k
 bool connects(const FaultScene& scene) { return scene.joins() || (scene.hands_over() && scene.is_first); }
 
 /// Its calls have no timeout of their own.
-bool has_default_timeout(const FaultScene& scene) { return makes_sets(scene) || scene.hands_over(); }
+bool has_default_timeout(const FaultScene& scene) {
+  return makes_sets(scene) || scene.row->kind == CallKind::kTimeline || scene.hands_over();
+}
 
 /// A pair of ranks that send to each other is a set, too.
 bool waits_in_several_sets(const FaultScene& scene) {
