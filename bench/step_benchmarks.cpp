@@ -101,6 +101,11 @@ Aim aim_against_best(const Report& report, const Case& one, const Figures& named
   return aim;
 }
 
+// Nothing is said of peers that the user has not named.
+void add_aim(Report& report, Aim aim) {
+  if (aim.met || report.settings.job.contenders.empty()) report.aims.push_back(std::move(aim));
+}
+
 // What a step of named tensors is compared with.
 struct Rival {
   std::string text;
@@ -162,7 +167,7 @@ void add_aims_of_resnet(Report& report, const Case& one, const Figures& named) {
               {"one allreduce of Open MPI's", "in-one-buffer", {"openmpi", "openmpi-malloc"}, by_mpi}};
     report.aims.push_back(aim_against_horovod(one, named));
   }
-  for (const Rival& rival : rivals) report.aims.push_back(aim_against(report, one, named, rival));
+  for (const Rival& rival : rivals) add_aim(report, aim_against(report, one, named, rival));
 }
 
 Report run_gradients(const Site& site, const Settings& settings) {
@@ -180,7 +185,7 @@ Report run_gradients(const Site& site, const Settings& settings) {
   std::error_code ignored;
   std::filesystem::remove(timeline_path(), ignored);
   for (const auto& [one, figures] : named_figures(report, "one-by-one")) {
-    report.aims.push_back(aim_against_best(report, *one, *figures));
+    add_aim(report, aim_against_best(report, *one, *figures));
     if (settings.job.model == Model::kResnet50) add_aims_of_resnet(report, *one, *figures);
     if (const Figures* recorded = one->figures_of("ddl-named-timeline"))
       report.aims.push_back(aim_with_timeline(*one, *figures, *recorded));
