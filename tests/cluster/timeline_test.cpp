@@ -95,5 +95,32 @@ TEST_CASE("in a timeline no rank ends a call before all have begun it, although 
   CHECK(worst <= 3 * bound);
 }
 
+TEST_CASE("clocks are aligned in a timeline of milliseconds, also in one that the program writes",
+          "[timeline]") {
+#ifndef DDL_CLUSTER_FAULT_INJECTION
+  DDL_SKIP("libddl was built without DDL_FAULT_INJECTION, so its clocks cannot be made wrong");
+#endif
+  const SharedScratch folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
+  std::vector<std::string> words{
+      "-H",         "node1:1,node2:1,node3:1", "--timeline-filename", folder.path("t.json"), "--workdir",
+      folder.path()};
+  for (std::string& word : with_wrong_clocks(e2e::program("timeline_program"), "own"))
+    words.push_back(std::move(word));
+  HostJob job(words);
+  REQUIRE(job.wait() == 0);
+  INFO(job.err());
+  for (const std::string name : {"t.json", "own.json"}) {
+    CAPTURE(name);
+    const json trace = json::parse(e2e::bytes_of(folder.path(name)));
+    REQUIRE(trace["otherData"]["hosts"].size() == 3);
+    for (const json& host : trace["otherData"]["hosts"]) {
+      INFO(host.dump());
+      REQUIRE(host["is_aligned"] == true);
+      CHECK((host["offset_ns"] < -4.9e9) == (host["name"] == "node2"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ddl::cluster

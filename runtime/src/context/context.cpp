@@ -19,6 +19,10 @@ namespace {
 /// How long a failing call waits until its rank's partners on other hosts have been notified.
 constexpr std::chrono::seconds kForwarding{1};
 
+/// How long a rank that leaves waits for a last comparison of clocks, for a timeline of the launcher: the rank that it
+/// asks may have left.
+constexpr std::chrono::milliseconds kLastComparison{200};
+
 /// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that
 /// this rank waited for, if others gave up waiting.
 Failure failure_in(const ProcessSet& parent, const Error& error) {
@@ -177,8 +181,8 @@ void Context::end_recording() {
   }
   if (!written && recording_->is_on()) {
     if (rank() == 0) {
-      print_unless_full("libddl: the timeline has the events of rank 0's host only: " +
-                        written.error().message);
+      print_unless_full("libddl: the timeline in " + recording_->path() +
+                        " has the events of rank 0's host only: " + written.error().message);
     }
     written = recording_->salvage("the job had failed");
   }
@@ -333,6 +337,8 @@ Outcome Context::leave() {
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   end_recording();
+  if (job_.events && job_.events->is_exact() && !world_->abort().is_raised())
+    job_.events->compare_clock_now(Deadline::after(kLastComparison));
   Outcome all_left;
   for (const auto& set : all) {
     if (auto left = set->leave(); !left && all_left) all_left = std::move(left);
