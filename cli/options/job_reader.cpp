@@ -243,6 +243,15 @@ class JobReader {
     read_timeline();
   }
 
+  /// By -x, or else from ddlrun's own environment; "" if it has none.
+  std::string variable_of_ranks(const char* name) const {
+    const auto& exports = request_.job.exports;
+    const auto given = std::find_if(
+        exports.rbegin(), exports.rend(),
+        [name](const launcher::EnvironmentExport& one) { return one.name == name && one.value.has_value(); });
+    return given == exports.rend() ? value_of(context_.environment, name) : *given->value;
+  }
+
   void read_timeline() {
     const auto file = [this](const std::string& text) {
       return parse_file(text, context_.current_directory);
@@ -253,8 +262,8 @@ class JobReader {
         OptionId::kTimelineSize,
         [](const std::string& text) { return parse_count(text, 1, kMaxTimelineMegabytes); }, megabytes);
     if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
-    std::string variable = value_of(context_.environment, contract::env::kTimeline);
-    if (variable.empty()) variable = value_of(context_.environment, contract::env::kHorovodTimeline);
+    std::string variable = variable_of_ranks(contract::env::kTimeline);
+    if (variable.empty()) variable = variable_of_ranks(contract::env::kHorovodTimeline);
     // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
     if (!variable.empty() && variable != "DYNAMIC" && !has(OptionId::kTimelineFile)) {
       if (const auto path = file(variable)) job().timeline_file = *path;

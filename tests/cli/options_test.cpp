@@ -625,6 +625,7 @@ TEST_CASE("a timeline is a file of at most 128 MB, and its name is an option or 
   CHECK(by_mpirun->job.exports[0].value == "/home/me/mine.json");
   CHECK(by_mpirun->job.exports[1].name == "DDL_TIMELINE_MAX_MB");
   CHECK(by_mpirun->job.exports[1].value == "7");
+  CHECK(file_of({"-np", "2", "-x", "DDL_TIMELINE=of-ranks.json", "a"}) == "/home/me/of-ranks.json");
   context.environment["DDL_TIMELINE"] = "ours.json";
   CHECK(file_of({"-np", "2", "a"}) == "/home/me/ours.json");
   context.environment.erase("DDL_TIMELINE");

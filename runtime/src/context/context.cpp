@@ -174,6 +174,15 @@ Outcome Context::stop_timeline() {
 
 void Context::end_recording() {
   if (!recording_ || !recording_->is_on()) return;
+  try {
+    write_recording();
+  } catch (const std::exception& error) {
+    print_unless_full(std::string("libddl: no timeline was written: ") + error.what());
+    recording_.reset();
+  }
+}
+
+void Context::write_recording() {
   Outcome written = stop_timeline();
   if (written && rank() == 0) {
     print_unless_full("libddl: the timeline is in " + recording_->path() +

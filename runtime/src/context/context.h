@@ -89,6 +89,7 @@ class Context {
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// Rank 0 writes the timeline that was not stopped.
   void end_recording();
+  void write_recording();
   /// The world has been aborted: aborts all other sets too.
   void abort_sets(const AbortNotice& notice) const;
   /// Aborts all sets, and waits up to kForwarding until the partners on other hosts have been notified.
