@@ -37,6 +37,8 @@ constexpr char kInstallAll[] = "install all of ddlrun: bin, lib and libexec";
 /// Runs probe-rank with this launcher, and checks that its output starts with expected.
 Finding run_probe_rank(std::vector<std::string> launcher, const std::string& expected) {
   launcher.push_back(libexec_path("probe-rank"));
+  // The user's timeline is not that of a probe.
+  for (const char* name : {env::kTimeline, env::kHorovodTimeline}) ::unsetenv(name);
   const FirstLine line = first_line_of(launcher);
   if (line.text.empty()) return line.failure;
   if (!line.text.starts_with(expected))

@@ -203,7 +203,7 @@ int change_timeline(const Request& request, const Console& console) {
                            ? "a timeline is recorded; ddlrun --timeline stop, or the end of the job, "
                              "writes it to " +
                                  *path + "\n"
-                           : "the timeline is written to " + *path + "\n");
+                           : "the timeline is being written to " + *path + "\n");
 }
 
 int inspect(const Request& request, const Environment& environment, const Console& console) {

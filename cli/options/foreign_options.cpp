@@ -63,7 +63,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
     {kUnavailable, "--thread-affinity", "N",
-     "libddl has one thread, which sleeps unless something fails; omit it"},
+     "libddl's own threads sleep unless tensors are handed over or something fails; omit it"},
     {kUnavailable, "--gloo-timeout-seconds", "SECONDS", kNoGlooTimeout},
     {kUnavailable, "--log-level", "LEVEL", kNoLog},
     {kUnavailable, "--log-with-timestamp,--no-log-hide-timestamp", "",

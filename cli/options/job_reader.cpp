@@ -240,7 +240,7 @@ class JobReader {
         OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
         job().output_directory);
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
-    read_timeline();
+    if (request_.action != Action::kCheckBuild) read_timeline();
   }
 
   /// By -x, or else from ddlrun's own environment; "" if it has none.
@@ -261,6 +261,11 @@ class JobReader {
     take(
         OptionId::kTimelineSize,
         [](const std::string& text) { return parse_count(text, 1, kMaxTimelineMegabytes); }, megabytes);
+    if (megabytes == 0) {
+      const std::string variable = variable_of_ranks(contract::env::kTimelineMaxMb);
+      // libddl refuses what is wrong.
+      megabytes = parse_count(variable, 1, kMaxTimelineMegabytes).value_or(0);
+    }
     if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
     std::string variable = variable_of_ranks(contract::env::kTimeline);
     if (variable.empty()) variable = variable_of_ranks(contract::env::kHorovodTimeline);

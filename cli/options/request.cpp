@@ -166,6 +166,9 @@ tl::expected<Request, CommandLineError> read_timeline(Request request, const Giv
   if (values.refusal()) return Refusal(*values.refusal());
   if (!request.timeline.starts && is_typed(given, OptionId::kTimelineFile))
     return Refusal(CommandLineError{"--timeline-filename belongs to --timeline start", "omit it"});
+  if (!words.empty() && words.front().empty())
+    return Refusal(
+        CommandLineError{"the name of the job is empty", "name one, or omit it if you have one job"});
   if (!words.empty()) request.inspect.job = words.front();
   return request;
 }

@@ -23,7 +23,8 @@ JobRecording::JobRecording(EventLoop& loop, std::vector<TimelineRank> ranks, Act
 Status JobRecording::plan_timeline(const std::string& path, std::uint64_t max_bytes) {
   if (timeline_)
     return fail(ErrorCode::kUnavailable, is_writing_ ? "the timeline is being written to " + path_
-                                                     : "a timeline is recorded already, for " + path_);
+                                                     : "a timeline is recorded already, for " + path_ +
+                                                           ": end it with ddlrun --timeline stop");
   TimelineRecorder::Settings settings{path, max_bytes, next_id_, ranks_};
   auto timeline =
       TimelineRecorder::create(loop_, std::move(settings),
@@ -38,16 +39,22 @@ Status JobRecording::plan_timeline(const std::string& path, std::uint64_t max_by
   return {};
 }
 
-Result<std::string> JobRecording::change(const message::ChangeTimeline& request, const std::string& directory,
-                                         std::uint64_t max_bytes) {
+Result<std::string> JobRecording::change(const message::ChangeTimeline& request, const JobSpec& spec) {
   if (!request.starts) {
-    if (!write_timeline([] {})) return fail(ErrorCode::kUnavailable, "no timeline is recorded");
+    if (!write_timeline([] {}))
+      return fail(ErrorCode::kUnavailable, "no timeline is recorded: begin one with ddlrun --timeline start");
     return path_;
   }
+  if (spec.starts_mpirun) {
+    return fail(ErrorCode::kUnavailable,
+                "mpirun has started the ranks, which no agent reads: give the job --timeline-filename when "
+                "it starts");
+  }
   const std::string own_name = "/ddlrun-" + std::to_string(::getpid()) + "-timeline.json";
-  auto planned = plan_timeline(request.path.empty() ? directory + own_name : request.path, max_bytes);
+  auto planned =
+      plan_timeline(request.path.empty() ? spec.workdir + own_name : request.path, spec.timeline_bytes);
   if (!planned) return fail(std::move(planned.error()));
-  actions_.record({timeline::events_of_rank(max_bytes, ranks_.size())});
+  actions_.record({timeline::events_of_rank(spec.timeline_bytes, ranks_.size())});
   return path_;
 }
 

@@ -13,6 +13,7 @@
 #include "launcher/head/event_collector.h"
 #include "launcher/head/timeline_recorder.h"
 #include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
 #include "launcher/job/rank_history.h"
 #include "launcher/protocol/control_messages.h"
 
@@ -34,9 +35,8 @@ class JobRecording {
   /// job should not end with the news that it cannot be written.
   Status plan_timeline(const std::string& path, std::uint64_t max_bytes);
   /// Records a timeline from now on, or writes what has been recorded while the job goes on. Returns the path, at once.
-  /// directory: of a file that the request does not name.
-  Result<std::string> change(const message::ChangeTimeline& request, const std::string& directory,
-                             std::uint64_t max_bytes);
+  /// A file that the request does not name is in the job's working directory.
+  Result<std::string> change(const message::ChangeTimeline& request, const JobSpec& spec);
   /// Writes the timeline, if one is recorded, and calls done() then. The user is told where it is, or why it is not.
   /// True if one is recorded.
   bool write_timeline(std::function<void()> done);

@@ -210,7 +210,8 @@ class JobRun : private SupervisorActions {
             [this](const std::string& sentence) { note(sentence); }});
     if (spec_.timeline_file.empty()) return {};
     auto planned = recording_->plan_timeline(spec_.timeline_file, spec_.timeline_bytes);
-    if (!planned) return refuse(planned.error().during("--timeline-filename").message());
+    if (!planned)
+      return refuse(planned.error().during("the timeline (--timeline-filename, or DDL_TIMELINE)").message());
     return {};
   }
 
@@ -223,9 +224,7 @@ class JobRun : private SupervisorActions {
               fleet_.send(ranks_.fleet_index_of_node(static_cast<std::size_t>(node)), answer);
             },
             [this]() -> const std::vector<RankOutcome>& { return supervisor_->report().ranks; },
-            [this](const message::ChangeTimeline& change) {
-              return recording_->change(change, spec_.workdir, spec_.timeline_bytes);
-            }});
+            [this](const message::ChangeTimeline& change) { return recording_->change(change, spec_); }});
     if (const auto status = inspector_->listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
   }

@@ -58,7 +58,7 @@ void TimelineRecorder::collect(std::int64_t latest, std::function<void(Collected
 void TimelineRecorder::begin_file() {
   // A program that writes a timeline of its own under this name keeps it.
   if (!has_events_)
-    return end(missing_.empty() ? "no rank has used libddl while it was recorded"
+    return end(missing_.empty() ? "no rank has begun a call of libddl while it was recorded"
                                 : "nothing could be read of the ranks: " + missing_);
   aligned_ = timeline::align_clocks(clocks_);
   timeline::TraceJob job;

@@ -181,6 +181,7 @@ const std::vector<Refused> kRefused = {
     {{"--timeline"}, "--timeline needs a value", "--timeline start|stop"},
     {{"--timeline", "pause", "train"}, "--timeline: \"pause\" is neither start nor stop", "--timeline start|stop"},
     {{"--timeline", "", "train"}, "--timeline: \"\" is neither start nor stop", ""},
+    {{"--timeline", "stop", ""}, "the name of the job is empty", "name one"},
     {{"--timeline", "start", "a", "b"}, "--timeline starts no command, but b follows", "--timeline start JOB"},
     {{"--timeline", "stop", "--timeline-filename", "t"}, "--timeline-filename belongs to --timeline start", "omit it"},
     {{"--timeline", "start", "--timeline-filename=", "a"}, "--timeline-filename: the name of the file is empty", ""},
@@ -629,6 +630,8 @@ TEST_CASE("a timeline is a file of at most 128 MB, and its name is an option or 
   context.environment["DDL_TIMELINE"] = "ours.json";
   CHECK(file_of({"-np", "2", "a"}) == "/home/me/ours.json");
   context.environment.erase("DDL_TIMELINE");
+  // A check has none.
+  CHECK(file_of({"--check-build", "-H", "a:1"}).empty());
   context.environment["HOROVOD_TIMELINE"] = "";
   CHECK(file_of({"-np", "2", "a"}).empty());
   // In Horovod: the program begins a timeline later.

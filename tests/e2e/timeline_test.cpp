@@ -244,7 +244,7 @@ TEST_CASE("a running job records a timeline from --timeline start to --timeline 
   wait_for_steps();
   const auto stopped = change_timeline(scratch, {"stop", pid});
   CHECK(stopped.exit_code == 0);
-  CHECK_THAT(stopped.out, Contains("is written to " + scratch.path("live.json")));
+  CHECK_THAT(stopped.out, Contains("is being written to " + scratch.path("live.json")));
   job.wait_for("the timeline is in " + scratch.path("live.json"));
   const std::string text = bytes_of(scratch.path("live.json"));
   CHECK(text.size() <= 1 << 20);
@@ -272,7 +272,7 @@ TEST_CASE("a timeline that cannot be written is an error before any rank is star
     Job job(scratch,
             ddlrun({"-np", "2", "--oversubscribe", "--timeline-filename", path, "touch", "started"}));
     CHECK(job.wait_and_require_nothing_left() != 0);
-    CHECK_THAT(job.err(), Contains("ddlrun: --timeline-filename: "));
+    CHECK_THAT(job.err(), Contains("ddlrun: the timeline (--timeline-filename, or DDL_TIMELINE): "));
     CHECK(names_in(scratch.path()) == std::vector<std::string>{"tmp"});
   }
 }
@@ -283,7 +283,7 @@ TEST_CASE("without libddl there is no timeline, and a file of that name is kept"
   for (const std::string name : {"old.json", "new.json"}) {
     Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "--timeline-filename", name, "true"}));
     CHECK(job.wait_and_require_nothing_left() == 0);
-    CHECK_THAT(job.err(), Contains("ddlrun: no timeline was written: no rank has used libddl"));
+    CHECK_THAT(job.err(), Contains("ddlrun: no timeline was written: no rank has begun a call of libddl"));
   }
   CHECK(bytes_of(old) == "what the program itself has written");
   CHECK(names_in(scratch.path()) == std::vector<std::string>{"old.json", "tmp"});

@@ -254,7 +254,8 @@ TEST_CASE("if nothing was recorded there is no timeline, and what was at its pat
   REQUIRE(rig.recording.plan_timeline(rig.path, 1 << 20));
   rig.write();
   CHECK(rig.notes ==
-        std::vector<std::string>{"no timeline was written: no rank has used libddl while it was recorded"});
+        std::vector<std::string>{
+            "no timeline was written: no rank has begun a call of libddl while it was recorded"});
   CHECK(read_file(rig.path, 100).value() == "old");
   CHECK(rig.names() == std::vector<std::string>{"t.json"});
   JobReport report;
@@ -299,19 +300,25 @@ TEST_CASE("a node that is lost while a timeline is written does not stop it") {
 TEST_CASE("a timeline is started and stopped by request, once at a time") {
   RecordingRig rig;
   rig.set_all_ranks();
+  JobSpec spec;
+  spec.workdir = rig.directory.path();
+  spec.timeline_bytes = 1 << 20;
   const auto change = [&](bool starts, const std::string& path = "") {
-    return rig.recording.change({"", starts, path}, rig.directory.path(), 1 << 20);
+    return rig.recording.change({"", starts, path}, spec);
   };
   const auto message_of = [](const Result<std::string>& result) {
     return result ? "accepted" : result.error().message();
   };
-  CHECK(message_of(change(false)) == "no timeline is recorded");
+  CHECK_THAT(message_of(change(false)), Contains("no timeline is recorded: begin"));
   CHECK_THAT(message_of(change(true, "/proc/t.json")), Contains("/proc/t.json"));
+  spec.starts_mpirun = true;
+  CHECK_THAT(message_of(change(true)), Contains("mpirun has started the ranks"));
+  spec.starts_mpirun = false;
   CHECK(rig.recorded.empty());
   CHECK(change(true, rig.path).value() == rig.path);
   REQUIRE(rig.recorded.size() == 1);
   CHECK(rig.recorded[0] > 0);
-  CHECK(message_of(change(true)) == "a timeline is recorded already, for " + rig.path);
+  CHECK_THAT(message_of(change(true)), Contains("a timeline is recorded already, for " + rig.path + ": end"));
   CHECK(change(false).value() == rig.path);
   CHECK(message_of(change(true)) == "the timeline is being written to " + rig.path);
   // A second stop, and the end of the job, wait for the same file.
@@ -319,7 +326,7 @@ TEST_CASE("a timeline is started and stopped by request, once at a time") {
   rig.write();
   CHECK(rig.notes.size() == 1);
   CHECK(rig.recorded.back() == 0);
-  CHECK(message_of(change(false)) == "no timeline is recorded");
+  CHECK_THAT(message_of(change(false)), Contains("no timeline is recorded: begin"));
   const auto own = change(true);
   CHECK_THAT(own.value(), Contains("ddlrun-" + std::to_string(::getpid()) + "-timeline.json"));
   rig.path = *own;

@@ -412,12 +412,14 @@ DDL_API ddl_status ddl_timeline_start(ddl_context* context, const char* path, ui
 /** Ends it, and rank 0 writes the file: all ranks in one, as Chrome Trace Events. Collective as ddl_timeline_start().
  *  Other ranks return before the file is complete; rank 0 alone returns an error if it cannot be written. Without this
  *  ddl_finalize() does the same, and waits for the ddl_finalize() of all ranks. If the job has failed by then, rank 0
- *  writes what the ranks of its host have recorded, also those that have died. */
+ *  writes what the ranks of its host have recorded, also those that have died; under ddlrun's agents, what it has
+ *  recorded itself. */
 DDL_API ddl_status ddl_timeline_stop(ddl_context* context);
 
 /** Marks this moment of the calling thread with a name, UTF-8 of which the first 60 bytes count. It is shown in the
- *  timeline (ddl_timeline_start(), ddlrun --timeline-filename), in the report of a failed job, and nowhere else. Not collective. May be called
- *  from any thread, also inside a callback. Takes less than 100 ns, and does nothing if nobody records events. */
+ *  timeline (ddl_timeline_start(), ddlrun --timeline-filename), in the report of a failed job, and nowhere else. Not
+ *  collective. May be called from any thread, also inside a callback. Takes less than 100 ns, and does nothing if
+ *  nobody records events. */
 DDL_API ddl_status ddl_mark(ddl_context* context, const char* name);
 
 /** The same for an interval: *range becomes a number by which ddl_range_end() ends it, which may be 0. Ranges of one

@@ -191,7 +191,7 @@ void Context::write_recording() {
   if (!written && recording_->is_on()) {
     if (rank() == 0) {
       print_unless_full("libddl: the timeline in " + recording_->path() +
-                        " has the events of rank 0's host only: " + written.error().message);
+                        " lacks ranks that could not be asked: " + written.error().message);
     }
     written = recording_->salvage("the job had failed");
   }
