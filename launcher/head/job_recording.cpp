@@ -77,6 +77,7 @@ void JobRecording::on_written(const std::string& failure) {
     actions_.note("the timeline is in " + path_ + ": open it at ui.perfetto.dev or chrome://tracing");
   } else {
     actions_.note("no timeline was written: " + failure);
+    if (timeline_->has_events()) not_written_ = failure;
   }
   // Not from inside the recorder, which ends here.
   next_ = loop_.after(std::chrono::seconds(0), [this] {
@@ -139,6 +140,7 @@ void JobRecording::on_lost(int node) {
 void JobRecording::add_to(JobReport& report) {
   report.histories = std::move(histories_);
   report.timeline = written_;
+  report.timeline_lost = not_written_;
 }
 
 }  // namespace ddl::launcher

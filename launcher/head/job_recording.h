@@ -67,6 +67,7 @@ class JobRecording {
   std::vector<RankHistory> histories_;
   std::unique_ptr<TimelineRecorder> timeline_;
   std::string path_, written_;  ///< of the timeline that is recorded, and of the last one that was written
+  std::string not_written_;     ///< why a timeline could not be written
   std::uint64_t max_bytes_ = 0;
   bool is_writing_ = false;
   std::vector<std::function<void()>> done_;

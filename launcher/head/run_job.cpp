@@ -490,12 +490,13 @@ class JobRun : private SupervisorActions {
       report.signal = SIGPIPE;
       report.exit_code = contract::kSignalBase + SIGPIPE;
       report.message = "nobody reads ddlrun's output any more";
-    } else if (abandon_output_ || !in_time || !output_->lost().empty()) {
+    } else if (abandon_output_ || !in_time || !output_->lost().empty() || !report.timeline_lost.empty()) {
       report.reason = EndReason::kOutputLost;
       report.exit_code = contract::kOutputLost;
-      report.message = abandon_output_ ? "a signal ended the wait for its reader"
-                       : !in_time      ? "its reader did not read it in time"
-                                       : output_->lost();
+      report.message = abandon_output_           ? "a signal ended the wait for its reader"
+                       : !in_time                ? "its reader did not read it in time"
+                       : output_->lost().empty() ? "the timeline: " + report.timeline_lost
+                                                 : output_->lost();
     }
   }
 

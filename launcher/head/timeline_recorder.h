@@ -43,6 +43,9 @@ class TimelineRecorder {
 
   /// Writes the file, and calls done() with "", or with why there is none. Once.
   void write(std::function<void(const std::string& failure)> done);
+  /// Something was recorded, and should be in the file. Once write() has called done().
+  bool has_events() const { return has_events_; }
+
   void on_events(const message::Events& piece);
   void on_lost(int node, const std::string& why);
 

@@ -77,6 +77,7 @@ struct JobReport {
   /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written
+  std::string timeline_lost;          ///< why one that was recorded was not written; ""
   std::map<int, BoundRank> bindings;  ///< by rank, of those whose binding was read; empty unless asked for
 };
 

@@ -277,6 +277,18 @@ TEST_CASE("a timeline that cannot be written is an error before any rank is star
   }
 }
 
+TEST_CASE("a timeline that cannot be written at the end is lost output", "[timeline]") {
+  const Scratch scratch;
+  Job job(scratch, timeline_job({"--timeline-filename", "t.json"}, "until_signal"));
+  wait_until_ready(job);
+  (void)scratch.make_directory("t.json");
+  job.send(SIGUSR1);
+  CHECK(job.wait_and_require_nothing_left() == contract::kOutputLost);
+  CHECK_THAT(job.err(), Contains("ddlrun: no timeline was written: writing " + scratch.path("t.json")) &&
+                            Contains("part of the ranks' output was lost") && Contains("the timeline: "));
+  CHECK(names_in(scratch.path()) == std::vector<std::string>{"t.json", "tmp"});
+}
+
 TEST_CASE("without libddl there is no timeline, and a file of that name is kept", "[timeline]") {
   const Scratch scratch;
   const std::string old = scratch.write("old.json", "what the program itself has written");
