@@ -325,9 +325,9 @@ void Engine::close() {
   is_closing_ = true;
   // A callback may run on the driving thread: it is in no call then, and nobody waits for this rank.
   changed_.wait(lock, [this] { return calling_back_ == std::thread::id(); });
-  if (is_driven_ && !is_asleep_ && !broken_) {
-    // The driving thread is inside a call, or connects. Between calls, leaving in order is enough: ranks that need this
-    // one notice that it has left.
+  if (is_driven_ && !is_asleep_ && !broken_ && size_ > 1) {
+    // The driving thread is inside a call, or connects, and may wait for others there. Between calls, leaving in order is
+    // enough: ranks that need this one notice that it has left. An abort of a process set is one of the world.
     const AbortDomain& domain = twin_ != nullptr ? twin_->abort() : connections_.abort();
     domain.raise(AbortCause{AbortCause::Where::kLeft, connections_.channel().index()});
   }
