@@ -23,7 +23,7 @@ struct RankWork {
 /// two arguments, which differ from run to run: a folder and the scoreboard (run_ranks()).
 std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings);
 
-/// Where ddl-named-timeline writes; whoever has run it removes the file.
+/// The file that the contender ddl-named-timeline writes. The benchmark removes it.
 std::string timeline_path();
 
 /// The names of all contenders that can take part in a job on this number of hosts.
