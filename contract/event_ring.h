@@ -114,4 +114,8 @@ struct EventRing {
 };
 static_assert(sizeof(EventRing) <= EventRing::kHeadBytes);
 
+/// The size of a timeline's file before it is compressed, unless the user chooses another one, and the greatest choice.
+inline constexpr std::uint64_t kUsualTimelineBytes = std::uint64_t{128} << 20;
+inline constexpr int kMaxTimelineMegabytes = 16 << 10;
+
 }  // namespace ddl::contract

@@ -9,6 +9,7 @@
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
 #include "contract/environment.h"
+#include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
 #include "templates/script/batch_job.h"
 
@@ -66,8 +67,6 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
     task.rank_options.insert(task.rank_options.end(), {"--bind-to", "none"});
   return task;
 }
-
-constexpr int kMaxTimelineMegabytes = 16 << 10;
 
 /// Turns the given options into a job.
 class JobReader {
@@ -260,11 +259,12 @@ class JobReader {
     int megabytes = 0;
     take(
         OptionId::kTimelineSize,
-        [](const std::string& text) { return parse_count(text, 1, kMaxTimelineMegabytes); }, megabytes);
+        [](const std::string& text) { return parse_count(text, 1, contract::kMaxTimelineMegabytes); },
+        megabytes);
     if (megabytes == 0) {
       const std::string variable = variable_of_ranks(contract::env::kTimelineMaxMb);
       // libddl refuses what is wrong.
-      megabytes = parse_count(variable, 1, kMaxTimelineMegabytes).value_or(0);
+      megabytes = parse_count(variable, 1, contract::kMaxTimelineMegabytes).value_or(0);
     }
     if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
     std::string variable = variable_of_ranks(contract::env::kTimeline);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "affinity/plan/binding_plan.h"
+#include "contract/event_ring.h"
 
 namespace ddl::launcher {
 
@@ -39,7 +40,7 @@ struct JobSpec {
   double stall_warning_seconds = 60;       ///< after which a wait of ranks for others is reported; 0: never
   double stall_shutdown_seconds = 0;       ///< after which the job is ended for such a wait; 0: never
   std::string timeline_file;  ///< "" or absolute: where a timeline of all ranks is written at the end
-  std::uint64_t timeline_bytes = std::uint64_t{128} << 20;  ///< of it at most, before it is compressed
+  std::uint64_t timeline_bytes = contract::kUsualTimelineBytes;  ///< of it at most, before it is compressed
   StdinTarget stdin_target = StdinTarget::kRank0;
 
   // Which hosts, and how many ranks on each.

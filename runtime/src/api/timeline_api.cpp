@@ -32,11 +32,11 @@ Event event_of_program(Event::Kind kind) {
 extern "C" {
 
 ddl_status ddl_timeline_start(ddl_context* context, const char* path, uint64_t max_bytes) {
-  constexpr uint64_t kUsualBytes = uint64_t{128} << 20;
   return guarded([&] {
     if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
     if (path == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "path is null");
-    return report(context->context->start_timeline(path, max_bytes == 0 ? kUsualBytes : max_bytes));
+    return report(context->context->start_timeline(
+        path, max_bytes == 0 ? ddl::contract::kUsualTimelineBytes : max_bytes));
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "contract/event_ring.h"
 #include "runtime/src/common/member.h"
 
 namespace ddl::runtime {
@@ -122,9 +123,8 @@ Result<Settings> Settings::read(const Environment& environment) {
   // In Horovod that is no file: the program begins a timeline later.
   if (settings.timeline_file == "DYNAMIC") settings.timeline_file.clear();
   if (const std::string text = value_of(environment, env::kTimelineMaxMb); !text.empty()) {
-    constexpr std::int64_t kMaxMegabytes = 16 << 10;
     const auto megabytes = parse_integer(text);
-    if (!megabytes || *megabytes < 1 || *megabytes > kMaxMegabytes)
+    if (!megabytes || *megabytes < 1 || *megabytes > contract::kMaxTimelineMegabytes)
       return bad_value(env::kTimelineMaxMb, text, "expected megabytes from 1 to 16384");
     settings.timeline_bytes = static_cast<std::uint64_t>(*megabytes) << 20;
   }

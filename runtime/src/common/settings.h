@@ -106,7 +106,7 @@ struct Settings {
   /// ranks. Empty: none is recorded.
   std::string timeline_file;
   /// DDL_TIMELINE_MAX_MB: the size of that file before it is compressed. Rank 0's holds.
-  std::uint64_t timeline_bytes = std::uint64_t{128} << 20;
+  std::uint64_t timeline_bytes = contract::kUsualTimelineBytes;
   /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
   /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.

@@ -59,7 +59,7 @@ class Context {
   Outcome free_memory(void* memory);
 
   /// Where this rank's events go; null: nowhere.
-  EventLog* events() { return job_.events && job_.events->is_on() ? job_.events.get() : nullptr; }
+  EventLog* events() { return job_.log(); }
 
   /// A timeline of all ranks is recorded, and rank 0 writes it to this file when it is stopped, or when the ranks leave.
   /// Collective; path and size of rank 0 count.

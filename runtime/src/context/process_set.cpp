@@ -112,7 +112,7 @@ void ProcessSet::show(std::uint64_t id) {
 }
 
 Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
-  EventLog* const log = job_.events && job_.events->is_on() ? job_.events.get() : nullptr;
+  EventLog* const log = job_.log();
   if (shown_ == nullptr && log == nullptr) return executor_->collective(request, deadline);
   if (shown_ != nullptr && request.peer >= 0) {
     const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];

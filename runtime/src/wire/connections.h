@@ -34,6 +34,8 @@ struct JobResources {
   std::shared_ptr<RankRecord> record;  ///< null unless the launcher has given one
   /// In the launcher's ring; if there is none, in one of the world's segment: null until the world is connected.
   std::unique_ptr<EventLog> events;
+  /// Where events go now; null: nowhere.
+  EventLog* log() const { return events && events->is_on() ? events.get() : nullptr; }
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;
