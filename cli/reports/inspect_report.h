@@ -12,8 +12,8 @@
 
 namespace ddl::cli {
 
-/// The job, a table with a line for each rank, the waits of ranks for others, and the nodes that have not answered. A column in
-/// which no rank has a value is omitted. style: of standard output. Pure, but for the time zone of job.began.
+/// The job, a table with a line for each rank, the waits of ranks for others, and the nodes that have not answered. A
+/// column in which no rank has a value is omitted. style: of standard output. Pure, but for the time zone of job.began.
 std::string inspection_text(const launcher::JobInspection& job, const TerminalStyle& style);
 
 /// One line of JSON, with its newline; docs/reference/inspect.md has the schema. Pure.

@@ -33,7 +33,7 @@ class EventLog {
  public:
   enum class Keeps {
     kAlways,         ///< the launcher reads the latest events at any time
-    kWhileRecording  ///< events of other times are nothing
+    kWhileRecording  ///< nobody reads events of other times, so they are not written
   };
   /// Of the ring in this memory, which owner keeps. bytes: of the memory behind its head, for events.
   EventLog(contract::EventRing& ring, std::size_t bytes, std::shared_ptr<const void> owner,

@@ -61,8 +61,8 @@ class Context {
   /// Where this rank's events go; null: nowhere.
   EventLog* events() { return job_.log(); }
 
-  /// A timeline of all ranks is recorded, and rank 0 writes it to this file when it is stopped, or when the ranks leave.
-  /// Collective; path and size of rank 0 count.
+  /// A timeline of all ranks is recorded, and rank 0 writes it to this file when it is stopped, or when the ranks
+  /// leave. Collective; path and size of rank 0 count.
   Outcome start_timeline(const std::string& path, std::uint64_t max_bytes);
   Outcome stop_timeline();
 

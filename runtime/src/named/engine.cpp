@@ -131,7 +131,7 @@ tl::expected<bool, Failure> Engine::test(Submission& submission) {
   // the tensor out would hardly get either.
   if (submission.is_tested.load(std::memory_order_relaxed) && !submission.is_complete) {
     ::sched_yield();
-    return submission.is_complete.load();
+    return false;  // what completes now is noticed by the next test, under the lock
   }
   const Lock lock(mutex_);
   submission.is_tested = true;
@@ -326,8 +326,9 @@ void Engine::close() {
   // A callback may run on the driving thread: it is in no call then, and nobody waits for this rank.
   changed_.wait(lock, [this] { return calling_back_ == std::thread::id(); });
   if (is_driven_ && !is_asleep_ && !broken_ && size_ > 1) {
-    // The driving thread is inside a call, or connects, and may wait for others there. Between calls, leaving in order is
-    // enough: ranks that need this one notice that it has left. An abort of a process set is one of the world.
+    // The driving thread is inside a call, or connects, and may wait for others there. Between calls, leaving in order
+    // is enough: ranks that need this one notice that it has left. Alone, nobody is waited for, and an abort of a process
+    // set would be one of the world.
     const AbortDomain& domain = twin_ != nullptr ? twin_->abort() : connections_.abort();
     domain.raise(AbortCause{AbortCause::Where::kLeft, connections_.channel().index()});
   }
