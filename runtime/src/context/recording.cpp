@@ -34,13 +34,22 @@ Json description_of(const RingSnapshot& ring) {
           {"samples", std::move(samples)}};
 }
 
+/// An exception unless it is an integer: the library would convert a float, also one that no integer can hold.
+template <class T>
+void read_integer(const Json& json, T& value) {
+  value = static_cast<T>(json.get_ref<const Json::number_integer_t&>());
+}
+
 void describe(const Json& json, RingSnapshot& ring) {
-  json.at("count").get_to(ring.count);
-  json.at("steps").get_to(ring.steps);
-  json.at("peer").get_to(ring.clock_peer);
-  for (const Json& one : json.at("samples"))
-    ring.samples.push_back(
-        {one.at(0).get<std::int64_t>(), one.at(1).get<std::int64_t>(), one.at(2).get<std::int64_t>()});
+  read_integer(json.at("count"), ring.count);
+  read_integer(json.at("steps"), ring.steps);
+  read_integer(json.at("peer"), ring.clock_peer);
+  for (const Json& one : json.at("samples")) {
+    contract::ClockSample& sample = ring.samples.emplace_back();
+    read_integer(one.at(0), sample.at);
+    read_integer(one.at(1), sample.offset);
+    read_integer(one.at(2), sample.bound);
+  }
 }
 
 void note(const std::string& sentence) { std::fprintf(stderr, "libddl: %s\n", sentence.c_str()); }
@@ -130,7 +139,7 @@ Outcome Recording::stop(CallDeadline deadline) {
     const Json json = Json::parse(text);
     RankTrace& trace = ranks.emplace_back(trace_of(static_cast<int>(ranks.size())));
     describe(json, trace.ring);
-    events.push_back(json.at("events"));
+    read_integer(json.at("events"), events.emplace_back());
   }
   if (auto collected = collect(own, ranks, events, deadline); !collected) return collected;
   is_on_ = false;
