@@ -62,10 +62,12 @@ inline constexpr char kExchange[] = "DDL_EXCHANGE";         ///< how the ranks o
 inline constexpr char kStores[] = "DDL_STORES";  ///< how a rank stores what others of its host read
 inline constexpr char kFusionBytes[] = "DDL_FUSION_BYTES";  ///< named tensors that go together
 inline constexpr char kHorovodFusionThreshold[] = "HOROVOD_FUSION_THRESHOLD";  ///< the same, if ours is unset
-inline constexpr char kTimeline[] = "DDL_TIMELINE";              ///< where a timeline of all ranks is written
-inline constexpr char kHorovodTimeline[] = "HOROVOD_TIMELINE";   ///< the same, if ours is unset
-inline constexpr char kTimelineMaxMb[] = "DDL_TIMELINE_MAX_MB";  ///< size of its file
-inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";     ///< modules, if not beside libddl.so
+inline constexpr char kGpuPieceBytes[] =
+    "DDL_GPU_PIECE_BYTES";                           ///< in which memory of a GPU goes by way of the host
+inline constexpr char kTimeline[] = "DDL_TIMELINE";  ///< where a timeline of all ranks is written
+inline constexpr char kHorovodTimeline[] = "HOROVOD_TIMELINE";          ///< the same, if ours is unset
+inline constexpr char kTimelineMaxMb[] = "DDL_TIMELINE_MAX_MB";         ///< size of its file
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";            ///< modules, if not beside libddl.so
 inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
 inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
 inline constexpr char kJobKeyFd[] =

@@ -22,7 +22,7 @@ constexpr char kKernel[] = "Kernel Features";
 constexpr char kNoPython[] = "this version has no Python package";
 constexpr const char* kNoMpiModule =
     DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
-constexpr char kNoGpuMemory[] = "this version cannot use GPU memory";
+constexpr char kNoNccl[] = "this version does not call it: GPU memory goes by way of the host";
 
 }  // namespace
 
@@ -36,8 +36,8 @@ std::span<const Probe> probe_list() {
       Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server},
       Probe{kControllers, "MPI", "mpi-controller", nullptr, probe_mpirun},
       Probe{kOperations, "Host", "host", nullptr, probe_shared_memory},
-      Probe{kOperations, "NCCL", "nccl", kNoGpuMemory, probe_nccl},
-      Probe{kOperations, "RCCL", "rccl", kNoGpuMemory, probe_rccl},
+      Probe{kOperations, "NCCL", "nccl", kNoNccl, probe_nccl},
+      Probe{kOperations, "RCCL", "rccl", kNoNccl, probe_rccl},
       Probe{kOperations, "MPI", "mpi", kNoMpiModule,
             DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi},
       Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host replaces it", probe_gloo},
@@ -52,8 +52,8 @@ std::span<const Probe> probe_list() {
       Probe{kBootstraps, "singleton", "singleton", nullptr, probe_singleton},
       Probe{kTransports, "shared memory", "shared-memory", nullptr, probe_shared_memory},
       Probe{kTransports, "TCP", "tcp", nullptr, probe_tcp},
-      Probe{kTransports, "CUDA", "cuda", kNoGpuMemory, probe_cuda},
-      Probe{kTransports, "HIP", "hip", kNoGpuMemory, probe_hip},
+      Probe{kTransports, "CUDA", "cuda", nullptr, probe_cuda},
+      Probe{kTransports, "HIP", "hip", nullptr, probe_hip},
       Probe{kPrograms, "Open MPI", "open-mpi", nullptr, probe_open_mpi},
       Probe{kPrograms, "MPICH", "mpich", nullptr, probe_mpich},
       Probe{kPrograms, "torch.distributed", "torch", nullptr, probe_torch},

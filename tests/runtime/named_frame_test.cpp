@@ -68,6 +68,7 @@ enum Item : std::size_t {
   kGroup,
   kGroupSize,
   kZerosIfJoined,
+  kMemory,
   kSendCounts,
   kFollowsCompletion,
 };
@@ -165,9 +166,12 @@ TEST_CASE("announcements that no rank of the process set may make are refused") 
   CHECK_FALSE(is_accepted_with(kShape, Json::array({1, -2})));
   CHECK_FALSE(is_accepted_with(kShape, 7));
   CHECK_FALSE(is_accepted_with(kPriority, std::int64_t{1} << 31));
+  CHECK_FALSE(is_accepted_with(kPriority, 1e300));
   CHECK_FALSE(is_accepted_with(kGroupSize, std::int64_t{1} << 32));
   CHECK(is_accepted_with(kZerosIfJoined, true));
   CHECK_FALSE(is_accepted_with(kZerosIfJoined, 1));
+  CHECK(is_accepted_with(kMemory, 1));
+  CHECK_FALSE(is_accepted_with(kMemory, 2));
   CHECK_FALSE(is_accepted_with(kSendCounts, Json::array({1, 2, 3})));
   CHECK_FALSE(is_accepted_with(kFollowsCompletion, 1));
 

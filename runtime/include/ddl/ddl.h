@@ -12,6 +12,10 @@
  *  - Ranks in arguments (root, to, from) and the order of parts in buffers are those of the call's process set:
  *    0..its size-1. Error messages name ranks of the job.
  *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
+ *  - Buffers lie in memory of the host, or in that of a GPU whose vendor's runtime (CUDA, HIP) the program has loaded:
+ *    the pointer tells. All buffers of a call, on all ranks, lie in the same kind of memory, and those of one rank and
+ *    process set on one GPU; counts and other arguments always lie on the host. Memory of a GPU goes by way of the
+ *    host, with the same bits (docs/guide/gpu.md).
  *  - After an error other than invalid argument, busy and mismatch, the contents of receive buffers are undefined.
  *  - Threads: one collective at a time per process set; a second concurrent call returns DDL_ERROR_BUSY and does
  *    nothing. Different process sets may be used by different threads at the same time. ddl_rank() and its siblings
@@ -124,8 +128,11 @@ typedef struct ddl_call_options {
   uint32_t reserved;
   uint64_t process_set;   /**< whose ranks make the call: DDL_WORLD or one that this rank is a member of */
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
-  void*
-      stream; /**< device stream that the buffers belong to; NULL = host memory, the only kind in this version */
+  /** For buffers in memory of a GPU: the stream (cudaStream_t, hipStream_t) with their data; NULL = the default stream.
+   *  The call comes after what is on the stream, and what is put on it later comes after the call. A rank without
+   *  elements says by a stream that the others' buffers lie on GPUs. Refused with buffers in memory of the host, for a
+   *  barrier, and while the stream records a graph (DDL_ERROR_UNSUPPORTED). */
+  void* stream;
   /** For calls with an operation: every input is first multiplied by prescale, and the result by postscale at the
    *  end, in the type that elements are combined in (float for 16-bit floats; integers are multiplied as double and
    *  truncated toward zero). Finite and not 0; the same on every rank; 1 = unchanged. Not for bool. */
@@ -268,7 +275,7 @@ DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, 
  *  thread. */
 DDL_API ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory);
 
-/** Frees memory that ddl_alloc() gave to this rank; null is allowed. Not while a call uses it. */
+/** Frees memory that ddl_alloc() or a named tensor gave to this rank; null is allowed. Not while a call uses it. */
 DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
 
 /** Returns when every rank has called it. */
@@ -308,7 +315,9 @@ typedef struct ddl_async_options {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t process_set; /**< whose ranks make the call */
-  void* stream;         /**< as in ddl_call_options */
+  /** As in ddl_call_options. The tensor may be used after what is on the stream now; its result is there when the
+   *  handle is complete. */
+  void* stream;
   double prescale;      /**< as in ddl_call_options */
   double postscale;
   /** Of tensors that are ready, those of a higher priority are carried out first. The same on every rank. */
@@ -355,7 +364,8 @@ DDL_API ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_t
                                                const ddl_async_options* options, ddl_handle** handles);
 
 /** Hands over count elements of this rank; each rank may have another number. When it is complete, *result is memory
- *  with the elements of all ranks in rank order, which the caller frees with ddl_free(), and recv_counts, which has an
+ *  with the elements of all ranks in rank order, on the GPU of send if it lies on one, which the caller frees with
+ *  ddl_free(), and recv_counts, which has an
  *  entry per rank or is null, how many came from each. */
 DDL_API ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send,
                                         uint64_t count, void** result, uint64_t* recv_counts, ddl_dtype dtype,
@@ -456,8 +466,8 @@ DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t pr
  *  version does not know, so a program may ask an older library about a feature that only a newer one has.
  *    "mpi"          there is a module for at least one MPI
  *    "nccl"         collectives of GPU memory by NCCL: not in this version
- *    "cuda"         buffers in memory of CUDA devices: not in this version
- *    "rocm"         buffers in memory of ROCm devices: not in this version
+ *    "cuda"         buffers may lie in memory of CUDA devices: NVIDIA's driver library can be loaded here
+ *    "rocm"         buffers may lie in memory of ROCm devices: AMD's HIP runtime can be loaded here
  *    "mpi-enabled"  this process has a context whose collectives MPI carries out
  *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may
  *                   go on using it beside libddl

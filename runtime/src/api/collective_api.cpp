@@ -2,6 +2,7 @@
 #include <span>
 
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/backend/device_backend.h"
 #include "runtime/src/collective/request.h"
 
 namespace {
@@ -9,13 +10,9 @@ namespace {
 using namespace ddl::
     runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
 
-/// The options of one call; those that this version does not offer are refused.
+/// The options of one call.
 Outcome read_call_options(const ddl_call_options* given, ddl_call_options& options) {
-  if (auto read = read_options(given, options, "DDL_CALL_OPTIONS_INIT"); !read) return read;
-  if (options.stream != nullptr) {
-    return failed(DDL_ERROR_UNSUPPORTED, "stream is not null; this version works on host memory only");
-  }
-  return {};
+  return read_options(given, options, "DDL_CALL_OPTIONS_INIT");
 }
 
 /// Which side of a transfer this rank is.
@@ -107,6 +104,8 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given,
       request.call.root = arguments.side == Side::kSends ? set->rank() : arguments.peer;
     }
     if (auto checked = check_request(request, set->rank(), set->size()); !checked) return report(checked);
+    if (auto placed = place_buffers(request, set->rank(), set->size(), options.stream); !placed)
+      return report(placed);
     return report(handle->context->run(*set, request, options.timeout_seconds));
   });
 }

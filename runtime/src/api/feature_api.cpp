@@ -6,14 +6,25 @@
 
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/device/device_runtimes.h"
 
 namespace {
+
+using namespace ddl::
+    runtime;  // NOLINT(google-build-using-namespace): this file is the edge of that namespace
 
 // Of the process's context: the name of its MPI, null if it has none, and whether this MPI allows several threads.
 std::atomic<const char*> process_mpi{nullptr};
 std::atomic<bool> process_mpi_takes_threads{false};
 
 bool is_mpi_enabled() { return process_mpi.load() != nullptr; }
+
+bool has_vendor(const std::string_view feature) {
+  for (const DeviceVendor& vendor : device_vendors()) {
+    if (vendor.feature == feature) return load_runtime(vendor).has_value();
+  }
+  return false;
+}
 
 struct Feature {
   const char* name;
@@ -22,8 +33,8 @@ struct Feature {
 constexpr Feature kFeatures[] = {
     {"mpi", [] { return DDL_MPI_MODULES > 0; }},
     {"nccl", [] { return false; }},
-    {"cuda", [] { return false; }},
-    {"rocm", [] { return false; }},
+    {"cuda", [] { return has_vendor("cuda"); }},
+    {"rocm", [] { return has_vendor("rocm"); }},
     {"mpi-enabled", is_mpi_enabled},
     {"mpi-threads", [] { return is_mpi_enabled() && process_mpi_takes_threads.load(); }},
 };

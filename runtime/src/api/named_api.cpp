@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/backend/device_backend.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/named/engine.h"
 
@@ -49,8 +50,6 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_asyn
   ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
   if (auto read = read_options(given, options, "DDL_ASYNC_OPTIONS_INIT"); !read)
     return tl::unexpected(read.error());
-  if (options.stream != nullptr)
-    return failed(DDL_ERROR_UNSUPPORTED, "stream is not null; this version works on host memory only");
   if (options.dimensions > 0 && options.shape == nullptr)
     return failed(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
   if (options.zeros_if_joined > 1)
@@ -140,6 +139,24 @@ Outcome check_shape(const TensorTerms& terms) {
       "options: shape does not have " + ddl::counted(static_cast<std::int64_t>(terms.count), "element"));
 }
 
+/// Finds out where the tensor lies, and from when on it may be used.
+Outcome place(const Receiver& receiver, Submission& submission) {
+  StreamHandle const stream = receiver.options.stream;
+  const auto place = place_of(submission.send, submission.recv, stream);
+  if (!place) return tl::unexpected(place.error());
+  submission.announcement.terms.memory = place->memory;
+  submission.device = place->device;
+  if (place->device == nullptr) return {};
+  const CurrentDevice current(*place->device);
+  if (!current.status()) return tl::unexpected(to_failure(current.status().error()));
+  auto ready = DeviceEvent::make(*place->device);
+  if (!ready) return tl::unexpected(to_failure(ready.error()));
+  if (auto recorded = place->device->record(ready->get(), stream); !recorded)
+    return tl::unexpected(to_failure(recorded.error()));
+  submission.ready = *std::move(ready);
+  return {};
+}
+
 ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>& submissions,
                      ddl_handle** handles) {
   if (handles == nullptr && receiver.options.completed == nullptr)
@@ -165,6 +182,7 @@ ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options,
     if (!submission) return report(submission.error());
     if (Outcome completed = complete(*receiver, **submission); !completed) return report(completed);
     if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
+    if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
     return hand_over(*receiver, {*submission}, handle);
   });
 }
@@ -206,6 +224,7 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
               describe_allreduce(*receiver, **submission, tensor.send, tensor.recv, tensor.count);
           !described)
         return report(described);
+      if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
       submissions.push_back(*std::move(submission));
     }
     return hand_over(*receiver, submissions, handles);

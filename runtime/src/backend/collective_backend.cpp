@@ -1,6 +1,7 @@
 #include "runtime/src/backend/collective_backend.h"
 
 #include "contract/environment.h"
+#include "runtime/src/backend/device_backend.h"
 #include "runtime/src/backend/host_backend.h"
 #include "runtime/src/backend/mpi_backend.h"
 #include "runtime/src/bootstrap/module_loader.h"
@@ -42,8 +43,11 @@ Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
 Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Bootstrap& bootstrap,
                                                         Connections& connections) {
   const Settings& settings = job.settings;
+  const auto for_any_memory = [&](std::unique_ptr<CollectiveBackend> host) {
+    return std::make_unique<DeviceBackend>(job, connections, std::move(host));
+  };
   if (settings.cpu_operations == contract::CpuOperations::kDdl)
-    return std::make_unique<HostBackend>(connections, settings.algorithms);
+    return for_any_memory(std::make_unique<HostBackend>(connections, settings.algorithms));
   const Membership& membership = connections.membership();
   if (!job.mpi) {
     DDL_TRY(check_same_operations(bootstrap, settings));
@@ -59,7 +63,8 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
     if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
     *made = *std::move(communicator);
   }
-  return std::make_unique<MpiBackend>(connections, MpiLimits::of(settings.staging_bytes), std::move(mpi));
+  return for_any_memory(
+      std::make_unique<MpiBackend>(connections, MpiLimits::of(settings.staging_bytes), std::move(mpi)));
 }
 
 }  // namespace ddl::runtime

@@ -293,6 +293,7 @@ Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
     return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
   steps_.channel().set_way(Way::kMpi);
   if (request.peer >= 0) return transfer(request, deadline);
+  if (request.only_compares) return agree(request.call, deadline);
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);
   if (auto agreed = agree(request.call, deadline); !agreed) return agreed;
   steps_.channel().pass(FaultPoint::kInRound);
@@ -368,6 +369,7 @@ Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
     const CallStamp& first = is_first ? buffers.own_stamp : theirs;
     return CallAgreement{first, is_first ? theirs : buffers.own_stamp, 1, 0}.outcome();
   }
+  if (request.only_compares) return {};
   const std::uint64_t total = call.count * request.element_size;
   const std::uint64_t max_bytes = steps_.limits().step_bytes;
   for (std::uint64_t at = 0; at < total; at += max_bytes) {

@@ -37,6 +37,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.size();
   const Call& call = request.call;
   channel_.set_way(Way::kBlocks);
+  if (request.only_compares) return compare(call, deadline);
   if (const auto blocks = BlockMove::of(request, ranks)) {
     return move(request, *blocks, deadline);
   }
@@ -62,14 +63,16 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kBarrier:
     case CallKind::kMakeSets:
     case CallKind::kAgree:
-    case CallKind::kTimeline: {
-      ClusterBarrier work(context());
-      return run(work, call, deadline);
-    }
+    case CallKind::kTimeline: return compare(call, deadline);
     default: break;
   }
   DDL_CHECK(false, call.describe());
   return {};
+}
+
+Outcome Cluster::compare(const Call& call, CallDeadline deadline) {
+  ClusterBarrier work(context());
+  return run(work, call, deadline);
 }
 
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {

@@ -52,6 +52,7 @@ class Cluster {
   /// The maximum number of chunks that are under way between hosts at once.
   static constexpr std::size_t kDepth = 3;
 
+  Outcome compare(const Call& call, CallDeadline deadline);
   Outcome move(const Request& request, const BlockMove& blocks, CallDeadline deadline);
   Outcome scan(const Request& request, CallDeadline deadline);
   Outcome run(ClusterCall& work, const Call& call, CallDeadline deadline);

@@ -279,6 +279,11 @@ Outcome directly_or(Channel& channel, const Request& given, const BlockMove* blo
   return staged(request);
 }
 
+Outcome compare(Channel& channel, const Call& call, CallDeadline deadline) {
+  if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
+  return channel.exchange();
+}
+
 }  // namespace
 
 Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline deadline) {
@@ -287,6 +292,7 @@ Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline dea
   const int ranks = channel.size();
   const Call& call = given.call;
   channel.set_way(Way::kBlocks);
+  if (given.only_compares) return compare(channel, call, deadline);
   switch (call.kind) {
     case CallKind::kScan: return combine(channel, given, deadline);
     case CallKind::kAllreduce:
@@ -309,10 +315,7 @@ Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline dea
     case CallKind::kMakeSets:
     case CallKind::kAgree:
     case CallKind::kTimeline:
-    case CallKind::kBarrier: {
-      if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
-      return channel.exchange();
-    }
+    case CallKind::kBarrier: return compare(channel, call, deadline);
     default: break;
   }
   const auto blocks = BlockMove::of(given, ranks);

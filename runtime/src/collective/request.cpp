@@ -196,6 +196,13 @@ int Request::givers_before(int end) const {
   return gives.empty() ? end : end - static_cast<int>(std::count(gives.begin(), gives.begin() + end, 0));
 }
 
+UsedBuffers used_buffers(const Request& request, int rank, int size) {
+  const auto extents = extents_of(request, rank, size);
+  if (!extents) return {};
+  return {extents->send.count == 0 ? nullptr : extents->send.data,
+          extents->recv.count == 0 ? nullptr : extents->recv.data};
+}
+
 Outcome check_request(const Request& request, int rank, int size) {
   const Call& call = request.call;
   if (call.kind == CallKind::kBarrier) return {};

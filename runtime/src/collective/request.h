@@ -8,6 +8,7 @@
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
+#include "runtime/src/device/device.h"
 
 namespace ddl::runtime {
 
@@ -38,6 +39,8 @@ struct Request {
   /// For a transfer: the other rank, in the process set; -1 once it is a call of the pair, whose root is the sender's
   /// rank in the job.
   int peer = -1;
+  /// Only the calls are compared; nothing moves.
+  bool only_compares = false;
   /// The root of a broadcast returns when the ranks have compared their calls, not before.
   bool waits_for_all = false;
   /// The rank in the job of each rank of the process set, for messages.
@@ -51,12 +54,29 @@ struct Request {
   /// no result; an average is divided by the number of those that give.
   std::span<const std::uint8_t> gives;
 
+  // If call.memory is on a GPU.
+
+  /// The GPU of this rank's buffers; null if it has none.
+  Device* device = nullptr;
+  /// The program's stream, as the call's options name it.
+  StreamHandle stream = nullptr;
+  /// Instead of the stream: the buffers may be used after these events, and the call returns when the result is there.
+  bool has_events = false;
+  std::span<const EventHandle> after;
+
   ddl_dtype dtype() const { return call.dtype; }
   Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }
   bool gives_data(int rank) const { return gives.empty() || gives[static_cast<std::size_t>(rank)] != 0; }
   /// The number of ranks before end that give data.
   int givers_before(int end) const;
 };
+
+/// The first bytes of the buffers that this rank uses in a call, null where it uses none. Only after check_request().
+struct UsedBuffers {
+  const std::byte* send = nullptr;
+  const std::byte* recv = nullptr;
+};
+UsedBuffers used_buffers(const Request& request, int rank, int size);
 
 /// Checks everything about a request that one rank can check alone, before any communication: the operation applies
 /// to the type, root is a rank, used pointers are not null and are aligned, sizes fit into memory, buffers overlap

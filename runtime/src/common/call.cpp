@@ -40,6 +40,13 @@ std::string scale_text(const char* name, double scale) {
   return text.str();
 }
 
+std::string memory_text(const Call& call) {
+  if (call.memory == Memory::kHost) return "";
+  const std::size_t piece = std::size_t{1} << call.log2_piece_bytes;
+  const bool is_usual = call.log2_piece_bytes == 0 || piece == kUsualGpuPieceBytes;
+  return is_usual ? " on a GPU" : " on a GPU, in pieces of " + std::to_string(piece) + " bytes";
+}
+
 /// "sum, float32, 1000 elements"; "" for a barrier.
 std::string arguments(const Call& call) {
   if (call.kind == CallKind::kTimeline) return call.count == 1 ? "start" : "stop";
@@ -95,13 +102,15 @@ const char* call_kind_name(CallKind kind) {
 }
 
 std::uint64_t Call::fingerprint() const {
-  // 6 bits for the kind and 5 each for operation and algorithm: more than there are.
+  // 6 bits for the kind, 5 for the operation and 4 for the algorithm: more than there are.
   const std::uint64_t what = static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(op) << 6 |
                              static_cast<std::uint64_t>(algorithm) << 11 |
+                             static_cast<std::uint64_t>(memory) << 15 |
                              static_cast<std::uint64_t>(dtype) << 16 |
                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
   std::uint64_t print = mix(mix(what) ^ count);
   if (counts != 0) print = mix(print ^ counts);
+  if (log2_piece_bytes != 0) print = mix(print ^ log2_piece_bytes);
   if (prescale != 1.0 || postscale != 1.0) {
     print =
         mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));
@@ -110,13 +119,13 @@ std::uint64_t Call::fingerprint() const {
 }
 
 std::string Call::signature() const {
-  return std::string(call_kind_name(kind)) + "(" + arguments(*this) + ")";
+  return std::string(call_kind_name(kind)) + "(" + arguments(*this) + ")" + memory_text(*this);
 }
 
 std::string Call::describe() const {
   const std::string text = arguments(*this);
   return std::string(call_kind_name(kind)) + " #" + std::to_string(number) +
-         (text.empty() ? "" : " (" + text + ")");
+         (text.empty() ? "" : " (" + text + ")") + memory_text(*this);
 }
 
 Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {

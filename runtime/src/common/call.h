@@ -179,6 +179,16 @@ class AlgorithmOverrides {
   std::array<Algorithm, 16> chosen_{};
 };
 
+/// Where the buffers of a call lie.
+enum class Memory : std::uint8_t {
+  kHost = 0,
+  kDevice = 1,  ///< of a GPU
+};
+
+/// Memory of a GPU goes by way of the host in pieces of this size, unless the user says otherwise: so large that a copy
+/// takes much longer than it takes to begin one.
+inline constexpr std::size_t kUsualGpuPieceBytes = std::size_t{2} << 20;
+
 /// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. Fields that a kind of
 /// call does not have keep these defaults.
 struct Call {
@@ -192,16 +202,19 @@ struct Call {
   double postscale = 1.0;
   std::uint64_t number = 0;    ///< of the call on its channel, from 1; not compared
   std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
+  Memory memory = Memory::kHost;
+  std::uint8_t log2_piece_bytes = 0;  ///< if memory of a GPU goes by way of the host
 
   /// Whether everything but the number is the same.
   bool matches(const Call& other) const {
     return kind == other.kind && op == other.op && dtype == other.dtype && root == other.root &&
            count == other.count && counts == other.counts && prescale == other.prescale &&
-           postscale == other.postscale && algorithm == other.algorithm;
+           postscale == other.postscale && algorithm == other.algorithm && memory == other.memory &&
+           log2_piece_bytes == other.log2_piece_bytes;
   }
   /// A 64-bit hash of everything but the number: equal for calls that match.
   std::uint64_t fingerprint() const;
-  /// "allreduce(sum, float32, 1000 elements)".
+  /// "allreduce(sum, float32, 1000 elements)"; on memory of a GPU, " on a GPU" follows.
   std::string signature() const;
   /// "allreduce #17 (sum, float32, 1000 elements)".
   std::string describe() const;

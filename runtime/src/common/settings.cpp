@@ -1,5 +1,6 @@
 #include "runtime/src/common/settings.h"
 
+#include <bit>
 #include <limits>
 
 #include "base/text.h"
@@ -115,6 +116,13 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (!bytes || *bytes < 0) return bad_value(name, text, "expected a number of bytes, 0 or above");
     settings.fusion_bytes = static_cast<std::uint64_t>(*bytes);
     break;
+  }
+  if (const std::string text = value_of(environment, env::kGpuPieceBytes); !text.empty()) {
+    const auto bytes = parse_integer(text);
+    if (!bytes || *bytes < 4096 || *bytes > 64 << 20 ||
+        !std::has_single_bit(static_cast<std::uint64_t>(*bytes)))
+      return bad_value(env::kGpuPieceBytes, text, "expected a power of two, from 4096 to 67108864");
+    settings.gpu_piece_bytes = static_cast<std::size_t>(*bytes);
   }
   for (const char* const name : {env::kTimeline, env::kHorovodTimeline}) {
     settings.timeline_file = value_of(environment, name);

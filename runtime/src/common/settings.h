@@ -98,6 +98,8 @@ struct Settings {
   /// DDL_FUSION_BYTES, or HOROVOD_FUSION_THRESHOLD: named tensors go together up to this number of bytes. The value of
   /// the process set's first rank holds.
   std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
+  /// DDL_GPU_PIECE_BYTES: pieces in which memory of a GPU goes by way of the host. A power of two; the same on all ranks.
+  std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
   /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that
   /// only computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does
   /// not come. Tests set it.

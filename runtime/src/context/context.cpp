@@ -60,10 +60,15 @@ class Use {
 }  // namespace
 
 Context::Context(const Settings& settings, TransportMaker transports, FaultInjector fault)
-    : job_{settings,         std::move(transports),
-           std::move(fault), settings.rank_record ? RankRecord::open(*settings.rank_record) : nullptr,
-           nullptr,          {},
-           nullptr,          nullptr} {
+    : job_{settings,
+           std::move(transports),
+           std::move(fault),
+           settings.rank_record ? RankRecord::open(*settings.rank_record) : nullptr,
+           nullptr,
+           {},
+           nullptr,
+           nullptr,
+           {}} {
   if (contract::EventRing* const ring = job_.record ? job_.record->ring() : nullptr)
     job_.events =
         std::make_unique<EventLog>(*ring, job_.record->ring_bytes(), job_.record, settings.clock_skew);
@@ -336,6 +341,7 @@ Outcome Context::free_memory(void* memory) {
   // The memory is shared with the parent: freed, it would be zero there too.
   if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
   const Use use(users_);
+  if (job_.device_memory.free(memory)) return {};
   return job_.heap->free(memory, world_->abort().is_raised());
 }
 

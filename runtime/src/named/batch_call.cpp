@@ -17,6 +17,7 @@ std::uint64_t digest_of_batch(const Batch& batch) {
     // Ranks run the same library, so equal texts have equal hashes.
     numbers.push_back(std::hash<std::string_view>()(tensor->name));
     numbers.push_back(static_cast<std::uint64_t>(terms.kind));
+    numbers.push_back(static_cast<std::uint64_t>(terms.memory));
     numbers.push_back(terms.count);
     numbers.insert(numbers.end(), terms.counts.begin(), terms.counts.end());
     numbers.insert(numbers.end(), terms.shape.begin(), terms.shape.end());
@@ -32,7 +33,12 @@ class BatchCall {
         submissions_(submissions),
         terms_(batch.tensors.front()->terms),
         element_(known_element_size(terms_.dtype)),
-        digest_(digest_of_batch(batch)) {}
+        digest_(digest_of_batch(batch)) {
+    for (const SubmissionPtr& submission : submissions) {
+      if (submission->device != nullptr && submission->ready.get() != nullptr)
+        ready_.push_back(submission->ready.get());
+    }
+  }
 
   Outcome run() {
     switch (terms_.kind) {
@@ -56,6 +62,15 @@ class BatchCall {
     return caller_.backend.run(request, CallDeadline::after(caller_.timeout_seconds));
   }
 
+  /// Of numbers that the ranks exchange before the data.
+  Request numbers(CallKind kind) const {
+    Request request;
+    request.call = make_call(kind, 1, DDL_UINT64);
+    request.call.counts = digest_;
+    request.element_size = sizeof(std::uint64_t);
+    return request;
+  }
+  /// Of the tensors' data.
   Request request_of(CallKind kind, std::uint64_t count, ddl_dtype dtype) const {
     Request request;
     request.call = make_call(kind, count, dtype);
@@ -67,7 +82,11 @@ class BatchCall {
       request.call.postscale = terms_.postscale;
       if (!terms_.zeros_if_joined) request.gives = batch_.gives;
     }
+    request.call.memory = terms_.memory;
+    request.has_events = true;
+    request.after = ready_;
     if (own() != nullptr) {
+      request.device = own()->device;
       request.send = own()->send;
       request.recv = own()->recv;
     }
@@ -139,9 +158,15 @@ class BatchCall {
       memory = unused.data();
       return {};
     }
+    const std::uint64_t bytes = std::max<std::uint64_t>(count * element_, 1);
     void* allocated = nullptr;
-    if (auto done = caller_.heap.allocate(std::max<std::uint64_t>(count * element_, 1), allocated); !done)
+    if (Device* const device = own()->device; device != nullptr) {
+      const auto done = caller_.device_memory.allocate(*device, bytes);
+      if (!done) return tl::unexpected(to_failure(done.error()));
+      allocated = *done;
+    } else if (auto done = caller_.heap.allocate(bytes, allocated); !done) {
       return done;
+    }
     memory = static_cast<std::byte*>(allocated);
     return {};
   }
@@ -154,10 +179,10 @@ class BatchCall {
   Outcome allgatherv() const {
     std::vector<std::uint64_t> counts(static_cast<std::size_t>(caller_.size));
     const std::uint64_t own_count = own() == nullptr ? 0 : own()->own_count;
-    Request numbers = request_of(CallKind::kAllgather, 1, DDL_UINT64);
-    numbers.send = reinterpret_cast<const std::byte*>(&own_count);
-    numbers.recv = reinterpret_cast<std::byte*>(counts.data());
-    if (auto gathered = call(numbers); !gathered) return gathered;
+    Request exchange = numbers(CallKind::kAllgather);
+    exchange.send = reinterpret_cast<const std::byte*>(&own_count);
+    exchange.recv = reinterpret_cast<std::byte*>(counts.data());
+    if (auto gathered = call(exchange); !gathered) return gathered;
 
     const std::uint64_t count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     std::vector<std::byte> unused;
@@ -180,10 +205,10 @@ class BatchCall {
   Outcome alltoallv() const {
     std::vector<std::uint64_t> receives(static_cast<std::size_t>(caller_.size)), sends(receives.size(), 0);
     if (own() != nullptr) sends = own()->announcement.send_counts;
-    Request numbers = request_of(CallKind::kAlltoall, 1, DDL_UINT64);
-    numbers.send = reinterpret_cast<const std::byte*>(sends.data());
-    numbers.recv = reinterpret_cast<std::byte*>(receives.data());
-    if (auto exchanged = call(numbers); !exchanged) return exchanged;
+    Request exchange = numbers(CallKind::kAlltoall);
+    exchange.send = reinterpret_cast<const std::byte*>(sends.data());
+    exchange.recv = reinterpret_cast<std::byte*>(receives.data());
+    if (auto exchanged = call(exchange); !exchanged) return exchanged;
 
     const std::uint64_t count = std::accumulate(receives.begin(), receives.end(), std::uint64_t{0});
     std::vector<std::byte> unused;
@@ -210,6 +235,7 @@ class BatchCall {
   const TensorTerms& terms_;
   std::size_t element_;
   std::uint64_t digest_;
+  std::vector<EventHandle> ready_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/device/device_allocations.h"
 #include "runtime/src/named/prediction.h"
 #include "runtime/src/named/submission.h"
 #include "runtime/src/shm/shared_heap.h"
@@ -13,8 +14,10 @@ namespace ddl::runtime {
 /// What the calls of a batch use; all outlive it.
 struct BatchCaller {
   CollectiveBackend& backend;
-  SharedHeap& heap;  ///< for results whose size was not known before
-  int rank = 0;      ///< of this rank in the process set
+  // For results whose size was not known before.
+  SharedHeap& heap;
+  DeviceAllocations& device_memory;
+  int rank = 0;  ///< of this rank in the process set
   int size = 1;
   double timeout_seconds = 0;  ///< of each call
 };

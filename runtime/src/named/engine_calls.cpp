@@ -180,7 +180,8 @@ std::vector<SubmissionPtr> Engine::submissions_of(const Batch& batch) const {
 }
 
 Outcome Engine::carry_out_logged(const Batch& batch, const std::vector<SubmissionPtr>& submissions) {
-  const BatchCaller caller{*backend_, *job_.heap, rank_, size_, job_.settings.timeout_seconds};
+  const BatchCaller caller{*backend_, *job_.heap, job_.device_memory,
+                           rank_,     size_,      job_.settings.timeout_seconds};
   EventLog* const log = job_.events.get();
   if (log == nullptr) return carry_out(caller, batch, submissions);
   const TensorTerms& terms = batch.tensors.front()->terms;

@@ -15,8 +15,8 @@ Json json_of(const Announcement& announced) {
   // An array, as a frame is read by the library that has written it.
   return Json::array({announced.name, static_cast<int>(terms.kind), terms.op, terms.dtype, terms.root,
                       terms.prescale, terms.postscale, terms.count, terms.counts, terms.shape, terms.priority,
-                      terms.group, terms.group_size, terms.zeros_if_joined, announced.send_counts,
-                      announced.follows_completion});
+                      terms.group, terms.group_size, terms.zeros_if_joined, static_cast<int>(terms.memory),
+                      announced.send_counts, announced.follows_completion});
 }
 
 /// The deepest items of a frame are the numbers in the lists of an announcement.
@@ -72,7 +72,9 @@ class Items {
       require(json.is_number_float());
       json.get_to(value);
     } else {
+      // The library would convert a float, also one that no integer can hold.
       require(json.is_number_integer());
+      if (!json.is_number_integer()) return;
       if (json.is_number_unsigned()) {
         require(std::in_range<T>(json.get<std::uint64_t>()));
       } else {
@@ -91,12 +93,12 @@ class Items {
   bool is_valid_ = true;
 };
 
-constexpr std::size_t kItems = 16;
+constexpr std::size_t kItems = 17;
 
 /// Whether the items are an announcement. May throw Json::exception.
 bool read_announcement(const Json& json, Announcement& announced) {
   TensorTerms& terms = announced.terms;
-  std::uint8_t kind = 0;
+  std::uint8_t kind = 0, memory = 0;
   Items items(json, kItems);
   items.read(announced.name);
   items.read(kind);
@@ -112,9 +114,11 @@ bool read_announcement(const Json& json, Announcement& announced) {
   items.read(terms.group);
   items.read(terms.group_size);
   items.read(terms.zeros_if_joined);
+  items.read(memory);
   items.read(announced.send_counts);
   items.read(announced.follows_completion);
   terms.kind = static_cast<CallKind>(kind);
+  terms.memory = static_cast<Memory>(memory);
   return items.is_valid();
 }
 
@@ -130,9 +134,9 @@ bool is_valid(const Announcement& announced, std::size_t ranks) {
     default: return false;
   }
   const auto has_size = [](const auto& list, std::size_t size) { return list.size() == size; };
-  return !announced.name.empty() && element_size(terms.dtype) != 0 && op_name_or_null(terms.op) != nullptr &&
-         (!has_op(terms.kind) || op_applies(terms.op, terms.dtype)) && terms.root >= 0 &&
-         static_cast<std::size_t>(terms.root) < ranks &&
+  return !announced.name.empty() && terms.memory <= Memory::kDevice && element_size(terms.dtype) != 0 &&
+         op_name_or_null(terms.op) != nullptr && (!has_op(terms.kind) || op_applies(terms.op, terms.dtype)) &&
+         terms.root >= 0 && static_cast<std::size_t>(terms.root) < ranks &&
          has_size(terms.counts, terms.kind == CallKind::kReduceScatter ? ranks : 0) &&
          has_size(announced.send_counts, terms.kind == CallKind::kAlltoallv ? ranks : 0);
 }

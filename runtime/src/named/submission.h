@@ -9,6 +9,7 @@
 
 #include "base/deadline.h"
 #include "runtime/src/common/failure.h"
+#include "runtime/src/device/device.h"
 #include "runtime/src/named/tensor.h"
 
 namespace ddl::runtime {
@@ -24,6 +25,9 @@ struct Submission {
   /// each rank; the numbers may be null.
   void** result = nullptr;
   std::uint64_t* recv_counts = nullptr;
+  /// The GPU that the buffers lie on, and when they may be used; null: they lie on the host.
+  Device* device = nullptr;
+  DeviceEvent ready;
   /// Called once, when it is complete, by a thread that waits for some tensor, by the engine's own, or by one that
   /// leaves the process set.
   std::function<void(const Outcome&)> on_completion;

@@ -37,6 +37,7 @@ std::string TensorTerms::describe() const {
   }
   if (prescale != 1.0) text += ", prescale " + shortest(prescale);
   if (postscale != 1.0) text += ", postscale " + shortest(postscale);
+  if (memory == Memory::kDevice) text += ", on a GPU";
   if (zeros_if_joined) text += ", zeros if joined";
   if (priority != 0) text += ", priority " + std::to_string(priority);
   if (!group.empty()) text += ", group \"" + group + "\" of " + std::to_string(group_size);

@@ -30,13 +30,14 @@ struct TensorTerms {
   std::uint32_t group_size = 0;
   /// Ranks that have joined give zeros to an allreduce or reduce_scatter.
   bool zeros_if_joined = false;
+  Memory memory = Memory::kHost;
 
   bool operator==(const TensorTerms&) const = default;
   /// Whether two tensors may be carried out by one allreduce.
   bool fuses_with(const TensorTerms& other) const {
     return kind == CallKind::kAllreduce && other.kind == kind && op == other.op && dtype == other.dtype &&
            prescale == other.prescale && postscale == other.postscale &&
-           zeros_if_joined == other.zeros_if_joined;
+           zeros_if_joined == other.zeros_if_joined && memory == other.memory;
   }
   /// Bytes of one rank's elements; 0 where they differ.
   std::uint64_t bytes() const { return count * element_size(dtype); }

@@ -15,6 +15,7 @@
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/fork_guard.h"
 #include "runtime/src/common/settings.h"
+#include "runtime/src/device/device_allocations.h"
 #include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/channel.h"
 #include "runtime/src/shm/shared_heap.h"
@@ -40,6 +41,7 @@ struct JobResources {
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;
   std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
+  DeviceAllocations device_memory;
 };
 
 /// What a rank connects. segment is the same on all ranks of a host. plan_connections() makes it.

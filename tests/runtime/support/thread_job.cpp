@@ -25,6 +25,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.exchange = exchange;
   settings.stores = stores;
   settings.batch_patience = batch_patience;
+  settings.gpu_piece_bytes = gpu_piece_bytes;
   settings.fusion_bytes = fusion_bytes.value_or(settings.fusion_bytes);
   if (mpi) settings.cpu_operations = contract::CpuOperations::kMpi;
   ThreadMpi all_mpi(ranks, mpi.value_or(MpiThreads::kMultiple));
@@ -45,6 +46,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
         return std::make_unique<TcpTransport>(tcp_settings, fault);
       };
       Settings own = settings;
+      if (rank == 1 && gpu_piece_bytes_of_rank_1) own.gpu_piece_bytes = *gpu_piece_bytes_of_rank_1;
       if (!records.empty()) own.rank_record = records.at(static_cast<std::size_t>(rank));
       auto joined =
           Context::join(own, std::move(bootstrap), std::move(transports), FaultInjector(std::nullopt, rank),

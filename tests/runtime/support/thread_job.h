@@ -30,6 +30,9 @@ struct ThreadJob {
   std::optional<Stores> stores;
   /// Named tensors go together up to this number of bytes, and larger ones are cut.
   std::optional<std::uint64_t> fusion_bytes;
+  /// Pieces in which memory of a GPU goes by way of the host.
+  std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
+  std::optional<std::size_t> gpu_piece_bytes_of_rank_1;  ///< a mistake of the user's
   /// How long a named tensor may wait for the rest of its predicted batch.
   std::chrono::milliseconds batch_patience{500};
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.

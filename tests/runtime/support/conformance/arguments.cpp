@@ -231,7 +231,9 @@ void check_options(const Material& with) {
   refused(ddl_barrier(context, &options), "process set");
   options = DDL_CALL_OPTIONS_INIT;
   options.stream = with.data;
-  unsupported(ddl_barrier(context, &options), "host memory only");
+  refused(ddl_barrier(context, &options), "takes no stream");
+  refused(ddl_allreduce(context, with.data, with.data, 1, DDL_FLOAT64, DDL_SUM, &options),
+          "memory of the host");
 }
 
 void check_scale_arguments(const Material& with) {

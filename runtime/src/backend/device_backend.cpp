@@ -1,0 +1,79 @@
+#include "runtime/src/backend/device_backend.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/src/device/device_runtimes.h"
+
+namespace ddl::runtime {
+namespace {
+
+tl::unexpected<Failure> invalid_place(std::string message) {
+  return failed(DDL_ERROR_INVALID_ARGUMENT, std::move(message));
+}
+
+std::string where(const std::optional<FoundMemory>& found) {
+  return found ? "in memory of GPU " + std::to_string(found->memory.ordinal) : "in memory of the host";
+}
+
+}  // namespace
+
+tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, StreamHandle stream) {
+  if (stream == nullptr && any_loaded_runtime() == nullptr) return BufferPlace{};
+  const void* const first = send != nullptr ? send : recv;
+  if (first == nullptr) return BufferPlace{stream == nullptr ? Memory::kHost : Memory::kDevice, nullptr};
+  const auto found = find_device_memory(first);
+  if (recv != nullptr && recv != first) {
+    const auto other = find_device_memory(recv);
+    const bool same =
+        found.has_value() == other.has_value() &&
+        (!found || (found->runtime == other->runtime && found->memory.ordinal == other->memory.ordinal));
+    if (!same)
+      return invalid_place("send lies " + where(found) + ", and recv " + where(other) +
+                           "; both must lie in the same memory");
+  }
+  if (!found && stream != nullptr)
+    return invalid_place("a stream is given, but the buffers lie in memory of the host");
+  if (!found) return BufferPlace{};
+  auto device = found->runtime->device(found->memory.ordinal);
+  if (!device) return tl::unexpected(to_failure(device.error()));
+  const CurrentDevice current(**device);
+  if (!current.status()) return tl::unexpected(to_failure(current.status().error()));
+  const auto captures = (*device)->is_capturing(stream);
+  if (!captures) return tl::unexpected(to_failure(captures.error()));
+  if (*captures) {
+    return failed(DDL_ERROR_UNSUPPORTED, std::string("the stream records a ") + found->runtime->name() +
+                                             " graph, which cannot hold a call of libddl");
+  }
+  return BufferPlace{Memory::kDevice, *device};
+}
+
+Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream) {
+  if (stream == nullptr && any_loaded_runtime() == nullptr) return {};
+  if (request.call.kind == CallKind::kBarrier) {
+    return stream == nullptr ? Outcome() : invalid_place("a barrier has no buffers, so it takes no stream");
+  }
+  UsedBuffers used = used_buffers(request, rank, size);
+  // A rank without elements may still have buffers, by which it is like the others.
+  if (stream == nullptr && used.send == nullptr && used.recv == nullptr) used = {request.send, request.recv};
+  const auto place = place_of(used.send, used.recv, stream);
+  if (!place) return tl::unexpected(place.error());
+  request.call.memory = place->memory;
+  request.device = place->device;
+  request.stream = stream;
+  return {};
+}
+
+Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
+  if (request.call.memory == Memory::kHost) return host_->run(request, deadline);
+  // Every rank has its elements in a piece of its own.
+  const auto ranks = static_cast<std::size_t>(connections_.membership().size);
+  const std::size_t piece_bytes =
+      std::max(job_.settings.gpu_piece_bytes, std::bit_ceil(ranks * sizeof(std::uint64_t)));
+  if (!staged_) staged_.emplace(*host_, connections_, job_.heap.get(), piece_bytes);
+  Request staged = request;
+  staged.call.log2_piece_bytes = static_cast<std::uint8_t>(std::countr_zero(piece_bytes));
+  return staged_->run(staged, deadline);
+}
+
+}  // namespace ddl::runtime

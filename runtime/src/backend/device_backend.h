@@ -1,0 +1,48 @@
+// Collectives on memory of GPUs as well as of hosts: the calls on memory of the host go to the host's backend.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/staged_calls.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// Where the buffers of a call lie.
+struct BufferPlace {
+  Memory memory = Memory::kHost;
+  Device* device = nullptr;  ///< null: on the host, or nothing on this rank
+};
+
+/// Finds it out. send, recv: those that this rank uses, null: it does not. stream: what the call's options name; without
+/// buffers it alone says that those of the other ranks lie on GPUs. From any thread. Costs 10 ns in a process without a
+/// GPU's runtime. An error: the buffers lie in different memories, or the stream records a graph.
+tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, StreamHandle stream);
+
+/// The same for a checked request, which it completes. rank, size: of the process set.
+Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream);
+
+class DeviceBackend final : public CollectiveBackend {
+ public:
+  /// All outlive this.
+  DeviceBackend(JobResources& job, Connections& connections, std::unique_ptr<CollectiveBackend> host)
+      : job_(job), connections_(connections), host_(std::move(host)) {}
+
+  contract::CpuOperations operations() const override { return host_->operations(); }
+  Status allows_call() const override { return host_->allows_call(); }
+  bool allows_own_threads() const override { return host_->allows_own_threads(); }
+  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override {
+    return std::make_unique<DeviceBackend>(job_, twin, host_->make_twin(twin));
+  }
+  Outcome run(const Request& request, CallDeadline deadline) override;
+
+ private:
+  JobResources& job_;
+  Connections& connections_;
+  std::unique_ptr<CollectiveBackend> host_;
+  std::optional<StagedCalls> staged_;  ///< from the first call on memory of a GPU
+};
+
+}  // namespace ddl::runtime

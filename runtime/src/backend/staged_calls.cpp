@@ -1,0 +1,281 @@
+#include "runtime/src/backend/staged_calls.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "base/fd.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// A stream rings it when it has come so far. Lives until the last user has gone, which may be the stream.
+struct Ring {
+  UniqueFd event;
+};
+void ring(void* given) {
+  const std::unique_ptr<std::shared_ptr<Ring>> owned(static_cast<std::shared_ptr<Ring>*>(given));
+  const std::uint64_t one = 1;
+  (void)!::write((*owned)->event.get(), &one, sizeof one);
+}
+
+/// Elements that a rank is sent, if they are more than it has room for.
+std::optional<std::size_t> first_overfull(const std::vector<std::uint64_t>& rows, std::size_t size) {
+  for (std::size_t to = 0; to < size; ++to) {
+    std::uint64_t arriving = 0;
+    for (std::size_t from = 0; from < size; ++from) arriving += rows[from * (size + 1) + 1 + to];
+    if (arriving > rows[to * (size + 1)]) return to;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+StagedCalls::~StagedCalls() {
+  if (device_ != nullptr) {
+    const CurrentDevice current(*device_);
+    if (is_pinned_) device_->unpin(memory_);
+  }
+  if (heap_ != nullptr && memory_ != nullptr && own_memory_.empty())
+    (void)heap_->free(memory_, connections_.abort().is_raised());
+}
+
+Outcome StagedCalls::run(const Request& request, CallDeadline deadline) {
+  call_ = request.call;
+  call_.number = connections_.channel().call().number + 1;
+  if (request.call.kind == CallKind::kAlltoallv) return alltoallv(request, deadline);
+  const Membership& membership = connections_.membership();
+  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_);
+  if (pieces.count() > 1) {
+    Request compared = request;
+    compared.only_compares = true;
+    if (auto same = host_.run(compared, deadline); !same) return same;
+  }
+  return run_pieces(request, pieces, pieces.count() > 1, deadline);
+}
+
+Outcome StagedCalls::alltoallv(const Request& request, CallDeadline deadline) {
+  Request step = request;
+  step.only_compares = true;
+  if (auto same = host_.run(step, deadline); !same) return same;
+  // A rank's row: the capacity of its receive buffer, and its count for each rank.
+  const Membership& membership = connections_.membership();
+  const auto size = static_cast<std::size_t>(membership.size),
+             own = static_cast<std::size_t>(membership.rank);
+  std::vector<std::uint64_t> row{request.recv_capacity}, rows(size * (size + 1));
+  row.insert(row.end(), request.counts.begin(), request.counts.end());
+  Request numbers;
+  numbers.call = make_call(CallKind::kAllgather, size + 1, DDL_UINT64);
+  numbers.call.number = connections_.channel().call().number;
+  numbers.element_size = sizeof(std::uint64_t);
+  numbers.send = reinterpret_cast<const std::byte*>(row.data());
+  numbers.recv = reinterpret_cast<std::byte*>(rows.data());
+  numbers.job_ranks = request.job_ranks;
+  if (auto gathered = host_.run(numbers, deadline); !gathered) return gathered;
+  std::vector<std::uint64_t> counts;
+  for (std::size_t from = 0; from < size; ++from) {
+    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(from * (size + 1) + 1);
+    counts.insert(counts.end(), first, first + static_cast<std::ptrdiff_t>(size));
+    request.recv_counts[from] = counts[from * size + own];
+  }
+  if (first_overfull(rows, size)) {
+    // All ranks find this. The host's backend finds it again, and says it.
+    Request refused = request;
+    refused.call.number = connections_.channel().call().number;
+    return host_.run(refused, deadline);
+  }
+  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_,
+                            BlockMove::alltoallv(membership.size, std::move(counts)));
+  return run_pieces(request, pieces, true, deadline);
+}
+
+Outcome StagedCalls::run_pieces(const Request& request, const StagedPieces& pieces, bool continues,
+                                CallDeadline deadline) {
+  if (request.device == nullptr) return run_pieces_on(nullptr, request, pieces, continues, deadline);
+  const CurrentDevice current(*request.device);
+  if (!current.status()) return give_up(current.status().error());
+  return run_pieces_on(request.device, request, pieces, continues, deadline);
+}
+
+Outcome StagedCalls::run_pieces_on(Device* device, const Request& request, const StagedPieces& pieces,
+                                   bool continues, CallDeadline deadline) {
+  if (auto prepared = prepare(device); !prepared) return give_up(prepared.error());
+  if (auto begun = begin(request); !begun) return give_up(begun.error());
+  std::array<StagedPiece, kSlots> at_work;
+  const auto fill_piece = [&](std::uint64_t index) -> Status {
+    StagedPiece& piece = at_work[index % kSlots];
+    pieces.make(index, piece);
+    return fill(piece, slots_[index % kSlots]);
+  };
+  const bool uses_gpu = device != nullptr;
+  if (auto filled = fill_piece(0); !filled) return give_up(filled.error());
+  for (std::uint64_t index = 0; index < pieces.count(); ++index) {
+    StagedPiece& piece = at_work[index % kSlots];
+    Slot& slot = slots_[index % kSlots];
+    if (uses_gpu) {
+      if (auto here = wait_on_host(slot.filled, down_, deadline); !here) return here;
+    }
+    if (index + 1 < pieces.count()) {
+      if (auto filled = fill_piece(index + 1); !filled) return give_up(filled.error());
+    }
+    if (continues && request.peer < 0) piece.request.call.number = connections_.channel().call().number;
+    if (auto done = collective(piece, slot, deadline); !done) return done;
+    if (auto emptied = empty(piece, slot); !emptied) return give_up(emptied.error());
+  }
+  if (!uses_gpu) return {};
+  const Slot& last = slots_[(pieces.count() - 1) % kSlots];
+  if (!last.is_emptying) return {};
+  if (request.has_events) return wait_on_host(last.emptied, up_, deadline);
+  if (auto ordered = device->wait(request.stream, last.emptied.get()); !ordered)
+    return give_up(ordered.error());
+  return {};
+}
+
+Status StagedCalls::prepare(Device* device) {
+  if (memory_ == nullptr) DDL_TRY(allocate());
+  if (device == nullptr || device == device_) return {};
+  if (device_ != nullptr) {
+    return fail(ErrorCode::kUnavailable,
+                "the buffers of this process set were on GPU " + std::to_string(device_->ordinal()) +
+                    " before, and now are on GPU " + std::to_string(device->ordinal()));
+  }
+  auto down = DeviceStream::make(*device), up = DeviceStream::make(*device);
+  if (!down) return fail(std::move(down.error()));
+  if (!up) return fail(std::move(up.error()));
+  auto begun = DeviceEvent::make(*device);
+  if (!begun) return fail(std::move(begun.error()));
+  for (Slot& slot : slots_) {
+    auto filled = DeviceEvent::make(*device), emptied = DeviceEvent::make(*device);
+    if (!filled) return fail(std::move(filled.error()));
+    if (!emptied) return fail(std::move(emptied.error()));
+    slot.filled = *std::move(filled);
+    slot.emptied = *std::move(emptied);
+  }
+  down_ = *std::move(down);
+  up_ = *std::move(up);
+  begun_ = *std::move(begun);
+  DDL_TRY(device->pin(memory_, 2 * kSlots * area_bytes_));
+  is_pinned_ = true;
+  device_ = device;
+  return {};
+}
+
+Status StagedCalls::allocate() {
+  const std::size_t bytes = 2 * kSlots * area_bytes_;
+  void* memory = nullptr;
+  // The ranks of the host read each other's pieces there.
+  if (heap_ != nullptr && heap_->exists() && heap_->allocate(bytes, memory)) {
+    memory_ = static_cast<std::byte*>(memory);
+  } else {
+    own_memory_.resize(bytes + kLineBytes);
+    const auto begin = reinterpret_cast<std::uintptr_t>(own_memory_.data());
+    memory_ = own_memory_.data() + (kLineBytes - begin % kLineBytes) % kLineBytes;
+  }
+  for (std::size_t index = 0; index < kSlots; ++index) {
+    slots_[index].in = memory_ + 2 * index * area_bytes_;
+    slots_[index].out = slots_[index].in + area_bytes_;
+  }
+  return {};
+}
+
+Status StagedCalls::begin(const Request& request) {
+  Device* const device = request.device;
+  if (device == nullptr) return {};
+  // A slot that the last call left may still be copied to its result; a copy of this call to the slot waits for that.
+  if (request.has_events) {
+    for (EventHandle event : request.after) {
+      DDL_TRY(device->wait(down_.get(), event));
+      DDL_TRY(device->wait(up_.get(), event));
+    }
+    return {};
+  }
+  DDL_TRY(device->record(begun_.get(), request.stream));
+  DDL_TRY(device->wait(down_.get(), begun_.get()));
+  return device->wait(up_.get(), begun_.get());
+}
+
+Status StagedCalls::fill(const StagedPiece& piece, Slot& slot) {
+  Device* const device = piece.request.device;
+  if (device == nullptr) {
+    for (const StagedRange& range : piece.in) copy_bytes(slot.in + range.offset, range.buffer, range.bytes);
+    return {};
+  }
+  if (slot.is_emptying) DDL_TRY(device->wait(down_.get(), slot.emptied.get()));
+  slot.is_emptying = false;
+  for (const StagedRange& range : piece.in)
+    DDL_TRY(device->copy(slot.in + range.offset, range.buffer, range.bytes, down_.get()));
+  return device->record(slot.filled.get(), down_.get());
+}
+
+Status StagedCalls::empty(const StagedPiece& piece, Slot& slot) {
+  Device* const device = piece.request.device;
+  const std::byte* const area = piece.is_in_place ? slot.in : slot.out;
+  if (device == nullptr) {
+    for (const StagedRange& range : piece.out) copy_bytes(range.buffer, area + range.offset, range.bytes);
+    return {};
+  }
+  for (const StagedRange& range : piece.out)
+    DDL_TRY(device->copy(range.buffer, area + range.offset, range.bytes, up_.get()));
+  DDL_TRY(device->record(slot.emptied.get(), up_.get()));
+  slot.is_emptying = true;
+  return {};
+}
+
+Outcome StagedCalls::collective(StagedPiece& piece, Slot& slot, CallDeadline deadline) {
+  piece.request.send = slot.in;
+  piece.request.recv = piece.is_in_place ? slot.in : slot.out;
+  return host_.run(piece.request, deadline);
+}
+
+Outcome StagedCalls::wait_on_host(const DeviceEvent& event, const DeviceStream& stream,
+                                  CallDeadline deadline) {
+  const auto is_done = [&] { return device_->is_done(event.get()); };
+  const auto spin_until = Deadline::after(
+      std::max<std::chrono::nanoseconds>(connections_.wait_policy().spin, std::chrono::microseconds(20)));
+  for (;;) {
+    const auto done = is_done();
+    if (!done) return give_up(done.error());
+    if (*done) return {};
+    if (spin_until.has_passed()) break;
+  }
+  // Work of the program's that was put on its stream before may take long.
+  const int fd = ::eventfd(0, EFD_CLOEXEC);
+  if (fd < 0) return give_up(errno_error("eventfd", errno));
+  const auto bell = std::make_shared<Ring>(Ring{UniqueFd(fd)});
+  auto given = std::make_unique<std::shared_ptr<Ring>>(bell);
+  if (auto asked = device_->notify(stream.get(), ring, given.get()); !asked) return give_up(asked.error());
+  (void)given.release();  // ring() owns it
+  const AbortDomain& abort = connections_.abort();
+  for (;;) {
+    pollfd ready[] = {{bell->event.get(), POLLIN, 0}, {abort.doorbell(), POLLIN, 0}};
+    const Deadline limit =
+        deadline.deadline.is_never() ? Deadline::never() : Deadline::after(deadline.later(2).remaining());
+    (void)retry_eintr([&] { return ::poll(ready, 2, limit.poll_milliseconds()); });
+    const auto done = is_done();
+    if (!done) return give_up(done.error());
+    if (*done) return {};
+    if (abort.is_raised()) return tl::unexpected(abort.describe(call_, true));
+    if (limit.has_passed()) {
+      abort.raise_timeout(deadline.seconds, call_, connections_.self());
+      return tl::unexpected(abort.describe(call_, true));
+    }
+  }
+}
+
+Outcome StagedCalls::give_up(const Error& error) {
+  const AbortDomain& abort = connections_.abort();
+  if (!abort.is_raised())
+    abort.raise(AbortNotice::of(AbortReason::kFailed, connections_.self(), error.message()));
+  Failure failure = abort.describe(call_, true);
+  // This rank's own failure is more exact than the notice.
+  return failed(failure.status, failure.message.find(error.message()) != std::string::npos
+                                    ? failure.message
+                                    : error.message() + "; " + failure.message);
+}
+
+}  // namespace ddl::runtime

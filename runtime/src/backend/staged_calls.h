@@ -1,0 +1,77 @@
+// Calls on memory of a GPU by way of the host: a piece at a time is copied to pinned memory, goes through a collective of
+// the host's backend, and is copied back. While one piece is in the collective, the next one comes from the GPU and the
+// last one goes back, on streams of their own. So results have the bits of the host's backend.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/staged_pieces.h"
+#include "runtime/src/device/device.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// Not thread-safe: one call at a time.
+class StagedCalls {
+ public:
+  /// All outlive this. heap: the job's, for the pinned memory; null: it has none. piece_bytes: the same on all ranks,
+  /// and at least 8 for each.
+  StagedCalls(CollectiveBackend& host, Connections& connections, SharedHeap* heap, std::size_t piece_bytes)
+      : host_(host), connections_(connections), heap_(heap), area_bytes_(piece_bytes) {}
+  ~StagedCalls();
+  StagedCalls(const StagedCalls&) = delete;
+  StagedCalls& operator=(const StagedCalls&) = delete;
+
+  /// The arguments have been checked. Returns when the result is in the buffers, or, if the call names a stream, when
+  /// the last copy has been put on it.
+  Outcome run(const Request& request, CallDeadline deadline);
+
+ private:
+  static constexpr std::size_t kSlots = 3;
+
+  /// The memory of a piece.
+  struct Slot {
+    std::byte* in = nullptr;
+    std::byte* out = nullptr;
+    DeviceEvent filled;   ///< the piece has been copied from the GPU
+    DeviceEvent emptied;  ///< and back
+    bool is_emptying = false;
+  };
+
+  Outcome alltoallv(const Request& request, CallDeadline deadline);
+  /// continues: the ranks have compared the call.
+  Outcome run_pieces(const Request& request, const StagedPieces& pieces, bool continues,
+                     CallDeadline deadline);
+  Outcome run_pieces_on(Device* device, const Request& request, const StagedPieces& pieces, bool continues,
+                        CallDeadline deadline);
+  /// Streams, events and memory for a GPU; null: memory alone.
+  Status prepare(Device* device);
+  Status allocate();
+  Status begin(const Request& request);
+  /// Copies the inputs of a piece.
+  Status fill(const StagedPiece& piece, Slot& slot);
+  Status empty(const StagedPiece& piece, Slot& slot);
+  Outcome collective(StagedPiece& piece, Slot& slot, CallDeadline deadline);
+  Outcome wait_on_host(const DeviceEvent& event, const DeviceStream& stream, CallDeadline deadline);
+  /// This rank cannot go on: the others learn why.
+  Outcome give_up(const Error& error);
+
+  CollectiveBackend& host_;
+  Connections& connections_;
+  SharedHeap* heap_;
+  Call call_;  ///< the program's, for messages
+  std::size_t area_bytes_;
+  Device* device_ = nullptr;  ///< for which streams and events have been made
+  DeviceStream down_, up_;    ///< from the GPU, and to it
+  DeviceEvent begun_;
+  std::array<Slot, kSlots> slots_;
+  std::byte* memory_ = nullptr;        ///< of all slots
+  std::vector<std::byte> own_memory_;  ///< where there is no heap
+  bool is_pinned_ = false;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,233 @@
+#include "runtime/src/device/cuda.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "runtime/src/device/cuda_abi.h"
+#include "runtime/src/device/vendor_library.h"
+
+namespace ddl::runtime {
+namespace {
+
+using CudaFunctions = cuda::Functions;
+using CudaAddress = cuda::Address;
+
+CudaAddress cuda_address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+Status load_cuda(void* library, CudaFunctions& cu) {
+  const std::array symbols{
+      needed("cuInit", cu.cuInit),
+      needed("cuDriverGetVersion", cu.cuDriverGetVersion),
+      needed("cuGetErrorName", cu.cuGetErrorName),
+      needed("cuDeviceGetCount", cu.cuDeviceGetCount),
+      needed("cuDeviceGet", cu.cuDeviceGet),
+      needed("cuDeviceGetName", cu.cuDeviceGetName),
+      optional("cuDeviceGetUuid_v2", cu.cuDeviceGetUuid_v2),
+      needed("cuDeviceGetUuid", cu.cuDeviceGetUuid),
+      needed("cuDeviceGetPCIBusId", cu.cuDeviceGetPCIBusId),
+      needed("cuDevicePrimaryCtxRetain", cu.cuDevicePrimaryCtxRetain),
+      needed("cuCtxGetCurrent", cu.cuCtxGetCurrent),
+      needed("cuCtxSetCurrent", cu.cuCtxSetCurrent),
+      needed("cuMemAlloc_v2", cu.cuMemAlloc_v2),
+      needed("cuMemFree_v2", cu.cuMemFree_v2),
+      needed("cuMemHostRegister_v2", cu.cuMemHostRegister_v2),
+      needed("cuMemHostUnregister", cu.cuMemHostUnregister),
+      needed("cuPointerGetAttributes", cu.cuPointerGetAttributes),
+      needed("cuMemcpyAsync", cu.cuMemcpyAsync),
+      needed("cuStreamCreate", cu.cuStreamCreate),
+      needed("cuStreamDestroy_v2", cu.cuStreamDestroy_v2),
+      needed("cuStreamWaitEvent", cu.cuStreamWaitEvent),
+      needed("cuStreamIsCapturing", cu.cuStreamIsCapturing),
+      needed("cuLaunchHostFunc", cu.cuLaunchHostFunc),
+      needed("cuEventCreate", cu.cuEventCreate),
+      needed("cuEventDestroy_v2", cu.cuEventDestroy_v2),
+      needed("cuEventRecord", cu.cuEventRecord),
+      needed("cuEventQuery", cu.cuEventQuery),
+  };
+  return load_symbols(library, symbols);
+}
+
+/// Ok, or the error of a function of the driver.
+Status checked_cuda(const CudaFunctions& cu, const char* function, cuda::Result result) {
+  if (result == cuda::kSuccess) return {};
+  const char* name = nullptr;
+  (void)cu.cuGetErrorName(result, &name);
+  return fail(ErrorCode::kSystem,
+              std::string(function) + ": " + (name == nullptr ? "error " + std::to_string(result) : name));
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const CudaFunctions& cu, int ordinal, cuda::Context context)
+      : cu_(cu), ordinal_(ordinal), context_(context) {}
+
+  int ordinal() const override { return ordinal_; }
+
+  Status enter(void*& previous) override {
+    DDL_TRY(check("cuCtxGetCurrent", cu_.cuCtxGetCurrent(&previous)));
+    if (previous == context_) return {};
+    return check("cuCtxSetCurrent", cu_.cuCtxSetCurrent(context_));
+  }
+  void leave(void* previous) override {
+    if (previous != context_) (void)cu_.cuCtxSetCurrent(previous);
+  }
+
+  Result<void*> allocate(std::size_t bytes) override {
+    CudaAddress memory = 0;
+    DDL_TRY(check("cuMemAlloc", cu_.cuMemAlloc_v2(&memory, bytes)));
+    return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): unified addresses
+  }
+  void release(void* memory) override { (void)cu_.cuMemFree_v2(cuda_address_of(memory)); }
+  Status pin(void* memory, std::size_t bytes) override {
+    const auto result = cu_.cuMemHostRegister_v2(memory, bytes, cuda::kHostRegisterPortable);
+    return result == cuda::kErrorAlreadyRegistered ? Status() : check("cuMemHostRegister", result);
+  }
+  void unpin(void* memory) override { (void)cu_.cuMemHostUnregister(memory); }
+
+  Result<StreamHandle> make_stream() override {
+    StreamHandle stream = nullptr;
+    DDL_TRY(check("cuStreamCreate", cu_.cuStreamCreate(&stream, cuda::kStreamNonBlocking)));
+    return stream;
+  }
+  void destroy(StreamHandle stream) override { (void)cu_.cuStreamDestroy_v2(stream); }
+  Result<EventHandle> make_event() override {
+    EventHandle event = nullptr;
+    DDL_TRY(check("cuEventCreate", cu_.cuEventCreate(&event, cuda::kEventDisableTiming)));
+    return event;
+  }
+  void destroy_event(EventHandle event) override { (void)cu_.cuEventDestroy_v2(event); }
+
+  Status copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) override {
+    return check("cuMemcpyAsync",
+                 cu_.cuMemcpyAsync(cuda_address_of(to), cuda_address_of(from), bytes, stream));
+  }
+  Status record(EventHandle event, StreamHandle stream) override {
+    return check("cuEventRecord", cu_.cuEventRecord(event, stream));
+  }
+  Status wait(StreamHandle stream, EventHandle event) override {
+    return check("cuStreamWaitEvent", cu_.cuStreamWaitEvent(stream, event, 0));
+  }
+  Result<bool> is_done(EventHandle event) override {
+    const auto result = cu_.cuEventQuery(event);
+    if (result == cuda::kErrorNotReady) return false;
+    DDL_TRY(check("cuEventQuery", result));
+    return true;
+  }
+  Status notify(StreamHandle stream, void (*function)(void*), void* argument) override {
+    return check("cuLaunchHostFunc", cu_.cuLaunchHostFunc(stream, function, argument));
+  }
+  Result<bool> is_capturing(StreamHandle stream) override {
+    int status = cuda::kCaptureNone;
+    const auto result = cu_.cuStreamIsCapturing(stream, &status);
+    // The answer for the default stream while another one is captured.
+    if (result == cuda::kErrorCaptureImplicit) return true;
+    DDL_TRY(check("cuStreamIsCapturing", result));
+    return status != cuda::kCaptureNone;
+  }
+
+ private:
+  Status check(const char* function, cuda::Result result) const {
+    return checked_cuda(cu_, function, result);
+  }
+
+  const CudaFunctions& cu_;
+  int ordinal_;
+  cuda::Context context_;
+};
+
+class Cuda final : public DeviceRuntime {
+ public:
+  explicit Cuda(const CudaFunctions& functions) : cu_(functions) {}
+
+  const char* name() const override { return "CUDA"; }
+  const char* collectives_library() const override { return "libnccl.so.2"; }
+
+  Result<std::string> version() const override {
+    int version = 0;
+    DDL_TRY(checked_cuda(cu_, "cuDriverGetVersion", cu_.cuDriverGetVersion(&version)));
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  }
+
+  Result<std::vector<DeviceFacts>> devices() override {
+    DDL_TRY(initialise());
+    int count = 0;
+    DDL_TRY(checked_cuda(cu_, "cuDeviceGetCount", cu_.cuDeviceGetCount(&count)));
+    std::vector<DeviceFacts> all;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+      cuda::DeviceNumber number = 0;
+      DDL_TRY(checked_cuda(cu_, "cuDeviceGet", cu_.cuDeviceGet(&number, ordinal)));
+      std::array<char, 256> name{}, pci{};
+      DDL_TRY(checked_cuda(cu_, "cuDeviceGetName",
+                           cu_.cuDeviceGetName(name.data(), static_cast<int>(name.size() - 1), number)));
+      DDL_TRY(checked_cuda(cu_, "cuDeviceGetPCIBusId",
+                           cu_.cuDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size() - 1), number)));
+      // Since CUDA 11.4 there is one that tells the parts of a GPU apart (MIG).
+      cuda::Uuid uuid{};
+      const auto get_uuid = cu_.cuDeviceGetUuid_v2 != nullptr ? cu_.cuDeviceGetUuid_v2 : cu_.cuDeviceGetUuid;
+      DDL_TRY(checked_cuda(cu_, "cuDeviceGetUuid", get_uuid(&uuid, number)));
+      all.push_back({ordinal, name.data(), uuid_text(uuid.bytes), pci.data()});
+    }
+    return all;
+  }
+
+  std::optional<DeviceMemory> find(const void* address) override {
+    std::array attributes{cuda::kMemoryType, cuda::kDeviceOrdinal,      cuda::kBufferId, cuda::kRangeStart,
+                          cuda::kRangeSize,  cuda::kIsLegacyIpcCapable, cuda::kIsManaged};
+    unsigned type = 0, is_managed = 0;
+    int ordinal = 0;
+    unsigned long long id = 0;
+    CudaAddress begin = 0;
+    std::size_t bytes = 0;
+    bool is_exportable = false;
+    std::array<void*, attributes.size()> values{&type,  &ordinal,       &id,        &begin,
+                                                &bytes, &is_exportable, &is_managed};
+    // Unknown memory is no error: everything becomes 0. An error: nothing has been initialised.
+    const auto result = cu_.cuPointerGetAttributes(
+        static_cast<unsigned>(attributes.size()), attributes.data(), values.data(), cuda_address_of(address));
+    if (result != cuda::kSuccess || type != cuda::kDeviceMemory) return std::nullopt;
+    return DeviceMemory{ordinal, begin, bytes, id, is_exportable && is_managed == 0};
+  }
+
+  Result<Device*> device(int ordinal) override {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Device>& known = devices_[ordinal];
+    if (known) return known.get();
+    DDL_TRY(initialise());
+    cuda::DeviceNumber number = 0;
+    DDL_TRY(checked_cuda(cu_, "cuDeviceGet", cu_.cuDeviceGet(&number, ordinal)));
+    // Kept, as the program's own use of it is.
+    cuda::Context context = nullptr;
+    DDL_TRY(checked_cuda(cu_, "cuDevicePrimaryCtxRetain", cu_.cuDevicePrimaryCtxRetain(&context, number)));
+    known = std::make_unique<CudaDevice>(cu_, ordinal, context);
+    return known.get();
+  }
+
+ private:
+  Status initialise() const { return checked_cuda(cu_, "cuInit", cu_.cuInit(0)); }
+
+  CudaFunctions cu_;
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<Device>> devices_;  ///< guarded by mutex_
+};
+
+}  // namespace
+
+std::string uuid_text(std::span<const unsigned char> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 0xF];
+  }
+  return text;
+}
+
+Result<std::unique_ptr<DeviceRuntime>> make_cuda(void* library) {
+  CudaFunctions functions{};
+  DDL_TRY(load_cuda(library, functions));
+  return std::make_unique<Cuda>(functions);
+}
+
+}  // namespace ddl::runtime

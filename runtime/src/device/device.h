@@ -1,0 +1,196 @@
+// The interface to a vendor's GPU runtime: where memory lies, and copies, streams and events of one GPU.
+//
+// Each vendor's runtime is a library that the program has loaded, or that libddl loads on demand
+// (device/device_runtimes.h); nothing is linked. A stream, an event and an address are what they are for the vendor:
+// cudaStream_t and hipStream_t, and so on, which programs pass to libddl as void*.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace ddl::runtime {
+
+/// Of the vendor. The default stream of a program is null.
+using StreamHandle = void*;
+using EventHandle = void*;
+
+/// Where memory of a GPU lies.
+struct DeviceMemory {
+  int ordinal = 0;  ///< of the GPU, as this process counts them
+  /// The allocation that the address is in.
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  std::uint64_t id = 0;        ///< of the allocation; not used again in this process. 0: not known
+  bool is_exportable = false;  ///< another process may map the allocation
+};
+
+/// A GPU as its vendor names it.
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;         ///< "NVIDIA H100 80GB HBM3"
+  std::string uuid;         ///< "GPU-5a8c..." as nvidia-smi prints it; "" if the vendor gives none
+  std::string pci_address;  ///< "0000:c1:00.0"
+};
+
+/// One GPU. Functions may be called from any thread. All but those that say otherwise need it to be current on the
+/// calling thread (CurrentDevice). An error names the vendor's function and its error.
+class Device {
+ public:
+  Device() = default;
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  virtual int ordinal() const = 0;
+
+  /// Makes this GPU current on the calling thread, and stores what was current before. Needs nothing.
+  virtual Status enter(void*& previous) = 0;
+  virtual void leave(void* previous) = 0;
+
+  /// Memory of the GPU, aligned for every type. May wait for work of the GPU.
+  virtual Result<void*> allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) = 0;
+  /// Makes copies from and to host memory asynchronous: its pages stay where they are. May wait for work of the GPU.
+  virtual Status pin(void* memory, std::size_t bytes) = 0;
+  virtual void unpin(void* memory) = 0;
+
+  virtual Result<StreamHandle> make_stream() = 0;  ///< does not wait for the default stream
+  virtual void destroy(StreamHandle stream) = 0;
+  virtual Result<EventHandle> make_event() = 0;
+  virtual void destroy_event(EventHandle event) = 0;
+
+  /// Copies between any two memories, in the order of the stream.
+  virtual Status copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) = 0;
+  virtual Status record(EventHandle event, StreamHandle stream) = 0;
+  /// What is put on the stream from now on waits for the event.
+  virtual Status wait(StreamHandle stream, EventHandle event) = 0;
+  /// Whether what was recorded has been done. An error of that work is an error here.
+  virtual Result<bool> is_done(EventHandle event) = 0;
+  /// Calls the function on some thread when the stream has come so far. It must not call the vendor's runtime.
+  virtual Status notify(StreamHandle stream, void (*function)(void*), void* argument) = 0;
+  /// Whether the program is recording a graph from the stream.
+  virtual Result<bool> is_capturing(StreamHandle stream) = 0;
+};
+
+/// A vendor's runtime. Functions may be called from any thread, and need nothing to be current.
+class DeviceRuntime {
+ public:
+  DeviceRuntime() = default;
+  virtual ~DeviceRuntime() = default;
+  DeviceRuntime(const DeviceRuntime&) = delete;
+  DeviceRuntime& operator=(const DeviceRuntime&) = delete;
+
+  virtual const char* name() const = 0;  ///< "CUDA"; static storage
+  /// The vendor's collectives work on its GPUs: "libnccl.so.2".
+  virtual const char* collectives_library() const = 0;
+  /// "13.0".
+  virtual Result<std::string> version() const = 0;
+  virtual Result<std::vector<DeviceFacts>> devices() = 0;
+  /// Where an address lies; nullopt: not in memory of a GPU. Memory that GPU and host share lies on the GPU.
+  virtual std::optional<DeviceMemory> find(const void* address) = 0;
+  /// The GPU of this number, which lives as long as the process.
+  virtual Result<Device*> device(int ordinal) = 0;
+};
+
+/// Makes a GPU current on this thread, until the end of the scope.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(Device& device) : device_(device), status_(device.enter(previous_)) {}
+  ~CurrentDevice() {
+    if (status_) device_.leave(previous_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+  const Status& status() const { return status_; }
+
+ private:
+  Device& device_;
+  void* previous_ = nullptr;
+  Status status_;
+};
+
+/// Owns a stream.
+class DeviceStream {
+ public:
+  DeviceStream() = default;
+  static Result<DeviceStream> make(Device& device) {
+    auto handle = device.make_stream();
+    if (!handle) return fail(std::move(handle.error()));
+    return DeviceStream(device, *handle);
+  }
+  ~DeviceStream() { reset(); }
+  DeviceStream(DeviceStream&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  DeviceStream& operator=(DeviceStream&& other) noexcept {
+    if (this != &other) {
+      reset();
+      device_ = std::exchange(other.device_, nullptr);
+      handle_ = other.handle_;
+    }
+    return *this;
+  }
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+
+  StreamHandle get() const { return handle_; }
+
+ private:
+  DeviceStream(Device& device, StreamHandle handle) : device_(&device), handle_(handle) {}
+  void reset() {
+    if (device_ == nullptr) return;
+    const CurrentDevice current(*device_);
+    device_->destroy(handle_);
+    device_ = nullptr;
+  }
+
+  Device* device_ = nullptr;
+  StreamHandle handle_ = nullptr;
+};
+
+/// Owns an event.
+class DeviceEvent {
+ public:
+  DeviceEvent() = default;
+  static Result<DeviceEvent> make(Device& device) {
+    auto handle = device.make_event();
+    if (!handle) return fail(std::move(handle.error()));
+    return DeviceEvent(device, *handle);
+  }
+  ~DeviceEvent() { reset(); }
+  DeviceEvent(DeviceEvent&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
+  DeviceEvent& operator=(DeviceEvent&& other) noexcept {
+    if (this != &other) {
+      reset();
+      device_ = std::exchange(other.device_, nullptr);
+      handle_ = other.handle_;
+    }
+    return *this;
+  }
+  DeviceEvent(const DeviceEvent&) = delete;
+  DeviceEvent& operator=(const DeviceEvent&) = delete;
+
+  EventHandle get() const { return handle_; }
+
+ private:
+  DeviceEvent(Device& device, EventHandle handle) : device_(&device), handle_(handle) {}
+  void reset() {
+    if (device_ == nullptr) return;
+    const CurrentDevice current(*device_);
+    device_->destroy_event(handle_);
+    device_ = nullptr;
+  }
+
+  Device* device_ = nullptr;
+  EventHandle handle_ = nullptr;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,247 @@
+#include "runtime/src/device/hip.h"
+
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "runtime/src/device/hip_abi.h"
+#include "runtime/src/device/vendor_library.h"
+
+namespace ddl::runtime {
+namespace {
+
+using HipFunctions = hip::Functions;
+
+Status load_hip(void* library, HipFunctions& hip) {
+  const std::array symbols{
+      needed("hipInit", hip.hipInit),
+      needed("hipRuntimeGetVersion", hip.hipRuntimeGetVersion),
+      needed("hipGetErrorName", hip.hipGetErrorName),
+      needed("hipGetDeviceCount", hip.hipGetDeviceCount),
+      needed("hipDeviceGet", hip.hipDeviceGet),
+      needed("hipDeviceGetName", hip.hipDeviceGetName),
+      optional("hipDeviceGetUuid", hip.hipDeviceGetUuid),
+      needed("hipDeviceGetPCIBusId", hip.hipDeviceGetPCIBusId),
+      needed("hipGetDevice", hip.hipGetDevice),
+      needed("hipSetDevice", hip.hipSetDevice),
+      needed("hipMalloc", hip.hipMalloc),
+      needed("hipFree", hip.hipFree),
+      needed("hipHostRegister", hip.hipHostRegister),
+      needed("hipHostUnregister", hip.hipHostUnregister),
+      needed("hipPointerGetAttributes", hip.hipPointerGetAttributes),
+      needed("hipMemGetAddressRange", hip.hipMemGetAddressRange),
+      needed("hipMemcpyAsync", hip.hipMemcpyAsync),
+      needed("hipStreamCreateWithFlags", hip.hipStreamCreateWithFlags),
+      needed("hipStreamDestroy", hip.hipStreamDestroy),
+      needed("hipStreamWaitEvent", hip.hipStreamWaitEvent),
+      needed("hipStreamIsCapturing", hip.hipStreamIsCapturing),
+      optional("hipLaunchHostFunc", hip.hipLaunchHostFunc),
+      needed("hipStreamAddCallback", hip.hipStreamAddCallback),
+      needed("hipEventCreateWithFlags", hip.hipEventCreateWithFlags),
+      needed("hipEventDestroy", hip.hipEventDestroy),
+      needed("hipEventRecord", hip.hipEventRecord),
+      needed("hipEventQuery", hip.hipEventQuery),
+      needed("hipGetLastError", hip.hipGetLastError),
+  };
+  return load_symbols(library, symbols);
+}
+
+Status checked_hip(const HipFunctions& hip, const char* function, hip::Result result) {
+  if (result == hip::kSuccess) return {};
+  // HIP keeps an error for the program's next question, which is not about libddl's calls.
+  (void)hip.hipGetLastError();
+  const char* const name = hip.hipGetErrorName(result);
+  return fail(ErrorCode::kSystem,
+              std::string(function) + ": " + (name == nullptr ? "error " + std::to_string(result) : name));
+}
+
+/// What hipStreamAddCallback() calls: the function and its argument.
+struct Callback {
+  void (*function)(void*);
+  void* argument;
+};
+void call_back(void*, hip::Result, void* callback) {
+  const std::unique_ptr<Callback> owned(static_cast<Callback*>(callback));
+  owned->function(owned->argument);
+}
+
+class HipDevice final : public Device {
+ public:
+  HipDevice(const HipFunctions& hip, int ordinal) : hip_(hip), ordinal_(ordinal) {}
+
+  int ordinal() const override { return ordinal_; }
+
+  /// previous is the number of the GPU, of which there are few.
+  Status enter(void*& previous) override {
+    int before = 0;
+    DDL_TRY(check("hipGetDevice", hip_.hipGetDevice(&before)));
+    previous =
+        reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): a number in the place of a pointer
+            static_cast<std::intptr_t>(before));
+    return before == ordinal_ ? Status() : check("hipSetDevice", hip_.hipSetDevice(ordinal_));
+  }
+  void leave(void* previous) override {
+    const auto before = static_cast<int>(reinterpret_cast<std::intptr_t>(previous));
+    if (before != ordinal_) (void)hip_.hipSetDevice(before);
+  }
+
+  Result<void*> allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    DDL_TRY(check("hipMalloc", hip_.hipMalloc(&memory, bytes)));
+    return memory;
+  }
+  void release(void* memory) override { (void)hip_.hipFree(memory); }
+  Status pin(void* memory, std::size_t bytes) override {
+    const auto result = hip_.hipHostRegister(memory, bytes, hip::kHostRegisterPortable);
+    if (result != hip::kErrorAlreadyRegistered) return check("hipHostRegister", result);
+    (void)hip_.hipGetLastError();
+    return {};
+  }
+  void unpin(void* memory) override { (void)hip_.hipHostUnregister(memory); }
+
+  Result<StreamHandle> make_stream() override {
+    StreamHandle stream = nullptr;
+    DDL_TRY(
+        check("hipStreamCreateWithFlags", hip_.hipStreamCreateWithFlags(&stream, hip::kStreamNonBlocking)));
+    return stream;
+  }
+  void destroy(StreamHandle stream) override { (void)hip_.hipStreamDestroy(stream); }
+  Result<EventHandle> make_event() override {
+    EventHandle event = nullptr;
+    DDL_TRY(check("hipEventCreateWithFlags", hip_.hipEventCreateWithFlags(&event, hip::kEventDisableTiming)));
+    return event;
+  }
+  void destroy_event(EventHandle event) override { (void)hip_.hipEventDestroy(event); }
+
+  Status copy(void* to, const void* from, std::size_t bytes, StreamHandle stream) override {
+    return check("hipMemcpyAsync", hip_.hipMemcpyAsync(to, from, bytes, hip::kCopyDefault, stream));
+  }
+  Status record(EventHandle event, StreamHandle stream) override {
+    return check("hipEventRecord", hip_.hipEventRecord(event, stream));
+  }
+  Status wait(StreamHandle stream, EventHandle event) override {
+    return check("hipStreamWaitEvent", hip_.hipStreamWaitEvent(stream, event, 0));
+  }
+  Result<bool> is_done(EventHandle event) override {
+    const auto result = hip_.hipEventQuery(event);
+    if (result == hip::kErrorNotReady) {
+      (void)hip_.hipGetLastError();
+      return false;
+    }
+    DDL_TRY(check("hipEventQuery", result));
+    return true;
+  }
+  Status notify(StreamHandle stream, void (*function)(void*), void* argument) override {
+    if (hip_.hipLaunchHostFunc != nullptr)
+      return check("hipLaunchHostFunc", hip_.hipLaunchHostFunc(stream, function, argument));
+    auto callback = std::make_unique<Callback>(Callback{function, argument});
+    DDL_TRY(check("hipStreamAddCallback", hip_.hipStreamAddCallback(stream, call_back, callback.get(), 0)));
+    (void)callback.release();  // call_back() owns it
+    return {};
+  }
+  Result<bool> is_capturing(StreamHandle stream) override {
+    int status = hip::kCaptureNone;
+    const auto result = hip_.hipStreamIsCapturing(stream, &status);
+    if (result == hip::kErrorCaptureImplicit) {
+      (void)hip_.hipGetLastError();
+      return true;
+    }
+    DDL_TRY(check("hipStreamIsCapturing", result));
+    return status != hip::kCaptureNone;
+  }
+
+ private:
+  Status check(const char* function, hip::Result result) const { return checked_hip(hip_, function, result); }
+
+  const HipFunctions& hip_;
+  int ordinal_;
+};
+
+class Hip final : public DeviceRuntime {
+ public:
+  Hip(const HipFunctions& functions, int version) : hip_(functions), version_(version) {}
+
+  const char* name() const override { return "HIP"; }
+  const char* collectives_library() const override { return "librccl.so.1"; }
+
+  Result<std::string> version() const override {
+    return std::to_string(major()) + "." + std::to_string(version_ % kVersionsOfMajor / 100'000);
+  }
+
+  Result<std::vector<DeviceFacts>> devices() override {
+    DDL_TRY(check("hipInit", hip_.hipInit(0)));
+    int count = 0;
+    DDL_TRY(check("hipGetDeviceCount", hip_.hipGetDeviceCount(&count)));
+    std::vector<DeviceFacts> all;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+      int number = 0;
+      DDL_TRY(check("hipDeviceGet", hip_.hipDeviceGet(&number, ordinal)));
+      std::array<char, 256> name{}, pci{};
+      DDL_TRY(check("hipDeviceGetName",
+                    hip_.hipDeviceGetName(name.data(), static_cast<int>(name.size() - 1), number)));
+      DDL_TRY(check("hipDeviceGetPCIBusId",
+                    hip_.hipDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size() - 1), ordinal)));
+      std::string uuid;
+      if (hip::Uuid bytes{};
+          hip_.hipDeviceGetUuid != nullptr && hip_.hipDeviceGetUuid(&bytes, number) == hip::kSuccess) {
+        // 16 hexadecimal digits, as ROCm's tools print them.
+        uuid = "GPU-" + std::string(bytes.bytes, sizeof bytes.bytes);
+      }
+      all.push_back({ordinal, name.data(), uuid, pci.data()});
+    }
+    return all;
+  }
+
+  std::optional<DeviceMemory> find(const void* address) override {
+    hip::PointerAttributes attributes{};
+    if (hip_.hipPointerGetAttributes(&attributes, address) != hip::kSuccess) {
+      (void)hip_.hipGetLastError();
+      return std::nullopt;
+    }
+    const bool is_device =
+        major() < 6 ? attributes.type == hip::kDeviceMemoryOf5
+                    : attributes.type == hip::kDeviceMemory || attributes.type == hip::kManagedMemory;
+    if (!is_device && attributes.is_managed == 0) return std::nullopt;
+    DeviceMemory memory;
+    memory.ordinal = attributes.device;
+    void* begin = nullptr;
+    if (hip_.hipMemGetAddressRange(&begin, &memory.bytes, const_cast<void*>(address)) == hip::kSuccess) {
+      memory.begin = reinterpret_cast<std::uintptr_t>(begin);
+    } else {
+      (void)hip_.hipGetLastError();
+    }
+    return memory;
+  }
+
+  Result<Device*> device(int ordinal) override {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Device>& known = devices_[ordinal];
+    if (!known) {
+      DDL_TRY(check("hipInit", hip_.hipInit(0)));
+      known = std::make_unique<HipDevice>(hip_, ordinal);
+    }
+    return known.get();
+  }
+
+ private:
+  static constexpr int kVersionsOfMajor = 10'000'000;
+  int major() const { return version_ / kVersionsOfMajor; }
+  Status check(const char* function, hip::Result result) const { return checked_hip(hip_, function, result); }
+
+  HipFunctions hip_;
+  int version_;
+  std::mutex mutex_;
+  std::map<int, std::unique_ptr<Device>> devices_;  ///< guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceRuntime>> make_hip(void* library) {
+  HipFunctions functions{};
+  DDL_TRY(load_hip(library, functions));
+  int version = 0;
+  DDL_TRY(checked_hip(functions, "hipRuntimeGetVersion", functions.hipRuntimeGetVersion(&version)));
+  return std::make_unique<Hip>(functions, version);
+}
+
+}  // namespace ddl::runtime

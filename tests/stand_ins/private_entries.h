@@ -1,0 +1,21 @@
+// What the stand-in for a vendor's collectives uses of the stand-in for its runtime, beyond the vendor's functions.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+/// Calls the operation when the stream has come so far. stream: as in the vendor's functions, of this GPU.
+void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* argument);
+/// Where an operation of a GPU reaches these bytes.
+void* ddl_stand_in_reach(const void* address, std::size_t bytes);
+/// The next copy that this thread puts on a stream fails.
+void ddl_stand_in_fail_next_copy();
+/// -1: none is current on this thread.
+int ddl_stand_in_current_gpu();
+/// The GPU that the memory belongs to; -1: it is none of a GPU.
+int ddl_stand_in_gpu_of(const void* address);
+/// 16 bytes.
+void ddl_stand_in_uuid(int gpu, unsigned char* uuid);
+
+}  // extern "C"
