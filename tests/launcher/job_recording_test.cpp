@@ -88,8 +88,9 @@ struct CollectorRig : FakeAgents {
                    },
                    [this](CollectedEvents&& one) {
                      CHECK(done == 0);
-                     const int rank = one.rank;
-                     CHECK(collected.emplace(rank, std::move(one)).second);
+                     const bool is_new = !collected.contains(one.rank);
+                     CHECK(is_new);
+                     collected.insert_or_assign(one.rank, std::move(one));
                    },
                    [this] {
                      ++done;

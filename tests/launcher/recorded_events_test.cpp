@@ -12,7 +12,6 @@
 #include "support/catch.h"
 
 using namespace ddl::launcher;
-using ddl::contract::ClockSample;
 using ddl::contract::Event;
 using ddl::contract::EventRing;
 using ddl::contract::RankRecord;

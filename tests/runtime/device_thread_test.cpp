@@ -12,9 +12,7 @@
 
 namespace {
 
-using ddl::conformance::expect;
 using ddl::conformance::expect_contains;
-using ddl::conformance::expect_ok;
 using ddl::conformance::expect_status;
 using ddl::runtime::test::hosts_of_sizes;
 using ddl::runtime::test::job_on;

@@ -209,6 +209,7 @@ T element_of_givers(const Operation& operation, const Groups& groups, const std:
     values = next;
   }
   const auto givers = static_cast<Wide<T>>(std::count(gives.begin(), gives.end(), 1));
+  ddl::conformance::expect(givers > 0, "nobody gives data");
   return taken_out<T>(operation.op == DDL_AVERAGE ? *values[0] / givers : *values[0], operation.scales);
 }
 

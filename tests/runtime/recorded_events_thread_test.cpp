@@ -24,7 +24,6 @@
 using namespace ddl::conformance;
 using ddl::contract::Event;
 using ddl::contract::EventRing;
-using ddl::runtime::RankRecordLocation;
 using ddl::runtime::test::ThreadJob;
 using ddl::timeline::RingSnapshot;
 

@@ -318,7 +318,7 @@ typedef struct ddl_async_options {
   /** As in ddl_call_options. The tensor may be used after what is on the stream now; its result is there when the
    *  handle is complete. */
   void* stream;
-  double prescale;      /**< as in ddl_call_options */
+  double prescale; /**< as in ddl_call_options */
   double postscale;
   /** Of tensors that are ready, those of a higher priority are carried out first. The same on every rank. */
   int32_t priority;

@@ -74,7 +74,8 @@ int run(const std::string& what) {
   }
   if (what == "hang") {
     (void)step(context, 0);
-    const ddl::Range range = context.range("the end");
+    // It is never ended.
+    [[maybe_unused]] const ddl::Range range = context.range("the end");
     std::vector<float> tensor(10);
     if (context.rank() >= 2) {
       auto awaited = context.allreduce_async("awaited", tensor);

@@ -72,8 +72,8 @@ class CudaGpu final : public TestGpu {
   void* allocate(std::size_t bytes) override {
     std::uint64_t memory = 0;
     check(allocate_(&memory, bytes), "cuMemAlloc");
-    return reinterpret_cast<void*>(
-        memory);  // NOLINT(performance-no-int-to-ptr): the driver's addresses are numbers
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
+    return reinterpret_cast<void*>(memory);
   }
   void free(void* memory) override { check(free_(address_of(memory)), "cuMemFree"); }
   void* make_stream() override {
