@@ -1,5 +1,6 @@
 // The stand-in for libcuda.so.1: the functions that libddl and its tests use, over GPUs that exist in this process only
 // (stand_ins/gpu.h). A broken rule of the driver is an error of the driver, or ends the program.
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -16,7 +17,7 @@ constexpr int kOk = 0, kInvalidValue = 1, kOutOfMemory = 2, kNotInitialised = 3,
               kInvalidContext = 201, kInvalidHandle = 400, kNotReady = 600, kAlreadyRegistered = 712,
               kNotRegistered = 713, kIllegalAddress = 700, kCaptureUnsupported = 900, kCaptureImplicit = 906;
 
-bool is_initialised = false;
+std::atomic<bool> is_initialised{false};
 
 /// A GPU's primary context is the address of its entry.
 int contexts[64] = {};
@@ -144,7 +145,7 @@ int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
 }
 int cuMemFree_v2(std::uint64_t memory) {
   DDL_ENTER_CONTEXT;
-  gpus().synchronize(current_gpu());
+  if (const auto found = gpus().memory().find(memory)) gpus().synchronize(found->gpu);
   return memory == 0 || gpus().memory().release(memory) ? kOk : kInvalidValue;
 }
 int cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned) {

@@ -114,7 +114,8 @@ int hipMalloc(void** memory, std::size_t bytes) {
 }
 int hipFree(void* memory) {
   enter();
-  gpus().synchronize(current);
+  if (const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(memory)))
+    gpus().synchronize(found->gpu);
   return memory == nullptr || gpus().memory().release(reinterpret_cast<std::uintptr_t>(memory))
              ? kOk
              : kInvalidValue;
