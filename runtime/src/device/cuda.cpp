@@ -90,7 +90,7 @@ class CudaDevice final : public Device {
     DDL_TRY(check("cuStreamCreate", cu_.cuStreamCreate(&stream, cuda::kStreamNonBlocking)));
     return stream;
   }
-  void destroy(StreamHandle stream) override { (void)cu_.cuStreamDestroy_v2(stream); }
+  void destroy_stream(StreamHandle stream) override { (void)cu_.cuStreamDestroy_v2(stream); }
   Result<EventHandle> make_event() override {
     EventHandle event = nullptr;
     DDL_TRY(check("cuEventCreate", cu_.cuEventCreate(&event, cuda::kEventDisableTiming)));

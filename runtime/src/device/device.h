@@ -62,7 +62,7 @@ class Device {
   virtual void unpin(void* memory) = 0;
 
   virtual Result<StreamHandle> make_stream() = 0;  ///< does not wait for the default stream
-  virtual void destroy(StreamHandle stream) = 0;
+  virtual void destroy_stream(StreamHandle stream) = 0;
   virtual Result<EventHandle> make_event() = 0;
   virtual void destroy_event(EventHandle event) = 0;
 
@@ -117,19 +117,20 @@ class CurrentDevice {
   Status status_;
 };
 
-/// Owns a stream.
-class DeviceStream {
+/// Owns a stream or an event of a GPU, which these two functions of Device make and destroy.
+template <Result<void*> (Device::*kMake)(), void (Device::*kDestroy)(void*)>
+class OwnedHandle {
  public:
-  DeviceStream() = default;
-  static Result<DeviceStream> make(Device& device) {
-    auto handle = device.make_stream();
+  OwnedHandle() = default;
+  static Result<OwnedHandle> make(Device& device) {
+    auto handle = (device.*kMake)();
     if (!handle) return fail(std::move(handle.error()));
-    return DeviceStream(device, *handle);
+    return OwnedHandle(device, *handle);
   }
-  ~DeviceStream() { reset(); }
-  DeviceStream(DeviceStream&& other) noexcept
+  ~OwnedHandle() { reset(); }
+  OwnedHandle(OwnedHandle&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
-  DeviceStream& operator=(DeviceStream&& other) noexcept {
+  OwnedHandle& operator=(OwnedHandle&& other) noexcept {
     if (this != &other) {
       reset();
       device_ = std::exchange(other.device_, nullptr);
@@ -137,60 +138,24 @@ class DeviceStream {
     }
     return *this;
   }
-  DeviceStream(const DeviceStream&) = delete;
-  DeviceStream& operator=(const DeviceStream&) = delete;
+  OwnedHandle(const OwnedHandle&) = delete;
+  OwnedHandle& operator=(const OwnedHandle&) = delete;
 
-  StreamHandle get() const { return handle_; }
+  void* get() const { return handle_; }
 
  private:
-  DeviceStream(Device& device, StreamHandle handle) : device_(&device), handle_(handle) {}
+  OwnedHandle(Device& device, void* handle) : device_(&device), handle_(handle) {}
   void reset() {
     if (device_ == nullptr) return;
     const CurrentDevice current(*device_);
-    device_->destroy(handle_);
+    (device_->*kDestroy)(handle_);
     device_ = nullptr;
   }
 
   Device* device_ = nullptr;
-  StreamHandle handle_ = nullptr;
+  void* handle_ = nullptr;
 };
-
-/// Owns an event.
-class DeviceEvent {
- public:
-  DeviceEvent() = default;
-  static Result<DeviceEvent> make(Device& device) {
-    auto handle = device.make_event();
-    if (!handle) return fail(std::move(handle.error()));
-    return DeviceEvent(device, *handle);
-  }
-  ~DeviceEvent() { reset(); }
-  DeviceEvent(DeviceEvent&& other) noexcept
-      : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}
-  DeviceEvent& operator=(DeviceEvent&& other) noexcept {
-    if (this != &other) {
-      reset();
-      device_ = std::exchange(other.device_, nullptr);
-      handle_ = other.handle_;
-    }
-    return *this;
-  }
-  DeviceEvent(const DeviceEvent&) = delete;
-  DeviceEvent& operator=(const DeviceEvent&) = delete;
-
-  EventHandle get() const { return handle_; }
-
- private:
-  DeviceEvent(Device& device, EventHandle handle) : device_(&device), handle_(handle) {}
-  void reset() {
-    if (device_ == nullptr) return;
-    const CurrentDevice current(*device_);
-    device_->destroy_event(handle_);
-    device_ = nullptr;
-  }
-
-  Device* device_ = nullptr;
-  EventHandle handle_ = nullptr;
-};
+using DeviceStream = OwnedHandle<&Device::make_stream, &Device::destroy_stream>;
+using DeviceEvent = OwnedHandle<&Device::make_event, &Device::destroy_event>;
 
 }  // namespace ddl::runtime

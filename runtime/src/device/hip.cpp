@@ -105,7 +105,7 @@ class HipDevice final : public Device {
         check("hipStreamCreateWithFlags", hip_.hipStreamCreateWithFlags(&stream, hip::kStreamNonBlocking)));
     return stream;
   }
-  void destroy(StreamHandle stream) override { (void)hip_.hipStreamDestroy(stream); }
+  void destroy_stream(StreamHandle stream) override { (void)hip_.hipStreamDestroy(stream); }
   Result<EventHandle> make_event() override {
     EventHandle event = nullptr;
     DDL_TRY(check("hipEventCreateWithFlags", hip_.hipEventCreateWithFlags(&event, hip::kEventDisableTiming)));

@@ -164,7 +164,7 @@ struct Set {
   }
 };
 
-/// nullopt: it is to be refused, so it is made as it is.
+/// nullopt for a call that libddl must refuse, such as one of an unknown type: it keeps its own buffers.
 std::optional<std::pair<Extent, Extent>> extents(const void* send, const void* recv, Counts counts,
                                                  ddl_dtype dtype) {
   const std::uint64_t element = ddl_dtype_size(dtype);
