@@ -39,6 +39,10 @@ std::optional<std::size_t> first_overfull(const std::vector<std::uint64_t>& rows
 StagedCalls::~StagedCalls() {
   if (device_ != nullptr) {
     const CurrentDevice current(*device_);
+    // The last call may have returned before its copies have ended, which read the memory.
+    for (const Slot& slot : slots_) {
+      if (slot.is_emptying) (void)wait_on_host(slot.emptied, up_, CallDeadline{});
+    }
     if (is_pinned_) device_->unpin(memory_);
   }
   if (heap_ != nullptr && memory_ != nullptr && own_memory_.empty())
