@@ -23,6 +23,10 @@ using conformance::expect_status;
 constexpr double kNotifiedWithinSeconds = 8.0;
 /// The time limit for connecting if ranks die or stop during it.
 constexpr double kWireUpSeconds = 1.0;
+/// The calls of named tensors in which the victim must pass its point, and the runs. How often it does depends on time:
+/// once all ranks know what to expect, they agree no more.
+constexpr int kMostCalls = 300;
+constexpr int kMostRuns = 5;
 
 bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::kMakeSets; }
 
@@ -121,6 +125,10 @@ std::string fare(RankPlace& place, const FaultRun& run, double timeout, PassedPo
     return run.fault == Fault::kGoingOn && made >= 3 && (!scene.hands_over() || is_over(run, desk));
   };
   for (int made = 0; status == DDL_OK && !has_succeeded(made); ++made) {
+    if (scene.hands_over() && made == kMostCalls) {
+      expect_ok(ddl_finalize(context), "finalize");
+      return "not reached\n0\n0\n";
+    }
     begin = now();
     status = call_once(scene, desk);
   }
@@ -262,7 +270,11 @@ std::string complaints_of(const FaultRun& run) {
   job.goes_on = run.fault == Fault::kGoingOn;
   if (run.scene->joins() && run.fault != Fault::kGoingOn) job.wire_up_seconds = kWireUpSeconds;
   PassedPoints passed;  // of each rank, which is a process, its own
-  const auto ends = job.run([&](RankPlace& place) { return fare(place, run, timeout, passed); });
+  std::vector<RankEnd> ends;
+  for (int runs = 0; runs < kMostRuns; ++runs) {
+    ends = job.run([&](RankPlace& place) { return fare(place, run, timeout, passed); });
+    if (Fared::read(ends.front().report).how != "not reached") break;
+  }
 
   const RankEnd& victim_end = ends[static_cast<std::size_t>(run.victim)];
   const std::string victim = "rank " + std::to_string(run.victim) + " on host" + std::to_string(run.victim) +
