@@ -62,6 +62,9 @@ inline constexpr char kExchange[] = "DDL_EXCHANGE";         ///< how the ranks o
 inline constexpr char kStores[] = "DDL_STORES";  ///< how a rank stores what others of its host read
 inline constexpr char kFusionBytes[] = "DDL_FUSION_BYTES";  ///< named tensors that go together
 inline constexpr char kHorovodFusionThreshold[] = "HOROVOD_FUSION_THRESHOLD";  ///< the same, if ours is unset
+inline constexpr char kGpuOperations[] = "DDL_GPU_OPERATIONS";  ///< auto, nccl or staged: the same for GPUs
+inline constexpr char kHorovodGpuOperations[] = "HOROVOD_GPU_OPERATIONS";  ///< the same, if ours is unset
+inline constexpr char kCheck[] = "DDL_CHECK";  ///< 1: ranks compare calls before data move between GPUs
 inline constexpr char kGpuPieceBytes[] =
     "DDL_GPU_PIECE_BYTES";                           ///< in which memory of a GPU goes by way of the host
 inline constexpr char kTimeline[] = "DDL_TIMELINE";  ///< where a timeline of all ranks is written

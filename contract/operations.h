@@ -1,23 +1,37 @@
-// Who carries out collectives on host memory: the words of DDL_CPU_OPERATIONS and of ddlrun's --cpu-operations.
+// Who carries out collectives: the words of DDL_CPU_OPERATIONS and DDL_GPU_OPERATIONS, and of ddlrun's options.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace ddl::contract {
 
-enum class CpuOperations {
+/// On memory of the host.
+enum class CpuOperations : std::uint8_t {
   kDdl,  ///< libddl's own
   kMpi,  ///< the site's MPI
 };
 
-struct CpuOperationsName {
-  CpuOperations operations;
+/// On memory of GPUs.
+enum class GpuOperations : std::uint8_t {
+  kAuto,    ///< NCCL or RCCL where it can be used, otherwise by way of the host
+  kNccl,    ///< NCCL or RCCL; an error where it cannot be used
+  kStaged,  ///< by way of the host
+};
+
+template <class Operations>
+struct OperationsName {
+  Operations operations;
   const char* name;
 };
-inline constexpr std::array kCpuOperations = {CpuOperationsName{CpuOperations::kDdl, "ddl"},
-                                              CpuOperationsName{CpuOperations::kMpi, "mpi"}};
+inline constexpr std::array kCpuOperations = {OperationsName<CpuOperations>{CpuOperations::kDdl, "ddl"},
+                                              OperationsName<CpuOperations>{CpuOperations::kMpi, "mpi"}};
+inline constexpr std::array kGpuOperations = {
+    OperationsName<GpuOperations>{GpuOperations::kAuto, "auto"},
+    OperationsName<GpuOperations>{GpuOperations::kNccl, "nccl"},
+    OperationsName<GpuOperations>{GpuOperations::kStaged, "staged"}};
 
 /// Static storage.
 constexpr const char* cpu_operations_name(CpuOperations operations) {
@@ -30,6 +44,12 @@ constexpr const char* cpu_operations_name(CpuOperations operations) {
 /// nullopt for another word.
 constexpr std::optional<CpuOperations> parse_cpu_operations(std::string_view name) {
   for (const auto& known : kCpuOperations) {
+    if (name == known.name) return known.operations;
+  }
+  return std::nullopt;
+}
+constexpr std::optional<GpuOperations> parse_gpu_operations(std::string_view name) {
+  for (const auto& known : kGpuOperations) {
     if (name == known.name) return known.operations;
   }
   return std::nullopt;

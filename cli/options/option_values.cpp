@@ -5,8 +5,8 @@
 
 #include "base/shell_words.h"
 #include "base/text.h"
-#include "contract/cpu_operations.h"
 #include "contract/environment.h"
+#include "contract/operations.h"
 #include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {

@@ -2,13 +2,12 @@
 // device_calls.cpp, which the other tests of this program go through, leaves calls with a stream as they are.
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "runtime/support/expect.h"
+#include "runtime/support/on_gpu.h"
 #include "runtime/support/test_gpu.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
@@ -19,88 +18,12 @@ using ddl::conformance::expect;
 using ddl::conformance::expect_contains;
 using ddl::conformance::expect_ok;
 using ddl::conformance::expect_status;
+using ddl::runtime::test::Floats;
+using ddl::runtime::test::Gate;
+using ddl::runtime::test::OnGpu;
+using ddl::runtime::test::sum;
 using ddl::runtime::test::TestGpu;
 using ddl::runtime::test::ThreadJob;
-
-/// A program's stream on the GPU of its rank, and what it does there.
-class OnGpu {
- public:
-  explicit OnGpu(const ddl_context* context) : OnGpu(ddl_local_rank(context) % TestGpu::get().count()) {}
-  explicit OnGpu(int gpu) : gpu_(gpu) {
-    TestGpu::get().use(gpu);
-    stream_ = TestGpu::get().make_stream();
-    options.stream = stream_;
-  }
-  ~OnGpu() { TestGpu::get().destroy(stream_); }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-
-  int gpu() const { return gpu_; }
-  void* stream() const { return stream_; }
-  ddl_call_options options = DDL_CALL_OPTIONS_INIT;
-
- private:
-  int gpu_;
-  void* stream_ = nullptr;
-};
-
-/// Floats on a GPU.
-class Floats {
- public:
-  Floats(const OnGpu& on, std::vector<float> values) : on_(on), values_(std::move(values)) {
-    data_ = static_cast<float*>(TestGpu::get().allocate(bytes()));
-    TestGpu::get().copy(data_, values_.data(), bytes(), on.stream());
-  }
-  ~Floats() { TestGpu::get().free(data_); }
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-
-  float* data() { return data_; }
-  std::uint64_t size() const { return values_.size(); }
-  std::vector<float> values() {
-    TestGpu::get().copy(values_.data(), data_, bytes(), on_.stream());
-    TestGpu::get().synchronize(on_.stream());
-    return values_;
-  }
-
- private:
-  std::size_t bytes() const { return values_.size() * sizeof(float); }
-
-  const OnGpu& on_;
-  std::vector<float> values_;
-  float* data_ = nullptr;
-};
-
-/// Holds a stream until it is opened.
-class Gate {
- public:
-  void hold(void* stream) {
-    TestGpu::get().call(
-        stream, [](void* self) { static_cast<Gate*>(self)->pass(); }, this);
-  }
-  void open() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_open_ = true;
-    }
-    changed_.notify_all();
-  }
-
- private:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return is_open_; });
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool is_open_ = false;
-};
-
-ddl_status sum(ddl_context* context, Floats& floats, const OnGpu& on) {
-  return ddl_allreduce(context, floats.data(), floats.data(), floats.size(), DDL_FLOAT32, DDL_SUM,
-                       &on.options);
-}
 
 }  // namespace
 
@@ -253,6 +176,7 @@ TEST_CASE("ranks whose buffers lie in different kinds of memory are told so") {
 TEST_CASE("a rank whose GPU fails is named by all ranks") {
   ThreadJob job;
   job.ranks = 3;
+  job.gpu_operations = ddl::contract::GpuOperations::kStaged;
   const bool cuts = GENERATE(false, true);
   if (cuts) job.gpu_piece_bytes = 4096;
   job.run([](ddl_context*& context) {
@@ -272,6 +196,7 @@ TEST_CASE("a rank whose GPU fails is named by all ranks") {
 TEST_CASE("a rank that waits for its stream notices that the job was aborted") {
   ThreadJob job;
   job.ranks = 2;
+  job.gpu_operations = ddl::contract::GpuOperations::kStaged;
   Gate gate;
   job.run([&](ddl_context*& context) {
     const OnGpu on(context);
@@ -295,6 +220,7 @@ TEST_CASE("a rank that waits for its stream notices that the job was aborted") {
 TEST_CASE("a rank whose stream does not go on is named after the timeout") {
   ThreadJob job;
   job.ranks = 2;
+  job.gpu_operations = ddl::contract::GpuOperations::kStaged;
   Gate gate;
   std::atomic<int> left{2};
   job.run([&](ddl_context*& context) {

@@ -24,6 +24,7 @@ TEST_CASE("collectives conform on memory of GPUs") {
   ThreadJob job = GENERATE(ThreadJob{.ranks = 1}, ThreadJob{.ranks = 2}, ThreadJob{.ranks = 4},
                            job_on(hosts_of_sizes({2, 1})));
   job.slot_bytes = 4096;
+  job.agrees_first = true;
   CAPTURE(job.ranks);
   job.run([&](ddl_context*& context) { ddl::conformance::check_all(context, {0, 1, 2, 100, 1025}); });
 }
@@ -40,6 +41,7 @@ TEST_CASE("process sets and Horovod's cases conform on memory of GPUs") {
 
 TEST_CASE("calls on memory of GPUs that are cut into pieces conform") {
   ThreadJob job = GENERATE(ThreadJob{.ranks = 1}, ThreadJob{.ranks = 3}, job_on(hosts_of_sizes({2, 1})));
+  job.gpu_operations = ddl::contract::GpuOperations::kStaged;
   job.gpu_piece_bytes = 4096;
   CAPTURE(job.ranks);
   job.run([&](ddl_context*& context) {

@@ -1,7 +1,10 @@
 // libddl's own declarations of the vendors' functions against the vendors' headers, where these are installed. All is
-// checked by the compiler; DDL_HAS_CUDA_H and DDL_HAS_HIP_H say what is there.
+// checked by the compiler; DDL_HAS_CUDA_H, DDL_HAS_NCCL_H and DDL_HAS_HIP_H
+// say what is there.
+#include <cstddef>
 #include <type_traits>
 
+#include "runtime/src/backend/nccl/nccl_abi.h"
 #include "runtime/src/device/cuda_abi.h"
 #include "runtime/src/device/hip_abi.h"
 #include "support/catch.h"
@@ -9,6 +12,9 @@
 
 #ifdef DDL_HAS_CUDA_H
 #include <cuda.h>
+#endif
+#ifdef DDL_HAS_NCCL_H
+#include <nccl.h>
 #endif
 #ifdef DDL_HAS_HIP_H
 #define __HIP_PLATFORM_AMD__
@@ -57,11 +63,8 @@ namespace cuda = ddl::runtime::cuda;
 DDL_SAME(cuda, cuInit);
 DDL_SAME(cuda, cuDriverGetVersion);
 DDL_SAME(cuda, cuGetErrorName);
-DDL_SAME(cuda, cuDeviceGetCount);
 DDL_SAME(cuda, cuDeviceGet);
-DDL_SAME(cuda, cuDeviceGetName);
 DDL_SAME(cuda, cuDeviceGetUuid);
-DDL_SAME(cuda, cuDeviceGetPCIBusId);
 DDL_SAME(cuda, cuDevicePrimaryCtxRetain);
 DDL_SAME(cuda, cuCtxGetCurrent);
 DDL_SAME(cuda, cuCtxSetCurrent);
@@ -98,14 +101,46 @@ static_assert(CU_STREAM_NON_BLOCKING == cuda::kStreamNonBlocking &&
               CU_STREAM_CAPTURE_STATUS_NONE == cuda::kCaptureNone);
 #endif
 
+#ifdef DDL_HAS_NCCL_H
+namespace nccl = ddl::runtime::nccl;
+DDL_SAME(nccl, ncclGetVersion);
+DDL_SAME(nccl, ncclGetUniqueId);
+DDL_SAME(nccl, ncclCommInitRankConfig);
+DDL_SAME(nccl, ncclCommFinalize);
+DDL_SAME(nccl, ncclCommDestroy);
+DDL_SAME(nccl, ncclCommAbort);
+DDL_SAME(nccl, ncclCommGetAsyncError);
+DDL_SAME(nccl, ncclGetErrorString);
+DDL_SAME(nccl, ncclGetLastError);
+DDL_SAME(nccl, ncclAllReduce);
+DDL_SAME(nccl, ncclReduce);
+DDL_SAME(nccl, ncclBroadcast);
+DDL_SAME(nccl, ncclReduceScatter);
+DDL_SAME(nccl, ncclAllGather);
+DDL_SAME(nccl, ncclSend);
+DDL_SAME(nccl, ncclRecv);
+DDL_SAME(nccl, ncclGroupStart);
+DDL_SAME(nccl, ncclGroupEnd);
+static_assert(sizeof(ncclUniqueId) == sizeof(nccl::UniqueId));
+static_assert(offsetof(ncclConfig_t, size) == offsetof(nccl::Config, size) &&
+              offsetof(ncclConfig_t, magic) == offsetof(nccl::Config, magic) &&
+              offsetof(ncclConfig_t, version) == offsetof(nccl::Config, version) &&
+              offsetof(ncclConfig_t, blocking) == offsetof(nccl::Config, blocking));
+static_assert(ncclSuccess == nccl::kSuccess && ncclInProgress == nccl::kInProgress);
+static_assert(ncclInt8 == nccl::kInt8 && ncclUint8 == nccl::kUint8 && ncclInt32 == nccl::kInt32 &&
+              ncclUint32 == nccl::kUint32 && ncclInt64 == nccl::kInt64 && ncclUint64 == nccl::kUint64 &&
+              ncclFloat16 == nccl::kFloat16 && ncclFloat32 == nccl::kFloat32 &&
+              ncclFloat64 == nccl::kFloat64 && ncclBfloat16 == nccl::kBfloat16);
+static_assert(ncclSum == nccl::kSum && ncclProd == nccl::kProduct && ncclMax == nccl::kMax &&
+              ncclMin == nccl::kMin);
+#endif
+
 #ifdef DDL_HAS_HIP_H
 namespace hip = ddl::runtime::hip;
 DDL_SAME(hip, hipInit);
 DDL_SAME(hip, hipRuntimeGetVersion);
 DDL_SAME(hip, hipGetErrorName);
-DDL_SAME(hip, hipGetDeviceCount);
 DDL_SAME(hip, hipDeviceGet);
-DDL_SAME(hip, hipDeviceGetName);
 DDL_SAME(hip, hipDeviceGetPCIBusId);
 DDL_SAME(hip, hipGetDevice);
 DDL_SAME(hip, hipSetDevice);

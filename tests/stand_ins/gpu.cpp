@@ -157,7 +157,7 @@ void Stream::run() {
 }
 
 Gpus::Gpus(const char* visible) : max_delay_us_(number_in("DDL_STAND_IN_DELAY_US", 0)) {
-  const unsigned all = number_in("DDL_STAND_IN_GPUS", 2);
+  const unsigned all = number_in("DDL_STAND_IN_GPUS", 8);
   if (visible == nullptr) {
     for (unsigned i = 0; i < all; ++i) numbers_.push_back(static_cast<int>(i));
     return;

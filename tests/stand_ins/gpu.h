@@ -4,7 +4,7 @@
 // nothing about speed, and little about the order in which real memory becomes visible.
 //
 // Environment
-//   DDL_STAND_IN_GPUS       the number of GPUs of the host; 2 if it is not set
+//   DDL_STAND_IN_GPUS       the number of GPUs of the host; 8 if it is not set
 //   DDL_STAND_IN_DELAY_US   every operation of a stream begins up to so many microseconds late, at random, so that a
 //                           missing wait becomes a wrong result
 #pragma once

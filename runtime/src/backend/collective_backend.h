@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "contract/cpu_operations.h"
+#include "contract/operations.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/failure.h"
@@ -36,6 +36,11 @@ class CollectiveBackend {
   /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks
   /// have called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
+  /// What events say of calls. Only by the thread that makes the calls.
+  virtual std::uint64_t next_number() const = 0;  ///< of a call
+  virtual Way last_way() const = 0;
+  /// Waits for what calls have left under way. After the last call, before this rank leaves the set.
+  virtual void end() = 0;
 };
 
 // All ranks of a job must name the same backend, and for MPI the same bytes in one step.

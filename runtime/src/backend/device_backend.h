@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/nccl_calls.h"
 #include "runtime/src/backend/staged_calls.h"
 #include "runtime/src/wire/connections.h"
 
@@ -37,12 +38,18 @@ class DeviceBackend final : public CollectiveBackend {
     return std::make_unique<DeviceBackend>(job_, twin, host_->make_twin(twin));
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
+  std::uint64_t next_number() const override { return nccl_ ? nccl_->next_number() : host_->next_number(); }
+  Way last_way() const override { return is_by_nccl_ ? Way::kNccl : host_->last_way(); }
+  void end() override;
 
  private:
   JobResources& job_;
   Connections& connections_;
   std::unique_ptr<CollectiveBackend> host_;
-  std::optional<StagedCalls> staged_;  ///< from the first call on memory of a GPU
+  // From the first call on memory of a GPU.
+  std::optional<StagedCalls> staged_;
+  std::optional<NcclCalls> nccl_;
+  bool is_by_nccl_ = false;  ///< the last call
 };
 
 }  // namespace ddl::runtime

@@ -15,9 +15,11 @@ Outcome Executor::check_usable(const CallLock& lock) const {
 }
 
 Outcome Executor::note(Outcome outcome) {
-  // A mismatch that all ranks have found, or an error about this rank's own arguments, does not end the set.
-  if (outcome || outcome.error().status == DDL_ERROR_MISMATCH ||
-      outcome.error().status == DDL_ERROR_INVALID_ARGUMENT ||
+  // A mismatch that all ranks have found, or an error about this rank's own arguments, does not end the set. One that was
+  // found beside data on their way has aborted it.
+  const bool has_only_mismatch =
+      !outcome && outcome.error().status == DDL_ERROR_MISMATCH && !connections_.abort().is_raised();
+  if (outcome || has_only_mismatch || outcome.error().status == DDL_ERROR_INVALID_ARGUMENT ||
       outcome.error().status == DDL_ERROR_UNSUPPORTED || outcome.error().status == DDL_ERROR_BOOTSTRAP) {
     return outcome;
   }

@@ -24,6 +24,9 @@ class HostBackend final : public CollectiveBackend {
     return std::make_unique<HostBackend>(twin, algorithms_);
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
+  std::uint64_t next_number() const override { return connections_.channel().call().number + 1; }
+  Way last_way() const override { return connections_.channel().way(); }
+  void end() override {}
 
  private:
   /// Ranks that are connected, on one host or on several.

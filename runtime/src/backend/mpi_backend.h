@@ -35,6 +35,9 @@ class MpiBackend final : public CollectiveBackend {
   bool allows_own_threads() const override { return steps_.takes_threads(); }
   std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override;
   Outcome run(const Request& request, CallDeadline deadline) override;
+  std::uint64_t next_number() const override { return steps_.channel().call().number + 1; }
+  Way last_way() const override { return steps_.channel().way(); }
+  void end() override {}
 
  private:
   /// Begins the call: returns success when all ranks have begun the same call.

@@ -79,6 +79,7 @@ class MpiSteps {
   MpiSteps& operator=(const MpiSteps&) = delete;
 
   Channel& channel() { return connections_.channel(); }
+  const Channel& channel() const { return connections_.channel(); }
   const HostLayout& layout() const { return connections_.layout(); }
   EventLog* events() { return connections_.events(); }
   std::uint32_t generation() const { return connections_.membership().generation; }

@@ -1,47 +1,20 @@
 #include "runtime/src/backend/staged_calls.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
 
-#include "base/fd.h"
+#include "runtime/src/backend/alltoallv_counts.h"
+#include "runtime/src/backend/device_wait.h"
 
 namespace ddl::runtime {
-namespace {
-
-/// A stream rings it when it has come so far. Lives until the last user has gone, which may be the stream.
-struct Ring {
-  UniqueFd event;
-};
-void ring(void* given) {
-  const std::unique_ptr<std::shared_ptr<Ring>> owned(static_cast<std::shared_ptr<Ring>*>(given));
-  const std::uint64_t one = 1;
-  (void)!::write((*owned)->event.get(), &one, sizeof one);
-}
-
-/// Elements that a rank is sent, if they are more than it has room for.
-std::optional<std::size_t> first_overfull(const std::vector<std::uint64_t>& rows, std::size_t size) {
-  for (std::size_t to = 0; to < size; ++to) {
-    std::uint64_t arriving = 0;
-    for (std::size_t from = 0; from < size; ++from) arriving += rows[from * (size + 1) + 1 + to];
-    if (arriving > rows[to * (size + 1)]) return to;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 StagedCalls::~StagedCalls() {
   if (device_ != nullptr) {
     const CurrentDevice current(*device_);
     // The last call may have returned before its copies have ended, which read the memory.
     for (const Slot& slot : slots_) {
-      if (slot.is_emptying) (void)wait_on_host(slot.emptied, up_, CallDeadline{});
+      if (slot.is_emptying) (void)wait_for(slot.emptied, up_, CallDeadline{});
     }
     if (is_pinned_) device_->unpin(memory_);
   }
@@ -67,34 +40,10 @@ Outcome StagedCalls::alltoallv(const Request& request, CallDeadline deadline) {
   Request step = request;
   step.only_compares = true;
   if (auto same = host_.run(step, deadline); !same) return same;
-  // A rank's row: the capacity of its receive buffer, and its count for each rank.
+  auto blocks = exchange_counts(host_, connections_, request, deadline);
+  if (!blocks) return tl::unexpected(std::move(blocks.error()));
   const Membership& membership = connections_.membership();
-  const auto size = static_cast<std::size_t>(membership.size),
-             own = static_cast<std::size_t>(membership.rank);
-  std::vector<std::uint64_t> row{request.recv_capacity}, rows(size * (size + 1));
-  row.insert(row.end(), request.counts.begin(), request.counts.end());
-  Request numbers;
-  numbers.call = make_call(CallKind::kAllgather, size + 1, DDL_UINT64);
-  numbers.call.number = connections_.channel().call().number;
-  numbers.element_size = sizeof(std::uint64_t);
-  numbers.send = reinterpret_cast<const std::byte*>(row.data());
-  numbers.recv = reinterpret_cast<std::byte*>(rows.data());
-  numbers.job_ranks = request.job_ranks;
-  if (auto gathered = host_.run(numbers, deadline); !gathered) return gathered;
-  std::vector<std::uint64_t> counts;
-  for (std::size_t from = 0; from < size; ++from) {
-    const auto first = rows.begin() + static_cast<std::ptrdiff_t>(from * (size + 1) + 1);
-    counts.insert(counts.end(), first, first + static_cast<std::ptrdiff_t>(size));
-    request.recv_counts[from] = counts[from * size + own];
-  }
-  if (first_overfull(rows, size)) {
-    // All ranks find this. The host's backend finds it again, and says it.
-    Request refused = request;
-    refused.call.number = connections_.channel().call().number;
-    return host_.run(refused, deadline);
-  }
-  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_,
-                            BlockMove::alltoallv(membership.size, std::move(counts)));
+  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_, *std::move(blocks));
   return run_pieces(request, pieces, true, deadline);
 }
 
@@ -102,14 +51,14 @@ Outcome StagedCalls::run_pieces(const Request& request, const StagedPieces& piec
                                 CallDeadline deadline) {
   if (request.device == nullptr) return run_pieces_on(nullptr, request, pieces, continues, deadline);
   const CurrentDevice current(*request.device);
-  if (!current.status()) return give_up(current.status().error());
+  if (!current.status()) return give_up(connections_, call_, current.status().error());
   return run_pieces_on(request.device, request, pieces, continues, deadline);
 }
 
 Outcome StagedCalls::run_pieces_on(Device* device, const Request& request, const StagedPieces& pieces,
                                    bool continues, CallDeadline deadline) {
-  if (auto prepared = prepare(device); !prepared) return give_up(prepared.error());
-  if (auto begun = begin(request); !begun) return give_up(begun.error());
+  if (auto prepared = prepare(device); !prepared) return give_up(connections_, call_, prepared.error());
+  if (auto begun = begin(request); !begun) return give_up(connections_, call_, begun.error());
   std::array<StagedPiece, kSlots> at_work;
   const auto fill_piece = [&](std::uint64_t index) -> Status {
     StagedPiece& piece = at_work[index % kSlots];
@@ -117,26 +66,26 @@ Outcome StagedCalls::run_pieces_on(Device* device, const Request& request, const
     return fill(piece, slots_[index % kSlots]);
   };
   const bool uses_gpu = device != nullptr;
-  if (auto filled = fill_piece(0); !filled) return give_up(filled.error());
+  if (auto filled = fill_piece(0); !filled) return give_up(connections_, call_, filled.error());
   for (std::uint64_t index = 0; index < pieces.count(); ++index) {
     StagedPiece& piece = at_work[index % kSlots];
     Slot& slot = slots_[index % kSlots];
     if (uses_gpu) {
-      if (auto here = wait_on_host(slot.filled, down_, deadline); !here) return here;
+      if (auto here = wait_for(slot.filled, down_, deadline); !here) return here;
     }
     if (index + 1 < pieces.count()) {
-      if (auto filled = fill_piece(index + 1); !filled) return give_up(filled.error());
+      if (auto filled = fill_piece(index + 1); !filled) return give_up(connections_, call_, filled.error());
     }
     if (continues && request.peer < 0) piece.request.call.number = connections_.channel().call().number;
     if (auto done = collective(piece, slot, deadline); !done) return done;
-    if (auto emptied = empty(piece, slot); !emptied) return give_up(emptied.error());
+    if (auto emptied = empty(piece, slot); !emptied) return give_up(connections_, call_, emptied.error());
   }
   if (!uses_gpu) return {};
   const Slot& last = slots_[(pieces.count() - 1) % kSlots];
   if (!last.is_emptying) return {};
-  if (request.has_events) return wait_on_host(last.emptied, up_, deadline);
+  if (request.has_events) return wait_for(last.emptied, up_, deadline);
   if (auto ordered = device->wait(request.stream, last.emptied.get()); !ordered)
-    return give_up(ordered.error());
+    return give_up(connections_, call_, ordered.error());
   return {};
 }
 
@@ -234,52 +183,6 @@ Outcome StagedCalls::collective(StagedPiece& piece, Slot& slot, CallDeadline dea
   piece.request.send = slot.in;
   piece.request.recv = piece.is_in_place ? slot.in : slot.out;
   return host_.run(piece.request, deadline);
-}
-
-Outcome StagedCalls::wait_on_host(const DeviceEvent& event, const DeviceStream& stream,
-                                  CallDeadline deadline) {
-  const auto is_done = [&] { return device_->is_done(event.get()); };
-  const auto spin_until = Deadline::after(
-      std::max<std::chrono::nanoseconds>(connections_.wait_policy().spin, std::chrono::microseconds(20)));
-  for (;;) {
-    const auto done = is_done();
-    if (!done) return give_up(done.error());
-    if (*done) return {};
-    if (spin_until.has_passed()) break;
-  }
-  // Work of the program's that was put on its stream before may take long.
-  const int fd = ::eventfd(0, EFD_CLOEXEC);
-  if (fd < 0) return give_up(errno_error("eventfd", errno));
-  const auto bell = std::make_shared<Ring>(Ring{UniqueFd(fd)});
-  auto given = std::make_unique<std::shared_ptr<Ring>>(bell);
-  if (auto asked = device_->notify(stream.get(), ring, given.get()); !asked) return give_up(asked.error());
-  (void)given.release();  // ring() owns it
-  const AbortDomain& abort = connections_.abort();
-  for (;;) {
-    pollfd ready[] = {{bell->event.get(), POLLIN, 0}, {abort.doorbell(), POLLIN, 0}};
-    const Deadline limit =
-        deadline.deadline.is_never() ? Deadline::never() : Deadline::after(deadline.later(2).remaining());
-    (void)retry_eintr([&] { return ::poll(ready, 2, limit.poll_milliseconds()); });
-    const auto done = is_done();
-    if (!done) return give_up(done.error());
-    if (*done) return {};
-    if (abort.is_raised()) return tl::unexpected(abort.describe(call_, true));
-    if (limit.has_passed()) {
-      abort.raise_timeout(deadline.seconds, call_, connections_.self());
-      return tl::unexpected(abort.describe(call_, true));
-    }
-  }
-}
-
-Outcome StagedCalls::give_up(const Error& error) {
-  const AbortDomain& abort = connections_.abort();
-  if (!abort.is_raised())
-    abort.raise(AbortNotice::of(AbortReason::kFailed, connections_.self(), error.message()));
-  Failure failure = abort.describe(call_, true);
-  // This rank's own failure is more exact than the notice.
-  return failed(failure.status, failure.message.find(error.message()) != std::string::npos
-                                    ? failure.message
-                                    : error.message() + "; " + failure.message);
 }
 
 }  // namespace ddl::runtime

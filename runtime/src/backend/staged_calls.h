@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/device_wait.h"
 #include "runtime/src/backend/staged_pieces.h"
 #include "runtime/src/device/device.h"
 #include "runtime/src/wire/connections.h"
@@ -56,9 +57,9 @@ class StagedCalls {
   Status fill(const StagedPiece& piece, Slot& slot);
   Status empty(const StagedPiece& piece, Slot& slot);
   Outcome collective(StagedPiece& piece, Slot& slot, CallDeadline deadline);
-  Outcome wait_on_host(const DeviceEvent& event, const DeviceStream& stream, CallDeadline deadline);
-  /// This rank cannot go on: the others learn why.
-  Outcome give_up(const Error& error);
+  Outcome wait_for(const DeviceEvent& event, const DeviceStream& stream, CallDeadline deadline) {
+    return wait_on_host(*device_, event.get(), stream.get(), connections_, call_, deadline);
+  }
 
   CollectiveBackend& host_;
   Connections& connections_;

@@ -56,6 +56,9 @@ struct Request {
 
   // If call.memory is on a GPU.
 
+  /// Some rank takes part without memory of a GPU, because it has joined. The same on all ranks.
+  bool some_give_none = false;
+
   /// The GPU of this rank's buffers; null if it has none.
   Device* device = nullptr;
   /// The program's stream, as the call's options name it.

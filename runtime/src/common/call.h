@@ -164,6 +164,7 @@ enum class Way : std::uint8_t {
   kHeap = 7,    ///< straight between buffers in the shared heap
   kBlocks = 8,  ///< blocks are copied through the staging
   kMpi = 9,
+  kNccl = 10,
 };
 constexpr Way way_of(Algorithm algorithm) { return static_cast<Way>(algorithm); }
 

@@ -117,6 +117,20 @@ Result<Settings> Settings::read(const Environment& environment) {
     settings.fusion_bytes = static_cast<std::uint64_t>(*bytes);
     break;
   }
+  if (const std::string text = value_of(environment, env::kGpuOperations); !text.empty()) {
+    const auto operations = contract::parse_gpu_operations(text);
+    if (!operations) return bad_value(env::kGpuOperations, text, "expected auto, nccl or staged");
+    settings.gpu_operations = *operations;
+  } else {
+    // Horovod's names a library; all but NCCL go by way of the host.
+    const std::string horovods = value_of(environment, env::kHorovodGpuOperations);
+    if (horovods == "NCCL") settings.gpu_operations = contract::GpuOperations::kNccl;
+    if (horovods == "MPI") settings.gpu_operations = contract::GpuOperations::kStaged;
+  }
+  if (const std::string text = value_of(environment, env::kCheck); !text.empty()) {
+    if (text != "0" && text != "1") return bad_value(env::kCheck, text, "expected 0 or 1");
+    settings.agrees_first = text == "1";
+  }
   if (const std::string text = value_of(environment, env::kGpuPieceBytes); !text.empty()) {
     const auto bytes = parse_integer(text);
     if (!bytes || *bytes < 4096 || *bytes > 64 << 20 ||

@@ -12,7 +12,7 @@
 #include "base/deadline.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "contract/cpu_operations.h"
+#include "contract/operations.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/event_log.h"
 #include "runtime/src/common/failure.h"
@@ -98,6 +98,11 @@ struct Settings {
   /// DDL_FUSION_BYTES, or HOROVOD_FUSION_THRESHOLD: named tensors go together up to this number of bytes. The value of
   /// the process set's first rank holds.
   std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
+  /// DDL_GPU_OPERATIONS, or HOROVOD_GPU_OPERATIONS: who carries out collectives on memory of GPUs. What one rank forces,
+  /// all do.
+  contract::GpuOperations gpu_operations = contract::GpuOperations::kAuto;
+  /// DDL_CHECK=1: ranks compare their calls before data move between GPUs, not beside it. The same on all ranks.
+  bool agrees_first = false;
   /// DDL_GPU_PIECE_BYTES: pieces in which memory of a GPU goes by way of the host. A power of two; the same on all ranks.
   std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
   /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that

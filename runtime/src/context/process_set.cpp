@@ -118,8 +118,8 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
     const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
-  Channel& channel = connections_->channel();
-  const std::uint64_t number = channel.call().number + 1;
+  const CollectiveBackend& backend = executor_->backend();
+  const std::uint64_t number = backend.next_number();
   const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
   contract::Event event = event_of(request.call, request.call.count * request.element_size);
   event.kind = contract::Event::Kind::kCall;
@@ -127,7 +127,7 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   event.call = number;
   LoggedInterval logged(log, event);
   Outcome outcome = executor_->collective(request, deadline);
-  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(channel.way()));
+  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend.last_way()));
   return outcome;
 }
 
@@ -173,6 +173,7 @@ Outcome ProcessSet::leave() {
   return executor_->close([this]() -> Outcome {
     // Handles that the program still has keep the engine, but it uses nothing of this any more.
     if (engine_) engine_->close();
+    executor_->backend().end();
     Outcome caught_up = connections_->leave();
     // The backend uses the links.
     executor_->destroy_backend();

@@ -20,12 +20,9 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuInit", cu.cuInit),
       needed("cuDriverGetVersion", cu.cuDriverGetVersion),
       needed("cuGetErrorName", cu.cuGetErrorName),
-      needed("cuDeviceGetCount", cu.cuDeviceGetCount),
       needed("cuDeviceGet", cu.cuDeviceGet),
-      needed("cuDeviceGetName", cu.cuDeviceGetName),
       optional("cuDeviceGetUuid_v2", cu.cuDeviceGetUuid_v2),
       needed("cuDeviceGetUuid", cu.cuDeviceGetUuid),
-      needed("cuDeviceGetPCIBusId", cu.cuDeviceGetPCIBusId),
       needed("cuDevicePrimaryCtxRetain", cu.cuDevicePrimaryCtxRetain),
       needed("cuCtxGetCurrent", cu.cuCtxGetCurrent),
       needed("cuCtxSetCurrent", cu.cuCtxSetCurrent),
@@ -59,9 +56,10 @@ Status checked_cuda(const CudaFunctions& cu, const char* function, cuda::Result 
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(const CudaFunctions& cu, int ordinal, cuda::Context context)
-      : cu_(cu), ordinal_(ordinal), context_(context) {}
+  CudaDevice(DeviceRuntime& runtime, const CudaFunctions& cu, int ordinal, cuda::Context context)
+      : runtime_(runtime), cu_(cu), ordinal_(ordinal), context_(context) {}
 
+  DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
 
   Status enter(void*& previous) override {
@@ -131,6 +129,7 @@ class CudaDevice final : public Device {
     return checked_cuda(cu_, function, result);
   }
 
+  DeviceRuntime& runtime_;
   const CudaFunctions& cu_;
   int ordinal_;
   cuda::Context context_;
@@ -149,26 +148,15 @@ class Cuda final : public DeviceRuntime {
     return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
   }
 
-  Result<std::vector<DeviceFacts>> devices() override {
+  Result<std::string> uuid(int ordinal) override {
     DDL_TRY(initialise());
-    int count = 0;
-    DDL_TRY(checked_cuda(cu_, "cuDeviceGetCount", cu_.cuDeviceGetCount(&count)));
-    std::vector<DeviceFacts> all;
-    for (int ordinal = 0; ordinal < count; ++ordinal) {
-      cuda::DeviceNumber number = 0;
-      DDL_TRY(checked_cuda(cu_, "cuDeviceGet", cu_.cuDeviceGet(&number, ordinal)));
-      std::array<char, 256> name{}, pci{};
-      DDL_TRY(checked_cuda(cu_, "cuDeviceGetName",
-                           cu_.cuDeviceGetName(name.data(), static_cast<int>(name.size() - 1), number)));
-      DDL_TRY(checked_cuda(cu_, "cuDeviceGetPCIBusId",
-                           cu_.cuDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size() - 1), number)));
-      // Since CUDA 11.4 there is one that tells the parts of a GPU apart (MIG).
-      cuda::Uuid uuid{};
-      const auto get_uuid = cu_.cuDeviceGetUuid_v2 != nullptr ? cu_.cuDeviceGetUuid_v2 : cu_.cuDeviceGetUuid;
-      DDL_TRY(checked_cuda(cu_, "cuDeviceGetUuid", get_uuid(&uuid, number)));
-      all.push_back({ordinal, name.data(), uuid_text(uuid.bytes), pci.data()});
-    }
-    return all;
+    cuda::DeviceNumber number = 0;
+    DDL_TRY(checked_cuda(cu_, "cuDeviceGet", cu_.cuDeviceGet(&number, ordinal)));
+    // Since CUDA 11.4 there is one that tells the parts of a GPU apart (MIG).
+    cuda::Uuid uuid{};
+    const auto get_uuid = cu_.cuDeviceGetUuid_v2 != nullptr ? cu_.cuDeviceGetUuid_v2 : cu_.cuDeviceGetUuid;
+    DDL_TRY(checked_cuda(cu_, "cuDeviceGetUuid", get_uuid(&uuid, number)));
+    return uuid_text(uuid.bytes);
   }
 
   std::optional<DeviceMemory> find(const void* address) override {
@@ -199,7 +187,7 @@ class Cuda final : public DeviceRuntime {
     // Kept, as the program's own use of it is.
     cuda::Context context = nullptr;
     DDL_TRY(checked_cuda(cu_, "cuDevicePrimaryCtxRetain", cu_.cuDevicePrimaryCtxRetain(&context, number)));
-    known = std::make_unique<CudaDevice>(cu_, ordinal, context);
+    known = std::make_unique<CudaDevice>(*this, cu_, ordinal, context);
     return known.get();
   }
 

@@ -44,12 +44,9 @@ struct Functions {
   Result (*cuInit)(unsigned flags);
   Result (*cuDriverGetVersion)(int* version);
   Result (*cuGetErrorName)(Result error, const char** name);
-  Result (*cuDeviceGetCount)(int* count);
   Result (*cuDeviceGet)(DeviceNumber* device, int ordinal);
-  Result (*cuDeviceGetName)(char* name, int size, DeviceNumber device);
   Result (*cuDeviceGetUuid_v2)(Uuid* uuid, DeviceNumber device);
   Result (*cuDeviceGetUuid)(Uuid* uuid, DeviceNumber device);
-  Result (*cuDeviceGetPCIBusId)(char* name, int size, DeviceNumber device);
   Result (*cuDevicePrimaryCtxRetain)(Context* context, DeviceNumber device);
   Result (*cuCtxGetCurrent)(Context* context);
   Result (*cuCtxSetCurrent)(Context context);

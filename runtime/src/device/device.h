@@ -31,13 +31,7 @@ struct DeviceMemory {
   bool is_exportable = false;  ///< another process may map the allocation
 };
 
-/// A GPU as its vendor names it.
-struct DeviceFacts {
-  int ordinal = 0;
-  std::string name;         ///< "NVIDIA H100 80GB HBM3"
-  std::string uuid;         ///< "GPU-5a8c..." as nvidia-smi prints it; "" if the vendor gives none
-  std::string pci_address;  ///< "0000:c1:00.0"
-};
+class DeviceRuntime;
 
 /// One GPU. Functions may be called from any thread. All but those that say otherwise need it to be current on the
 /// calling thread (CurrentDevice). An error names the vendor's function and its error.
@@ -48,6 +42,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  virtual DeviceRuntime& runtime() const = 0;
   virtual int ordinal() const = 0;
 
   /// Makes this GPU current on the calling thread, and stores what was current before. Needs nothing.
@@ -92,7 +87,9 @@ class DeviceRuntime {
   virtual const char* collectives_library() const = 0;
   /// "13.0".
   virtual Result<std::string> version() const = 0;
-  virtual Result<std::vector<DeviceFacts>> devices() = 0;
+  /// "GPU-5a8c...": different for each GPU, and part of one, of all hosts. As nvidia-smi prints it; a vendor that gives
+  /// none: "host:0000:c1:00.0".
+  virtual Result<std::string> uuid(int ordinal) = 0;
   /// Where an address lies; nullopt: not in memory of a GPU. Memory that GPU and host share lies on the GPU.
   virtual std::optional<DeviceMemory> find(const void* address) = 0;
   /// The GPU of this number, which lives as long as the process.

@@ -1,6 +1,9 @@
 #include "runtime/src/device/hip.h"
 
+#include <unistd.h>
+
 #include <array>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -17,9 +20,7 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipInit", hip.hipInit),
       needed("hipRuntimeGetVersion", hip.hipRuntimeGetVersion),
       needed("hipGetErrorName", hip.hipGetErrorName),
-      needed("hipGetDeviceCount", hip.hipGetDeviceCount),
       needed("hipDeviceGet", hip.hipDeviceGet),
-      needed("hipDeviceGetName", hip.hipDeviceGetName),
       optional("hipDeviceGetUuid", hip.hipDeviceGetUuid),
       needed("hipDeviceGetPCIBusId", hip.hipDeviceGetPCIBusId),
       needed("hipGetDevice", hip.hipGetDevice),
@@ -67,8 +68,10 @@ void call_back(void*, hip::Result, void* callback) {
 
 class HipDevice final : public Device {
  public:
-  HipDevice(const HipFunctions& hip, int ordinal) : hip_(hip), ordinal_(ordinal) {}
+  HipDevice(DeviceRuntime& runtime, const HipFunctions& hip, int ordinal)
+      : runtime_(runtime), hip_(hip), ordinal_(ordinal) {}
 
+  DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
 
   /// previous is the number of the GPU, of which there are few.
@@ -153,6 +156,7 @@ class HipDevice final : public Device {
  private:
   Status check(const char* function, hip::Result result) const { return checked_hip(hip_, function, result); }
 
+  DeviceRuntime& runtime_;
   const HipFunctions& hip_;
   int ordinal_;
 };
@@ -168,28 +172,21 @@ class Hip final : public DeviceRuntime {
     return std::to_string(major()) + "." + std::to_string(version_ % kVersionsOfMajor / 100'000);
   }
 
-  Result<std::vector<DeviceFacts>> devices() override {
+  Result<std::string> uuid(int ordinal) override {
     DDL_TRY(check("hipInit", hip_.hipInit(0)));
-    int count = 0;
-    DDL_TRY(check("hipGetDeviceCount", hip_.hipGetDeviceCount(&count)));
-    std::vector<DeviceFacts> all;
-    for (int ordinal = 0; ordinal < count; ++ordinal) {
-      int number = 0;
-      DDL_TRY(check("hipDeviceGet", hip_.hipDeviceGet(&number, ordinal)));
-      std::array<char, 256> name{}, pci{};
-      DDL_TRY(check("hipDeviceGetName",
-                    hip_.hipDeviceGetName(name.data(), static_cast<int>(name.size() - 1), number)));
-      DDL_TRY(check("hipDeviceGetPCIBusId",
-                    hip_.hipDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size() - 1), ordinal)));
-      std::string uuid;
-      if (hip::Uuid bytes{};
-          hip_.hipDeviceGetUuid != nullptr && hip_.hipDeviceGetUuid(&bytes, number) == hip::kSuccess) {
-        // 16 hexadecimal digits, as ROCm's tools print them.
-        uuid = "GPU-" + std::string(bytes.bytes, sizeof bytes.bytes);
-      }
-      all.push_back({ordinal, name.data(), uuid, pci.data()});
+    int number = 0;
+    DDL_TRY(check("hipDeviceGet", hip_.hipDeviceGet(&number, ordinal)));
+    hip::Uuid uuid{};
+    // 16 hexadecimal digits, as ROCm's tools print them; older GPUs have none.
+    if (hip_.hipDeviceGetUuid != nullptr && hip_.hipDeviceGetUuid(&uuid, number) == hip::kSuccess) {
+      const std::string digits(uuid.bytes, ::strnlen(uuid.bytes, sizeof uuid.bytes));
+      if (digits.find_first_not_of('0') != std::string::npos) return "GPU-" + digits;
     }
-    return all;
+    std::array<char, 64> pci{}, host{};
+    DDL_TRY(check("hipDeviceGetPCIBusId",
+                  hip_.hipDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size() - 1), ordinal)));
+    (void)::gethostname(host.data(), host.size() - 1);
+    return std::string(host.data()) + ":" + pci.data();
   }
 
   std::optional<DeviceMemory> find(const void* address) override {
@@ -218,7 +215,7 @@ class Hip final : public DeviceRuntime {
     std::unique_ptr<Device>& known = devices_[ordinal];
     if (!known) {
       DDL_TRY(check("hipInit", hip_.hipInit(0)));
-      known = std::make_unique<HipDevice>(hip_, ordinal);
+      known = std::make_unique<HipDevice>(*this, hip_, ordinal);
     }
     return known.get();
   }

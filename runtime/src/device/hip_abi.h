@@ -43,9 +43,7 @@ struct Functions {
   Result (*hipInit)(unsigned flags);
   Result (*hipRuntimeGetVersion)(int* version);
   const char* (*hipGetErrorName)(Result error);
-  Result (*hipGetDeviceCount)(int* count);
   Result (*hipDeviceGet)(int* device, int ordinal);
-  Result (*hipDeviceGetName)(char* name, int size, int device);
   Result (*hipDeviceGetUuid)(Uuid* uuid, int device);
   Result (*hipDeviceGetPCIBusId)(char* name, int size, int device);
   Result (*hipGetDevice)(int* device);

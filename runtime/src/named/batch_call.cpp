@@ -83,6 +83,7 @@ class BatchCall {
       if (!terms_.zeros_if_joined) request.gives = batch_.gives;
     }
     request.call.memory = terms_.memory;
+    request.some_give_none = !batch_.gives.empty();
     request.has_events = true;
     request.after = ready_;
     if (own() != nullptr) {

@@ -16,6 +16,7 @@
 #include "runtime/src/common/fork_guard.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/src/device/device_allocations.h"
+#include "runtime/src/device/launch_order.h"
 #include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/channel.h"
 #include "runtime/src/shm/shared_heap.h"
@@ -42,6 +43,7 @@ struct JobResources {
   std::unique_ptr<SharedHeap> heap;
   std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
   DeviceAllocations device_memory;
+  LaunchOrder launch_order;
 };
 
 /// What a rank connects. segment is the same on all ranks of a host. plan_connections() makes it.

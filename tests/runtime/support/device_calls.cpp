@@ -4,7 +4,7 @@
 //
 // The copies keep the buffers' alignment, and how they overlap. Calls alternate between a stream and the default
 // stream; the copies are on that stream, too, and nothing waits between, so the library has to keep the order.
-// DDL_TEST_GPUS=shared: all ranks use the first GPU; otherwise each takes the one of its local rank.
+// DDL_TEST_GPUS=shared: all ranks use the first GPU; otherwise each takes the one of its rank.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -77,7 +77,7 @@ class OnGpu {
     static const char* const mode = std::getenv("DDL_TEST_GPUS");
     const bool is_shared = mode != nullptr && std::strcmp(mode, "shared") == 0;
     TestGpu& gpus = TestGpu::get();
-    const int gpu = is_shared ? 0 : std::max(ddl_local_rank(context), 0) % gpus.count();
+    const int gpu = is_shared ? 0 : std::max(ddl_rank(context), 0) % gpus.count();
     gpus.use(gpu);
     // A stream for each thread and GPU, of which there are few.
     thread_local std::map<int, std::unique_ptr<Stream>> streams;

@@ -1,11 +1,13 @@
 #include "runtime/support/thread_job.h"
 
+#include <cstdlib>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "contract/environment.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/wire/tcp_transport.h"
 #include "runtime/support/board_bootstrap.h"
@@ -26,6 +28,10 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.stores = stores;
   settings.batch_patience = batch_patience;
   settings.gpu_piece_bytes = gpu_piece_bytes;
+  settings.agrees_first = agrees_first;
+  const char* const operations = std::getenv(contract::env::kGpuOperations);
+  settings.gpu_operations = gpu_operations.value_or(
+      contract::parse_gpu_operations(operations == nullptr ? "auto" : operations).value());
   settings.fusion_bytes = fusion_bytes.value_or(settings.fusion_bytes);
   if (mpi) settings.cpu_operations = contract::CpuOperations::kMpi;
   ThreadMpi all_mpi(ranks, mpi.value_or(MpiThreads::kMultiple));

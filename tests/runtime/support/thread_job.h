@@ -30,6 +30,9 @@ struct ThreadJob {
   std::optional<Stores> stores;
   /// Named tensors go together up to this number of bytes, and larger ones are cut.
   std::optional<std::uint64_t> fusion_bytes;
+  /// Who carries out collectives on memory of GPUs; nullopt: as DDL_GPU_OPERATIONS says.
+  std::optional<contract::GpuOperations> gpu_operations;
+  bool agrees_first = false;  ///< ranks compare their calls before data move between GPUs
   /// Pieces in which memory of a GPU goes by way of the host.
   std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
   std::optional<std::size_t> gpu_piece_bytes_of_rank_1;  ///< a mistake of the user's

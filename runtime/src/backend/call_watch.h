@@ -1,0 +1,96 @@
+// Looks after the calls that a process set has put on a GPU while the program goes on: whether all ranks have made the
+// same call, whether it ends in time, and whether a rank is lost meanwhile.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/fd.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/device/device.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// Has a thread of its own. Functions are called by one thread at a time.
+class CallWatch {
+ public:
+  /// What the thread does.
+  struct Actions {
+    /// Compares the calls of all ranks. Uses the set's connections: nothing else may do so until settle() has returned.
+    std::function<Outcome(const Call&, CallDeadline)> compare;
+    /// What went wrong on the GPU, or on the way between GPUs.
+    std::function<Status()> check_health;
+    /// Ends what is on the GPU. May take long.
+    std::function<void()> give_up;
+  };
+
+  /// device and connections outlive this. call: in which this happens.
+  static Result<std::unique_ptr<CallWatch>> start(Device& device, Connections& connections, const Call& call,
+                                                  Actions actions);
+  /// Only after end().
+  ~CallWatch();
+  CallWatch(const CallWatch&) = delete;
+  CallWatch& operator=(const CallWatch&) = delete;
+
+  /// A call that has been put on the GPU, and the event of its end. is_compared: nothing has to be compared.
+  void add(const Call& call, CallDeadline deadline, DeviceEvent end, bool is_compared);
+  /// Waits until all calls have been compared. Fails as a call has failed: then no further call may be made.
+  Outcome settle();
+  /// Waits until all calls have ended, or have been given up. False: giving up takes too long. Then neither this nor what
+  /// give_up() uses may be destroyed.
+  bool end();
+  /// The calls that have not been compared.
+  std::size_t uncompared() const;
+  /// The same without waiting.
+  Outcome outcome();
+  /// An event that is not used any more, or a new one.
+  Result<DeviceEvent> make_event();
+
+ private:
+  struct Watched {
+    Call call;
+    CallDeadline deadline;
+    DeviceEvent end;
+  };
+
+  CallWatch(Device& device, Connections& connections, const Call& call, Actions actions, UniqueFd bell)
+      : device_(device),
+        connections_(connections),
+        actions_(std::move(actions)),
+        bell_(std::move(bell)),
+        last_(call) {}
+  Outcome outcome(std::unique_lock<std::mutex>& lock);
+  void run();
+  void watch(std::unique_lock<std::mutex>& lock);
+  /// Compares the oldest call that has not been compared. Without the lock while it does.
+  void compare_next(std::unique_lock<std::mutex>& lock);
+  /// Forgets the calls that have ended. Fails if one of them did not end well, or not in time.
+  Outcome look_at_running();
+  void give_up_all(std::unique_lock<std::mutex>& lock, Failure failure);
+  void ring() const;
+  void sleep(bool is_waiting_for_gpu) const;
+
+  Device& device_;
+  Connections& connections_;
+  Actions actions_;
+  UniqueFd bell_;  ///< an eventfd: there is something for the thread
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::deque<Watched> to_compare_;
+  std::deque<Watched> running_;
+  std::deque<DeviceEvent> unused_events_;
+  Call last_;  ///< that was added; first the one in which the watch began
+  std::optional<Failure> failure_;
+  bool ends_ = false;
+  bool is_given_up_ = false;
+  bool has_ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ddl::runtime

@@ -1,0 +1,28 @@
+// How a call waits on the host for a GPU, and what it does if the GPU fails.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/error.h"
+#include "runtime/src/common/failure.h"
+#include "runtime/src/device/device.h"
+#include "runtime/src/wire/connections.h"
+
+namespace ddl::runtime {
+
+/// This rank cannot go on with a call that others are in, or will be: all ranks are aborted, and learn why.
+Outcome give_up(Connections& connections, const Call& call, const Error& error);
+
+/// How a wait learns of errors that the event does not show.
+struct HealthCheck {
+  std::function<Status()> check;
+  std::chrono::milliseconds interval{100};
+};
+
+/// Waits until the event has come, which was recorded last on the stream. Spins, and then sleeps. Ends early, with a
+/// failure, if the ranks are aborted or the deadline has passed, which aborts them. The GPU is current.
+Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
+                     const Call& call, CallDeadline deadline, const HealthCheck& health = {});
+
+}  // namespace ddl::runtime

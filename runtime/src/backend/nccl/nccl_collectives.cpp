@@ -1,0 +1,190 @@
+#include "runtime/src/backend/nccl/nccl_collectives.h"
+
+#include <optional>
+
+namespace ddl::runtime {
+namespace {
+
+/// Moves take bytes.
+constexpr nccl::DataType kBytes = nccl::kUint8;
+
+std::optional<nccl::DataType> type_of(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_INT8: return nccl::kInt8;
+    case DDL_UINT8: return nccl::kUint8;
+    case DDL_INT32: return nccl::kInt32;
+    case DDL_UINT32: return nccl::kUint32;
+    case DDL_INT64: return nccl::kInt64;
+    case DDL_UINT64: return nccl::kUint64;
+    case DDL_FLOAT16: return nccl::kFloat16;
+    case DDL_FLOAT32: return nccl::kFloat32;
+    case DDL_FLOAT64: return nccl::kFloat64;
+    case DDL_BFLOAT16: return nccl::kBfloat16;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<nccl::RedOp> op_of(ddl_op op) {
+  switch (op) {
+    case DDL_SUM: return nccl::kSum;
+    case DDL_PRODUCT: return nccl::kProduct;
+    case DDL_MAX: return nccl::kMax;
+    case DDL_MIN: return nccl::kMin;
+    default: return std::nullopt;
+  }
+}
+
+/// The calls of NCCL that are one call of libddl.
+class Calls {
+ public:
+  Calls(NcclCommunicator& communicator, const Request& request, nccl::Comm comm)
+      : library_(communicator.library()),
+        nccl_(library_.functions()),
+        stream_(communicator.stream()),
+        rank_(communicator.rank()),
+        size_(communicator.size()),
+        request_(request),
+        comm_(comm) {
+    if (!has_op(request.call.kind)) return;
+    type_ = *type_of(request.dtype());
+    op_ = *op_of(request.call.op);
+  }
+
+  Status put(const BlockMove* blocks) const {
+    switch (request_.call.kind) {
+      case CallKind::kAllreduce: return allreduce();
+      case CallKind::kReduce:
+        return reduce(request_.send, request_.recv, request_.call.count, request_.call.root);
+      case CallKind::kReduceScatter: return reduce_scatter();
+      case CallKind::kBroadcast:
+        return broadcast(request_.send, request_.recv, request_.call.count, request_.call.root);
+      case CallKind::kAllgather:
+        return check("ncclAllGather",
+                     nccl_.ncclAllGather(request_.send, request_.recv, bytes(request_.call.count), kBytes,
+                                         comm_, stream_));
+      case CallKind::kAllgatherv: return allgatherv();
+      default: return exchange(*blocks);
+    }
+  }
+
+ private:
+  Status check(const char* function, nccl::Result result) const {
+    return library_.check(function, result, comm_);
+  }
+  std::size_t bytes(std::uint64_t count) const { return count * request_.element_size; }
+
+  Status allreduce_of(const std::byte* send, std::byte* recv, std::uint64_t count) const {
+    if (count == 0) return {};
+    return check("ncclAllReduce", nccl_.ncclAllReduce(send, recv, count, type_, op_, comm_, stream_));
+  }
+  Status allreduce() const {
+    if (request_.parts.empty()) return allreduce_of(request_.send, request_.recv, request_.call.count);
+    for (const Part& part : request_.parts) DDL_TRY(allreduce_of(part.send, part.recv, part.count));
+    return {};
+  }
+  Status reduce(const std::byte* send, std::byte* recv, std::uint64_t count, int root) const {
+    if (count == 0) return {};
+    return check("ncclReduce", nccl_.ncclReduce(send, recv, count, type_, op_, root, comm_, stream_));
+  }
+  Status reduce_scatter() const {
+    const auto& counts = request_.counts;
+    bool is_even = true;
+    for (const std::uint64_t count : counts) is_even = is_even && count == counts[0];
+    if (is_even) {
+      return check("ncclReduceScatter", nccl_.ncclReduceScatter(request_.send, request_.recv, counts[0],
+                                                                type_, op_, comm_, stream_));
+    }
+    const std::byte* send = request_.send;
+    for (int root = 0; root < size_; ++root) {
+      const std::uint64_t count = counts[static_cast<std::size_t>(root)];
+      DDL_TRY(reduce(send, root == rank_ ? request_.recv : nullptr, count, root));
+      send += bytes(count);
+    }
+    return {};
+  }
+  Status broadcast(const std::byte* send, std::byte* recv, std::uint64_t count, int root) const {
+    if (count == 0) return {};
+    return check("ncclBroadcast",
+                 nccl_.ncclBroadcast(send, recv, bytes(count), kBytes, root, comm_, stream_));
+  }
+  Status allgatherv() const {
+    std::byte* recv = request_.recv;
+    for (int root = 0; root < size_; ++root) {
+      const std::uint64_t count = request_.counts[static_cast<std::size_t>(root)];
+      DDL_TRY(broadcast(root == rank_ ? request_.send : recv, recv, count, root));
+      recv += bytes(count);
+    }
+    return {};
+  }
+  /// Every block is a message. One that this rank has for itself is copied.
+  Status exchange(const BlockMove& blocks) const {
+    for (int other = 0; other < size_; ++other) {
+      if (other == rank_) continue;
+      if (const std::uint64_t count = blocks.count(rank_, other); count > 0) {
+        DDL_TRY(check("ncclSend", nccl_.ncclSend(request_.send + bytes(blocks.send_offset(rank_, other)),
+                                                 bytes(count), kBytes, other, comm_, stream_)));
+      }
+      if (const std::uint64_t count = blocks.count(other, rank_); count > 0) {
+        DDL_TRY(check("ncclRecv", nccl_.ncclRecv(request_.recv + bytes(blocks.recv_offset(other, rank_)),
+                                                 bytes(count), kBytes, other, comm_, stream_)));
+      }
+    }
+    return {};
+  }
+
+  const NcclLibrary& library_;
+  const nccl::Functions& nccl_;
+  StreamHandle stream_;
+  int rank_;
+  int size_;
+  const Request& request_;
+  nccl::Comm comm_;
+  nccl::DataType type_ = kBytes;
+  nccl::RedOp op_ = nccl::kSum;
+};
+
+bool is_exchange(CallKind kind) {
+  return kind == CallKind::kGather || kind == CallKind::kScatter || kind == CallKind::kAlltoall ||
+         kind == CallKind::kAlltoallv;
+}
+
+bool is_move(CallKind kind) {
+  return is_exchange(kind) || kind == CallKind::kBroadcast || kind == CallKind::kAllgather ||
+         kind == CallKind::kAllgatherv;
+}
+
+}  // namespace
+
+bool is_in_nccl(const Request& request) {
+  const Call& call = request.call;
+  if (request.some_give_none || !request.gives.empty()) return false;
+  if (is_move(call.kind)) return true;
+  return has_op(call.kind) && call.kind != CallKind::kScan && call.prescale == 1 && call.postscale == 1 &&
+         type_of(request.dtype()).has_value() && op_of(call.op).has_value();
+}
+
+Status put_on_stream(NcclCommunicator& communicator, const Request& given, const BlockMove* blocks,
+                     const NcclCommunicator::MustStop& must_stop) {
+  Request request = given;
+  std::optional<BlockMove> own_blocks;
+  if (is_exchange(request.call.kind)) {
+    const int rank = communicator.rank();
+    if (blocks == nullptr) blocks = &own_blocks.emplace(*BlockMove::of(request, communicator.size()));
+    // NCCL cannot exchange blocks in place.
+    if (request.call.kind == CallKind::kAlltoall && request.send == request.recv) {
+      auto copied = communicator.copy(request.send, request.call.count * request.element_size *
+                                                        static_cast<std::size_t>(communicator.size()));
+      if (!copied) return fail(std::move(copied.error()));
+      request.send = *copied;
+    }
+    if (const std::uint64_t own = blocks->count(rank, rank) * request.element_size; own > 0) {
+      std::byte* const to = request.recv + blocks->recv_offset(rank, rank) * request.element_size;
+      const std::byte* const from = request.send + blocks->send_offset(rank, rank) * request.element_size;
+      if (to != from) DDL_TRY(communicator.device().copy(to, from, own, communicator.stream()));
+    }
+  }
+  return communicator.launch([&](nccl::Comm comm) { return Calls(communicator, request, comm).put(blocks); },
+                             must_stop);
+}
+
+}  // namespace ddl::runtime

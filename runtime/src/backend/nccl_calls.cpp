@@ -1,0 +1,339 @@
+#include "runtime/src/backend/nccl_calls.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+#include "contract/environment.h"
+#include "runtime/src/backend/alltoallv_counts.h"
+#include "runtime/src/backend/device_wait.h"
+#include "runtime/src/backend/nccl/nccl_collectives.h"
+#include "runtime/src/device/device_runtimes.h"
+
+namespace ddl::runtime {
+
+/// Plain data: it travels between ranks.
+struct NcclCalls::Offer {
+  std::int32_t version = 0;
+  std::uint8_t has_device = 0;
+  std::uint8_t operations = 0;  ///< a contract::GpuOperations
+  TextField<32> library;        ///< "libnccl.so.2"; "": it cannot be used
+  TextField<64> gpu;            ///< its UUID
+  HostField host;
+  TextField<200> obstacle;
+};
+
+namespace {
+
+/// The id of a communicator, from the rank that makes it. Plain data.
+struct Id {
+  nccl::UniqueId id{};
+  TextField<200> error;  ///< "": there is one
+};
+
+bool has_data(const Call& call) { return call.kind == CallKind::kAlltoallv || call.count > 0; }
+
+}  // namespace
+
+NcclCalls::NcclCalls(JobResources& job, CollectiveBackend& host, Connections& connections)
+    : job_(job),
+      host_(host),
+      connections_(connections),
+      is_staged_(job.settings.gpu_operations == contract::GpuOperations::kStaged) {}
+
+NcclCalls::~NcclCalls() { end(); }
+
+void NcclCalls::end() {
+  if (watch_ && !watch_->end()) {
+    // Its thread is inside NCCL, and may come back.
+    (void)std::fprintf(stderr, "libddl: %s: a communicator of NCCL did not end in time\n",
+                       connections_.self().label().c_str());
+    (void)watch_.release();
+    (void)communicator_.release();
+  }
+  watch_.reset();
+  communicator_.reset();
+  place_.reset();
+  is_staged_ = true;
+}
+
+std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadline) {
+  if (watch_) {
+    if (auto before = watch_->outcome(); !before) return before;
+  }
+  if (is_staged_ || request.peer >= 0 || !has_data(request.call) || !is_in_nccl(request)) return std::nullopt;
+  const bool is_new = !communicator_;
+  if (is_new) {
+    if (auto same = compare(request, deadline); !same) return same;
+    if (auto joined = join(request, deadline); !joined) return joined;
+    if (!communicator_) return std::nullopt;
+  }
+  const bool knows_counts = request.call.kind != CallKind::kAlltoallv;
+  const bool agrees_first = is_new || !knows_counts || request.has_events || job_.settings.agrees_first ||
+                            !host_.allows_own_threads();
+  if (!agrees_first) {
+    if (const auto alone = place_->alone()) return launch(request, nullptr, false, deadline);
+  }
+  if (auto settled = watch_->settle(); !settled) return settled;
+  if (!is_new) {
+    if (auto same = compare(request, deadline); !same) return same;
+  }
+  if (knows_counts) return launch_in_order(request, nullptr, deadline);
+  const auto blocks = exchange_counts(host_, connections_, request, deadline);
+  if (!blocks) return tl::unexpected(blocks.error());
+  return launch_in_order(request, &*blocks, deadline);
+}
+
+std::uint64_t NcclCalls::next_number() const {
+  const bool is_counted = !watch_ || watch_->uncompared() == 0;
+  return (is_counted ? connections_.channel().call().number : last_number_) + 1;
+}
+
+Outcome NcclCalls::settle() { return watch_ ? watch_->settle() : Outcome(); }
+
+Outcome NcclCalls::compare(const Request& request, CallDeadline deadline) {
+  Request compared = request;
+  compared.only_compares = true;
+  return host_.run(compared, deadline);
+}
+
+template <class Value>
+tl::expected<std::vector<Value>, Failure> NcclCalls::gather(const Value& own, CallDeadline deadline) {
+  std::vector<Value> all(static_cast<std::size_t>(connections_.membership().size));
+  Request request;
+  request.call = make_call(CallKind::kAllgather, sizeof(Value), DDL_UINT8);
+  request.call.number = connections_.channel().call().number;
+  request.send = reinterpret_cast<const std::byte*>(&own);
+  request.recv = reinterpret_cast<std::byte*>(all.data());
+  request.job_ranks = connections_.job_ranks();
+  if (auto gathered = host_.run(request, deadline); !gathered) return tl::unexpected(gathered.error());
+  return all;
+}
+
+tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallDeadline deadline) {
+  std::uint64_t result = 0;
+  Request request;
+  request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64);
+  request.call.op = DDL_MAX;
+  request.call.number = connections_.channel().call().number;
+  request.element_size = sizeof own;
+  request.send = reinterpret_cast<const std::byte*>(&own);
+  request.recv = reinterpret_cast<std::byte*>(&result);
+  request.job_ranks = connections_.job_ranks();
+  if (auto reduced = host_.run(request, deadline); !reduced) return tl::unexpected(reduced.error());
+  return result;
+}
+
+Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
+  const auto offers = gather(offer_of(request.device), deadline);
+  if (!offers) return tl::unexpected(offers.error());
+  // A rank may have buffers in a later call.
+  if (std::any_of(offers->begin(), offers->end(), [](const Offer& offer) { return offer.has_device == 0; }))
+    return {};
+  const std::string reason = obstacle(*offers);
+  if (reason.empty()) return make_communicator(*request.device, deadline);
+  is_staged_ = true;
+  const bool is_forced = std::any_of(offers->begin(), offers->end(), [](const Offer& offer) {
+    return offer.operations == static_cast<std::uint8_t>(contract::GpuOperations::kNccl);
+  });
+  if (is_forced) {
+    is_staged_ = false;  // the next call says it again
+    return failed(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
+                                             "=nccl, but NCCL cannot be used: " + reason +
+                                             "; auto goes by way of the host instead");
+  }
+  if (job_.settings.verbose && connections_.membership().rank == 0)
+    (void)std::fprintf(stderr, "libddl: memory of GPUs goes by way of the host: %s\n", reason.c_str());
+  return {};
+}
+
+NcclCalls::Offer NcclCalls::offer_of(Device* device) const {
+  Offer offer;
+  offer.operations = static_cast<std::uint8_t>(job_.settings.gpu_operations);
+  offer.host = HostField::of(connections_.self().host);
+  if (device == nullptr) return offer;
+  offer.has_device = 1;
+  const auto fill = [&]() -> Status {
+    DeviceRuntime& runtime = device->runtime();
+    auto library = NcclLibrary::load(runtime.collectives_library());
+    if (!library) return fail(std::move(library.error()));
+    auto uuid = runtime.uuid(device->ordinal());
+    if (!uuid) return fail(std::move(uuid.error()));
+    offer.library = TextField<32>::of((*library)->file());
+    offer.version = (*library)->version();
+    offer.gpu = TextField<64>::of(*uuid);
+    return {};
+  };
+  if (auto filled = fill(); !filled) offer.obstacle = TextField<200>::of(filled.error().message());
+  return offer;
+}
+
+std::string NcclCalls::obstacle(const std::vector<Offer>& offers) const {
+  const auto label = [&](std::size_t rank) {
+    return Member{connections_.job_ranks()[rank], offers[rank].host.str(), 0}.label();
+  };
+  const Offer& first = offers.front();
+  std::map<std::string, std::size_t> ranks_by_gpu;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const Offer& offer = offers[rank];
+    if (offer.operations == static_cast<std::uint8_t>(contract::GpuOperations::kStaged))
+      return std::string(contract::env::kGpuOperations) + "=staged on " + label(rank);
+    if (offer.library.str().empty()) return label(rank) + ": " + offer.obstacle.str();
+    if (offer.library.str() != first.library.str()) {
+      return label(0) + " has " + first.library.str() + ", and " + label(rank) + " has " +
+             offer.library.str();
+    }
+    if (offer.version != first.version) {
+      return label(0) + " has version " + nccl_version_text(first.version) + " of " + first.library.str() +
+             ", and " + label(rank) + " has " + nccl_version_text(offer.version);
+    }
+    const auto [known, is_first] = ranks_by_gpu.emplace(offer.gpu.str(), rank);
+    if (!is_first) return label(known->second) + " and " + label(rank) + " share " + offer.gpu.str();
+  }
+  return "";
+}
+
+Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
+  const auto library = NcclLibrary::load(device.runtime().collectives_library());
+  DDL_CHECK(library.has_value(), library.error().message());
+  const Call call = connections_.channel().call();
+  const CurrentDevice current(device);
+  if (!current.status()) return give_up(connections_, call, current.status().error());
+  // From now on this rank's other sets keep the order.
+  place_.emplace(job_.launch_order);
+  if (auto ended = wait_for_others(device, deadline); !ended) return ended;
+  Id own;
+  const Membership& membership = connections_.membership();
+  if (membership.rank == 0) {
+    const auto made =
+        (*library)->check("ncclGetUniqueId", (*library)->functions().ncclGetUniqueId(&own.id), nullptr);
+    if (!made) own.error = TextField<200>::of(made.error().message());
+  }
+  const auto ids = gather(own, deadline);
+  if (!ids) return tl::unexpected(ids.error());
+  const Id& id = ids->front();
+  const auto because = [](const Error& error) {
+    return Error(error.code(), error.message() + "; DDL_GPU_OPERATIONS=staged does without NCCL");
+  };
+  if (const std::string error = id.error.str(); !error.empty())
+    return give_up(connections_, call, because(Error(ErrorCode::kSystem, error)));
+  auto joined = NcclCommunicator::join(**library, device, id.id, membership.rank, membership.size, [&] {
+    return connections_.abort().is_raised() || deadline.has_passed_by(2);
+  });
+  if (!joined) {
+    if (!connections_.abort().is_raised() && joined.error().code() == ErrorCode::kTimeout)
+      connections_.abort().raise_timeout(deadline.seconds, call, connections_.self());
+    return give_up(connections_, call, because(joined.error()));
+  }
+  communicator_ = *std::move(joined);
+  place_->set(device, communicator_->stream());
+  auto marker = DeviceEvent::make(device);
+  if (!marker) return give_up(connections_, call, marker.error());
+  marker_ = *std::move(marker);
+  CallWatch::Actions actions;
+  actions.compare = [this](const Call& compared, CallDeadline limit) -> Outcome {
+    Request request;
+    request.call = compared;
+    request.call.number = 0;  // the channel counts it now
+    request.job_ranks = connections_.job_ranks();
+    if (auto same = compare(request, limit); !same) return same;
+    // This call is on its stream already. It was this rank's only one then, so its order does not matter here.
+    const auto agreed = largest(0, limit);
+    return agreed ? Outcome() : tl::unexpected(agreed.error());
+  };
+  actions.check_health = [communicator = communicator_.get()] { return communicator->async_error(); };
+  actions.give_up = [communicator = communicator_.get()] { communicator->give_up(); };
+  auto watch = CallWatch::start(device, connections_, call, std::move(actions));
+  if (!watch) return give_up(connections_, call, watch.error());
+  watch_ = *std::move(watch);
+  // Nobody's first call may wait for a rank that has failed until now.
+  const auto ready = largest(0, deadline);
+  return ready ? Outcome() : tl::unexpected(ready.error());
+}
+
+Outcome NcclCalls::wait_for_others(Device& device, CallDeadline deadline) {
+  const Call call = connections_.channel().call();
+  auto event = DeviceEvent::make(device);
+  if (!event) return give_up(connections_, call, event.error());
+  for (const LaunchOrder::Stream& other : place_->others()) {
+    if (other.device != &device) continue;
+    if (auto marked = device.record(event->get(), other.handle); !marked)
+      return give_up(connections_, call, marked.error());
+    auto ended = wait_on_host(device, event->get(), other.handle, connections_, call, deadline);
+    if (!ended) return ended;
+  }
+  return {};
+}
+
+Outcome NcclCalls::launch_in_order(const Request& request, const BlockMove* blocks, CallDeadline deadline) {
+  LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
+  const auto agreed = largest(turn.proposal(), deadline);
+  if (!agreed) return tl::unexpected(agreed.error());
+  turn.wait(*agreed);
+  return launch(request, blocks, true, deadline);
+}
+
+Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, bool is_compared,
+                          CallDeadline deadline) {
+  Device& device = communicator_->device();
+  Call call = request.call;
+  call.number = last_number_ = is_compared ? connections_.channel().call().number : next_number();
+  const auto put = [&]() -> Status {
+    if (request.device != nullptr && request.device != &device) {
+      return fail(ErrorCode::kUnavailable,
+                  "the buffers of this process set were on GPU " + std::to_string(device.ordinal()) +
+                      " before, and now are on GPU " + std::to_string(request.device->ordinal()));
+    }
+    DDL_TRY(begin(request));
+    return put_on_stream(*communicator_, request, blocks,
+                         [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); });
+  };
+  const CurrentDevice current(device);
+  if (!current.status()) return give_up(connections_, call, current.status().error());
+  if (auto done = put(); !done) {
+    // The watch has found a reason, and says it.
+    if (done.error().code() == ErrorCode::kClosed) return watch_->settle();
+    return give_up(connections_, call, done.error());
+  }
+  auto end = watch_->make_event();
+  if (!end) return give_up(connections_, call, end.error());
+  if (auto recorded = device.record(end->get(), communicator_->stream()); !recorded)
+    return give_up(connections_, call, recorded.error());
+  return wait_for_end(request, call, *std::move(end), is_compared, deadline);
+}
+
+Status NcclCalls::begin(const Request& request) {
+  Device& device = communicator_->device();
+  StreamHandle stream = communicator_->stream();
+  for (const LaunchOrder::Stream& other : place_->others()) {
+    if (other.device != &device) continue;
+    DDL_TRY(device.record(marker_.get(), other.handle));
+    DDL_TRY(device.wait(stream, marker_.get()));
+  }
+  if (request.device == nullptr) return {};
+  for (EventHandle event : request.after) DDL_TRY(device.wait(stream, event));
+  if (request.has_events) return {};
+  DDL_TRY(device.record(marker_.get(), request.stream));
+  return device.wait(stream, marker_.get());
+}
+
+Outcome NcclCalls::wait_for_end(const Request& request, const Call& call, DeviceEvent end, bool is_compared,
+                                CallDeadline deadline) {
+  Device& device = communicator_->device();
+  if (request.has_events) {
+    const HealthCheck health{[this] { return communicator_->async_error(); }};
+    Outcome ended =
+        wait_on_host(device, end.get(), communicator_->stream(), connections_, call, deadline, health);
+    watch_->add(call, deadline, std::move(end), true);
+    return ended;
+  }
+  if (request.device != nullptr) {
+    if (auto ordered = device.wait(request.stream, end.get()); !ordered)
+      return give_up(connections_, call, ordered.error());
+  }
+  watch_->add(call, deadline, std::move(end), is_compared);
+  return {};
+}
+
+}  // namespace ddl::runtime

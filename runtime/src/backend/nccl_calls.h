@@ -1,0 +1,77 @@
+// Calls on memory of GPUs by NCCL or RCCL: from GPU to GPU, on a stream, while the host goes on. The host's backend
+// compares the ranks' calls, before the data move or beside it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/src/backend/call_watch.h"
+#include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/nccl/nccl_communicator.h"
+#include "runtime/src/collective/block_move.h"
+#include "runtime/src/device/launch_order.h"
+
+namespace ddl::runtime {
+
+/// Of a process set. Not thread-safe: one call at a time.
+class NcclCalls {
+ public:
+  /// All outlive this. host carries out what the ranks exchange on the host.
+  NcclCalls(JobResources& job, CollectiveBackend& host, Connections& connections);
+  ~NcclCalls();
+  NcclCalls(const NcclCalls&) = delete;
+  NcclCalls& operator=(const NcclCalls&) = delete;
+
+  /// A call whose arguments have been checked. nullopt, on all ranks alike: it has to go by way of the host, and nothing
+  /// has been done. Returns when the call is on its stream or, if it has events, when the result is in the buffers.
+  /// Unless the ranks have agreed before (they do if DDL_CHECK=1, and where the call needs it), a failure may come from
+  /// the next call.
+  std::optional<Outcome> run(const Request& request, CallDeadline deadline);
+
+  /// Waits until the ranks have compared all calls; before the host's backend is used for anything else.
+  Outcome settle();
+  /// Waits for all calls; no further one may be made.
+  void end();
+  /// The number of the next call. The host's backend has not counted those that have not been compared.
+  std::uint64_t next_number() const;
+
+ private:
+  /// What a rank tells the others before they make a communicator.
+  struct Offer;
+
+  Outcome compare(const Request& request, CallDeadline deadline);
+  /// The largest of the ranks' numbers.
+  tl::expected<std::uint64_t, Failure> largest(std::uint64_t own, CallDeadline deadline);
+  template <class Value>
+  tl::expected<std::vector<Value>, Failure> gather(const Value& own, CallDeadline deadline);
+
+  /// Makes the communicator, if all ranks can. Inside a call that the ranks have compared.
+  Outcome join(const Request& request, CallDeadline deadline);
+  Offer offer_of(Device* device) const;
+  /// Why the ranks with these offers cannot use NCCL together; "": they can.
+  std::string obstacle(const std::vector<Offer>& offers) const;
+  Outcome make_communicator(Device& device, CallDeadline deadline);
+  /// What was put on other communicators' streams without an order has ended.
+  Outcome wait_for_others(Device& device, CallDeadline deadline);
+
+  Outcome launch_in_order(const Request& request, const BlockMove* blocks, CallDeadline deadline);
+  /// is_compared: the ranks have compared the call.
+  Outcome launch(const Request& request, const BlockMove* blocks, bool is_compared, CallDeadline deadline);
+  Status begin(const Request& request);
+  Outcome wait_for_end(const Request& request, const Call& call, DeviceEvent end, bool is_compared,
+                       CallDeadline deadline);
+
+  JobResources& job_;
+  CollectiveBackend& host_;
+  Connections& connections_;
+  std::optional<LaunchOrder::Place> place_;
+  const NcclLibrary* library_ = nullptr;
+  std::unique_ptr<NcclCommunicator> communicator_;
+  std::unique_ptr<CallWatch> watch_;
+  std::uint64_t last_number_ = 0;
+  DeviceEvent marker_;      ///< for what a call comes after
+  bool is_staged_ = false;  ///< all ranks know that they cannot use NCCL
+};
+
+}  // namespace ddl::runtime
