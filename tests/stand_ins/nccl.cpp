@@ -143,7 +143,7 @@ int end_group() {
         },
         new Work{comm, operations});
   };
-  thread_local std::mt19937 random(std::random_device{}());
+  thread_local std::minstd_rand random(std::random_device{}());
   comm->questions_left = static_cast<int>(random() % 3);
   if (comm->questions_left > 0) return kInProgress;
   std::exchange(comm->put, nullptr)();
