@@ -83,6 +83,12 @@ DDL_SAME(cuda, cuEventCreate);
 DDL_SAME(cuda, cuEventDestroy_v2);
 DDL_SAME(cuda, cuEventRecord);
 DDL_SAME(cuda, cuEventQuery);
+DDL_SAME(cuda, cuDeviceGetAttribute);
+DDL_SAME(cuda, cuModuleLoadData);
+DDL_SAME(cuda, cuModuleGetFunction);
+DDL_SAME(cuda, cuLaunchKernel);
+static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == cuda::kComputeCapabilityMajor &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == cuda::kComputeCapabilityMinor);
 static_assert(sizeof(CUuuid) == sizeof(cuda::Uuid));
 static_assert(CUDA_SUCCESS == cuda::kSuccess && CUDA_ERROR_NOT_READY == cuda::kErrorNotReady &&
               CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED == cuda::kErrorAlreadyRegistered &&
@@ -157,6 +163,9 @@ DDL_SAME(hip, hipStreamIsCapturing);
 DDL_SAME(hip, hipStreamAddCallback);
 DDL_SAME(hip, hipEventDestroy);
 DDL_SAME(hip, hipEventQuery);
+DDL_SAME(hip, hipModuleLoadData);
+DDL_SAME(hip, hipModuleGetFunction);
+DDL_SAME(hip, hipModuleLaunchKernel);
 static_assert(sizeof(hipPointerAttribute_t) == sizeof(hip::PointerAttributes));
 static_assert(hipErrorNotReady == hip::kErrorNotReady && hipMemcpyDefault == hip::kCopyDefault);
 #endif

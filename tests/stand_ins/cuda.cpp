@@ -2,9 +2,11 @@
 // (stand_ins/gpu.h). A broken rule of the driver is an error of the driver, or ends the program.
 #include <atomic>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "stand_ins/gpu.h"
+#include "stand_ins/kernels.h"
 #include "stand_ins/private_entries.h"
 
 namespace {
@@ -267,6 +269,33 @@ int cuLaunchHostFunc(void* handle, void (*function)(void*), void* argument) {
   Stream* const stream = stream_of(handle);
   if (stream == nullptr) return kInvalidHandle;
   gpus().put(*stream, [function, argument] { function(argument); });
+  return kOk;
+}
+
+int cuModuleLoadData(void** module, const void* image) {
+  DDL_ENTER_CONTEXT;
+  gpus().synchronize(current_gpu());
+  *module = new std::string(static_cast<const char*>(image));
+  return kOk;
+}
+int cuModuleGetFunction(void** function, void* module, const char* name) {
+  DDL_ENTER_CONTEXT;
+  const auto& text = *static_cast<const std::string*>(module);
+  *function = text.find(name) == std::string::npos ? nullptr : kernel_named(name);
+  return *function == nullptr ? 500 : kOk;
+}
+int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
+                   unsigned, void* handle, void** arguments, void**) {
+  DDL_ENTER_CONTEXT;
+  Stream* const stream = stream_of(handle);
+  if (stream == nullptr || function == nullptr) return kInvalidHandle;
+  gpus().put(*stream, kernel_call(function, blocks, threads, arguments, gpus().memory()));
+  return kOk;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  DDL_ENTER;
+  *value = attribute == 75 ? 9 : 0;
   return kOk;
 }
 

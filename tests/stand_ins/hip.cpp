@@ -1,9 +1,11 @@
 // The stand-in for libamdhip64.so.6 (or, by DDL_STAND_IN_HIP=5, of version 5): the functions that libddl and its tests
 // use, over GPUs that exist in this process only (stand_ins/gpu.h).
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "stand_ins/gpu.h"
+#include "stand_ins/kernels.h"
 #include "stand_ins/private_entries.h"
 
 namespace {
@@ -216,6 +218,26 @@ int hipStreamAddCallback(void* handle, void (*function)(void*, int, void*), void
   Stream* const stream = stream_of(handle);
   if (stream == nullptr) return kInvalidHandle;
   gpus().put(*stream, [=] { function(handle, kOk, argument); });
+  return kOk;
+}
+
+int hipModuleLoadData(void** module, const void* image) {
+  enter();
+  gpus().synchronize(current);
+  *module = new std::string(static_cast<const char*>(image));
+  return kOk;
+}
+int hipModuleGetFunction(void** function, void* module, const char* name) {
+  enter();
+  const auto& text = *static_cast<const std::string*>(module);
+  *function = text.find(name) == std::string::npos ? nullptr : kernel_named(name);
+  return *function == nullptr ? 500 : kOk;
+}
+int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                          unsigned, unsigned, void* handle, void** arguments, void**) {
+  Stream* const stream = stream_of(handle);
+  if (stream == nullptr || function == nullptr) return kInvalidHandle;
+  gpus().put(*stream, kernel_call(function, blocks, threads, arguments, gpus().memory()));
   return kOk;
 }
 

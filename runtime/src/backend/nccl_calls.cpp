@@ -17,6 +17,7 @@ namespace ddl::runtime {
 struct NcclCalls::Offer {
   std::int32_t version = 0;
   std::uint8_t has_device = 0;
+  std::uint8_t has_kernels = 0;
   std::uint8_t operations = 0;  ///< a contract::GpuOperations
   TextField<32> library;        ///< "libnccl.so.2"; "": it cannot be used
   TextField<64> gpu;            ///< its UUID
@@ -62,12 +63,14 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   if (watch_) {
     if (auto before = watch_->outcome(); !before) return before;
   }
-  if (is_staged_ || request.peer >= 0 || !has_data(request.call) || !is_in_nccl(request)) return std::nullopt;
+  if (is_staged_ || request.peer >= 0 || !has_data(request.call) ||
+      !is_in_nccl(request, !communicator_ || has_kernels_))
+    return std::nullopt;
   const bool is_new = !communicator_;
   if (is_new) {
     if (auto same = compare(request, deadline); !same) return same;
     if (auto joined = join(request, deadline); !joined) return joined;
-    if (!communicator_) return std::nullopt;
+    if (!communicator_ || !is_in_nccl(request, has_kernels_)) return std::nullopt;
   }
   const bool knows_counts = request.call.kind != CallKind::kAlltoallv;
   const bool agrees_first = is_new || !knows_counts || request.has_events || job_.settings.agrees_first ||
@@ -132,6 +135,8 @@ Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
   if (std::any_of(offers->begin(), offers->end(), [](const Offer& offer) { return offer.has_device == 0; }))
     return {};
   const std::string reason = obstacle(*offers);
+  has_kernels_ =
+      std::all_of(offers->begin(), offers->end(), [](const Offer& offer) { return offer.has_kernels != 0; });
   if (reason.empty()) return make_communicator(*request.device, deadline);
   is_staged_ = true;
   const bool is_forced = std::any_of(offers->begin(), offers->end(), [](const Offer& offer) {
@@ -160,6 +165,9 @@ NcclCalls::Offer NcclCalls::offer_of(Device* device) const {
     if (!library) return fail(std::move(library.error()));
     auto uuid = runtime.uuid(device->ordinal());
     if (!uuid) return fail(std::move(uuid.error()));
+    const CurrentDevice current(*device);
+    DDL_TRY(current.status());
+    offer.has_kernels = device->prepare_kernels() ? 1 : 0;
     offer.library = TextField<32>::of((*library)->file());
     offer.version = (*library)->version();
     offer.gpu = TextField<64>::of(*uuid);

@@ -70,8 +70,9 @@ class NcclCalls {
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;
   std::uint64_t last_number_ = 0;
-  DeviceEvent marker_;      ///< for what a call comes after
-  bool is_staged_ = false;  ///< all ranks know that they cannot use NCCL
+  DeviceEvent marker_;        ///< for what a call comes after
+  bool has_kernels_ = false;  ///< of libddl's own; on all ranks
+  bool is_staged_ = false;    ///< all ranks know that they cannot use NCCL
 };
 
 }  // namespace ddl::runtime

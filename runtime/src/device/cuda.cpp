@@ -41,6 +41,10 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuEventDestroy_v2", cu.cuEventDestroy_v2),
       needed("cuEventRecord", cu.cuEventRecord),
       needed("cuEventQuery", cu.cuEventQuery),
+      needed("cuDeviceGetAttribute", cu.cuDeviceGetAttribute),
+      needed("cuModuleLoadData", cu.cuModuleLoadData),
+      needed("cuModuleGetFunction", cu.cuModuleGetFunction),
+      needed("cuLaunchKernel", cu.cuLaunchKernel),
   };
   return load_symbols(library, symbols);
 }
@@ -54,10 +58,25 @@ Status checked_cuda(const CudaFunctions& cu, const char* function, cuda::Result 
               std::string(function) + ": " + (name == nullptr ? "error " + std::to_string(result) : name));
 }
 
+const KernelCompiler& nvrtc() {
+  static const KernelCompiler& compiler = *new KernelCompiler{
+      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
+      "nvrtcCreateProgram",
+      "nvrtcCompileProgram",
+      "nvrtcGetProgramLogSize",
+      "nvrtcGetProgramLog",
+      "nvrtcGetCUBINSize",
+      "nvrtcGetCUBIN",
+      "nvrtcDestroyProgram",
+  };
+  return compiler;
+}
+
 class CudaDevice final : public Device {
  public:
-  CudaDevice(DeviceRuntime& runtime, const CudaFunctions& cu, int ordinal, cuda::Context context)
-      : runtime_(runtime), cu_(cu), ordinal_(ordinal), context_(context) {}
+  CudaDevice(DeviceRuntime& runtime, const CudaFunctions& cu, int ordinal, cuda::DeviceNumber number,
+             cuda::Context context)
+      : runtime_(runtime), cu_(cu), ordinal_(ordinal), number_(number), context_(context) {}
 
   DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
@@ -115,6 +134,29 @@ class CudaDevice final : public Device {
   Status notify(StreamHandle stream, void (*function)(void*), void* argument) override {
     return check("cuLaunchHostFunc", cu_.cuLaunchHostFunc(stream, function, argument));
   }
+  Status prepare_kernels() override {
+    return kernels_.prepare([this](auto& functions) -> Status {
+      int major = 0, minor = 0;
+      DDL_TRY(check("cuDeviceGetAttribute",
+                    cu_.cuDeviceGetAttribute(&major, cuda::kComputeCapabilityMajor, number_)));
+      DDL_TRY(check("cuDeviceGetAttribute",
+                    cu_.cuDeviceGetAttribute(&minor, cuda::kComputeCapabilityMinor, number_)));
+      const auto code = compile_gpu_kernels(
+          nvrtc(), {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor)});
+      if (!code) return fail(code.error());
+      void* module = nullptr;
+      DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, code->data())));
+      for (std::size_t i = 0; i < functions.size(); ++i)
+        DDL_TRY(
+            check("cuModuleGetFunction", cu_.cuModuleGetFunction(&functions[i], module, kGpuKernelNames[i])));
+      return {};
+    });
+  }
+  Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) override {
+    const auto grid = KernelGrid::for_elements(elements);
+    return check("cuLaunchKernel", cu_.cuLaunchKernel(kernels_.function(kernel), grid.blocks, 1, 1,
+                                                      grid.threads, 1, 1, 0, stream, arguments, nullptr));
+  }
   Result<bool> is_capturing(StreamHandle stream) override {
     int status = cuda::kCaptureNone;
     const auto result = cu_.cuStreamIsCapturing(stream, &status);
@@ -132,7 +174,9 @@ class CudaDevice final : public Device {
   DeviceRuntime& runtime_;
   const CudaFunctions& cu_;
   int ordinal_;
+  cuda::DeviceNumber number_;
   cuda::Context context_;
+  LoadedKernels kernels_;
 };
 
 class Cuda final : public DeviceRuntime {
@@ -187,7 +231,7 @@ class Cuda final : public DeviceRuntime {
     // Kept, as the program's own use of it is.
     cuda::Context context = nullptr;
     DDL_TRY(checked_cuda(cu_, "cuDevicePrimaryCtxRetain", cu_.cuDevicePrimaryCtxRetain(&context, number)));
-    known = std::make_unique<CudaDevice>(*this, cu_, ordinal, context);
+    known = std::make_unique<CudaDevice>(*this, cu_, ordinal, number, context);
     return known.get();
   }
 

@@ -33,6 +33,10 @@ inline constexpr int kRangeSize = 12;
 /// CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned kDeviceMemory = 2;
 
+// CUdevice_attribute
+inline constexpr int kComputeCapabilityMajor = 75;
+inline constexpr int kComputeCapabilityMinor = 76;
+
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kHostRegisterPortable = 1;
@@ -65,6 +69,12 @@ struct Functions {
   Result (*cuEventDestroy_v2)(void* event);
   Result (*cuEventRecord)(void* event, void* stream);
   Result (*cuEventQuery)(void* event);
+  Result (*cuDeviceGetAttribute)(int* value, int attribute, DeviceNumber device);
+  Result (*cuModuleLoadData)(void** module, const void* image);
+  Result (*cuModuleGetFunction)(void** function, void* module, const char* name);
+  Result (*cuLaunchKernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                           unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                           void* stream, void** arguments, void** extra);
 };
 
 }  // namespace ddl::runtime::cuda

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/src/device/gpu_kernels.h"
 
 namespace ddl::runtime {
 
@@ -70,6 +71,11 @@ class Device {
   virtual Result<bool> is_done(EventHandle event) = 0;
   /// Calls the function on some thread when the stream has come so far. It must not call the vendor's runtime.
   virtual Status notify(StreamHandle stream, void (*function)(void*), void* argument) = 0;
+  /// Compiles and loads libddl's kernels, unless this has been done; may take half a second. kUnavailable: there is no
+  /// compiler.
+  virtual Status prepare_kernels() = 0;
+  /// Puts a kernel on the stream, which works on this number of elements. After prepare_kernels().
+  virtual Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) = 0;
   /// Whether the program is recording a graph from the stream.
   virtual Result<bool> is_capturing(StreamHandle stream) = 0;
 };

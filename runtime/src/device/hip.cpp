@@ -36,6 +36,9 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipStreamDestroy", hip.hipStreamDestroy),
       needed("hipStreamWaitEvent", hip.hipStreamWaitEvent),
       needed("hipStreamIsCapturing", hip.hipStreamIsCapturing),
+      needed("hipModuleLoadData", hip.hipModuleLoadData),
+      needed("hipModuleGetFunction", hip.hipModuleGetFunction),
+      needed("hipModuleLaunchKernel", hip.hipModuleLaunchKernel),
       optional("hipLaunchHostFunc", hip.hipLaunchHostFunc),
       needed("hipStreamAddCallback", hip.hipStreamAddCallback),
       needed("hipEventCreateWithFlags", hip.hipEventCreateWithFlags),
@@ -64,6 +67,21 @@ struct Callback {
 void call_back(void*, hip::Result, void* callback) {
   const std::unique_ptr<Callback> owned(static_cast<Callback*>(callback));
   owned->function(owned->argument);
+}
+
+const KernelCompiler& hiprtc() {
+  static const KernelCompiler& compiler = *new KernelCompiler{
+      // Before HIP 7, the runtime has these functions, too.
+      {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.6", "libamdhip64.so.5"},
+      "hiprtcCreateProgram",
+      "hiprtcCompileProgram",
+      "hiprtcGetProgramLogSize",
+      "hiprtcGetProgramLog",
+      "hiprtcGetCodeSize",
+      "hiprtcGetCode",
+      "hiprtcDestroyProgram",
+  };
+  return compiler;
 }
 
 class HipDevice final : public Device {
@@ -142,6 +160,26 @@ class HipDevice final : public Device {
     (void)callback.release();  // call_back() owns it
     return {};
   }
+  Status prepare_kernels() override {
+    return kernels_.prepare([this](auto& functions) -> Status {
+      // For the GPU that is current, unless an option says otherwise.
+      const auto code = compile_gpu_kernels(hiprtc(), {});
+      if (!code) return fail(code.error());
+      void* module = nullptr;
+      DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, code->data())));
+      for (std::size_t i = 0; i < functions.size(); ++i) {
+        DDL_TRY(check("hipModuleGetFunction",
+                      hip_.hipModuleGetFunction(&functions[i], module, kGpuKernelNames[i])));
+      }
+      return {};
+    });
+  }
+  Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) override {
+    const auto grid = KernelGrid::for_elements(elements);
+    return check("hipModuleLaunchKernel",
+                 hip_.hipModuleLaunchKernel(kernels_.function(kernel), grid.blocks, 1, 1, grid.threads, 1, 1,
+                                            0, stream, arguments, nullptr));
+  }
   Result<bool> is_capturing(StreamHandle stream) override {
     int status = hip::kCaptureNone;
     const auto result = hip_.hipStreamIsCapturing(stream, &status);
@@ -159,6 +197,7 @@ class HipDevice final : public Device {
   DeviceRuntime& runtime_;
   const HipFunctions& hip_;
   int ordinal_;
+  LoadedKernels kernels_;
 };
 
 class Hip final : public DeviceRuntime {

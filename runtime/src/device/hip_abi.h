@@ -60,6 +60,11 @@ struct Functions {
   Result (*hipStreamWaitEvent)(void* stream, void* event, unsigned flags);
   Result (*hipStreamIsCapturing)(void* stream, int* status);
   /// Not in all versions since 5; hipStreamAddCallback() is.
+  Result (*hipModuleLoadData)(void** module, const void* image);
+  Result (*hipModuleGetFunction)(void** function, void* module, const char* name);
+  Result (*hipModuleLaunchKernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                  void* stream, void** arguments, void** extra);
   Result (*hipLaunchHostFunc)(void* stream, void (*function)(void*), void* argument);
   Result (*hipStreamAddCallback)(void* stream, void (*function)(void*, Result, void*), void* argument,
                                  unsigned flags);

@@ -12,6 +12,14 @@ namespace ddl::conformance {
 /// slots.
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks);
 
+/// What memory of GPUs need not keep of what is promised for memory of the host.
+struct Promises {
+  /// 16-bit floats are rounded once, at the end, also where there are averages and factors.
+  bool rounds_once = true;
+};
+/// Of this program: set before the checks.
+Promises& promises();
+
 /// How much is tried: everything with everything, or every value of every choice with some of the others.
 enum class Extent { kSome, kFull };
 

@@ -1,6 +1,7 @@
 #include "runtime/src/backend/nccl/nccl_collectives.h"
 
 #include <optional>
+#include <vector>
 
 namespace ddl::runtime {
 namespace {
@@ -26,7 +27,8 @@ std::optional<nccl::DataType> type_of(ddl_dtype dtype) {
 
 std::optional<nccl::RedOp> op_of(ddl_op op) {
   switch (op) {
-    case DDL_SUM: return nccl::kSum;
+    case DDL_SUM:
+    case DDL_AVERAGE: return nccl::kSum;
     case DDL_PRODUCT: return nccl::kProduct;
     case DDL_MAX: return nccl::kMax;
     case DDL_MIN: return nccl::kMin;
@@ -153,38 +155,133 @@ bool is_move(CallKind kind) {
          kind == CallKind::kAllgatherv;
 }
 
+/// What the inputs of a reduction are multiplied by, and its results divided and multiplied by.
+struct Scales {
+  double before = 1;
+  double divisor = 1;
+  double after = 1;
+
+  static Scales of(const Request& request, int size) {
+    const Call& call = request.call;
+    return {call.prescale, call.op == DDL_AVERAGE ? static_cast<double>(size) : 1.0, call.postscale};
+  }
+};
+
+bool is_scaled(const Call& call) {
+  return call.op == DDL_AVERAGE || call.prescale != 1 || call.postscale != 1;
+}
+
+std::optional<GpuKernel> scaling_of(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_FLOAT16: return GpuKernel::kScaleFloat16;
+    case DDL_BFLOAT16: return GpuKernel::kScaleBfloat16;
+    case DDL_FLOAT32: return GpuKernel::kScaleFloat32;
+    case DDL_FLOAT64: return GpuKernel::kScaleFloat64;
+    default: return std::nullopt;
+  }
+}
+
+Status scale(NcclCommunicator& communicator, ddl_dtype dtype, const std::byte* in, std::byte* out,
+             unsigned long long count, double divisor, double factor) {
+  if (count == 0) return {};
+  void* arguments[] = {&in, &out, &count, &divisor, &factor};
+  return communicator.device().launch(*scaling_of(dtype), count, arguments, communicator.stream());
+}
+
+/// The inputs times a factor, which the request then has instead of its own.
+class ScaledInputs {
+ public:
+  Status make(NcclCommunicator& communicator, Request& request, double factor) {
+    // An allreduce has room for them in its results; the others may keep their inputs only.
+    if (request.call.kind == CallKind::kAllreduce) {
+      if (request.parts.empty()) {
+        DDL_TRY(
+            scale(communicator, request.dtype(), request.send, request.recv, request.call.count, 1, factor));
+        request.send = request.recv;
+        return {};
+      }
+      for (const Part& part : request.parts) {
+        DDL_TRY(scale(communicator, request.dtype(), part.send, part.recv, part.count, 1, factor));
+        parts_.push_back({part.recv, part.recv, part.count});
+      }
+      request.parts = parts_;
+      return {};
+    }
+    auto scratch = communicator.scratch(request.call.count * request.element_size);
+    if (!scratch) return fail(std::move(scratch.error()));
+    DDL_TRY(scale(communicator, request.dtype(), request.send, *scratch, request.call.count, 1, factor));
+    request.send = *scratch;
+    return {};
+  }
+
+ private:
+  std::vector<Part> parts_;
+};
+
+/// The results of this rank divided and multiplied.
+Status scale_results(NcclCommunicator& communicator, const Request& request, const Scales& scales) {
+  const auto scale_one = [&](std::byte* memory, std::uint64_t count) {
+    return scale(communicator, request.dtype(), memory, memory, count, scales.divisor, scales.after);
+  };
+  if (!request.parts.empty()) {
+    for (const Part& part : request.parts) DDL_TRY(scale_one(part.recv, part.count));
+    return {};
+  }
+  const int rank = communicator.rank();
+  if (request.call.kind == CallKind::kReduce && request.call.root != rank) return {};
+  const bool is_scattered = request.call.kind == CallKind::kReduceScatter;
+  return scale_one(request.recv,
+                   is_scattered ? request.counts[static_cast<std::size_t>(rank)] : request.call.count);
+}
+
+/// The blocks of an exchange: those for other ranks are NCCL's messages; this rank's own is copied.
+Status exchange(NcclCommunicator& communicator, Request request, const BlockMove* given,
+                const NcclCommunicator::MustStop& must_stop) {
+  const int rank = communicator.rank();
+  std::optional<BlockMove> made;
+  const BlockMove& blocks =
+      given != nullptr ? *given : made.emplace(*BlockMove::of(request, communicator.size()));
+  // NCCL cannot exchange blocks in place.
+  if (request.call.kind == CallKind::kAlltoall && request.send == request.recv) {
+    const std::size_t bytes =
+        request.call.count * request.element_size * static_cast<std::size_t>(communicator.size());
+    auto scratch = communicator.scratch(bytes);
+    if (!scratch) return fail(std::move(scratch.error()));
+    DDL_TRY(communicator.device().copy(*scratch, request.send, bytes, communicator.stream()));
+    request.send = *scratch;
+  }
+  if (const std::uint64_t own = blocks.count(rank, rank) * request.element_size; own > 0) {
+    std::byte* const to = request.recv + blocks.recv_offset(rank, rank) * request.element_size;
+    const std::byte* const from = request.send + blocks.send_offset(rank, rank) * request.element_size;
+    if (to != from) DDL_TRY(communicator.device().copy(to, from, own, communicator.stream()));
+  }
+  return communicator.launch([&](nccl::Comm comm) { return Calls(communicator, request, comm).put(&blocks); },
+                             must_stop);
+}
+
 }  // namespace
 
-bool is_in_nccl(const Request& request) {
+bool is_in_nccl(const Request& request, bool has_kernels) {
   const Call& call = request.call;
   if (request.some_give_none || !request.gives.empty()) return false;
   if (is_move(call.kind)) return true;
-  return has_op(call.kind) && call.kind != CallKind::kScan && call.prescale == 1 && call.postscale == 1 &&
-         type_of(request.dtype()).has_value() && op_of(call.op).has_value();
+  if (!has_op(call.kind) || call.kind == CallKind::kScan) return false;
+  if (is_scaled(call) && (!has_kernels || !scaling_of(request.dtype()))) return false;
+  return type_of(request.dtype()).has_value() && op_of(call.op).has_value();
 }
 
 Status put_on_stream(NcclCommunicator& communicator, const Request& given, const BlockMove* blocks,
                      const NcclCommunicator::MustStop& must_stop) {
+  if (is_exchange(given.call.kind)) return exchange(communicator, given, blocks, must_stop);
   Request request = given;
-  std::optional<BlockMove> own_blocks;
-  if (is_exchange(request.call.kind)) {
-    const int rank = communicator.rank();
-    if (blocks == nullptr) blocks = &own_blocks.emplace(*BlockMove::of(request, communicator.size()));
-    // NCCL cannot exchange blocks in place.
-    if (request.call.kind == CallKind::kAlltoall && request.send == request.recv) {
-      auto copied = communicator.copy(request.send, request.call.count * request.element_size *
-                                                        static_cast<std::size_t>(communicator.size()));
-      if (!copied) return fail(std::move(copied.error()));
-      request.send = *copied;
-    }
-    if (const std::uint64_t own = blocks->count(rank, rank) * request.element_size; own > 0) {
-      std::byte* const to = request.recv + blocks->recv_offset(rank, rank) * request.element_size;
-      const std::byte* const from = request.send + blocks->send_offset(rank, rank) * request.element_size;
-      if (to != from) DDL_TRY(communicator.device().copy(to, from, own, communicator.stream()));
-    }
-  }
-  return communicator.launch([&](nccl::Comm comm) { return Calls(communicator, request, comm).put(blocks); },
-                             must_stop);
+  Scales scales;
+  if (has_op(request.call.kind)) scales = Scales::of(request, communicator.size());
+  ScaledInputs inputs;
+  if (scales.before != 1) DDL_TRY(inputs.make(communicator, request, scales.before));
+  DDL_TRY(communicator.launch(
+      [&](nccl::Comm comm) { return Calls(communicator, request, comm).put(nullptr); }, must_stop));
+  if (scales.divisor == 1 && scales.after == 1) return {};
+  return scale_results(communicator, given, scales);
 }
 
 }  // namespace ddl::runtime

@@ -8,8 +8,9 @@
 namespace ddl::runtime {
 
 /// Whether NCCL has the call. The same on all ranks. What it lacks: scans, bit and logical operations, reductions of
-/// bools (whose elements may be any byte) and of 16-bit integers, averages, factors, and ranks that give no data.
-bool is_in_nccl(const Request& request);
+/// bools (whose elements may be any byte) and of 16-bit integers, averages and factors of integers, and ranks that give no
+/// data. has_kernels: libddl's kernels have been loaded on all ranks; averages and factors need them.
+bool is_in_nccl(const Request& request, bool has_kernels);
 
 /// Puts a call that is_in_nccl() on the communicator's stream. blocks: of an alltoallv. The GPU is current.
 Status put_on_stream(NcclCommunicator& communicator, const Request& request, const BlockMove* blocks,

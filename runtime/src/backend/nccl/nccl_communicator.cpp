@@ -54,7 +54,7 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-Result<const std::byte*> NcclCommunicator::copy(const std::byte* memory, std::size_t bytes) {
+Result<std::byte*> NcclCommunicator::scratch(std::size_t bytes) {
   if (bytes > scratch_bytes_) {
     // Both wait until the GPU has come to rest. What it does now needs no rank that waits for this one.
     if (scratch_ != nullptr) device_.release(std::exchange(scratch_, nullptr));
@@ -64,8 +64,7 @@ Result<const std::byte*> NcclCommunicator::copy(const std::byte* memory, std::si
     scratch_ = *allocated;
     scratch_bytes_ = bytes;
   }
-  DDL_TRY(device_.copy(scratch_, memory, bytes, stream_.get()));
-  return static_cast<const std::byte*>(scratch_);
+  return static_cast<std::byte*>(scratch_);
 }
 
 Status NcclCommunicator::launch(const std::function<Status(nccl::Comm)>& calls, const MustStop& must_stop) {

@@ -39,9 +39,8 @@ class NcclCommunicator {
   /// Returns when all of them are on the stream, and an event may be recorded. Fails with kClosed once it was given up.
   Status launch(const std::function<Status(nccl::Comm)>& calls, const MustStop& must_stop);
 
-  /// A copy of the GPU's memory, which the stream makes before what is put on it next, and which lasts until the next
-  /// copy.
-  Result<const std::byte*> copy(const std::byte* memory, std::size_t bytes);
+  /// Memory of the GPU for what is put on the stream next, until the next call of this.
+  Result<std::byte*> scratch(std::size_t bytes);
 
   /// What has gone wrong on the way, on this rank or on another one. From any thread.
   Status async_error();

@@ -5,6 +5,11 @@
 
 namespace ddl::conformance {
 
+Promises& promises() {
+  static Promises kept;
+  return kept;
+}
+
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks) {
   const auto size = static_cast<std::uint64_t>(ranks);
   std::vector<std::uint64_t> counts{0, 1, 2, 3, size - 1, size, size + 1, 5 * slot_bytes / 8 + 3};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -81,6 +82,20 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
     expect(std::memcmp(&value, &wanted[e], sizeof(T)) == 0,
            what + ": element " + std::to_string(e) + " is " + std::to_string(static_cast<Wide<T>>(value)) +
                " instead of " + std::to_string(static_cast<Wide<T>>(wanted[e])));
+  }
+}
+
+/// The same for results of 16-bit floats that have been rounded more than once.
+template <class T>
+void expect_near(Fenced<T>& got, const std::vector<T>& wanted, const std::string& what) {
+  expect(got.fences_hold(), what + ": wrote outside of the buffer");
+  for (std::uint64_t e = 0; e < wanted.size(); ++e) {
+    const auto value = static_cast<float>(got.at(e)), right = static_cast<float>(wanted[e]);
+    // Some of what has been too large on the way is infinite, or no number, and there the other is large.
+    if (!std::isfinite(value) || !std::isfinite(right)) continue;
+    expect(std::abs(value - right) <= 0.02f * std::abs(right) + 16.0f,
+           what + ": element " + std::to_string(e) + " is " + std::to_string(value) + " instead of about " +
+               std::to_string(right));
   }
 }
 

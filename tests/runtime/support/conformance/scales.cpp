@@ -42,7 +42,7 @@ void check_plain_values(const Communicator& world) {
   const float exact = static_cast<float>(float16(3.0f)) * third * 1.0f;
   float sum = exact;
   for (int rank = 1; rank < world.size; ++rank) sum += exact;
-  if (world.groups.size() == 1) {
+  if (world.groups.size() == 1 && promises().rounds_once) {
     expect(sum_of<float16>(world, float16(3.0f), {1.0 / 3.0, 1.0}) == narrowed<float16>(sum),
            "a scaled float16 was rounded on the way");
   }

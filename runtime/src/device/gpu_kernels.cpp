@@ -1,0 +1,91 @@
+#include "runtime/src/device/gpu_kernels.h"
+
+#include <dlfcn.h>
+
+#include <array>
+
+#include "runtime/src/device/vendor_library.h"
+
+namespace ddl::runtime {
+namespace {
+
+#define DDL_GPU_KERNELS(...) #__VA_ARGS__
+constexpr char kSource[] =
+#include "runtime/src/device/gpu_kernels.inc"
+    ;
+#undef DDL_GPU_KERNELS
+
+using Program = void*;  ///< nvrtcProgram, hiprtcProgram
+using RtcResult = int;  ///< 0: success
+
+struct RtcFunctions {
+  RtcResult (*create)(Program* program, const char* source, const char* name, int header_count,
+                      const char* const* headers, const char* const* header_names);
+  RtcResult (*compile)(Program program, int option_count, const char* const* options);
+  RtcResult (*log_size)(Program program, std::size_t* bytes);
+  RtcResult (*log)(Program program, char* text);
+  RtcResult (*code_size)(Program program, std::size_t* bytes);
+  RtcResult (*code)(Program program, char* code);
+  RtcResult (*destroy)(Program* program);
+};
+
+Status load_compiler(const KernelCompiler& compiler, RtcFunctions& rtc) {
+  void* library = nullptr;
+  for (const char* const name : compiler.libraries) {
+    library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library != nullptr) break;
+  }
+  if (library == nullptr)
+    return fail(ErrorCode::kUnavailable, std::string(compiler.libraries.front()) + " cannot be loaded");
+  const std::array symbols{
+      needed(compiler.create, rtc.create),       needed(compiler.compile, rtc.compile),
+      needed(compiler.log_size, rtc.log_size),   needed(compiler.log, rtc.log),
+      needed(compiler.code_size, rtc.code_size), needed(compiler.code, rtc.code),
+      needed(compiler.destroy, rtc.destroy),
+  };
+  return load_symbols(library, symbols);
+}
+
+/// What the compiler says, on one line.
+std::string log_of(const RtcFunctions& rtc, Program program) {
+  std::size_t bytes = 0;
+  if (rtc.log_size(program, &bytes) != 0 || bytes <= 1) return "";
+  std::string text(bytes, '\0');
+  if (rtc.log(program, text.data()) != 0) return "";
+  for (char& c : text) c = c == '\n' || c == '\0' ? ' ' : c;
+  return ": " + text.substr(0, 400);
+}
+
+}  // namespace
+
+Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
+                                              std::vector<std::string> options) {
+  RtcFunctions rtc{};
+  DDL_TRY(load_compiler(compiler, rtc));
+  struct Owned {
+    const RtcFunctions& rtc;
+    Program program = nullptr;
+    ~Owned() {
+      if (program != nullptr) (void)rtc.destroy(&program);
+    }
+  } owned{rtc};
+  if (const auto result = rtc.create(&owned.program, kSource, "ddl_kernels", 0, nullptr, nullptr);
+      result != 0)
+    return fail(ErrorCode::kSystem, std::string(compiler.create) + ": error " + std::to_string(result));
+  std::vector<const char*> texts;
+  for (const std::string& option : options) texts.push_back(option.c_str());
+  if (const auto result = rtc.compile(owned.program, static_cast<int>(texts.size()), texts.data());
+      result != 0) {
+    return fail(ErrorCode::kSystem, std::string(compiler.compile) + ": error " + std::to_string(result) +
+                                        log_of(rtc, owned.program));
+  }
+  std::size_t bytes = 0;
+  if (const auto result = rtc.code_size(owned.program, &bytes); result != 0)
+    return fail(ErrorCode::kSystem, std::string(compiler.code_size) + ": error " + std::to_string(result));
+  std::vector<char> code(bytes);
+  if (const auto result = rtc.code(owned.program, code.data()); result != 0)
+    return fail(ErrorCode::kSystem, std::string(compiler.code) + ": error " + std::to_string(result));
+  return code;
+}
+
+}  // namespace ddl::runtime
