@@ -35,8 +35,10 @@ namespace env = contract::env;
 constexpr char kInstallAll[] = "install all of ddlrun: bin, lib and libexec";
 
 /// Runs probe-rank with this launcher, and checks that its output starts with expected.
-Finding run_probe_rank(std::vector<std::string> launcher, const std::string& expected) {
+Finding run_probe_rank(std::vector<std::string> launcher, const std::string& expected,
+                       const std::string& argument = {}) {
   launcher.push_back(libexec_path("probe-rank"));
+  if (!argument.empty()) launcher.push_back(argument);
   // The user's timeline is not that of a probe.
   for (const char* name : {env::kTimeline, env::kHorovodTimeline}) ::unsetenv(name);
   const FirstLine line = first_line_of(launcher);
@@ -86,6 +88,12 @@ Finding probe_libddl() { return probe_singleton(); }
 Finding probe_singleton() {
   unset_launcher_variables();
   return run_probe_rank({}, "singleton ddl 1 0 ");
+}
+
+Finding probe_gpu_operations(const std::string& vendor) {
+  unset_launcher_variables();
+  ::setenv(env::kGpuOperations, "nccl", 1);
+  return run_probe_rank({}, "singleton ddl 1 0 ", vendor);
 }
 
 Finding probe_pmix_bootstrap() { return run_probe_job("pmix ddl"); }

@@ -22,7 +22,8 @@ std::string nccl_version(int number) {
   return fmt::format("{}.{}.{}", number / kMajor, number % kMajor / kMinor, number % kMinor);
 }
 
-Finding ask_nccl(const std::string& name, const char* soname, const std::string& remedy) {
+Finding ask_nccl(const std::string& name, const char* soname, const std::string& vendor,
+                 const std::string& remedy) {
   const auto library = SharedLibrary::load(soname);
   if (!library) return fails(library.error().message(), remedy);
   auto* get_version = library->function<int(int*)>("ncclGetVersion");
@@ -31,10 +32,17 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   if (const int code = get_version(&number); code != 0)
     return fails(fmt::format("ncclGetVersion of {} fails with {}", library->path(), code));
   Finding found = works(name + " " + nccl_version(number), library->path());
+  if (const Finding sum = probe_gpu_operations(vendor); !sum.works) {
+    found.works = false;
+    found.detail = "one rank cannot add on a GPU with it: " + sum.detail;
+    found.remedy = "run it on a host with a GPU; memory of GPUs goes by way of the host without it";
+    return found;
+  }
+  found.detail = "one rank added on a GPU with it";
   for (const auto& address : launcher::node_addresses()) {
     if (!address.interface.starts_with("hsn")) continue;
-    found.detail =
-        "this host is on Slingshot, where LL128 with GPUDirect has corrupted data without "
+    found.detail +=
+        "; this host is on Slingshot, where LL128 with GPUDirect has corrupted data without "
         "FI_MR_CACHE_MONITOR=userfaultfd, NCCL_CROSS_NIC=1 and NCCL_NET_GDR_LEVEL=PHB (NVIDIA/nccl issue "
         "2001)";
     break;
@@ -81,11 +89,12 @@ Finding ask_python(const std::string& package, const std::string& module) {
 }  // namespace
 
 Finding probe_nccl() {
-  return ask_nccl("NCCL", "libnccl.so.2", "install NCCL, or name its folder in LD_LIBRARY_PATH");
+  return ask_nccl("NCCL", "libnccl.so.2", "cuda", "install NCCL, or name its folder in LD_LIBRARY_PATH");
 }
 
 Finding probe_rccl() {
-  return ask_nccl("RCCL", "librccl.so.1", "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
+  return ask_nccl("RCCL", "librccl.so.1", "hip",
+                  "install RCCL (ROCm), or name its folder in LD_LIBRARY_PATH");
 }
 
 Finding probe_cuda() {

@@ -76,6 +76,9 @@ Finding probe_limits();
 /// A directory for the files of --check-build, below $TMPDIR.
 Result<TemporaryFolder> make_scratch_folder();
 
+/// A rank alone adds in memory of the first GPU, by the vendor's collectives. vendor: "cuda" or "hip".
+Finding probe_gpu_operations(const std::string& vendor);
+
 Finding works(std::string version, std::string file, std::string detail = {});
 Finding fails(std::string detail, std::string remedy = {});
 

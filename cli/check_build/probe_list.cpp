@@ -22,7 +22,6 @@ constexpr char kKernel[] = "Kernel Features";
 constexpr char kNoPython[] = "this version has no Python package";
 constexpr const char* kNoMpiModule =
     DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
-constexpr char kNoNccl[] = "this version does not call it: GPU memory goes by way of the host";
 
 }  // namespace
 
@@ -36,8 +35,8 @@ std::span<const Probe> probe_list() {
       Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server},
       Probe{kControllers, "MPI", "mpi-controller", nullptr, probe_mpirun},
       Probe{kOperations, "Host", "host", nullptr, probe_shared_memory},
-      Probe{kOperations, "NCCL", "nccl", kNoNccl, probe_nccl},
-      Probe{kOperations, "RCCL", "rccl", kNoNccl, probe_rccl},
+      Probe{kOperations, "NCCL", "nccl", nullptr, probe_nccl},
+      Probe{kOperations, "RCCL", "rccl", nullptr, probe_rccl},
       Probe{kOperations, "MPI", "mpi", kNoMpiModule,
             DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi},
       Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host replaces it", probe_gloo},

@@ -142,6 +142,11 @@ class JobReader {
       job().exports.push_back(
           values_.value_of(OptionId::kCpuOperations, value, parse_cpu_operations(value.text)));
     }
+    if (has(OptionId::kGpuOperations)) {
+      const GivenValue& value = given_[OptionId::kGpuOperations].back();
+      job().exports.push_back(
+          values_.value_of(OptionId::kGpuOperations, value, parse_gpu_operations(value.text)));
+    }
     if (has(OptionId::kFusionThreshold)) {
       const GivenValue& value = given_[OptionId::kFusionThreshold].back();
       job().exports.push_back(

@@ -30,6 +30,8 @@ constexpr OptionEntry kTable[] = {
      kRanks, kForScript},
     {kCpuOperations, "--cpu-operations", "ddl|mpi",
      "what carries out libddl's collectives (default: ddl, itself)", kRanks, kForScript},
+    {kGpuOperations, "--gpu-operations", "auto|nccl|staged",
+     "the same on memory of GPUs (default: auto)", kRanks, kForScript},
     {kFusionThreshold, "--fusion-threshold-mb", "MB",
      "named tensors that libddl carries out together (default: 64)", kRanks, kForScript},
     {kWorkdir, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)", kRanks,

@@ -16,6 +16,7 @@ enum class OptionId {
   kOversubscribe,
   kExport,
   kCpuOperations,
+  kGpuOperations,
   kFusionThreshold,
   kWorkdir,
   kTimeout,

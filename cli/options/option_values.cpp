@@ -98,6 +98,14 @@ Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) 
   return launcher::EnvironmentExport{contract::env::kCpuOperations, std::string(text)};
 }
 
+Result<launcher::EnvironmentExport> parse_gpu_operations(std::string_view text) {
+  if (!contract::parse_gpu_operations(text)) {
+    return refuse(in_quotes(text) +
+                  " is neither auto, nccl (NCCL or RCCL) nor staged (by way of the host's memory)");
+  }
+  return launcher::EnvironmentExport{contract::env::kGpuOperations, std::string(text)};
+}
+
 Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text) {
   constexpr int kMaxMegabytes = 1 << 20;
   const auto megabytes = parse_count(text, 0, kMaxMegabytes);

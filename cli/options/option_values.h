@@ -45,6 +45,7 @@ Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
 /// "ddl" or "mpi", as the variable that libddl reads.
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
+Result<launcher::EnvironmentExport> parse_gpu_operations(std::string_view text);
 /// "64", in MiB: the variable that libddl reads, in bytes.
 Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text);
 Result<std::string> not_empty(const std::string& text);

@@ -173,14 +173,28 @@ TEST_CASE("an srun without a PMI type that libddl supports is not available for 
   CHECK_THAT(ranks.text("detail"), Catch::Contains("none, openmpi; libddl needs pmix or pmi2"));
 }
 
+TEST_CASE("NCCL and RCCL are tried by a sum on a GPU, here over the stand-ins for the vendors' libraries") {
+  for (const auto& [key, version] : {std::pair{"nccl", "NCCL 2.28.9"}, {"rccl", "RCCL 2.28.9"}}) {
+    CAPTURE(key);
+    const ReportedCapability found = capability_of(run_ddlrun(
+        {std::string("--check-build=") + key, "--json"}, {std::string("LD_LIBRARY_PATH=") + DDL_STAND_INS}));
+    CHECK(found.exit_code == 0);
+    CHECK(found.works());
+    CHECK(found.text("version") == version);
+    CHECK(found.text("detail") == "one rank added on a GPU with it");
+  }
+}
+
 TEST_CASE("a vendor's library that works is reported with its version, even if this build cannot use it") {
   const Folder folder;
   for (const char* name :
        {"libnccl.so.2", "librccl.so.1", "libcuda.so.1", "libamdhip64.so.6", "libmpi.so.40", "libmpich.so.12"})
     folder.library(name);
   const ReportedCapability nccl = probe("nccl", folder);
+  // There is no GPU for it.
   CHECK(nccl.exit_code == 1);
-  CHECK(nccl.works());
+  CHECK_FALSE(nccl.works());
+  CHECK_THAT(nccl.text("detail"), Catch::StartsWith("one rank cannot add on a GPU with it: "));
   CHECK(nccl.text("version") == "NCCL 2.18.5");
   CHECK(nccl.text("file") == folder.path() + "/libnccl.so.2");
   CHECK(probe("rccl", folder).text("version") == "RCCL 2.18.5");

@@ -305,6 +305,16 @@ TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {
   CHECK_THAT(refused.error().message, Catch::Contains("'gloo' is neither ddl"));
 }
 
+TEST_CASE("--gpu-operations sets DDL_GPU_OPERATIONS for the ranks") {
+  const auto job = accepted({"-np", "2", "--gpu-operations", "staged", "./train"}).job;
+  REQUIRE(job.exports.size() == 1);
+  CHECK(job.exports[0].name == "DDL_GPU_OPERATIONS");
+  CHECK(job.exports[0].value == "staged");
+  const auto refused = parse({"-np", "2", "--gpu-operations", "mpi", "./train"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("'mpi' is neither auto, nccl"));
+}
+
 TEST_CASE(
     "what a check does not use is accepted in a configuration file, and -np of horovodrun gives a note") {
   CHECK(accepted({"--check-build", "--config-file", "checks.yaml"}).notes.empty());

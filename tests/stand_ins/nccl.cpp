@@ -228,7 +228,7 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
   comm->size = size;
   comm->gpu = ddl_stand_in_current_gpu();
   ServerAddress address;
-  std::memcpy(&address, &id, sizeof address);
+  std::memcpy(static_cast<void*>(&address), &id, sizeof address);
   comm->joins = std::thread([comm, address] {
     unsigned char uuid[16];
     ddl_stand_in_uuid(comm->gpu, uuid);

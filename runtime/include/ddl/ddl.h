@@ -465,7 +465,7 @@ DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t pr
 /** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this
  *  version does not know, so a program may ask an older library about a feature that only a newer one has.
  *    "mpi"          there is a module for at least one MPI
- *    "nccl"         collectives of GPU memory by NCCL: not in this version
+ *    "nccl"         NCCL or RCCL can be loaded, for collectives of GPU memory
  *    "cuda"         buffers may lie in memory of CUDA devices: NVIDIA's driver library can be loaded here
  *    "rocm"         buffers may lie in memory of ROCm devices: AMD's HIP runtime can be loaded here
  *    "mpi-enabled"  this process has a context whose collectives MPI carries out

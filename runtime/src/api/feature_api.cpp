@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/backend/nccl/nccl_library.h"
 #include "runtime/src/bootstrap/mpi_world.h"
 #include "runtime/src/device/device_runtimes.h"
 
@@ -26,13 +27,17 @@ bool has_vendor(const std::string_view feature) {
   return false;
 }
 
+bool has_nccl() {
+  return NcclLibrary::load("libnccl.so.2").has_value() || NcclLibrary::load("librccl.so.1").has_value();
+}
+
 struct Feature {
   const char* name;
   bool (*is_there)();
 };
 constexpr Feature kFeatures[] = {
     {"mpi", [] { return DDL_MPI_MODULES > 0; }},
-    {"nccl", [] { return false; }},
+    {"nccl", has_nccl},
     {"cuda", [] { return has_vendor("cuda"); }},
     {"rocm", [] { return has_vendor("rocm"); }},
     {"mpi-enabled", is_mpi_enabled},

@@ -287,19 +287,19 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, bool 
   Device& device = communicator_->device();
   Call call = request.call;
   call.number = last_number_ = is_compared ? connections_.channel().call().number : next_number();
-  const auto put = [&]() -> Status {
+  const auto put_call = [&]() -> Status {
     if (request.device != nullptr && request.device != &device) {
       return fail(ErrorCode::kUnavailable,
                   "the buffers of this process set were on GPU " + std::to_string(device.ordinal()) +
                       " before, and now are on GPU " + std::to_string(request.device->ordinal()));
     }
     DDL_TRY(begin(request));
-    return put_on_stream(*communicator_, request, blocks,
-                         [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); });
+    return put(request, blocks,
+               [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); });
   };
   const CurrentDevice current(device);
   if (!current.status()) return give_up(connections_, call, current.status().error());
-  if (auto done = put(); !done) {
+  if (auto done = put_call(); !done) {
     // The watch has found a reason, and says it.
     if (done.error().code() == ErrorCode::kClosed) return watch_->settle();
     return give_up(connections_, call, done.error());
@@ -309,6 +309,22 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, bool 
   if (auto recorded = device.record(end->get(), communicator_->stream()); !recorded)
     return give_up(connections_, call, recorded.error());
   return wait_for_end(request, call, *std::move(end), is_compared, deadline);
+}
+
+Status NcclCalls::put(const Request& request, const BlockMove* blocks,
+                      const NcclCommunicator::MustStop& must_stop) {
+  const std::uint64_t elements =
+      request.call.kind == CallKind::kAlltoallv ? request.recv_capacity : request.call.count;
+  const std::uint64_t bytes = elements * request.element_size;
+  if (request.device != nullptr || request.recv == nullptr || bytes == 0)
+    return put_on_stream(*communicator_, request, blocks, must_stop);
+  // A rank that gives nothing to a gathered tensor has its result on the host.
+  auto result = communicator_->scratch(bytes);
+  if (!result) return fail(std::move(result.error()));
+  Request on_gpu = request;
+  on_gpu.recv = *result;
+  DDL_TRY(put_on_stream(*communicator_, on_gpu, blocks, must_stop));
+  return communicator_->device().copy(request.recv, *result, bytes, communicator_->stream());
 }
 
 Status NcclCalls::begin(const Request& request) {

@@ -59,6 +59,7 @@ class NcclCalls {
   /// is_compared: the ranks have compared the call.
   Outcome launch(const Request& request, const BlockMove* blocks, bool is_compared, CallDeadline deadline);
   Status begin(const Request& request);
+  Status put(const Request& request, const BlockMove* blocks, const NcclCommunicator::MustStop& must_stop);
   Outcome wait_for_end(const Request& request, const Call& call, DeviceEvent end, bool is_compared,
                        CallDeadline deadline);
 

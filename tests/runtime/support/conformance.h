@@ -16,6 +16,8 @@ std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int rank
 struct Promises {
   /// 16-bit floats are rounded once, at the end, also where there are averages and factors.
   bool rounds_once = true;
+  /// Floats are combined along the canonical tree of the job's hosts.
+  bool has_canonical_order = true;
 };
 /// Of this program: set before the checks.
 Promises& promises();

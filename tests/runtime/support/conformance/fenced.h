@@ -85,15 +85,17 @@ void expect_bits(Fenced<T>& got, const std::vector<T>& wanted, const std::string
   }
 }
 
-/// The same for results of 16-bit floats that have been rounded more than once.
+/// The same for results of floats that have been rounded in another order, or more often.
 template <class T>
 void expect_near(Fenced<T>& got, const std::vector<T>& wanted, const std::string& what) {
   expect(got.fences_hold(), what + ": wrote outside of the buffer");
   for (std::uint64_t e = 0; e < wanted.size(); ++e) {
-    const auto value = static_cast<float>(got.at(e)), right = static_cast<float>(wanted[e]);
+    const auto value = static_cast<float>(static_cast<Wide<T>>(got.at(e)));
+    const auto right = static_cast<float>(static_cast<Wide<T>>(wanted[e]));
+    const float relative = sizeof(T) == 2 ? 0.02f : 1e-4f, absolute = sizeof(T) == 2 ? 16.0f : 0.01f;
     // Some of what has been too large on the way is infinite, or no number, and there the other is large.
     if (!std::isfinite(value) || !std::isfinite(right)) continue;
-    expect(std::abs(value - right) <= 0.02f * std::abs(right) + 16.0f,
+    expect(std::abs(value - right) <= relative * std::abs(right) + absolute,
            what + ": element " + std::to_string(e) + " is " + std::to_string(value) + " instead of about " +
                std::to_string(right));
   }
