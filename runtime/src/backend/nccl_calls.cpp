@@ -63,9 +63,9 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   if (watch_) {
     if (auto before = watch_->outcome(); !before) return before;
   }
-  if (is_staged_ || request.peer >= 0 || !has_data(request.call) ||
-      !is_in_nccl(request, !communicator_ || has_kernels_))
+  if (is_staged_ || !has_data(request.call) || !is_in_nccl(request, !communicator_ || has_kernels_))
     return std::nullopt;
+  if (request.peer >= 0) return transfer(request, deadline);
   const bool is_new = !communicator_;
   if (is_new) {
     if (auto same = compare(request, deadline); !same) return same;
@@ -86,6 +86,14 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   const auto blocks = exchange_counts(host_, connections_, request, deadline);
   if (!blocks) return tl::unexpected(blocks.error());
   return launch_in_order(request, &*blocks, deadline);
+}
+
+std::optional<Outcome> NcclCalls::transfer(const Request& request, CallDeadline deadline) {
+  // Two ranks cannot make the communicator of all, and know alike whether it is there.
+  if (!communicator_ || host_.operations() != contract::CpuOperations::kDdl) return std::nullopt;
+  if (auto settled = watch_->settle(); !settled) return settled;
+  if (auto same = compare(request, deadline); !same) return same;
+  return launch_in_order(request, nullptr, deadline);
 }
 
 std::uint64_t NcclCalls::next_number() const {
@@ -114,12 +122,14 @@ tl::expected<std::vector<Value>, Failure> NcclCalls::gather(const Value& own, Ca
   return all;
 }
 
-tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallDeadline deadline) {
+tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallDeadline deadline, int peer) {
   std::uint64_t result = 0;
   Request request;
   request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64);
   request.call.op = DDL_MAX;
-  request.call.number = connections_.channel().call().number;
+  request.peer = peer;
+  // Of two ranks, it is a call of theirs.
+  if (peer < 0) request.call.number = connections_.channel().call().number;
   request.element_size = sizeof own;
   request.send = reinterpret_cast<const std::byte*>(&own);
   request.recv = reinterpret_cast<std::byte*>(&result);
@@ -276,7 +286,7 @@ Outcome NcclCalls::wait_for_others(Device& device, CallDeadline deadline) {
 
 Outcome NcclCalls::launch_in_order(const Request& request, const BlockMove* blocks, CallDeadline deadline) {
   LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
-  const auto agreed = largest(turn.proposal(), deadline);
+  const auto agreed = largest(turn.proposal(), deadline, request.peer);
   if (!agreed) return tl::unexpected(agreed.error());
   turn.wait(*agreed);
   return launch(request, blocks, true, deadline);

@@ -41,8 +41,9 @@ class NcclCalls {
   struct Offer;
 
   Outcome compare(const Request& request, CallDeadline deadline);
-  /// The largest of the ranks' numbers.
-  tl::expected<std::uint64_t, Failure> largest(std::uint64_t own, CallDeadline deadline);
+  std::optional<Outcome> transfer(const Request& request, CallDeadline deadline);
+  /// The largest of the ranks' numbers; of this rank's and the peer's, if there is one.
+  tl::expected<std::uint64_t, Failure> largest(std::uint64_t own, CallDeadline deadline, int peer = -1);
   template <class Value>
   tl::expected<std::vector<Value>, Failure> gather(const Value& own, CallDeadline deadline);
 

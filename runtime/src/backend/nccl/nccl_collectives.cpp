@@ -65,6 +65,7 @@ class Calls {
                      nccl_.ncclAllGather(request_.send, request_.recv, bytes(request_.call.count), kBytes,
                                          comm_, stream_));
       case CallKind::kAllgatherv: return allgatherv();
+      case CallKind::kTransfer: return transfer();
       default: return exchange(*blocks);
     }
   }
@@ -118,6 +119,12 @@ class Calls {
     }
     return {};
   }
+  Status transfer() const {
+    const std::size_t all = bytes(request_.call.count);
+    if (request_.call.root == rank_)
+      return check("ncclSend", nccl_.ncclSend(request_.send, all, kBytes, request_.peer, comm_, stream_));
+    return check("ncclRecv", nccl_.ncclRecv(request_.recv, all, kBytes, request_.peer, comm_, stream_));
+  }
   /// Every block is a message. One that this rank has for itself is copied.
   Status exchange(const BlockMove& blocks) const {
     for (int other = 0; other < size_; ++other) {
@@ -152,7 +159,7 @@ bool is_exchange(CallKind kind) {
 
 bool is_move(CallKind kind) {
   return is_exchange(kind) || kind == CallKind::kBroadcast || kind == CallKind::kAllgather ||
-         kind == CallKind::kAllgatherv;
+         kind == CallKind::kAllgatherv || kind == CallKind::kTransfer;
 }
 
 /// What the inputs of a reduction are multiplied by, and its results divided and multiplied by.
