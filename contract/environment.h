@@ -65,6 +65,8 @@ inline constexpr char kHorovodFusionThreshold[] = "HOROVOD_FUSION_THRESHOLD";  /
 inline constexpr char kGpuOperations[] = "DDL_GPU_OPERATIONS";  ///< auto, nccl or staged: the same for GPUs
 inline constexpr char kHorovodGpuOperations[] = "HOROVOD_GPU_OPERATIONS";  ///< the same, if ours is unset
 inline constexpr char kCheck[] = "DDL_CHECK";  ///< 1: ranks compare calls before data move between GPUs
+inline constexpr char kDeterministic[] =
+    "DDL_DETERMINISTIC";  ///< 1: the same bits in every run, also by NCCL
 inline constexpr char kGpuPieceBytes[] =
     "DDL_GPU_PIECE_BYTES";                           ///< in which memory of a GPU goes by way of the host
 inline constexpr char kTimeline[] = "DDL_TIMELINE";  ///< where a timeline of all ranks is written

@@ -33,6 +33,17 @@ inline constexpr std::array kGpuOperations = {
     OperationsName<GpuOperations>{GpuOperations::kNccl, "nccl"},
     OperationsName<GpuOperations>{GpuOperations::kStaged, "staged"}};
 
+/// The variables with which NCCL and RCCL combine in the same way in every run on the same ranks and GPUs, for
+/// DDL_DETERMINISTIC=1. The number of blocks of a kernel (CTAs) decides how a buffer is cut.
+struct NcclVariable {
+  const char* name;
+  const char* value;
+};
+inline constexpr std::array kDeterministicNccl = {
+    NcclVariable{"NCCL_ALGO", "Ring"}, NcclVariable{"NCCL_PROTO", "Simple"},
+    NcclVariable{"NCCL_NVLS_ENABLE", "0"}, NcclVariable{"NCCL_MIN_CTAS", "16"},
+    NcclVariable{"NCCL_MAX_CTAS", "16"}};
+
 /// Static storage.
 constexpr const char* cpu_operations_name(CpuOperations operations) {
   for (const auto& known : kCpuOperations) {

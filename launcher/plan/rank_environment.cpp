@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "contract/operations.h"
 
 namespace ddl::launcher {
 namespace env = contract::env;
@@ -61,6 +62,10 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
     }
   }
   environment.try_emplace(env::kPythonUnbuffered, "1");
+  if (const auto set = environment.find(env::kDeterministic);
+      set != environment.end() && set->second == "1") {
+    for (const auto& [name, value] : contract::kDeterministicNccl) environment.try_emplace(name, value);
+  }
   return environment;
 }
 

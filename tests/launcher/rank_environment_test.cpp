@@ -60,6 +60,16 @@ TEST_CASE("-x sets a value or passes the head's own, and a later one wins") {
   CHECK(common_environment(head, {{"A", "1"}, {"A", std::nullopt}}).at("A") == "1");
 }
 
+TEST_CASE(
+    "DDL_DETERMINISTIC=1 makes NCCL combine in the same way in every run, where the user has not said "
+    "otherwise") {
+  const Environment set = common_environment({{"NCCL_PROTO", "LL"}}, {{"DDL_DETERMINISTIC", "1"}});
+  CHECK(set.at("NCCL_ALGO") == "Ring");
+  CHECK(set.at("NCCL_PROTO") == "LL");
+  CHECK(set.at("NCCL_MIN_CTAS") == set.at("NCCL_MAX_CTAS"));
+  CHECK_FALSE(common_environment({}, {{"DDL_DETERMINISTIC", "0"}}).contains("NCCL_ALGO"));
+}
+
 TEST_CASE("-x wins over the deny-list: it was asked for") {
   CHECK(common_environment({{"PMIX_MCA_gds", "hash"}}, {{"PMIX_MCA_gds", std::nullopt}}).at("PMIX_MCA_gds") ==
         "hash");

@@ -189,6 +189,14 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->stores == ddl::runtime::Stores::kStreaming);
   CHECK(Settings::read({{"DDL_STORES", "plain"}})->stores == ddl::runtime::Stores::kPlain);
   CHECK_FALSE(Settings::read({{"DDL_STORES", "auto"}})->stores);
+  using ddl::contract::GpuOperations;
+  CHECK(Settings::read({{"DDL_GPU_OPERATIONS", "nccl"}})->gpu_operations == GpuOperations::kNccl);
+  CHECK(Settings::read({{"HOROVOD_GPU_OPERATIONS", "NCCL"}})->gpu_operations == GpuOperations::kNccl);
+  CHECK(Settings::read({{"HOROVOD_GPU_OPERATIONS", "MPI"}})->gpu_operations == GpuOperations::kStaged);
+  CHECK(Settings::read({{"DDL_GPU_OPERATIONS", "auto"}, {"HOROVOD_GPU_OPERATIONS", "MPI"}})->gpu_operations ==
+        GpuOperations::kAuto);
+  CHECK(Settings::read({{"DDL_CHECK", "1"}})->agrees_first);
+  CHECK(Settings::read({{"DDL_DETERMINISTIC", "1"}})->is_deterministic);
   CHECK(given->allow_singleton);
   CHECK(given->module_directory == "/x");
   CHECK(given->pmix_promised);
@@ -215,6 +223,10 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
       {"DDL_EXCHANGE", "1025"},
       {"DDL_STORES", "nontemporal"},
       {"DDL_CPU_OPERATIONS", "gloo"},
+      {"DDL_GPU_OPERATIONS", "rccl"},
+      {"DDL_CHECK", "yes"},
+      {"DDL_DETERMINISTIC", "2"},
+      {"DDL_GPU_PIECE_BYTES", "5000"},
       {"DDL_MPI", "../x"},
       {"DDL_MPI_FINALIZE", "no"},
       {"DDL_FUSION_BYTES", "-1"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
@@ -32,6 +33,20 @@ struct Id {
   nccl::UniqueId id{};
   TextField<200> error;  ///< "": there is one
 };
+
+/// NCCL reads its variables at its first use, so it is too late to set them here.
+void warn_of_other_bits() {
+  std::string unset;
+  for (const auto& [name, value] : contract::kDeterministicNccl) {
+    if (std::getenv(name) == nullptr) unset += std::string(" ") + name + "=" + value;
+  }
+  if (unset.empty()) return;
+  (void)std::fprintf(
+      stderr,
+      "libddl: DDL_DETERMINISTIC=1, but NCCL may give other bits in another run: set%s before the "
+      "program starts, as ddlrun does\n",
+      unset.c_str());
+}
 
 bool has_data(const Call& call) { return call.kind == CallKind::kAlltoallv || call.count > 0; }
 
@@ -218,6 +233,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   const Call call = connections_.channel().call();
   const CurrentDevice current(device);
   if (!current.status()) return give_up(connections_, call, current.status().error());
+  if (job_.settings.is_deterministic && connections_.membership().rank == 0) warn_of_other_bits();
   // From now on this rank's other sets keep the order.
   place_.emplace(job_.launch_order);
   if (auto ended = wait_for_others(device, deadline); !ended) return ended;

@@ -127,9 +127,11 @@ Result<Settings> Settings::read(const Environment& environment) {
     if (horovods == "NCCL") settings.gpu_operations = contract::GpuOperations::kNccl;
     if (horovods == "MPI") settings.gpu_operations = contract::GpuOperations::kStaged;
   }
-  if (const std::string text = value_of(environment, env::kCheck); !text.empty()) {
-    if (text != "0" && text != "1") return bad_value(env::kCheck, text, "expected 0 or 1");
-    settings.agrees_first = text == "1";
+  for (const auto& [name, setting] :
+       {std::pair{env::kCheck, &settings.agrees_first}, {env::kDeterministic, &settings.is_deterministic}}) {
+    const std::string text = value_of(environment, name);
+    if (!text.empty() && text != "0" && text != "1") return bad_value(name, text, "expected 0 or 1");
+    *setting = text == "1";
   }
   if (const std::string text = value_of(environment, env::kGpuPieceBytes); !text.empty()) {
     const auto bytes = parse_integer(text);

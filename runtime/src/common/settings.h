@@ -103,6 +103,8 @@ struct Settings {
   contract::GpuOperations gpu_operations = contract::GpuOperations::kAuto;
   /// DDL_CHECK=1: ranks compare their calls before data move between GPUs, not beside it. The same on all ranks.
   bool agrees_first = false;
+  /// DDL_DETERMINISTIC=1: the user wants the same bits in every run, also by NCCL, which its own variables make it do.
+  bool is_deterministic = false;
   /// DDL_GPU_PIECE_BYTES: pieces in which memory of a GPU goes by way of the host. A power of two; the same on all ranks.
   std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
   /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that
