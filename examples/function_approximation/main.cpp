@@ -17,6 +17,7 @@
 #include <ddl/ddl.hpp>
 
 #include "checkpoint.h"
+#include "gpu_copy.h"
 #include "mlp.h"
 #include "optimizer.h"
 #include "options.h"
@@ -92,6 +93,17 @@ void sum_by_layers(ddl::Context& context, const Mlp& model, const Part& mine, do
   for (ddl::Future<void>& sum : sums) sum.get();
 }
 
+/// In memory of this rank's GPU: the call is the same, since libddl sees from the pointer where the memory lies.
+void sum_on_gpu(ddl::Context& context, const Mlp& model, const Part& mine, double batch, GpuCopy& gpu,
+                Eigen::VectorXd& buffer) {
+  const Eigen::Index weights = model.parameters().size();
+  buffer[weights] = model.squared_error(mine.x, mine.y, buffer.head(weights));
+  buffer /= batch;
+  gpu.upload(buffer.data());
+  context.allreduce(gpu.data(), static_cast<std::size_t>(buffer.size()), ddl::Op::sum);
+  gpu.download(buffer.data());
+}
+
 void train(ddl::Context& context, const Options& options) {
   // 1. Who am I, and how many are we? Started alone, the program is a job of one rank.
   const int rank = context.rank();
@@ -140,10 +152,14 @@ void train(ddl::Context& context, const Options& options) {
   const double batch = static_cast<double>(options.ensemble ? mine.x.size() : points);
   const Eigen::Index weights = model.parameters().size();
   Eigen::VectorXd buffer(weights + 1);
+  std::optional<GpuCopy> gpu;
+  if (options.on_gpu) gpu.emplace(static_cast<std::size_t>(buffer.size()), context.local_rank());
   const auto start = std::chrono::steady_clock::now();
   while (optimizer.steps < options.epochs) {
     if (options.async) {
       sum_by_layers(context, model, mine, batch, buffer);
+    } else if (gpu) {
+      sum_on_gpu(context, model, mine, batch, *gpu, buffer);
     } else {
       buffer[weights] = model.squared_error(mine.x, mine.y, buffer.head(weights));
       buffer /= batch;

@@ -95,9 +95,19 @@ Options parse_options(int argc, char** argv) {
   app.add_option("--warmup-epochs", options.warmup_epochs, "Epochs until a scaled rate is reached [100]")
       ->check(count_in(0, kMany))
       ->group(training);
-  app.add_flag("--async", options.async,
-               "Hand over the gradient of each layer as a named tensor, while those of the layers\n"
-               "below are computed; the result is the same")
+  auto* async =
+      app.add_flag("--async", options.async,
+                   "Hand over the gradient of each layer as a named tensor, while those of the layers\n"
+                   "below are computed; the result is the same")
+          ->excludes(ensemble)
+          ->group(training);
+
+  std::string device = "cpu";
+  app.add_option("--device", device,
+                 "gpu: gradients are added in memory of this rank's GPU; they are computed by the\n"
+                 "CPU all the same [cpu]")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
+      ->excludes(async)
       ->excludes(ensemble)
       ->group(training);
 
@@ -129,6 +139,7 @@ Options parse_options(int argc, char** argv) {
     const int code = app.exit(error);  // prints help or the mistake
     std::exit(code == 0 ? 0 : kUsageError);
   }
+  options.on_gpu = device == "gpu";
   return options;
 }
 

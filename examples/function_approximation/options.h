@@ -20,7 +20,8 @@ struct Options {
   std::int64_t epochs = 2000;
   double learning_rate = 0.01;
   std::int64_t warmup_epochs = 100;
-  bool async = false;  ///< named tensors, one for each layer
+  bool async = false;   ///< named tensors, one for each layer
+  bool on_gpu = false;  ///< gradients are added in memory of GPUs
 
   std::string plot;        ///< SVG file, "" for none
   std::string checkpoint;  ///< file, "" for none
