@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/own_thread.h"
 #include "runtime/src/backend/device_wait.h"
 
 namespace ddl::runtime {
@@ -26,7 +27,9 @@ Result<std::unique_ptr<CallWatch>> CallWatch::start(Device& device, Connections&
   if (bell.get() < 0) return fail(errno_error("eventfd", errno));
   std::unique_ptr<CallWatch> made(
       new CallWatch(device, connections, call, std::move(actions), std::move(bell)));
-  made->thread_ = std::thread([watch = made.get()] { watch->run(); });
+  auto thread = start_own_thread("ddl-gpu-calls", [watch = made.get()] { watch->run(); });
+  if (!thread) return fail(std::move(thread.error()));
+  made->thread_ = *std::move(thread);
   return made;
 }
 

@@ -1,13 +1,12 @@
 #include "runtime/src/named/engine.h"
 
 #include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <exception>
 #include <string_view>
 #include <unordered_set>
 
+#include "base/own_thread.h"
 #include "runtime/src/common/fork_guard.h"
 
 namespace ddl::runtime {
@@ -345,16 +344,8 @@ void Engine::close() {
 // The engine's own thread.
 
 void Engine::start_thread() {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-    ::pthread_setname_np(thread_.native_handle(), "ddl-tensors");
-  } catch (const std::exception&) {
-    // Threads that wait make progress.
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // Without one, threads that wait make progress.
+  if (auto thread = start_own_thread("ddl-tensors", [this] { run(); })) thread_ = *std::move(thread);
 }
 
 void Engine::run() {

@@ -1,47 +1,20 @@
 #include "runtime/src/wire/watcher.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <iterator>
 #include <string>
-#include <system_error>
+
+#include "base/own_thread.h"
 
 namespace ddl::runtime {
-namespace {
-
-/// Blocks all signals of the calling thread while it lives, so that a thread started meanwhile handles no signal of
-/// the program.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
-}  // namespace
-
 Status Watcher::start() {
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return fail_errno("eventfd");
-  const SignalsBlocked blocked;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    return fail(ErrorCode::kSystem,
-                std::string("starting the thread that watches for dead peers: ") + error.what());
-  }
-  ::pthread_setname_np(thread_.native_handle(), "ddl-watcher");
+  auto thread = start_own_thread("ddl-watcher", [this] { run(); });
+  if (!thread) return fail(std::move(thread.error().during("watching for dead peers")));
+  thread_ = *std::move(thread);
   return {};
 }
 
