@@ -61,7 +61,6 @@ static_assert(!SameCall<int (*)(unsigned), int (*)(unsigned, int)>::value);
 #ifdef DDL_HAS_CUDA_H
 namespace cuda = ddl::runtime::cuda;
 DDL_SAME(cuda, cuInit);
-DDL_SAME(cuda, cuDriverGetVersion);
 DDL_SAME(cuda, cuGetErrorName);
 DDL_SAME(cuda, cuDeviceGet);
 DDL_SAME(cuda, cuDeviceGetUuid);
@@ -94,12 +93,7 @@ static_assert(CUDA_SUCCESS == cuda::kSuccess && CUDA_ERROR_NOT_READY == cuda::kE
               CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED == cuda::kErrorAlreadyRegistered &&
               CUDA_ERROR_STREAM_CAPTURE_IMPLICIT == cuda::kErrorCaptureImplicit);
 static_assert(CU_POINTER_ATTRIBUTE_MEMORY_TYPE == cuda::kMemoryType &&
-              CU_POINTER_ATTRIBUTE_BUFFER_ID == cuda::kBufferId &&
-              CU_POINTER_ATTRIBUTE_IS_MANAGED == cuda::kIsManaged &&
               CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL == cuda::kDeviceOrdinal &&
-              CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE == cuda::kIsLegacyIpcCapable &&
-              CU_POINTER_ATTRIBUTE_RANGE_START_ADDR == cuda::kRangeStart &&
-              CU_POINTER_ATTRIBUTE_RANGE_SIZE == cuda::kRangeSize &&
               CU_MEMORYTYPE_DEVICE == cuda::kDeviceMemory);
 static_assert(CU_STREAM_NON_BLOCKING == cuda::kStreamNonBlocking &&
               CU_EVENT_DISABLE_TIMING == cuda::kEventDisableTiming &&
@@ -154,7 +148,6 @@ DDL_SAME(hip, hipFree);
 DDL_SAME(hip, hipHostRegister);
 DDL_SAME(hip, hipHostUnregister);
 DDL_SAME(hip, hipPointerGetAttributes);
-DDL_SAME(hip, hipMemGetAddressRange);
 DDL_SAME(hip, hipMemcpyAsync);
 DDL_SAME(hip, hipStreamCreateWithFlags);
 DDL_SAME(hip, hipStreamDestroy);

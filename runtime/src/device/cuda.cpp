@@ -1,5 +1,3 @@
-#include "runtime/src/device/cuda.h"
-
 #include <array>
 #include <map>
 #include <mutex>
@@ -18,7 +16,6 @@ CudaAddress cuda_address_of(const void* pointer) { return reinterpret_cast<std::
 Status load_cuda(void* library, CudaFunctions& cu) {
   const std::array symbols{
       needed("cuInit", cu.cuInit),
-      needed("cuDriverGetVersion", cu.cuDriverGetVersion),
       needed("cuGetErrorName", cu.cuGetErrorName),
       needed("cuDeviceGet", cu.cuDeviceGet),
       optional("cuDeviceGetUuid_v2", cu.cuDeviceGetUuid_v2),
@@ -47,6 +44,18 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuLaunchKernel", cu.cuLaunchKernel),
   };
   return load_symbols(library, symbols);
+}
+
+/// "GPU-5a8c1b3e-...", as nvidia-smi prints the bytes.
+std::string uuid_text(std::span<const unsigned char> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kDigits[bytes[i] >> 4];
+    text += kDigits[bytes[i] & 0xF];
+  }
+  return text;
 }
 
 /// Ok, or the error of a function of the driver.
@@ -186,12 +195,6 @@ class Cuda final : public DeviceRuntime {
   const char* name() const override { return "CUDA"; }
   const char* collectives_library() const override { return "libnccl.so.2"; }
 
-  Result<std::string> version() const override {
-    int version = 0;
-    DDL_TRY(checked_cuda(cu_, "cuDriverGetVersion", cu_.cuDriverGetVersion(&version)));
-    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-  }
-
   Result<std::string> uuid(int ordinal) override {
     DDL_TRY(initialise());
     cuda::DeviceNumber number = 0;
@@ -204,21 +207,15 @@ class Cuda final : public DeviceRuntime {
   }
 
   std::optional<DeviceMemory> find(const void* address) override {
-    std::array attributes{cuda::kMemoryType, cuda::kDeviceOrdinal,      cuda::kBufferId, cuda::kRangeStart,
-                          cuda::kRangeSize,  cuda::kIsLegacyIpcCapable, cuda::kIsManaged};
-    unsigned type = 0, is_managed = 0;
+    std::array attributes{cuda::kMemoryType, cuda::kDeviceOrdinal};
+    unsigned type = 0;
     int ordinal = 0;
-    unsigned long long id = 0;
-    CudaAddress begin = 0;
-    std::size_t bytes = 0;
-    bool is_exportable = false;
-    std::array<void*, attributes.size()> values{&type,  &ordinal,       &id,        &begin,
-                                                &bytes, &is_exportable, &is_managed};
+    std::array<void*, attributes.size()> values{&type, &ordinal};
     // Unknown memory is no error: everything becomes 0. An error: nothing has been initialised.
     const auto result = cu_.cuPointerGetAttributes(
         static_cast<unsigned>(attributes.size()), attributes.data(), values.data(), cuda_address_of(address));
     if (result != cuda::kSuccess || type != cuda::kDeviceMemory) return std::nullopt;
-    return DeviceMemory{ordinal, begin, bytes, id, is_exportable && is_managed == 0};
+    return DeviceMemory{ordinal};
   }
 
   Result<Device*> device(int ordinal) override {
@@ -244,17 +241,6 @@ class Cuda final : public DeviceRuntime {
 };
 
 }  // namespace
-
-std::string uuid_text(std::span<const unsigned char> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "GPU-";
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 0xF];
-  }
-  return text;
-}
 
 Result<std::unique_ptr<DeviceRuntime>> make_cuda(void* library) {
   CudaFunctions functions{};

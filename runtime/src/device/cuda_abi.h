@@ -24,12 +24,7 @@ inline constexpr Result kErrorCaptureImplicit = 906;
 
 // CUpointer_attribute
 inline constexpr int kMemoryType = 2;
-inline constexpr int kBufferId = 7;
-inline constexpr int kIsManaged = 8;
 inline constexpr int kDeviceOrdinal = 9;
-inline constexpr int kIsLegacyIpcCapable = 10;
-inline constexpr int kRangeStart = 11;
-inline constexpr int kRangeSize = 12;
 /// CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned kDeviceMemory = 2;
 
@@ -46,7 +41,6 @@ inline constexpr int kCaptureNone = 0;
 /// The functions, under the names that dlsym() needs: those with "_v2" exist without it, too, with 32-bit sizes.
 struct Functions {
   Result (*cuInit)(unsigned flags);
-  Result (*cuDriverGetVersion)(int* version);
   Result (*cuGetErrorName)(Result error, const char** name);
   Result (*cuDeviceGet)(DeviceNumber* device, int ordinal);
   Result (*cuDeviceGetUuid_v2)(Uuid* uuid, DeviceNumber device);

@@ -25,11 +25,6 @@ using EventHandle = void*;
 /// Where memory of a GPU lies.
 struct DeviceMemory {
   int ordinal = 0;  ///< of the GPU, as this process counts them
-  /// The allocation that the address is in.
-  std::uintptr_t begin = 0;
-  std::size_t bytes = 0;
-  std::uint64_t id = 0;        ///< of the allocation; not used again in this process. 0: not known
-  bool is_exportable = false;  ///< another process may map the allocation
 };
 
 class DeviceRuntime;
@@ -91,8 +86,6 @@ class DeviceRuntime {
   virtual const char* name() const = 0;  ///< "CUDA"; static storage
   /// The vendor's collectives work on its GPUs: "libnccl.so.2".
   virtual const char* collectives_library() const = 0;
-  /// "13.0".
-  virtual Result<std::string> version() const = 0;
   /// "GPU-5a8c...": different for each GPU, and part of one, of all hosts. As nvidia-smi prints it; a vendor that gives
   /// none: "host:0000:c1:00.0".
   virtual Result<std::string> uuid(int ordinal) = 0;

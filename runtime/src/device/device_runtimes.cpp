@@ -7,8 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "runtime/src/device/cuda.h"
-#include "runtime/src/device/hip.h"
+#include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {
 namespace {

@@ -1,5 +1,3 @@
-#include "runtime/src/device/hip.h"
-
 #include <unistd.h>
 
 #include <array>
@@ -30,7 +28,6 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipHostRegister", hip.hipHostRegister),
       needed("hipHostUnregister", hip.hipHostUnregister),
       needed("hipPointerGetAttributes", hip.hipPointerGetAttributes),
-      needed("hipMemGetAddressRange", hip.hipMemGetAddressRange),
       needed("hipMemcpyAsync", hip.hipMemcpyAsync),
       needed("hipStreamCreateWithFlags", hip.hipStreamCreateWithFlags),
       needed("hipStreamDestroy", hip.hipStreamDestroy),
@@ -207,10 +204,6 @@ class Hip final : public DeviceRuntime {
   const char* name() const override { return "HIP"; }
   const char* collectives_library() const override { return "librccl.so.1"; }
 
-  Result<std::string> version() const override {
-    return std::to_string(major()) + "." + std::to_string(version_ % kVersionsOfMajor / 100'000);
-  }
-
   Result<std::string> uuid(int ordinal) override {
     DDL_TRY(check("hipInit", hip_.hipInit(0)));
     int number = 0;
@@ -238,15 +231,7 @@ class Hip final : public DeviceRuntime {
         major() < 6 ? attributes.type == hip::kDeviceMemoryOf5
                     : attributes.type == hip::kDeviceMemory || attributes.type == hip::kManagedMemory;
     if (!is_device && attributes.is_managed == 0) return std::nullopt;
-    DeviceMemory memory;
-    memory.ordinal = attributes.device;
-    void* begin = nullptr;
-    if (hip_.hipMemGetAddressRange(&begin, &memory.bytes, const_cast<void*>(address)) == hip::kSuccess) {
-      memory.begin = reinterpret_cast<std::uintptr_t>(begin);
-    } else {
-      (void)hip_.hipGetLastError();
-    }
-    return memory;
+    return DeviceMemory{attributes.device};
   }
 
   Result<Device*> device(int ordinal) override {

@@ -53,7 +53,6 @@ struct Functions {
   Result (*hipHostRegister)(void* memory, std::size_t bytes, unsigned flags);
   Result (*hipHostUnregister)(void* memory);
   Result (*hipPointerGetAttributes)(PointerAttributes* attributes, const void* address);
-  Result (*hipMemGetAddressRange)(void** begin, std::size_t* bytes, void* address);
   Result (*hipMemcpyAsync)(void* to, const void* from, std::size_t bytes, int kind, void* stream);
   Result (*hipStreamCreateWithFlags)(void** stream, unsigned flags);
   Result (*hipStreamDestroy)(void* stream);

@@ -1,13 +1,15 @@
-// The functions of a vendor's library, which is loaded at run time.
+// The vendors' libraries: how their functions are found at run time, and what makes a runtime of each.
 #pragma once
 
 #include <dlfcn.h>
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/error.h"
+#include "runtime/src/device/device.h"
 
 namespace ddl::runtime {
 
@@ -38,7 +40,10 @@ inline Status load_symbols(void* library, std::span<const VendorSymbol> symbols)
   return {};
 }
 
-/// "GPU-5a8c1b3e-...", as nvidia-smi prints the bytes.
-std::string uuid_text(std::span<const unsigned char> bytes);
+/// NVIDIA's GPUs, by the driver's library (libcuda.so.1). Its primary context of a GPU is the one that the CUDA runtime,
+/// PyTorch and NCCL use. kUnavailable names a function that the library lacks.
+Result<std::unique_ptr<DeviceRuntime>> make_cuda(void* library);
+/// AMD's GPUs, by the HIP runtime (libamdhip64.so). The same.
+Result<std::unique_ptr<DeviceRuntime>> make_hip(void* library);
 
 }  // namespace ddl::runtime
