@@ -106,11 +106,13 @@ TEST_CASE("different calls are found beside the data, and end the set") {
     Floats floats(on, std::vector<float>(1000, 1.0f));
     expect_ok(sum(context, floats, on), "the first call");
     const std::uint64_t count = ddl_rank(context) == 2 ? 999 : 1000;
-    expect_ok(ddl_allreduce(context, floats.data(), floats.data(), count, DDL_FLOAT32, DDL_SUM, &on.options),
-              "a call that the ranks have not compared yet");
+    // The comparison may end before the call has been put on the GPU.
+    ddl_status status =
+        ddl_allreduce(context, floats.data(), floats.data(), count, DDL_FLOAT32, DDL_SUM, &on.options);
     // The stream does not hang.
     (void)floats.values();
-    expect_status(sum(context, floats, on), DDL_ERROR_MISMATCH, "the call after a mismatch");
+    if (status == DDL_OK) status = sum(context, floats, on);
+    expect_status(status, DDL_ERROR_MISMATCH, "a mismatch");
     expect_contains(ddl_last_error(), "999 elements");
     expect_contains(ddl_last_error(), "rank 2 on host2");
     expect_status(sum(context, floats, on), DDL_ERROR_ABORTED, "a later call");
@@ -263,5 +265,119 @@ TEST_CASE("named tensors and ordered calls by NCCL go on beside each other") {
     }
     ordered.join();
     for (const float value : floats.values()) expect(value == 1048576.0f, "a wrong named sum");
+  });
+}
+
+TEST_CASE(
+    "a rank that uses one communicator and ranks that use several do not wait for each other for ever") {
+  job_of(3).run([](ddl_context*& context) {
+    const std::array<std::int32_t, 2> pair{0, 1};
+    std::uint64_t set = 0;
+    expect_ok(ddl_process_set_create(context, pair.data(), 2, &set), "create");
+    OnGpu on(context);
+    Floats floats(on, std::vector<float>(300, 1.0f)), others(on, std::vector<float>(300, 0.0f));
+    for (int round = 0; round < 3; ++round) {
+      expect_ok(sum(context, floats, on), "a call of all");
+      // NCCL connects for messages, which lasts until all ranks are there.
+      expect_ok(ddl_alltoall(context, floats.data(), others.data(), 100, DDL_FLOAT32, &on.options),
+                "an alltoall");
+      if (ddl_rank(context) == 2) continue;
+      OnGpu in_set(on.gpu());
+      in_set.options.process_set = set;
+      Floats some(in_set, std::vector<float>(10, 1.0f));
+      expect_ok(sum(context, some, in_set), "a call of two");
+      for (const float value : some.values()) expect(value == 2.0f, "a wrong sum of two");
+    }
+    for (const float value : floats.values()) expect(value == 27.0f, "a wrong sum");
+  });
+}
+
+TEST_CASE("different calls are found also where NCCL waits for the other ranks when it connects") {
+  job_of(2).run([](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats floats(on, std::vector<float>(100, 1.0f)), others(on, std::vector<float>(200, 0.0f));
+    expect_ok(sum(context, floats, on), "the first call");
+    ddl_status status =
+        ddl_rank(context) == 0
+            ? ddl_alltoall(context, floats.data(), others.data(), 50, DDL_FLOAT32, &on.options)
+            : ddl_allgather(context, floats.data(), others.data(), 100, DDL_FLOAT32, &on.options);
+    // The stream goes on when the mismatch has been found.
+    (void)others.values();
+    if (status == DDL_OK) status = sum(context, floats, on);
+    expect_status(status, DDL_ERROR_MISMATCH, "a mismatch");
+    expect_contains(ddl_last_error(), "alltoall");
+    leave(context);
+  });
+}
+
+TEST_CASE("a named tensor whose stream does not go on ends at its deadline") {
+  Gate gate;
+  std::atomic<int> left{2};
+  ThreadJob job = job_of(2);
+  job.timeout_seconds = 0.4;
+  job.run([&](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats floats(on, std::vector<float>(100, 1.0f));
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.stream = on.stream();
+    ddl_status status = DDL_OK;
+    for (int round = 0; status == DDL_OK && round < 2; ++round) {
+      if (round == 1 && ddl_rank(context) == 0) gate.hold(on.stream());
+      ddl_handle* handle = nullptr;
+      expect_ok(ddl_allreduce_async(context, "gradient", floats.data(), floats.data(), floats.size(),
+                                    DDL_FLOAT32, DDL_SUM, &options, &handle),
+                "a named tensor");
+      status = ddl_wait(handle);
+    }
+    if (--left == 0) gate.open();
+    expect_status(status, DDL_ERROR_TIMEOUT, "a stream that is held");
+    leave(context);
+  });
+}
+
+TEST_CASE("what one rank forces, all ranks do") {
+  ThreadJob job;
+  job.ranks = 3;
+  job.gpu_operations_of_rank_1 = GENERATE(GpuOperations::kStaged, GpuOperations::kNccl);
+  job.run([](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats floats(on, std::vector<float>(1000, 1.0f));
+    for (int round = 0; round < 3; ++round) expect_ok(sum(context, floats, on), "a call");
+    for (const float value : floats.values()) expect(value == 27.0f, "a wrong sum");
+  });
+}
+
+TEST_CASE("a failure of the last call comes from ddl_finalize") {
+  job_of(2).run([](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats floats(on, std::vector<float>(100, 1.0f));
+    expect_ok(sum(context, floats, on), "the first call");
+    const std::uint64_t count = ddl_rank(context) == 1 ? 99 : 100;
+    const ddl_status status =
+        ddl_allreduce(context, floats.data(), floats.data(), count, DDL_FLOAT32, DDL_SUM, &on.options);
+    // Unless the call itself was told before it had been put on the GPU.
+    const ddl_status last = ddl_finalize(context);
+    expect(status != DDL_OK || last != DDL_OK, "nobody was told");
+    expect_contains(ddl_last_error(), "99 elements");
+    context = nullptr;
+  });
+}
+
+TEST_CASE("a call that is on its way does not disturb a graph that the program records") {
+  Gate gate;
+  job_of(2).run([&](ddl_context*& context) {
+    const OnGpu on(context), recorded(on.gpu());
+    Floats floats(on, std::vector<float>(100, 1.0f));
+    expect_ok(sum(context, floats, on), "the first call");
+    if (ddl_rank(context) == 0) gate.hold(on.stream());
+    expect_ok(sum(context, floats, on), "a call");
+    if (ddl_rank(context) == 0) {
+      TestGpu::get().begin_capture(recorded.stream());
+      // Longer than the time after which the call's thread looks at it.
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      TestGpu::get().end_capture(recorded.stream());
+      gate.open();
+    }
+    for (const float value : floats.values()) expect(value == 4.0f, "a wrong sum");
   });
 }

@@ -78,6 +78,8 @@ DDL_SAME(cuda, cuStreamDestroy_v2);
 DDL_SAME(cuda, cuStreamWaitEvent);
 DDL_SAME(cuda, cuStreamIsCapturing);
 DDL_SAME(cuda, cuLaunchHostFunc);
+DDL_SAME(cuda, cuThreadExchangeStreamCaptureMode);
+static_assert(CU_STREAM_CAPTURE_MODE_RELAXED == cuda::kCaptureModeRelaxed);
 DDL_SAME(cuda, cuEventCreate);
 DDL_SAME(cuda, cuEventDestroy_v2);
 DDL_SAME(cuda, cuEventRecord);

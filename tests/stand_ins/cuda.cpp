@@ -25,6 +25,8 @@ std::atomic<bool> is_initialised{false};
 int contexts[64] = {};
 thread_local void* current = nullptr;
 thread_local bool fails_next_copy = false;
+/// 0: the thread's functions belong to a capture that any thread has begun, and some of them spoil it.
+thread_local int capture_mode = 0;
 
 Gpus& gpus() {
   static Gpus& all = *new Gpus(std::getenv("CUDA_VISIBLE_DEVICES"));
@@ -140,7 +142,7 @@ int cuEventDestroy() { broken_rule("cuEventDestroy is the function of CUDA 3.1")
 int cuMemAlloc_v2(std::uint64_t* memory, std::size_t bytes) {
   DDL_ENTER_CONTEXT;
   if (bytes == 0) return kInvalidValue;
-  if (gpus().is_any_capturing()) return kCaptureUnsupported;
+  if (capture_mode == 0 && gpus().is_any_capturing()) return kCaptureUnsupported;
   gpus().synchronize(current_gpu());
   *memory = gpus().memory().allocate(bytes, current_gpu());
   return *memory == 0 ? kOutOfMemory : kOk;
@@ -264,6 +266,11 @@ int cuStreamIsCapturing(void* handle, int* status) {
   *status = stream->is_capturing ? 1 : 0;
   return kOk;
 }
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  DDL_ENTER;
+  std::swap(*mode, capture_mode);
+  return kOk;
+}
 int cuLaunchHostFunc(void* handle, void (*function)(void*), void* argument) {
   DDL_ENTER_CONTEXT;
   Stream* const stream = stream_of(handle);
@@ -322,6 +329,7 @@ int cuEventRecord(void* event, void* handle) {
 }
 int cuEventQuery(void* event) {
   DDL_ENTER_CONTEXT;
+  if (capture_mode == 0 && gpus().is_any_capturing()) broken_rule("a query that spoils a capture");
   auto& recorded = *static_cast<Event*>(event);
   const std::lock_guard lock(recorded.mutex);
   return recorded.mark.is_done() ? kOk : kNotReady;

@@ -20,6 +20,8 @@ constexpr int kOk = 0, kInvalidValue = 1, kOutOfMemory = 2, kInvalidDevice = 101
 
 thread_local int current = 0;
 thread_local bool fails_next_copy = false;
+/// 0: the thread's functions belong to a capture that any thread has begun, and some of them spoil it.
+thread_local int capture_mode = 0;
 
 Gpus& gpus() {
   static Gpus& all = *new Gpus(std::getenv("ROCR_VISIBLE_DEVICES"));
@@ -260,8 +262,14 @@ int hipEventRecord(void* event, void* handle) {
   recorded.mark = stream->mark();
   return kOk;
 }
+int hipThreadExchangeStreamCaptureMode(int* mode) {
+  enter();
+  std::swap(*mode, capture_mode);
+  return kOk;
+}
 int hipEventQuery(void* event) {
   enter();
+  if (capture_mode == 0 && gpus().is_any_capturing()) broken_rule("a query that spoils a capture");
   auto& recorded = *static_cast<Event*>(event);
   const std::lock_guard lock(recorded.mutex);
   return recorded.mark.is_done() ? kOk : kNotReady;

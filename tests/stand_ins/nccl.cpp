@@ -13,8 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -64,11 +66,39 @@ struct Comm {
   // Work that NCCL does in the background: the calls are put on the stream when the program has asked so often.
   int questions_left = 0;
   std::function<void()> put;
+  /// The ranks of this process that have the same communicator. NCCL connects with them when it first needs to, which
+  /// lasts until they make the same call.
+  std::vector<Comm*>* peers = nullptr;
+  std::atomic<std::uint64_t> launched{0};  ///< groups
+  bool connects = false;                   ///< in the group that is being launched
+  std::set<Message::Kind> connected;       ///< kinds of calls
 };
 
 bool has_error(const char* where) {
   const char* const set = std::getenv("DDL_STAND_IN_NCCL_ERROR");
   return set != nullptr && std::strcmp(set, where) == 0;
+}
+
+/// By communicators' ports.
+std::vector<Comm*>& peers_at(std::uint16_t port) {
+  static auto& all = *new std::map<std::uint16_t, std::vector<Comm*>>;
+  return all[port];
+}
+std::mutex& peers_mutex() {
+  static auto& mutex = *new std::mutex;
+  return mutex;
+}
+
+/// Whether NCCL still waits for ranks with which it has to connect.
+bool is_connecting(Comm& comm) {
+  if (!comm.connects) return false;
+  const std::lock_guard lock(peers_mutex());
+  if (comm.peers->size() < static_cast<std::size_t>(comm.size)) return false;  // there are other processes
+  for (const Comm* peer : *comm.peers) {
+    if (peer->launched < comm.launched) return true;
+  }
+  comm.connects = false;
+  return false;
 }
 
 /// Collectives occupy a GPU until the other ranks' parts have come.
@@ -125,6 +155,15 @@ int end_group() {
   if (comm == nullptr) return kOk;
   std::vector<Operation> operations = std::exchange(group, {});
   for (Operation& operation : operations) operation.message.number = ++comm->calls;
+  // A transfer is a call of two ranks, and others need not launch anything.
+  const Message::Kind kind = operations.front().message.kind;
+  const bool is_transfer =
+      operations.size() == 1 && (kind == Message::Kind::kSend || kind == Message::Kind::kRecv);
+  if (!is_transfer) {
+    ++comm->launched;
+    comm->connects =
+        comm->connected.insert(kind == Message::Kind::kRecv ? Message::Kind::kSend : kind).second;
+  }
   if (has_error("call") && comm->calls > 10) {
     comm->state = kRemoteError;
     return kOk;
@@ -144,7 +183,7 @@ int end_group() {
         new Work{comm, operations});
   };
   thread_local std::minstd_rand random(std::random_device{}());
-  comm->questions_left = static_cast<int>(random() % 3);
+  comm->questions_left = static_cast<int>(random() % 3) + (comm->connects ? 1 : 0);
   if (comm->questions_left > 0) return kInProgress;
   std::exchange(comm->put, nullptr)();
   return kOk;
@@ -229,6 +268,13 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
   comm->gpu = ddl_stand_in_current_gpu();
   ServerAddress address;
   std::memcpy(static_cast<void*>(&address), &id, sizeof address);
+  {
+    const std::lock_guard lock(peers_mutex());
+    comm->peers = &peers_at(address.port);
+    // A port of an earlier communicator.
+    if (comm->peers->size() == static_cast<std::size_t>(size)) comm->peers->clear();
+    comm->peers->push_back(comm);
+  }
   comm->joins = std::thread([comm, address] {
     unsigned char uuid[16];
     ddl_stand_in_uuid(comm->gpu, uuid);
@@ -247,6 +293,10 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
 int ncclCommGetAsyncError(Comm* comm, int* error) {
   if (comm == nullptr) return kInvalidArgument;
   if (comm->is_aborted) broken_rule("a communicator is asked after its abort");
+  if (comm->questions_left == 1 && is_connecting(*comm)) {
+    *error = kInProgress;
+    return kOk;
+  }
   if (comm->questions_left > 0 && --comm->questions_left == 0) std::exchange(comm->put, nullptr)();
   *error = comm->questions_left > 0 ? kInProgress : comm->state.load();
   return kOk;

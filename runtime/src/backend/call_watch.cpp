@@ -18,6 +18,9 @@ namespace {
 constexpr int kLookMilliseconds = 100;
 /// A communicator that is given up normally ends within a second.
 constexpr auto kGiveUpLimit = std::chrono::seconds(10);
+/// How long a failure is kept back until nothing of the calls is on the GPU any more. Work of the program's that they wait
+/// for may take longer.
+constexpr auto kReportLimit = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -55,13 +58,30 @@ CallWatch::~CallWatch() {
   unused_events_.clear();
 }
 
-void CallWatch::add(const Call& call, CallDeadline deadline, DeviceEvent end, bool is_compared) {
+void CallWatch::add(const Call& call, CallDeadline deadline, DeviceEvent end) {
   {
     const std::lock_guard lock(mutex_);
     last_ = call;
-    (is_compared ? running_ : to_compare_).push_back({call, deadline, std::move(end)});
+    running_.push_back({call, deadline, std::move(end)});
   }
   ring();
+}
+
+void CallWatch::add_uncompared(const Call& call, CallDeadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    last_ = call;
+    to_compare_.push_back({call, deadline, std::nullopt});
+  }
+  ring();
+}
+
+void CallWatch::set_end(DeviceEvent end) {
+  const std::lock_guard lock(mutex_);
+  // The last one, wherever it is by now.
+  auto& calls = to_compare_.empty() ? running_ : to_compare_;
+  DDL_CHECK(!calls.empty() && !calls.back().end, last_.describe());
+  calls.back().end = std::move(end);
 }
 
 Outcome CallWatch::settle() {
@@ -80,10 +100,16 @@ Outcome CallWatch::outcome() {
   return outcome(lock);
 }
 
+Outcome CallWatch::failed_outcome() {
+  std::unique_lock lock(mutex_);
+  (void)changed_.wait_for(lock, kReportLimit, [&] { return failure_.has_value(); });
+  return outcome(lock);
+}
+
 Outcome CallWatch::outcome(std::unique_lock<std::mutex>& lock) {
   if (!failure_) return {};
   // The GPU may still use the buffers of the calls.
-  (void)changed_.wait_for(lock, kGiveUpLimit, [&] { return is_given_up_; });
+  (void)changed_.wait_for(lock, kReportLimit, [&] { return is_given_up_; });
   return tl::unexpected(*failure_);
 }
 
@@ -148,16 +174,17 @@ void CallWatch::compare_next(std::unique_lock<std::mutex>& lock) {
 Outcome CallWatch::look_at_running() {
   while (!running_.empty()) {
     const Watched& first = running_.front();
-    const auto done = device_.is_done(first.end.get());
+    if (!first.end) break;
+    const auto done = device_.is_done(first.end->get());
     if (!done) return give_up(connections_, first.call, done.error());
     if (!*done) break;
-    unused_events_.push_back(std::move(running_.front().end));
+    unused_events_.push_back(*std::move(running_.front().end));
     running_.pop_front();
   }
   if (running_.empty()) return {};
   const Watched& first = running_.front();
   if (auto healthy = actions_.check_health(); !healthy)
-    return give_up(connections_, first.call, healthy.error());
+    return give_up_unless_told(connections_, first.call, healthy.error());
   // All ranks have made the call: none of them is the one that is missing.
   if (!first.deadline.has_passed_by(2)) return {};
   connections_.abort().raise_timeout(first.deadline.seconds, first.call, connections_.self());

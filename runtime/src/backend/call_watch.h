@@ -37,8 +37,12 @@ class CallWatch {
   CallWatch(const CallWatch&) = delete;
   CallWatch& operator=(const CallWatch&) = delete;
 
-  /// A call that has been put on the GPU, and the event of its end. is_compared: nothing has to be compared.
-  void add(const Call& call, CallDeadline deadline, DeviceEvent end, bool is_compared);
+  /// A call whose ranks have compared it, which has been put on the GPU, and the event of its end.
+  void add(const Call& call, CallDeadline deadline, DeviceEvent end);
+  /// A call that has to be compared. Before it is put on the GPU, since that may wait for other ranks, which may wait for
+  /// the comparison; afterwards follows the event of its end.
+  void add_uncompared(const Call& call, CallDeadline deadline);
+  void set_end(DeviceEvent end);
   /// Waits until all calls have been compared. Fails as a call has failed: then no further call may be made.
   Outcome settle();
   /// Waits until all calls have ended, or have been given up. False: giving up takes too long. Then neither this nor what
@@ -46,8 +50,10 @@ class CallWatch {
   bool end();
   /// The calls that have not been compared.
   std::size_t uncompared() const;
-  /// The same without waiting.
+  /// The same without waiting for calls.
   Outcome outcome();
+  /// After the ranks have been aborted: the failure, when nothing is on the GPU any more.
+  Outcome failed_outcome();
   /// An event that is not used any more, or a new one.
   Result<DeviceEvent> make_event();
 
@@ -55,7 +61,7 @@ class CallWatch {
   struct Watched {
     Call call;
     CallDeadline deadline;
-    DeviceEvent end;
+    std::optional<DeviceEvent> end;  ///< nullopt: it is being put on the GPU
   };
 
   CallWatch(Device& device, Connections& connections, const Call& call, Actions actions, UniqueFd bell)

@@ -39,8 +39,9 @@ class CollectiveBackend {
   /// What events say of calls. Only by the thread that makes the calls.
   virtual std::uint64_t next_number() const = 0;  ///< of a call
   virtual Way last_way() const = 0;
-  /// Waits for what calls have left under way. After the last call, before this rank leaves the set.
-  virtual void end() = 0;
+  /// Waits for what calls have left under way, and fails if one of them has. After the last call, before this rank leaves
+  /// the set.
+  virtual Outcome end() = 0;
 };
 
 // All ranks of a job must name the same backend, and for MPI the same bytes in one step.

@@ -67,9 +67,7 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
   is_by_nccl_ = false;
   if (request.call.memory == Memory::kHost) {
-    if (nccl_) {
-      if (auto settled = nccl_->settle(); !settled) return settled;
-    }
+    if (auto settled = nccl_.settle(); !settled) return settled;
     return host_->run(request, deadline);
   }
   // Every rank has its elements in a piece of its own.
@@ -78,19 +76,19 @@ Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
       std::max(job_.settings.gpu_piece_bytes, std::bit_ceil(ranks * sizeof(std::uint64_t)));
   Request on_gpu = request;
   on_gpu.call.log2_piece_bytes = static_cast<std::uint8_t>(std::countr_zero(piece_bytes));
-  if (!nccl_) nccl_.emplace(job_, *host_, connections_);
-  if (auto outcome = nccl_->run(on_gpu, deadline)) {
+  if (auto outcome = nccl_.run(on_gpu, deadline)) {
     is_by_nccl_ = true;
     return *std::move(outcome);
   }
-  if (auto settled = nccl_->settle(); !settled) return settled;
+  if (auto settled = nccl_.settle(); !settled) return settled;
   if (!staged_) staged_.emplace(*host_, connections_, job_.heap.get(), piece_bytes);
   return staged_->run(on_gpu, deadline);
 }
 
-void DeviceBackend::end() {
-  if (nccl_) nccl_->end();
-  host_->end();
+Outcome DeviceBackend::end() {
+  Outcome ended = nccl_.end();
+  if (auto host = host_->end(); ended && !host) return host;
+  return ended;
 }
 
 }  // namespace ddl::runtime

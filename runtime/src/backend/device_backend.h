@@ -29,7 +29,7 @@ class DeviceBackend final : public CollectiveBackend {
  public:
   /// All outlive this.
   DeviceBackend(JobResources& job, Connections& connections, std::unique_ptr<CollectiveBackend> host)
-      : job_(job), connections_(connections), host_(std::move(host)) {}
+      : job_(job), connections_(connections), host_(std::move(host)), nccl_(job, *host_, connections) {}
 
   contract::CpuOperations operations() const override { return host_->operations(); }
   Status allows_call() const override { return host_->allows_call(); }
@@ -38,17 +38,16 @@ class DeviceBackend final : public CollectiveBackend {
     return std::make_unique<DeviceBackend>(job_, twin, host_->make_twin(twin));
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
-  std::uint64_t next_number() const override { return nccl_ ? nccl_->next_number() : host_->next_number(); }
+  std::uint64_t next_number() const override { return nccl_.next_number(); }
   Way last_way() const override { return is_by_nccl_ ? Way::kNccl : host_->last_way(); }
-  void end() override;
+  Outcome end() override;
 
  private:
   JobResources& job_;
   Connections& connections_;
   std::unique_ptr<CollectiveBackend> host_;
-  // From the first call on memory of a GPU.
-  std::optional<StagedCalls> staged_;
-  std::optional<NcclCalls> nccl_;
+  std::optional<StagedCalls> staged_;  ///< from the first call by way of the host
+  NcclCalls nccl_;
   bool is_by_nccl_ = false;  ///< the last call
 };
 

@@ -16,6 +16,9 @@ namespace {
 struct Ring {
   UniqueFd event;
 };
+/// A death on another host may be known to the GPUs' library before its notice has arrived.
+constexpr auto kNotice = std::chrono::seconds(1);
+
 void ring(void* given) {
   const std::unique_ptr<std::shared_ptr<Ring>> owned(static_cast<std::shared_ptr<Ring>*>(given));
   const std::uint64_t one = 1;
@@ -33,6 +36,12 @@ Outcome give_up(Connections& connections, const Call& call, const Error& error) 
   return failed(failure.status, failure.message.find(error.message()) != std::string::npos
                                     ? failure.message
                                     : error.message() + "; " + failure.message);
+}
+
+Outcome give_up_unless_told(Connections& connections, const Call& call, const Error& error) {
+  if (connections.abort().wait_raised(Deadline::after(kNotice)))
+    return tl::unexpected(connections.abort().describe(call, true));
+  return give_up(connections, call, error);
 }
 
 Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
@@ -54,10 +63,10 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
     return give_up(connections, call, asked.error());
   (void)given.release();  // ring() owns it
   const AbortDomain& abort = connections.abort();
+  const Deadline limit =
+      deadline.deadline.is_never() ? Deadline::never() : Deadline::after(deadline.later(2).remaining());
   for (;;) {
     pollfd ready[] = {{bell->event.get(), POLLIN, 0}, {abort.doorbell(), POLLIN, 0}};
-    const Deadline limit =
-        deadline.deadline.is_never() ? Deadline::never() : Deadline::after(deadline.later(2).remaining());
     auto sleeps_until = limit;
     if (health.check && limit.remaining() > health.interval) sleeps_until = Deadline::after(health.interval);
     (void)retry_eintr([&] { return ::poll(ready, 2, sleeps_until.poll_milliseconds()); });
@@ -70,7 +79,8 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
       return tl::unexpected(abort.describe(call, true));
     }
     if (!health.check) continue;
-    if (auto healthy = health.check(); !healthy) return give_up(connections, call, healthy.error());
+    if (auto healthy = health.check(); !healthy)
+      return give_up_unless_told(connections, call, healthy.error());
   }
 }
 

@@ -14,6 +14,10 @@ namespace ddl::runtime {
 /// This rank cannot go on with a call that others are in, or will be: all ranks are aborted, and learn why.
 Outcome give_up(Connections& connections, const Call& call, const Error& error);
 
+/// The same for an error that may be the consequence of what has happened to another rank: if that is told soon, it is the
+/// reason.
+Outcome give_up_unless_told(Connections& connections, const Call& call, const Error& error);
+
 /// How a wait learns of errors that the event does not show.
 struct HealthCheck {
   std::function<Status()> check;

@@ -26,7 +26,7 @@ class HostBackend final : public CollectiveBackend {
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return connections_.channel().call().number + 1; }
   Way last_way() const override { return connections_.channel().way(); }
-  void end() override {}
+  Outcome end() override { return {}; }
 
  private:
   /// Ranks that are connected, on one host or on several.

@@ -37,7 +37,7 @@ class MpiBackend final : public CollectiveBackend {
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return steps_.channel().call().number + 1; }
   Way last_way() const override { return steps_.channel().way(); }
-  void end() override {}
+  Outcome end() override { return {}; }
 
  private:
   /// Begins the call: returns success when all ranks have begun the same call.

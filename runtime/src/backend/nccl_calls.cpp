@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "contract/environment.h"
@@ -53,15 +54,15 @@ bool has_data(const Call& call) { return call.kind == CallKind::kAlltoallv || ca
 }  // namespace
 
 NcclCalls::NcclCalls(JobResources& job, CollectiveBackend& host, Connections& connections)
-    : job_(job),
-      host_(host),
-      connections_(connections),
-      is_staged_(job.settings.gpu_operations == contract::GpuOperations::kStaged) {}
+    : job_(job), host_(host), connections_(connections), place_(job.launch_order) {}
 
-NcclCalls::~NcclCalls() { end(); }
+NcclCalls::~NcclCalls() { (void)end(); }
 
-void NcclCalls::end() {
-  if (watch_ && !watch_->end()) {
+Outcome NcclCalls::end() {
+  Outcome outcome;
+  if (watch_ && watch_->end()) {
+    outcome = watch_->outcome();
+  } else if (watch_) {
     // Its thread is inside NCCL, and may come back.
     (void)std::fprintf(stderr, "libddl: %s: a communicator of NCCL did not end in time\n",
                        connections_.self().label().c_str());
@@ -70,8 +71,8 @@ void NcclCalls::end() {
   }
   watch_.reset();
   communicator_.reset();
-  place_.reset();
   is_staged_ = true;
+  return outcome;
 }
 
 std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadline) {
@@ -91,7 +92,7 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   const bool agrees_first = is_new || !knows_counts || request.has_events || job_.settings.agrees_first ||
                             !host_.allows_own_threads();
   if (!agrees_first) {
-    if (const auto alone = place_->alone()) return launch(request, nullptr, false, deadline);
+    if (const auto alone = place_.alone()) return launch_alone(request, deadline);
   }
   if (auto settled = watch_->settle(); !settled) return settled;
   if (!is_new) {
@@ -184,12 +185,18 @@ NcclCalls::Offer NcclCalls::offer_of(Device* device) const {
   offer.host = HostField::of(connections_.self().host);
   if (device == nullptr) return offer;
   offer.has_device = 1;
+  if (job_.settings.gpu_operations == contract::GpuOperations::kStaged) return offer;
   const auto fill = [&]() -> Status {
     DeviceRuntime& runtime = device->runtime();
     auto library = NcclLibrary::load(runtime.collectives_library());
     if (!library) return fail(std::move(library.error()));
     auto uuid = runtime.uuid(device->ordinal());
     if (!uuid) return fail(std::move(uuid.error()));
+    if (const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
+        blocking != nullptr && std::string_view(blocking) == "1") {
+      return fail(ErrorCode::kUnavailable,
+                  "NCCL_COMM_BLOCKING=1 makes communicators that cannot be given up when a rank dies");
+    }
     const CurrentDevice current(*device);
     DDL_TRY(current.status());
     offer.has_kernels = device->prepare_kernels() ? 1 : 0;
@@ -234,8 +241,6 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   const CurrentDevice current(device);
   if (!current.status()) return give_up(connections_, call, current.status().error());
   if (job_.settings.is_deterministic && connections_.membership().rank == 0) warn_of_other_bits();
-  // From now on this rank's other sets keep the order.
-  place_.emplace(job_.launch_order);
   if (auto ended = wait_for_others(device, deadline); !ended) return ended;
   Id own;
   const Membership& membership = connections_.membership();
@@ -258,10 +263,10 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   if (!joined) {
     if (!connections_.abort().is_raised() && joined.error().code() == ErrorCode::kTimeout)
       connections_.abort().raise_timeout(deadline.seconds, call, connections_.self());
-    return give_up(connections_, call, because(joined.error()));
+    return give_up_unless_told(connections_, call, because(joined.error()));
   }
   communicator_ = *std::move(joined);
-  place_->set(device, communicator_->stream());
+  place_.set(device, communicator_->shared_stream());
   auto marker = DeviceEvent::make(device);
   if (!marker) return give_up(connections_, call, marker.error());
   marker_ = *std::move(marker);
@@ -290,29 +295,48 @@ Outcome NcclCalls::wait_for_others(Device& device, CallDeadline deadline) {
   const Call call = connections_.channel().call();
   auto event = DeviceEvent::make(device);
   if (!event) return give_up(connections_, call, event.error());
-  for (const LaunchOrder::Stream& other : place_->others()) {
+  for (const LaunchOrder::Stream& other : place_.others()) {
     if (other.device != &device) continue;
-    if (auto marked = device.record(event->get(), other.handle); !marked)
+    if (auto marked = device.record(event->get(), other.stream->get()); !marked)
       return give_up(connections_, call, marked.error());
-    auto ended = wait_on_host(device, event->get(), other.handle, connections_, call, deadline);
+    auto ended = wait_on_host(device, event->get(), other.stream->get(), connections_, call, deadline);
     if (!ended) return ended;
   }
   return {};
 }
 
 Outcome NcclCalls::launch_in_order(const Request& request, const BlockMove* blocks, CallDeadline deadline) {
-  LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
-  const auto agreed = largest(turn.proposal(), deadline, request.peer);
-  if (!agreed) return tl::unexpected(agreed.error());
-  turn.wait(*agreed);
-  return launch(request, blocks, true, deadline);
+  Launched launched;
+  {
+    LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
+    const auto agreed = largest(turn.proposal(), deadline, request.peer);
+    if (!agreed) return tl::unexpected(agreed.error());
+    turn.wait(*agreed);
+    launched.call = request.call;
+    launched.call.number = last_number_ = connections_.channel().call().number;
+    if (auto put = launch(request, blocks, launched, deadline); !put) return put;
+  }
+  if (!request.has_events) {
+    watch_->add(launched.call, deadline, *std::move(launched.end));
+    return {};
+  }
+  return wait_for_end(request, launched, deadline);
 }
 
-Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, bool is_compared,
+Outcome NcclCalls::launch_alone(const Request& request, CallDeadline deadline) {
+  Launched launched;
+  launched.call = request.call;
+  launched.call.number = last_number_ = next_number();
+  // NCCL may wait for other ranks when it connects with them, and these for the comparison.
+  watch_->add_uncompared(launched.call, deadline);
+  if (auto put = launch(request, nullptr, launched, deadline); !put) return put;
+  watch_->set_end(*std::move(launched.end));
+  return {};
+}
+
+Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, Launched& launched,
                           CallDeadline deadline) {
   Device& device = communicator_->device();
-  Call call = request.call;
-  call.number = last_number_ = is_compared ? connections_.channel().call().number : next_number();
   const auto put_call = [&]() -> Status {
     if (request.device != nullptr && request.device != &device) {
       return fail(ErrorCode::kUnavailable,
@@ -320,45 +344,51 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, bool 
                       " before, and now are on GPU " + std::to_string(request.device->ordinal()));
     }
     DDL_TRY(begin(request));
-    return put(request, blocks,
-               [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); });
+    DDL_TRY(put(request, blocks, launched,
+                [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); }));
+    auto end = watch_->make_event();
+    if (!end) return fail(std::move(end.error()));
+    DDL_TRY(device.record(end->get(), communicator_->stream()));
+    launched.end = *std::move(end);
+    if (request.device == nullptr || request.has_events) return {};
+    return device.wait(request.stream, launched.end->get());
   };
   const CurrentDevice current(device);
-  if (!current.status()) return give_up(connections_, call, current.status().error());
-  if (auto done = put_call(); !done) {
-    // The watch has found a reason, and says it.
-    if (done.error().code() == ErrorCode::kClosed) return watch_->settle();
-    return give_up(connections_, call, done.error());
-  }
-  auto end = watch_->make_event();
-  if (!end) return give_up(connections_, call, end.error());
-  if (auto recorded = device.record(end->get(), communicator_->stream()); !recorded)
-    return give_up(connections_, call, recorded.error());
-  return wait_for_end(request, call, *std::move(end), is_compared, deadline);
+  if (!current.status()) return give_up(connections_, launched.call, current.status().error());
+  const auto done = put_call();
+  if (done) return {};
+  if (!connections_.abort().is_raised() && done.error().code() == ErrorCode::kTimeout)
+    connections_.abort().raise_timeout(deadline.seconds, launched.call, connections_.self());
+  const Outcome failed = give_up_unless_told(connections_, launched.call, done.error());
+  // The watch ends what is on the GPU. It may have found the reason before.
+  const Outcome told = watch_->failed_outcome();
+  return told ? failed : told;
 }
 
-Status NcclCalls::put(const Request& request, const BlockMove* blocks,
+Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched& launched,
                       const NcclCommunicator::MustStop& must_stop) {
   const std::uint64_t elements =
       request.call.kind == CallKind::kAlltoallv ? request.recv_capacity : request.call.count;
   const std::uint64_t bytes = elements * request.element_size;
-  if (request.device != nullptr || request.recv == nullptr || bytes == 0)
+  const bool is_on_gpu = request.device != nullptr && !request.recv_is_on_host;
+  if (is_on_gpu || request.recv == nullptr || bytes == 0)
     return put_on_stream(*communicator_, request, blocks, must_stop);
-  // A rank that gives nothing to a gathered tensor has its result on the host.
+  // The result of a rank that gives nothing to a gathered tensor, or has no room for it on its GPU.
   auto result = communicator_->scratch(bytes);
   if (!result) return fail(std::move(result.error()));
   Request on_gpu = request;
   on_gpu.recv = *result;
-  DDL_TRY(put_on_stream(*communicator_, on_gpu, blocks, must_stop));
-  return communicator_->device().copy(request.recv, *result, bytes, communicator_->stream());
+  launched.result = *result;
+  launched.result_bytes = bytes;
+  return put_on_stream(*communicator_, on_gpu, blocks, must_stop);
 }
 
 Status NcclCalls::begin(const Request& request) {
   Device& device = communicator_->device();
   StreamHandle stream = communicator_->stream();
-  for (const LaunchOrder::Stream& other : place_->others()) {
+  for (const LaunchOrder::Stream& other : place_.others()) {
     if (other.device != &device) continue;
-    DDL_TRY(device.record(marker_.get(), other.handle));
+    DDL_TRY(device.record(marker_.get(), other.stream->get()));
     DDL_TRY(device.wait(stream, marker_.get()));
   }
   if (request.device == nullptr) return {};
@@ -368,22 +398,26 @@ Status NcclCalls::begin(const Request& request) {
   return device.wait(stream, marker_.get());
 }
 
-Outcome NcclCalls::wait_for_end(const Request& request, const Call& call, DeviceEvent end, bool is_compared,
-                                CallDeadline deadline) {
+Outcome NcclCalls::wait_for_end(const Request& request, Launched& launched, CallDeadline deadline) {
   Device& device = communicator_->device();
-  if (request.has_events) {
-    const HealthCheck health{[this] { return communicator_->async_error(); }};
-    Outcome ended =
-        wait_on_host(device, end.get(), communicator_->stream(), connections_, call, deadline, health);
-    watch_->add(call, deadline, std::move(end), true);
-    return ended;
+  const CurrentDevice current(device);
+  if (!current.status()) return give_up(connections_, launched.call, current.status().error());
+  const HealthCheck health{[this] { return communicator_->async_error(); }};
+  const auto wait = [&] {
+    return wait_on_host(device, launched.end->get(), communicator_->stream(), connections_, launched.call,
+                        deadline, health);
+  };
+  Outcome ended = wait();
+  if (ended && launched.result != nullptr) {
+    auto copied = device.copy(request.recv, launched.result, launched.result_bytes, communicator_->stream());
+    if (copied) copied = device.record(launched.end->get(), communicator_->stream());
+    ended = copied ? wait() : give_up(connections_, launched.call, copied.error());
   }
-  if (request.device != nullptr) {
-    if (auto ordered = device.wait(request.stream, end.get()); !ordered)
-      return give_up(connections_, call, ordered.error());
-  }
-  watch_->add(call, deadline, std::move(end), is_compared);
-  return {};
+  watch_->add(launched.call, deadline, *std::move(launched.end));
+  // A communicator that is given up ends its part of a call, too.
+  if (!connections_.abort().is_raised()) return ended;
+  const Outcome failed = watch_->failed_outcome();
+  return ended ? failed : ended;
 }
 
 }  // namespace ddl::runtime

@@ -31,8 +31,8 @@ class NcclCalls {
 
   /// Waits until the ranks have compared all calls; before the host's backend is used for anything else.
   Outcome settle();
-  /// Waits for all calls; no further one may be made.
-  void end();
+  /// Waits for all calls, and returns what has become of them; no further one may be made.
+  Outcome end();
   /// The number of the next call. The host's backend has not counted those that have not been compared.
   std::uint64_t next_number() const;
 
@@ -56,18 +56,29 @@ class NcclCalls {
   /// What was put on other communicators' streams without an order has ended.
   Outcome wait_for_others(Device& device, CallDeadline deadline);
 
+  /// A call that is on the communicator's stream.
+  struct Launched {
+    Call call;
+    std::optional<DeviceEvent> end;
+    // The result on the GPU, if it has to be on the host.
+    std::byte* result = nullptr;
+    std::size_t result_bytes = 0;
+  };
+
+  /// A call that the ranks have compared, in the order of all communicators.
   Outcome launch_in_order(const Request& request, const BlockMove* blocks, CallDeadline deadline);
-  /// is_compared: the ranks have compared the call.
-  Outcome launch(const Request& request, const BlockMove* blocks, bool is_compared, CallDeadline deadline);
+  /// A call that the ranks compare meanwhile, if there are no other communicators.
+  Outcome launch_alone(const Request& request, CallDeadline deadline);
+  Outcome launch(const Request& request, const BlockMove* blocks, Launched& launched, CallDeadline deadline);
   Status begin(const Request& request);
-  Status put(const Request& request, const BlockMove* blocks, const NcclCommunicator::MustStop& must_stop);
-  Outcome wait_for_end(const Request& request, const Call& call, DeviceEvent end, bool is_compared,
-                       CallDeadline deadline);
+  Status put(const Request& request, const BlockMove* blocks, Launched& launched,
+             const NcclCommunicator::MustStop& must_stop);
+  Outcome wait_for_end(const Request& request, Launched& launched, CallDeadline deadline);
 
   JobResources& job_;
   CollectiveBackend& host_;
   Connections& connections_;
-  std::optional<LaunchOrder::Place> place_;
+  LaunchOrder::Place place_;
   const NcclLibrary* library_ = nullptr;
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;

@@ -61,6 +61,8 @@ struct Request {
 
   /// The GPU of this rank's buffers; null if it has none.
   Device* device = nullptr;
+  /// The result lies on the host, although the GPU is there: it had no room.
+  bool recv_is_on_host = false;
   /// The program's stream, as the call's options name it.
   StreamHandle stream = nullptr;
   /// Instead of the stream: the buffers may be used after these events, and the call returns when the result is there.

@@ -173,14 +173,14 @@ Outcome ProcessSet::leave() {
   return executor_->close([this]() -> Outcome {
     // Handles that the program still has keep the engine, but it uses nothing of this any more.
     if (engine_) engine_->close();
-    executor_->backend().end();
+    const Outcome ended = executor_->backend().end();
     Outcome caught_up = connections_->leave();
     // The backend uses the links.
     executor_->destroy_backend();
     connections_->close();
     if (job_.record) job_.record->remove_set(std::exchange(shown_, nullptr));
     if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
-    return caught_up;
+    return caught_up ? ended : caught_up;
   });
 }
 

@@ -19,7 +19,7 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuGetErrorName", cu.cuGetErrorName),
       needed("cuDeviceGet", cu.cuDeviceGet),
       optional("cuDeviceGetUuid_v2", cu.cuDeviceGetUuid_v2),
-      needed("cuDeviceGetUuid", cu.cuDeviceGetUuid),
+      optional("cuDeviceGetUuid", cu.cuDeviceGetUuid),
       needed("cuDevicePrimaryCtxRetain", cu.cuDevicePrimaryCtxRetain),
       needed("cuCtxGetCurrent", cu.cuCtxGetCurrent),
       needed("cuCtxSetCurrent", cu.cuCtxSetCurrent),
@@ -34,6 +34,7 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuStreamWaitEvent", cu.cuStreamWaitEvent),
       needed("cuStreamIsCapturing", cu.cuStreamIsCapturing),
       needed("cuLaunchHostFunc", cu.cuLaunchHostFunc),
+      needed("cuThreadExchangeStreamCaptureMode", cu.cuThreadExchangeStreamCaptureMode),
       needed("cuEventCreate", cu.cuEventCreate),
       needed("cuEventDestroy_v2", cu.cuEventDestroy_v2),
       needed("cuEventRecord", cu.cuEventRecord),
@@ -90,13 +91,16 @@ class CudaDevice final : public Device {
   DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
 
-  Status enter(void*& previous) override {
-    DDL_TRY(check("cuCtxGetCurrent", cu_.cuCtxGetCurrent(&previous)));
-    if (previous == context_) return {};
-    return check("cuCtxSetCurrent", cu_.cuCtxSetCurrent(context_));
+  Status enter(Previous& previous) override {
+    DDL_TRY(check("cuCtxGetCurrent", cu_.cuCtxGetCurrent(&previous.current)));
+    if (previous.current != context_) DDL_TRY(check("cuCtxSetCurrent", cu_.cuCtxSetCurrent(context_)));
+    previous.capture_mode = cuda::kCaptureModeRelaxed;
+    (void)cu_.cuThreadExchangeStreamCaptureMode(&previous.capture_mode);
+    return {};
   }
-  void leave(void* previous) override {
-    if (previous != context_) (void)cu_.cuCtxSetCurrent(previous);
+  void leave(Previous& previous) override {
+    (void)cu_.cuThreadExchangeStreamCaptureMode(&previous.capture_mode);
+    if (previous.current != context_) (void)cu_.cuCtxSetCurrent(previous.current);
   }
 
   Result<void*> allocate(std::size_t bytes) override {
@@ -199,9 +203,10 @@ class Cuda final : public DeviceRuntime {
     DDL_TRY(initialise());
     cuda::DeviceNumber number = 0;
     DDL_TRY(checked_cuda(cu_, "cuDeviceGet", cu_.cuDeviceGet(&number, ordinal)));
-    // Since CUDA 11.4 there is one that tells the parts of a GPU apart (MIG).
+    // The older function does not tell the parts of a GPU apart (MIG), and nor does NCCL.
     cuda::Uuid uuid{};
-    const auto get_uuid = cu_.cuDeviceGetUuid_v2 != nullptr ? cu_.cuDeviceGetUuid_v2 : cu_.cuDeviceGetUuid;
+    const auto get_uuid = cu_.cuDeviceGetUuid != nullptr ? cu_.cuDeviceGetUuid : cu_.cuDeviceGetUuid_v2;
+    if (get_uuid == nullptr) return fail(ErrorCode::kUnavailable, "libcuda.so.1 has no cuDeviceGetUuid");
     DDL_TRY(checked_cuda(cu_, "cuDeviceGetUuid", get_uuid(&uuid, number)));
     return uuid_text(uuid.bytes);
   }

@@ -35,6 +35,8 @@ inline constexpr int kComputeCapabilityMinor = 76;
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kHostRegisterPortable = 1;
+/// CU_STREAM_CAPTURE_MODE_RELAXED: what the thread does is not meant for a graph, and disturbs none.
+inline constexpr int kCaptureModeRelaxed = 2;
 /// CU_STREAM_CAPTURE_STATUS_NONE
 inline constexpr int kCaptureNone = 0;
 
@@ -43,7 +45,7 @@ struct Functions {
   Result (*cuInit)(unsigned flags);
   Result (*cuGetErrorName)(Result error, const char** name);
   Result (*cuDeviceGet)(DeviceNumber* device, int ordinal);
-  Result (*cuDeviceGetUuid_v2)(Uuid* uuid, DeviceNumber device);
+  Result (*cuDeviceGetUuid_v2)(Uuid* uuid, DeviceNumber device);  ///< tells the parts of a GPU apart (MIG)
   Result (*cuDeviceGetUuid)(Uuid* uuid, DeviceNumber device);
   Result (*cuDevicePrimaryCtxRetain)(Context* context, DeviceNumber device);
   Result (*cuCtxGetCurrent)(Context* context);
@@ -58,6 +60,7 @@ struct Functions {
   Result (*cuStreamDestroy_v2)(void* stream);
   Result (*cuStreamWaitEvent)(void* stream, void* event, unsigned flags);
   Result (*cuStreamIsCapturing)(void* stream, int* status);
+  Result (*cuThreadExchangeStreamCaptureMode)(int* mode);
   Result (*cuLaunchHostFunc)(void* stream, void (*function)(void*), void* argument);
   Result (*cuEventCreate)(void** event, unsigned flags);
   Result (*cuEventDestroy_v2)(void* event);

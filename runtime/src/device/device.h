@@ -41,9 +41,15 @@ class Device {
   virtual DeviceRuntime& runtime() const = 0;
   virtual int ordinal() const = 0;
 
-  /// Makes this GPU current on the calling thread, and stores what was current before. Needs nothing.
-  virtual Status enter(void*& previous) = 0;
-  virtual void leave(void* previous) = 0;
+  /// What a thread had before.
+  struct Previous {
+    void* current = nullptr;
+    int capture_mode = 0;
+  };
+  /// Makes this GPU current on the calling thread, and what the thread does no part of a graph that the program records.
+  /// Needs nothing.
+  virtual Status enter(Previous& previous) = 0;
+  virtual void leave(Previous& previous) = 0;
 
   /// Memory of the GPU, aligned for every type. May wait for work of the GPU.
   virtual Result<void*> allocate(std::size_t bytes) = 0;
@@ -86,7 +92,7 @@ class DeviceRuntime {
   virtual const char* name() const = 0;  ///< "CUDA"; static storage
   /// The vendor's collectives work on its GPUs: "libnccl.so.2".
   virtual const char* collectives_library() const = 0;
-  /// "GPU-5a8c...": different for each GPU, and part of one, of all hosts. As nvidia-smi prints it; a vendor that gives
+  /// "GPU-5a8c...": different for each GPU of all hosts, and the same for the parts of one. As nvidia-smi prints it; a vendor that gives
   /// none: "host:0000:c1:00.0".
   virtual Result<std::string> uuid(int ordinal) = 0;
   /// Where an address lies; nullopt: not in memory of a GPU. Memory that GPU and host share lies on the GPU.
@@ -109,7 +115,7 @@ class CurrentDevice {
 
  private:
   Device& device_;
-  void* previous_ = nullptr;
+  Device::Previous previous_;
   Status status_;
 };
 

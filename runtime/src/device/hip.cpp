@@ -36,6 +36,7 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipModuleLoadData", hip.hipModuleLoadData),
       needed("hipModuleGetFunction", hip.hipModuleGetFunction),
       needed("hipModuleLaunchKernel", hip.hipModuleLaunchKernel),
+      optional("hipThreadExchangeStreamCaptureMode", hip.hipThreadExchangeStreamCaptureMode),
       optional("hipLaunchHostFunc", hip.hipLaunchHostFunc),
       needed("hipStreamAddCallback", hip.hipStreamAddCallback),
       needed("hipEventCreateWithFlags", hip.hipEventCreateWithFlags),
@@ -89,17 +90,20 @@ class HipDevice final : public Device {
   DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
 
-  /// previous is the number of the GPU, of which there are few.
-  Status enter(void*& previous) override {
+  /// What was current is the number of a GPU, of which there are few.
+  Status enter(Previous& previous) override {
     int before = 0;
     DDL_TRY(check("hipGetDevice", hip_.hipGetDevice(&before)));
-    previous =
-        reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): a number in the place of a pointer
-            static_cast<std::intptr_t>(before));
-    return before == ordinal_ ? Status() : check("hipSetDevice", hip_.hipSetDevice(ordinal_));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a number in the place of a pointer
+    previous.current = reinterpret_cast<void*>(static_cast<std::intptr_t>(before));
+    if (before != ordinal_) DDL_TRY(check("hipSetDevice", hip_.hipSetDevice(ordinal_)));
+    previous.capture_mode = hip::kCaptureModeRelaxed;
+    exchange_capture_mode(previous);
+    return {};
   }
-  void leave(void* previous) override {
-    const auto before = static_cast<int>(reinterpret_cast<std::intptr_t>(previous));
+  void leave(Previous& previous) override {
+    exchange_capture_mode(previous);
+    const auto before = static_cast<int>(reinterpret_cast<std::intptr_t>(previous.current));
     if (before != ordinal_) (void)hip_.hipSetDevice(before);
   }
 
@@ -190,6 +194,11 @@ class HipDevice final : public Device {
 
  private:
   Status check(const char* function, hip::Result result) const { return checked_hip(hip_, function, result); }
+  void exchange_capture_mode(Previous& previous) const {
+    if (hip_.hipThreadExchangeStreamCaptureMode == nullptr) return;
+    if (hip_.hipThreadExchangeStreamCaptureMode(&previous.capture_mode) != hip::kSuccess)
+      (void)hip_.hipGetLastError();
+  }
 
   DeviceRuntime& runtime_;
   const HipFunctions& hip_;

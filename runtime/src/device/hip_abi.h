@@ -24,6 +24,8 @@ struct PointerAttributes {
 
 // hipError_t
 inline constexpr Result kSuccess = 0;
+/// hipStreamCaptureModeRelaxed
+inline constexpr int kCaptureModeRelaxed = 2;
 inline constexpr Result kErrorNotReady = 600;
 inline constexpr Result kErrorAlreadyRegistered = 712;
 inline constexpr Result kErrorCaptureImplicit = 906;
@@ -64,6 +66,7 @@ struct Functions {
   Result (*hipModuleLaunchKernel)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                   void* stream, void** arguments, void** extra);
+  Result (*hipThreadExchangeStreamCaptureMode)(int* mode);
   Result (*hipLaunchHostFunc)(void* stream, void (*function)(void*), void* argument);
   Result (*hipStreamAddCallback)(void* stream, void (*function)(void*, Result, void*), void* argument,
                                  unsigned flags);

@@ -1,6 +1,7 @@
 #include "runtime/src/device/launch_order.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ddl::runtime {
 namespace {
@@ -20,9 +21,9 @@ LaunchOrder::Place::~Place() {
   order_.places_.erase(this);
 }
 
-void LaunchOrder::Place::set(Device& device, StreamHandle stream) {
+void LaunchOrder::Place::set(Device& device, std::shared_ptr<const DeviceStream> stream) {
   const std::lock_guard lock(order_.mutex_);
-  order_.places_[this] = {&device, stream};
+  order_.places_[this] = {&device, std::move(stream)};
 }
 
 std::unique_lock<std::mutex> LaunchOrder::Place::alone() const {

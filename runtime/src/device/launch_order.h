@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -25,13 +26,13 @@ class LaunchOrder {
   LaunchOrder(const LaunchOrder&) = delete;
   LaunchOrder& operator=(const LaunchOrder&) = delete;
 
-  /// A communicator's stream.
+  /// A communicator's stream, which lives as long as somebody refers to it.
   struct Stream {
-    Device* device = nullptr;  ///< null: there will be one
-    StreamHandle handle = nullptr;
+    Device* device = nullptr;  ///< null: there is no communicator yet
+    std::shared_ptr<const DeviceStream> stream;
   };
 
-  /// The place of a communicator among those of this rank.
+  /// The place of a process set, or of its named tensors, among those of this rank.
   class Place {
    public:
     explicit Place(LaunchOrder& order);
@@ -40,9 +41,9 @@ class LaunchOrder {
     Place& operator=(const Place&) = delete;
 
     /// Once the communicator is there.
-    void set(Device& device, StreamHandle stream);
-    /// Held while a call is put on the stream without an order, because there are no other communicators; does not own
-    /// the lock if there are some, or will be.
+    void set(Device& device, std::shared_ptr<const DeviceStream> stream);
+    /// Held while a call is put on the stream without an order, because there are no other places; does not own the lock
+    /// if there are.
     std::unique_lock<std::mutex> alone() const;
     /// The streams of the others.
     std::vector<Stream> others() const;
@@ -71,7 +72,7 @@ class LaunchOrder {
   };
 
  private:
-  std::mutex alone_;  ///< held while a communicator gets its place, too
+  std::mutex alone_;  ///< held while a place is made, too
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t clock_ = 0;

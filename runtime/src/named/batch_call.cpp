@@ -198,6 +198,7 @@ class BatchCall {
     data.call.counts = digest_of(counts) | 1;
     data.counts = counts;
     data.recv = memory;
+    data.recv_is_on_host = !allocated;
     if (auto gathered = call(data); !gathered || !allocated) return gathered ? allocated : gathered;
     store_result(memory, counts);
     return {};
@@ -223,6 +224,7 @@ class BatchCall {
     data.call.counts = 0;
     data.counts = sends;
     data.recv = memory;
+    data.recv_is_on_host = !allocated;
     data.recv_capacity = count;
     data.recv_counts = receives.data();
     if (auto exchanged = call(data); !exchanged || !allocated) return exchanged ? allocated : exchanged;

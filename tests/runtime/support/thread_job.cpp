@@ -52,6 +52,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
         return std::make_unique<TcpTransport>(tcp_settings, fault);
       };
       Settings own = settings;
+      if (rank == 1) own.gpu_operations = gpu_operations_of_rank_1.value_or(own.gpu_operations);
       if (rank == 1 && gpu_piece_bytes_of_rank_1) own.gpu_piece_bytes = *gpu_piece_bytes_of_rank_1;
       if (!records.empty()) own.rank_record = records.at(static_cast<std::size_t>(rank));
       auto joined =

@@ -32,6 +32,7 @@ struct ThreadJob {
   std::optional<std::uint64_t> fusion_bytes;
   /// Who carries out collectives on memory of GPUs; nullopt: as DDL_GPU_OPERATIONS says.
   std::optional<contract::GpuOperations> gpu_operations;
+  std::optional<contract::GpuOperations> gpu_operations_of_rank_1;
   bool agrees_first = false;  ///< ranks compare their calls before data move between GPUs
   /// Pieces in which memory of a GPU goes by way of the host.
   std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;

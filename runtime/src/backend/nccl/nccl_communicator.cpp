@@ -92,7 +92,8 @@ Status NcclCommunicator::settle(const MustStop& must_stop) {
 }
 
 Status NcclCommunicator::async_error() {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return {};
   if (comm_ == nullptr) return {};
   nccl::Result state = nccl::kSuccess;
   DDL_TRY(library_.check("ncclCommGetAsyncError", library_.functions().ncclCommGetAsyncError(comm_, &state),

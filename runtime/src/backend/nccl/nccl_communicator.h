@@ -31,7 +31,8 @@ class NcclCommunicator {
 
   const NcclLibrary& library() const { return library_; }
   Device& device() const { return device_; }
-  StreamHandle stream() const { return stream_.get(); }
+  StreamHandle stream() const { return stream_->get(); }
+  std::shared_ptr<const DeviceStream> shared_stream() const { return stream_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
 
@@ -42,7 +43,7 @@ class NcclCommunicator {
   /// Memory of the GPU for what is put on the stream next, until the next call of this.
   Result<std::byte*> scratch(std::size_t bytes);
 
-  /// What has gone wrong on the way, on this rank or on another one. From any thread.
+  /// What has gone wrong on the way, on this rank or on another one; ok while a call is launched. From any thread.
   Status async_error();
   /// Ends the communicator on this rank: what is on the stream ends, with undefined results. All ranks have to do so. May
   /// take long, and waits for a launch that is under way. From any thread; does nothing after the first time.
@@ -50,13 +51,17 @@ class NcclCommunicator {
 
  private:
   NcclCommunicator(const NcclLibrary& library, Device& device, DeviceStream stream, int rank, int size)
-      : library_(library), device_(device), stream_(std::move(stream)), rank_(rank), size_(size) {}
+      : library_(library),
+        device_(device),
+        stream_(std::make_shared<const DeviceStream>(std::move(stream))),
+        rank_(rank),
+        size_(size) {}
   /// Waits until NCCL has carried out what it began in the background. Under mutex_.
   Status settle(const MustStop& must_stop);
 
   const NcclLibrary& library_;
   Device& device_;
-  DeviceStream stream_;
+  std::shared_ptr<const DeviceStream> stream_;
   int rank_;
   int size_;
   std::mutex mutex_;  ///< held inside functions of NCCL
