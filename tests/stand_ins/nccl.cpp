@@ -155,14 +155,11 @@ int end_group() {
   if (comm == nullptr) return kOk;
   std::vector<Operation> operations = std::exchange(group, {});
   for (Operation& operation : operations) operation.message.number = ++comm->calls;
-  // A transfer is a call of two ranks, and others need not launch anything.
+  // Messages are not for all ranks, which need not launch anything then.
   const Message::Kind kind = operations.front().message.kind;
-  const bool is_transfer =
-      operations.size() == 1 && (kind == Message::Kind::kSend || kind == Message::Kind::kRecv);
-  if (!is_transfer) {
+  if (kind != Message::Kind::kSend && kind != Message::Kind::kRecv) {
     ++comm->launched;
-    comm->connects =
-        comm->connected.insert(kind == Message::Kind::kRecv ? Message::Kind::kSend : kind).second;
+    comm->connects = comm->connected.insert(kind).second;
   }
   if (has_error("call") && comm->calls > 10) {
     comm->state = kRemoteError;
