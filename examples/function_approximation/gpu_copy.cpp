@@ -49,8 +49,8 @@ class Cuda final : public GpuCopy::Vendor {
   void* allocate(std::size_t bytes) override {
     unsigned long long memory = 0;
     call(library_, "cuMemAlloc_v2", &memory, bytes);
-    return reinterpret_cast<void*>(
-        memory);  // NOLINT(performance-no-int-to-ptr): CUDA's addresses are numbers
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA's addresses are numbers
+    return reinterpret_cast<void*>(memory);
   }
   void free(void* memory) override { call(library_, "cuMemFree_v2", address(memory)); }
   void upload(void* to, const void* from, std::size_t bytes) override {

@@ -71,6 +71,7 @@ std::vector<std::byte> combined(const std::vector<const std::byte*>& inputs, std
     for (std::size_t rank = 0; rank < inputs.size(); ++rank) {
       T element;
       std::memcpy(&element, inputs[rank] + i * sizeof(T), sizeof(T));
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): of int8 the number is meant
       const auto wide = static_cast<conformance::Wide<T>>(element);
       value = rank == 0 ? wide : conformance::combine<T>(op, value, wide);
     }

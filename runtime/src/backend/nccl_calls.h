@@ -79,7 +79,6 @@ class NcclCalls {
   CollectiveBackend& host_;
   Connections& connections_;
   LaunchOrder::Place place_;
-  const NcclLibrary* library_ = nullptr;
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;
   std::uint64_t last_number_ = 0;

@@ -59,7 +59,7 @@ std::string log_of(const RtcFunctions& rtc, Program program) {
 }  // namespace
 
 Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
-                                              std::vector<std::string> options) {
+                                              const std::vector<std::string>& options) {
   RtcFunctions rtc{};
   DDL_TRY(load_compiler(compiler, rtc));
   struct Owned {

@@ -68,6 +68,6 @@ struct KernelCompiler {
 /// The code of all kernels for a GPU. options: for the compiler. kUnavailable: there is no compiler; kSystem: it refused,
 /// and what it says.
 Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
-                                              std::vector<std::string> options);
+                                              const std::vector<std::string>& options);
 
 }  // namespace ddl::runtime

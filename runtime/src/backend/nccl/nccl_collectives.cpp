@@ -66,8 +66,10 @@ class Calls {
                                          comm_, stream_));
       case CallKind::kAllgatherv: return allgatherv();
       case CallKind::kTransfer: return transfer();
-      default: return exchange(*blocks);
+      default: break;
     }
+    DDL_CHECK(blocks != nullptr, request_.call.describe());
+    return exchange(*blocks);
   }
 
  private:
