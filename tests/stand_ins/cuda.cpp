@@ -282,7 +282,7 @@ int cuLaunchHostFunc(void* handle, void (*function)(void*), void* argument) {
 int cuModuleLoadData(void** module, const void* image) {
   DDL_ENTER_CONTEXT;
   gpus().synchronize(current_gpu());
-  *module = new std::string(static_cast<const char*>(image));
+  *module = const_cast<std::string*>(keep_module(static_cast<const char*>(image)));
   return kOk;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {

@@ -226,7 +226,7 @@ int hipStreamAddCallback(void* handle, void (*function)(void*, int, void*), void
 int hipModuleLoadData(void** module, const void* image) {
   enter();
   gpus().synchronize(current);
-  *module = new std::string(static_cast<const char*>(image));
+  *module = const_cast<std::string*>(keep_module(static_cast<const char*>(image)));
   return kOk;
 }
 int hipModuleGetFunction(void** function, void* module, const char* name) {

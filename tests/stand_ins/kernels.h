@@ -3,11 +3,14 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "stand_ins/gpu.h"
 
 namespace ddl::stand_ins {
 
+/// A module with this text, which lives as long as the process.
+const std::string* keep_module(const char* text);
 /// Null: there is no kernel of this name.
 void* kernel_named(const char* name);
 

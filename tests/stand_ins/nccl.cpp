@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <random>
@@ -73,6 +74,14 @@ struct Comm {
   bool connects = false;                   ///< in the group that is being launched
   std::set<Message::Kind> connected;       ///< kinds of calls
 };
+
+/// Never freed, so that use after its end is noticed.
+Comm* make_comm() {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::list<Comm>;
+  const std::lock_guard lock(mutex);
+  return &all.emplace_back();
+}
 
 bool has_error(const char* where) {
   const char* const set = std::getenv("DDL_STAND_IN_NCCL_ERROR");
@@ -258,8 +267,7 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
   if (rank < 0 || rank >= size) return kInvalidArgument;
   if (ddl_stand_in_current_gpu() < 0) broken_rule("a communicator is made without a GPU");
   if (has_error("init")) return kSystemError;
-  // Never freed, so that use after its end is noticed.
-  auto* const comm = new Comm;
+  Comm* const comm = make_comm();
   comm->rank = rank;
   comm->size = size;
   comm->gpu = ddl_stand_in_current_gpu();
