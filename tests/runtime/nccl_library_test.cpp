@@ -1,7 +1,9 @@
 // How NCCL is loaded, and what the real one says where it is installed and there is no GPU.
+#include <array>
 #include <string>
 
 #include "runtime/src/backend/nccl/nccl_library.h"
+#include "runtime/src/backend/nccl/nccl_offer.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
@@ -18,6 +20,44 @@ TEST_CASE("a library that is not NCCL, or is not there, cannot be used, and the 
   REQUIRE(!other);
   CHECK(other.error().code() == ErrorCode::kUnavailable);
   CHECK(other.error().message() == "libm.so.6: it has no ncclGetVersion");
+}
+
+TEST_CASE("ranks use NCCL together only if all of them have the same library, and a GPU of their own") {
+  using ddl::contract::GpuOperations;
+  using ddl::runtime::NcclOffer;
+  const std::array<int, 3> job_ranks{4, 5, 7};
+  std::array<NcclOffer, 3> offers;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    offers[rank].has_device = 1;
+    offers[rank].version = 22809;
+    offers[rank].library = decltype(NcclOffer::library)::of("libnccl.so.2");
+    offers[rank].gpu = decltype(NcclOffer::gpu)::of("GPU-" + std::to_string(rank));
+    offers[rank].host = ddl::runtime::HostField::of("node" + std::to_string(rank));
+  }
+  const auto obstacle = [&] { return ddl::runtime::obstacle_of(offers, job_ranks); };
+  CHECK(obstacle().empty());
+  CHECK_FALSE(ddl::runtime::is_too_early(offers));
+  const auto with = [&](auto change) {
+    const auto before = offers;
+    change(offers[2]);
+    const std::string reason = obstacle();
+    offers = before;
+    return reason;
+  };
+  CHECK(with([](NcclOffer& offer) { offer.version = 21805; }) ==
+        "rank 4 on node0 has version 2.28.9 of libnccl.so.2, and rank 7 on node2 has 2.18.5");
+  CHECK(with([](NcclOffer& offer) { offer.library = decltype(NcclOffer::library)::of("librccl.so.1"); }) ==
+        "rank 4 on node0 has libnccl.so.2, and rank 7 on node2 has librccl.so.1");
+  CHECK(with([](NcclOffer& offer) { offer.gpu = decltype(NcclOffer::gpu)::of("GPU-1"); }) ==
+        "rank 5 on node1 and rank 7 on node2 share GPU-1");
+  CHECK(with([](NcclOffer& offer) { offer.operations = GpuOperations::kStaged; }) ==
+        "DDL_GPU_OPERATIONS=staged on rank 7 on node2");
+  CHECK(with([](NcclOffer& offer) {
+          offer.library = {};
+          offer.obstacle = decltype(NcclOffer::obstacle)::of("libnccl.so.2: cannot open");
+        }) == "rank 7 on node2: libnccl.so.2: cannot open");
+  offers[1].has_device = 0;
+  CHECK(ddl::runtime::is_too_early(offers));
 }
 
 TEST_CASE("the real NCCL has all functions, and says why it cannot make a communicator without a GPU") {

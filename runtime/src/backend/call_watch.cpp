@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/own_thread.h"
-#include "runtime/src/backend/device_wait.h"
+#include "runtime/src/backend/device_call.h"
 
 namespace ddl::runtime {
 namespace {
@@ -59,12 +59,15 @@ CallWatch::~CallWatch() {
 }
 
 void CallWatch::add(const Call& call, CallDeadline deadline, DeviceEvent end) {
+  bool was_idle = false;
   {
     const std::lock_guard lock(mutex_);
     last_ = call;
+    was_idle = running_.empty();
     running_.push_back({call, deadline, std::move(end)});
   }
-  ring();
+  // Otherwise it looks soon by itself.
+  if (was_idle) ring();
 }
 
 void CallWatch::add_uncompared(const Call& call, CallDeadline deadline) {

@@ -3,29 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
-#include <string_view>
 #include <vector>
 
 #include "contract/environment.h"
-#include "runtime/src/backend/alltoallv_counts.h"
-#include "runtime/src/backend/device_wait.h"
+#include "runtime/src/backend/device_call.h"
 #include "runtime/src/backend/nccl/nccl_collectives.h"
-#include "runtime/src/device/device_runtimes.h"
+#include "runtime/src/backend/nccl/nccl_offer.h"
 
 namespace ddl::runtime {
-
-/// Plain data: it travels between ranks.
-struct NcclCalls::Offer {
-  std::int32_t version = 0;
-  std::uint8_t has_device = 0;
-  std::uint8_t has_kernels = 0;
-  std::uint8_t operations = 0;  ///< a contract::GpuOperations
-  TextField<32> library;        ///< "libnccl.so.2"; "": it cannot be used
-  TextField<64> gpu;            ///< its UUID
-  HostField host;
-  TextField<200> obstacle;
-};
 
 namespace {
 
@@ -138,6 +123,16 @@ tl::expected<std::vector<Value>, Failure> NcclCalls::gather(const Value& own, Ca
   return all;
 }
 
+template <class Value>
+Outcome NcclCalls::tell_from_first(Value& value, CallDeadline deadline) {
+  Request request;
+  request.call = make_call(CallKind::kBroadcast, sizeof(Value), DDL_UINT8);
+  request.call.number = connections_.channel().call().number;
+  request.send = request.recv = reinterpret_cast<std::byte*>(&value);
+  request.job_ranks = connections_.job_ranks();
+  return host_.run(request, deadline);
+}
+
 tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallDeadline deadline, int peer) {
   std::uint64_t result = 0;
   Request request;
@@ -155,83 +150,24 @@ tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallD
 }
 
 Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
-  const auto offers = gather(offer_of(request.device), deadline);
+  const auto offers =
+      gather(NcclOffer::of(request.device, job_.settings.gpu_operations, connections_.self().host), deadline);
   if (!offers) return tl::unexpected(offers.error());
-  // A rank may have buffers in a later call.
-  if (std::any_of(offers->begin(), offers->end(), [](const Offer& offer) { return offer.has_device == 0; }))
-    return {};
-  const std::string reason = obstacle(*offers);
-  has_kernels_ =
-      std::all_of(offers->begin(), offers->end(), [](const Offer& offer) { return offer.has_kernels != 0; });
+  if (is_too_early(*offers)) return {};
+  const auto all = [&](auto has) { return std::all_of(offers->begin(), offers->end(), has); };
+  has_kernels_ = all([](const NcclOffer& offer) { return offer.has_kernels != 0; });
+  const std::string reason = obstacle_of(*offers, connections_.job_ranks());
   if (reason.empty()) return make_communicator(*request.device, deadline);
-  is_staged_ = true;
-  const bool is_forced = std::any_of(offers->begin(), offers->end(), [](const Offer& offer) {
-    return offer.operations == static_cast<std::uint8_t>(contract::GpuOperations::kNccl);
-  });
-  if (is_forced) {
-    is_staged_ = false;  // the next call says it again
+  if (!all([](const NcclOffer& offer) { return offer.operations != contract::GpuOperations::kNccl; })) {
+    // The next call says it again.
     return failed(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
                                              "=nccl, but NCCL cannot be used: " + reason +
                                              "; auto goes by way of the host instead");
   }
+  is_staged_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
     (void)std::fprintf(stderr, "libddl: memory of GPUs goes by way of the host: %s\n", reason.c_str());
   return {};
-}
-
-NcclCalls::Offer NcclCalls::offer_of(Device* device) const {
-  Offer offer;
-  offer.operations = static_cast<std::uint8_t>(job_.settings.gpu_operations);
-  offer.host = HostField::of(connections_.self().host);
-  if (device == nullptr) return offer;
-  offer.has_device = 1;
-  if (job_.settings.gpu_operations == contract::GpuOperations::kStaged) return offer;
-  const auto fill = [&]() -> Status {
-    DeviceRuntime& runtime = device->runtime();
-    auto library = NcclLibrary::load(runtime.collectives_library());
-    if (!library) return fail(std::move(library.error()));
-    auto uuid = runtime.uuid(device->ordinal());
-    if (!uuid) return fail(std::move(uuid.error()));
-    if (const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
-        blocking != nullptr && std::string_view(blocking) == "1") {
-      return fail(ErrorCode::kUnavailable,
-                  "NCCL_COMM_BLOCKING=1 makes communicators that cannot be given up when a rank dies");
-    }
-    const CurrentDevice current(*device);
-    DDL_TRY(current.status());
-    offer.has_kernels = device->prepare_kernels() ? 1 : 0;
-    offer.library = TextField<32>::of((*library)->file());
-    offer.version = (*library)->version();
-    offer.gpu = TextField<64>::of(*uuid);
-    return {};
-  };
-  if (auto filled = fill(); !filled) offer.obstacle = TextField<200>::of(filled.error().message());
-  return offer;
-}
-
-std::string NcclCalls::obstacle(const std::vector<Offer>& offers) const {
-  const auto label = [&](std::size_t rank) {
-    return Member{connections_.job_ranks()[rank], offers[rank].host.str(), 0}.label();
-  };
-  const Offer& first = offers.front();
-  std::map<std::string, std::size_t> ranks_by_gpu;
-  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
-    const Offer& offer = offers[rank];
-    if (offer.operations == static_cast<std::uint8_t>(contract::GpuOperations::kStaged))
-      return std::string(contract::env::kGpuOperations) + "=staged on " + label(rank);
-    if (offer.library.str().empty()) return label(rank) + ": " + offer.obstacle.str();
-    if (offer.library.str() != first.library.str()) {
-      return label(0) + " has " + first.library.str() + ", and " + label(rank) + " has " +
-             offer.library.str();
-    }
-    if (offer.version != first.version) {
-      return label(0) + " has version " + nccl_version_text(first.version) + " of " + first.library.str() +
-             ", and " + label(rank) + " has " + nccl_version_text(offer.version);
-    }
-    const auto [known, is_first] = ranks_by_gpu.emplace(offer.gpu.str(), rank);
-    if (!is_first) return label(known->second) + " and " + label(rank) + " share " + offer.gpu.str();
-  }
-  return "";
 }
 
 Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
@@ -242,16 +178,14 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   if (!current.status()) return give_up(connections_, call, current.status().error());
   if (job_.settings.is_deterministic && connections_.membership().rank == 0) warn_of_other_bits();
   if (auto ended = wait_for_others(device, deadline); !ended) return ended;
-  Id own;
+  Id id;
   const Membership& membership = connections_.membership();
   if (membership.rank == 0) {
     const auto made =
-        (*library)->check("ncclGetUniqueId", (*library)->functions().ncclGetUniqueId(&own.id), nullptr);
-    if (!made) own.error = TextField<200>::of(made.error().message());
+        (*library)->check("ncclGetUniqueId", (*library)->functions().ncclGetUniqueId(&id.id), nullptr);
+    if (!made) id.error = TextField<200>::of(made.error().message());
   }
-  const auto ids = gather(own, deadline);
-  if (!ids) return tl::unexpected(ids.error());
-  const Id& id = ids->front();
+  if (auto told = tell_from_first(id, deadline); !told) return told;
   const auto because = [](const Error& error) {
     return Error(error.code(), error.message() + "; DDL_GPU_OPERATIONS=staged does without NCCL");
   };

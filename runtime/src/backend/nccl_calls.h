@@ -37,9 +37,6 @@ class NcclCalls {
   std::uint64_t next_number() const;
 
  private:
-  /// What a rank tells the others before they make a communicator.
-  struct Offer;
-
   Outcome compare(const Request& request, CallDeadline deadline);
   std::optional<Outcome> transfer(const Request& request, CallDeadline deadline);
   /// The largest of the ranks' numbers; of this rank's and the peer's, if there is one.
@@ -47,11 +44,12 @@ class NcclCalls {
   template <class Value>
   tl::expected<std::vector<Value>, Failure> gather(const Value& own, CallDeadline deadline);
 
+  /// What rank 0 of the set has is then on all ranks.
+  template <class Value>
+  Outcome tell_from_first(Value& value, CallDeadline deadline);
+
   /// Makes the communicator, if all ranks can. Inside a call that the ranks have compared.
   Outcome join(const Request& request, CallDeadline deadline);
-  Offer offer_of(Device* device) const;
-  /// Why the ranks with these offers cannot use NCCL together; "": they can.
-  std::string obstacle(const std::vector<Offer>& offers) const;
   Outcome make_communicator(Device& device, CallDeadline deadline);
   /// What was put on other communicators' streams without an order has ended.
   Outcome wait_for_others(Device& device, CallDeadline deadline);

@@ -5,8 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/src/backend/alltoallv_counts.h"
-#include "runtime/src/backend/device_wait.h"
+#include "runtime/src/backend/device_call.h"
 
 namespace ddl::runtime {
 StagedCalls::~StagedCalls() {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/backend/device_wait.h"
+#include "runtime/src/backend/device_call.h"
 #include "runtime/src/backend/staged_pieces.h"
 #include "runtime/src/device/device.h"
 #include "runtime/src/wire/connections.h"
