@@ -1,5 +1,5 @@
-/* What libddl was built with, what this job has of it, and a greeting of every rank: the questions that people put to
- * Horovod before their first job (rocm_built, cuda_built, mpi_enabled, ...).
+/* What libddl was built with, what it finds here, what this job has of it, and a greeting of every rank: the questions
+ * that people put to Horovod before their first job (rocm_built, cuda_built, mpi_enabled, ...).
  *
  *   ddlrun -np 2 check_ddl
  *   ddlrun -np 2 --cpu-operations mpi check_ddl */
@@ -12,16 +12,15 @@ static void say(int32_t yes, const char* if_yes, const char* if_no) {
 }
 
 static void say_what_is_built(const ddl_context* context) {
-  say(ddl_has_feature("rocm"), "libddl is compiled with ROCm support.",
-      "libddl is NOT compiled with ROCm support.");
-  say(ddl_has_feature("cuda"), "libddl is compiled with CUDA support.",
-      "libddl is NOT compiled with CUDA support.");
+  /* libddl is built for GPUs always, and loads the vendors' libraries where they are. */
+  say(ddl_has_feature("rocm"), "ROCm's HIP can be loaded here.", "ROCm's HIP can NOT be loaded here.");
+  say(ddl_has_feature("cuda"), "CUDA's driver can be loaded here.", "CUDA's driver can NOT be loaded here.");
   say(ddl_has_feature("mpi-enabled"), "MPI support is enabled.",
       "MPI support is not enabled (--cpu-operations mpi enables it).");
   say(ddl_has_feature("mpi"), "libddl is compiled with MPI support.",
       "libddl is NOT compiled with MPI support.");
-  say(ddl_has_feature("nccl"), "libddl is compiled with NCCL support.",
-      "libddl is NOT compiled with NCCL support.");
+  say(ddl_has_feature("nccl"), "NCCL or RCCL can be loaded here.",
+      "Neither NCCL nor RCCL can be loaded here.");
   if (ddl_has_feature("mpi-enabled")) {
     say(ddl_has_feature("mpi-threads"),
         "MPI multi-threading is supported: you may use MPI beside libddl, from any thread.",

@@ -8,25 +8,11 @@
 
 #include "ddl/half.hpp"
 #include "runtime/src/device/gpu_kernels.h"
+#include "stand_ins/kernels_as_cpp.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
 namespace {
-
-struct Index {
-  unsigned x;
-};
-thread_local Index gridDim, blockDim, blockIdx, threadIdx;
-
-// NOLINTBEGIN: the text is for other compilers, too.
-#define DDL_GPU_KERNELS(...) __VA_ARGS__
-#define __device__ static
-#define __global__
-#include "runtime/src/device/gpu_kernels.inc"
-#undef __global__
-#undef __device__
-#undef DDL_GPU_KERNELS
-// NOLINTEND
 
 /// The bits of a 16-bit float.
 template <class T>

@@ -230,7 +230,7 @@ TEST_CASE("threads that use several sets in different orders do not wait for eac
         std::mt19937 random(std::random_device{}());
         float expected = 1;
         for (int round = 0; round < 10; ++round) {
-          std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+          for (auto pause = random() % 100; pause > 0; --pause) std::this_thread::yield();
           if (ddl_allreduce(context, floats.data(), floats.data(), floats.size(), DDL_FLOAT32, DDL_SUM,
                             &on.options) != DDL_OK)
             ++failures;
@@ -374,10 +374,10 @@ TEST_CASE("a call that is on its way does not disturb a graph that the program r
     expect_ok(sum(context, floats, on), "a call");
     if (ddl_rank(context) == 0) {
       TestGpu::get().begin_capture(recorded.stream());
-      // Longer than the time after which the call's thread looks at it.
-      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      const bool was_asked = TestGpu::get().wait_for_query_in_capture(10'000);
       TestGpu::get().end_capture(recorded.stream());
       gate.open();
+      expect(was_asked, "the call's thread did not look at it meanwhile");
     }
     for (const float value : floats.values()) expect(value == 4.0f, "a wrong sum");
   });

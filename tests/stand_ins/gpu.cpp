@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -264,6 +265,38 @@ bool Gpus::pin(void* memory) {
 bool Gpus::unpin(void* memory) {
   const std::lock_guard lock(mutex_);
   return pinned_.erase(memory) == 1;
+}
+
+namespace {
+
+struct Queries {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int in_capture = 0;
+};
+Queries& queries() {
+  static Queries& all = *new Queries;
+  return all;
+}
+
+}  // namespace
+
+void note_query(const Gpus& gpus, int capture_mode) {
+  if (!gpus.is_any_capturing()) return;
+  if (capture_mode == 0) broken_rule("a query that spoils a graph that the program records");
+  Queries& all = queries();
+  {
+    const std::lock_guard lock(all.mutex);
+    ++all.in_capture;
+  }
+  all.changed.notify_all();
+}
+
+bool wait_for_query_in_capture(int milliseconds) {
+  Queries& all = queries();
+  std::unique_lock lock(all.mutex);
+  return all.changed.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                              [&] { return all.in_capture > 0; });
 }
 
 }  // namespace ddl::stand_ins

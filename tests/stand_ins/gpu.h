@@ -154,6 +154,10 @@ class Gpus {
   std::map<void*, bool> pinned_;
 };
 
+/// A thread asks for an event. Under capture_mode 0 (global) that spoils a graph that any thread records.
+void note_query(const Gpus& gpus, int capture_mode);
+bool wait_for_query_in_capture(int milliseconds);
+
 /// True on a thread that runs an operation of a stream: there the program may call nothing of the vendor's.
 bool is_in_operation();
 

@@ -269,7 +269,7 @@ int hipThreadExchangeStreamCaptureMode(int* mode) {
 }
 int hipEventQuery(void* event) {
   enter();
-  if (capture_mode == 0 && gpus().is_any_capturing()) broken_rule("a query that spoils a capture");
+  note_query(gpus(), capture_mode);
   auto& recorded = *static_cast<Event*>(event);
   const std::lock_guard lock(recorded.mutex);
   return recorded.mark.is_done() ? kOk : kNotReady;
@@ -282,6 +282,9 @@ void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* arg
 }
 void* ddl_stand_in_reach(const void* address, std::size_t bytes) {
   return gpus().memory().reach(address, bytes);
+}
+bool ddl_stand_in_wait_for_query_in_capture(int milliseconds) {
+  return wait_for_query_in_capture(milliseconds);
 }
 void ddl_stand_in_fail_next_copy() { fails_next_copy = true; }
 int ddl_stand_in_current_gpu() { return current; }

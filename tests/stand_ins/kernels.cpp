@@ -4,25 +4,7 @@
 #include <list>
 #include <mutex>
 
-namespace {
-
-/// What CUDA and HIP give a thread of a kernel.
-struct Index {
-  unsigned x;
-};
-thread_local Index gridDim, blockDim, blockIdx, threadIdx;
-
-}  // namespace
-
-// NOLINTBEGIN: the text is for other compilers, too.
-#define DDL_GPU_KERNELS(...) __VA_ARGS__
-#define __device__ static
-#define __global__
-#include "runtime/src/device/gpu_kernels.inc"
-#undef __global__
-#undef __device__
-#undef DDL_GPU_KERNELS
-// NOLINTEND
+#include "stand_ins/kernels_as_cpp.h"
 
 namespace ddl::stand_ins {
 namespace {

@@ -63,6 +63,8 @@ struct Comm {
   std::atomic<bool> is_aborted{false};
   std::thread joins;
   std::atomic<int> under_way{0};  ///< groups on streams
+  std::mutex mutex;
+  std::condition_variable changed;  ///< one of the above
   std::uint64_t calls = 0;
   // Work that NCCL does in the background: the calls are put on the stream when the program has asked so often.
   int questions_left = 0;
@@ -74,6 +76,21 @@ struct Comm {
   bool connects = false;                   ///< in the group that is being launched
   std::set<Message::Kind> connected;       ///< kinds of calls
 };
+
+/// Changes what others wait for.
+template <class Change>
+void change(Comm& comm, Change how) {
+  {
+    const std::lock_guard lock(comm.mutex);
+    how();
+  }
+  comm.changed.notify_all();
+}
+template <class Condition>
+void wait_until(Comm& comm, Condition is_true) {
+  std::unique_lock lock(comm.mutex);
+  comm.changed.wait(lock, is_true);
+}
 
 /// Never freed, so that use after its end is noticed.
 Comm* make_comm() {
@@ -145,8 +162,8 @@ void carry_out(Comm& comm, const std::vector<Operation>& operations) {
     std::memcpy(ddl_stand_in_reach(operation.recv, payload.size()), payload.data(), payload.size());
   }
   // A rank that has gone is noticed by nobody, as between the GPUs of a host.
-  while (!is_whole && !comm.is_aborted) ::usleep(1000);
-  --comm.under_way;
+  if (!is_whole) wait_until(comm, [&] { return comm.is_aborted.load(); });
+  change(comm, [&] { --comm.under_way; });
 }
 
 /// What every call on a communicator demands.
@@ -227,7 +244,7 @@ Message message_of(Message::Kind kind, std::size_t count, int type, int op, int 
 
 void leave(Comm& comm) {
   if (comm.joins.joinable()) comm.joins.join();
-  while (comm.under_way > 0) ::usleep(100);
+  wait_until(comm, [&] { return comm.under_way == 0; });
   if (comm.fd >= 0) ::close(comm.fd);
   comm.fd = -1;
 }
@@ -286,10 +303,10 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
     Message hello = message_of(Message::Kind::kHello, static_cast<std::size_t>(comm->size), 0, 0, comm->rank);
     hello.bytes = sizeof uuid;
     std::vector<std::byte> nothing;
-    comm->fd = connect_to(address);
-    const bool joined =
-        comm->fd >= 0 && send_message(comm->fd, hello, uuid) && receive_message(comm->fd, hello, nothing);
-    comm->state = joined ? kOk : kSystemError;
+    const int fd = connect_to(address);
+    change(*comm, [&] { comm->fd = fd; });
+    const bool joined = fd >= 0 && send_message(fd, hello, uuid) && receive_message(fd, hello, nothing);
+    change(*comm, [&] { comm->state = joined ? kOk : kSystemError; });
   });
   *made = comm;
   return kInProgress;
@@ -308,8 +325,9 @@ int ncclCommGetAsyncError(Comm* comm, int* error) {
 }
 int ncclCommAbort(Comm* comm) {
   if (comm == nullptr) return kOk;
-  if (comm->is_aborted.exchange(true)) broken_rule("a communicator is aborted twice");
-  while (comm->state == kInProgress && comm->fd < 0) ::usleep(100);
+  if (comm->is_aborted) broken_rule("a communicator is aborted twice");
+  change(*comm, [&] { comm->is_aborted = true; });
+  wait_until(*comm, [&] { return comm->state != kInProgress || comm->fd >= 0; });
   (void)::shutdown(comm->fd, SHUT_RDWR);
   leave(*comm);
   return kOk;
@@ -317,9 +335,7 @@ int ncclCommAbort(Comm* comm) {
 int ncclCommFinalize(Comm* comm) {
   if (const int state = check(comm); state != kOk) return state;
   comm->questions_left = 1;
-  comm->put = [comm] {
-    while (comm->under_way > 0) ::usleep(100);
-  };
+  comm->put = [comm] { wait_until(*comm, [&] { return comm->under_way == 0; }); };
   return kInProgress;
 }
 int ncclCommDestroy(Comm* comm) {

@@ -11,6 +11,8 @@ void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* arg
 void* ddl_stand_in_reach(const void* address, std::size_t bytes);
 /// The next copy that this thread puts on a stream fails.
 void ddl_stand_in_fail_next_copy();
+/// Waits until a thread has asked for an event while the program records a graph. False: not within this time.
+bool ddl_stand_in_wait_for_query_in_capture(int milliseconds);
 /// -1: none is current on this thread.
 int ddl_stand_in_current_gpu();
 /// The GPU that the memory belongs to; -1: it is none of a GPU.

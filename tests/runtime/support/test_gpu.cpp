@@ -205,6 +205,12 @@ void TestGpu::fail_next_copy() {
   fail();
 }
 
+bool TestGpu::wait_for_query_in_capture(int milliseconds) {
+  bool (*wait)(int);
+  find(open_library(is_hip() ? kHip : kCuda), "ddl_stand_in_wait_for_query_in_capture", wait);
+  return wait(milliseconds);
+}
+
 TestGpu& TestGpu::get() {
   static TestGpu& gpu = *[]() -> TestGpu* {
     if (is_hip()) return new HipGpu;

@@ -28,6 +28,9 @@ class TestGpu {
   virtual int current() = 0;
   /// The next copy that this thread puts on a stream fails; only with a stand-in.
   void fail_next_copy();
+  /// Waits until a thread has asked for an event while the program records a graph; only with a stand-in. False: not
+  /// within this time.
+  bool wait_for_query_in_capture(int milliseconds);
   virtual void begin_capture(void* stream) = 0;
   virtual void end_capture(void* stream) = 0;
 };

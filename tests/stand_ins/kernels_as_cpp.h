@@ -1,0 +1,22 @@
+// The text of libddl's kernels (device/gpu_kernels.inc) as C++, in an unnamed namespace of the file that includes this.
+#pragma once
+
+namespace {
+
+/// What CUDA and HIP give a thread of a kernel.
+struct KernelIndex {
+  unsigned x;
+};
+thread_local KernelIndex gridDim, blockDim, blockIdx, threadIdx;
+
+// NOLINTBEGIN: the text is for other compilers, too.
+#define DDL_GPU_KERNELS(...) __VA_ARGS__
+#define __device__ static
+#define __global__
+#include "runtime/src/device/gpu_kernels.inc"
+#undef __global__
+#undef __device__
+#undef DDL_GPU_KERNELS
+// NOLINTEND
+
+}  // namespace
