@@ -32,13 +32,12 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   if (const int code = get_version(&number); code != 0)
     return fails(fmt::format("ncclGetVersion of {} fails with {}", library->path(), code));
   Finding found = works(name + " " + nccl_version(number), library->path());
+  found.detail = "one rank added on a GPU with it";
   if (const Finding sum = probe_gpu_operations(vendor); !sum.works) {
     found.works = false;
     found.detail = "one rank cannot add on a GPU with it: " + sum.detail;
     found.remedy = "run it on a host with a GPU; memory of GPUs goes by way of the host without it";
-    return found;
   }
-  found.detail = "one rank added on a GPU with it";
   for (const auto& address : launcher::node_addresses()) {
     if (!address.interface.starts_with("hsn")) continue;
     found.detail +=

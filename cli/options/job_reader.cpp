@@ -137,21 +137,15 @@ class JobReader {
     for (const GivenValue& value : given_[OptionId::kExport]) {
       job().exports.push_back(values_.value_of(OptionId::kExport, value, parse_export(value.text)));
     }
-    if (has(OptionId::kCpuOperations)) {
-      const GivenValue& value = given_[OptionId::kCpuOperations].back();
-      job().exports.push_back(
-          values_.value_of(OptionId::kCpuOperations, value, parse_cpu_operations(value.text)));
-    }
-    if (has(OptionId::kGpuOperations)) {
-      const GivenValue& value = given_[OptionId::kGpuOperations].back();
-      job().exports.push_back(
-          values_.value_of(OptionId::kGpuOperations, value, parse_gpu_operations(value.text)));
-    }
-    if (has(OptionId::kFusionThreshold)) {
-      const GivenValue& value = given_[OptionId::kFusionThreshold].back();
-      job().exports.push_back(
-          values_.value_of(OptionId::kFusionThreshold, value, parse_fusion_threshold(value.text)));
-    }
+    // Options that stand for a variable of the ranks.
+    const auto take_export = [this](OptionId id, auto parse) {
+      if (!has(id)) return;
+      const GivenValue& value = given_[id].back();
+      job().exports.push_back(values_.value_of(id, value, parse(value.text)));
+    };
+    take_export(OptionId::kCpuOperations, parse_cpu_operations);
+    take_export(OptionId::kGpuOperations, parse_gpu_operations);
+    take_export(OptionId::kFusionThreshold, parse_fusion_threshold);
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 
