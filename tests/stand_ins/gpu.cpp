@@ -221,7 +221,7 @@ Stream* Gpus::stream_of(void* handle, int gpu) {
 bool Gpus::is_any_capturing() const {
   const std::lock_guard lock(mutex_);
   return std::any_of(streams_.begin(), streams_.end(),
-                     [](const auto& entry) { return entry.first->is_capturing; });
+                     [](const auto& entry) { return entry.first->is_capturing.load(); });
 }
 
 void Gpus::put(Stream& stream, std::function<void()> operation) {

@@ -9,6 +9,7 @@
 //                           missing wait becomes a wrong result
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -83,7 +84,7 @@ class Stream {
   std::uint64_t done() const;
   void wait_done(std::uint64_t count) const;
 
-  bool is_capturing = false;
+  std::atomic<bool> is_capturing{false};
 
  private:
   void run();
