@@ -54,9 +54,11 @@ TEST_CASE("a rank that dies in a collective by MPI is named by the others", "[mp
       command.environment["DDL_FAULT"] = fault;
       Job job(scratch, command);
       CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
+      // A rank that had not begun the call yet, because the victim was faster, says so.
       for (const std::string rank : {"0", "2"}) {
-        CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:allreduce: peer lost: rank 1 on ") &&
-                                  Contains(" died during allreduce #"));
+        CHECK_THAT(job.out(),
+                   Contains("[" + rank + "]<stdout>:allreduce: peer lost: rank 1 on ") &&
+                       (Contains(" died during allreduce #") || Contains(" died before allreduce #")));
       }
       CHECK_THAT(job.err(), Contains("was killed by SIGKILL"));
     }
@@ -76,8 +78,8 @@ TEST_CASE("a rank that dies is named by the others in the errors of their open t
       CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
       for (const std::string rank : {"0", "2"}) {
         const std::string head = "[" + rank + "]<stdout>:";
-        CHECK_THAT(job.out(),
-                   Contains(head + "wait_all: peer lost: rank 1 on ") && Contains(" died during "));
+        CHECK_THAT(job.out(), Contains(head + "wait_all: peer lost: rank 1 on ") &&
+                                  (Contains(" died during ") || Contains(" died before ")));
         for (const std::string name : {"first", "second", "third"})
           CHECK_THAT(job.out(), Contains(head + name + " called back: peer lost"));
       }
