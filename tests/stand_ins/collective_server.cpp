@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "ddl/half.hpp"
@@ -294,6 +295,8 @@ ServerAddress start_server() {
   ServerAddress address;
   address.magic = kMagic;
   address.ip = own_ip();
+  std::random_device random;
+  address.communicator = std::uint64_t{random()} << 32 | random();
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   own.sin_family = AF_INET;

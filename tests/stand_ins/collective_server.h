@@ -14,6 +14,7 @@ struct ServerAddress {
   std::uint64_t magic = 0;
   std::uint32_t ip = 0;  ///< in the network's order
   std::uint16_t port = 0;
+  std::uint64_t communicator = 0;  ///< a port may be that of an earlier one
 };
 
 /// Plain data, in front of the input or of the result.

@@ -105,10 +105,9 @@ bool has_error(const char* where) {
   return set != nullptr && std::strcmp(set, where) == 0;
 }
 
-/// By communicators' ports.
-std::vector<Comm*>& peers_at(std::uint16_t port) {
-  static auto& all = *new std::map<std::uint16_t, std::vector<Comm*>>;
-  return all[port];
+std::vector<Comm*>& peers_of(std::uint64_t communicator) {
+  static auto& all = *new std::map<std::uint64_t, std::vector<Comm*>>;
+  return all[communicator];
 }
 std::mutex& peers_mutex() {
   static auto& mutex = *new std::mutex;
@@ -292,9 +291,7 @@ int ncclCommInitRankConfig(Comm** made, int size, Id id, int rank, Config* confi
   std::memcpy(static_cast<void*>(&address), &id, sizeof address);
   {
     const std::lock_guard lock(peers_mutex());
-    comm->peers = &peers_at(address.port);
-    // A port of an earlier communicator.
-    if (comm->peers->size() == static_cast<std::size_t>(size)) comm->peers->clear();
+    comm->peers = &peers_of(address.communicator);
     comm->peers->push_back(comm);
   }
   comm->joins = std::thread([comm, address] {
