@@ -1,12 +1,17 @@
-// libddl's kernels: their text, compiled as C++, against libddl's conversions of 16-bit floats; and what NVRTC says to it,
-// where that is installed.
+// libddl's kernels: their text, compiled as C++, against what libddl does on the host; and what NVRTC says to it, where that
+// is installed.
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ddl/half.hpp"
+#include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/device/gpu_kernels.h"
 #include "stand_ins/kernels_as_cpp.h"
 #include "support/catch.h"
@@ -62,20 +67,118 @@ TEST_CASE("the kernels round to 16-bit floats as libddl does") {
   CHECK(wrong == 0);
 }
 
+namespace {
+
+using ddl::runtime::CombinationArguments;
+
+static_assert(sizeof(DdlCombination) == sizeof(CombinationArguments) &&
+              offsetof(DdlCombination, count) == offsetof(CombinationArguments, count) &&
+              offsetof(DdlCombination, has_packs) == offsetof(CombinationArguments, has_packs) &&
+              offsetof(DdlCombination, postscale) == offsetof(CombinationArguments, postscale));
+
+void (*combining_function(ddl_dtype dtype))(DdlCombination) {
+  switch (dtype) {
+    case DDL_INT8: return ddl_combine_int8;
+    case DDL_INT16: return ddl_combine_int16;
+    case DDL_INT32: return ddl_combine_int32;
+    case DDL_INT64: return ddl_combine_int64;
+    case DDL_UINT8: return ddl_combine_uint8;
+    case DDL_UINT16: return ddl_combine_uint16;
+    case DDL_UINT32: return ddl_combine_uint32;
+    case DDL_UINT64: return ddl_combine_uint64;
+    case DDL_FLOAT16: return ddl_combine_float16;
+    case DDL_BFLOAT16: return ddl_combine_bfloat16;
+    case DDL_FLOAT32: return ddl_combine_float32;
+    case DDL_FLOAT64: return ddl_combine_float64;
+    default: return ddl_combine_bool;
+  }
+}
+
+constexpr ddl_dtype kAllTypes[] = {DDL_INT8,    DDL_INT16,   DDL_INT32,  DDL_INT64,   DDL_UINT8,
+                                   DDL_UINT16,  DDL_UINT32,  DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16,
+                                   DDL_FLOAT32, DDL_FLOAT64, DDL_BOOL};
+
+/// Bits of all kinds: small numbers, whose sums are of interest, and any others, with NaNs and infinities.
+std::vector<std::byte> some_elements(ddl_dtype dtype, std::size_t count, std::mt19937& random) {
+  const std::size_t size = ddl_dtype_size(dtype);
+  std::vector<std::byte> bytes(count * size);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t bits = random() | std::uint64_t{random()} << 32;
+    if (dtype == DDL_FLOAT32 && i % 3 != 0)
+      bits = std::bit_cast<std::uint32_t>(static_cast<float>(bits % 1000) / 7);
+    if (dtype == DDL_FLOAT64 && i % 3 != 0)
+      bits = std::bit_cast<std::uint64_t>(static_cast<double>(bits % 1000) / 7);
+    if (i % 11 == 0) bits = 0;
+    std::memcpy(bytes.data() + i * size, &bits, size);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("the kernels combine elements of every type to the bits that the host gives") {
+  std::mt19937 random(2);
+  constexpr std::size_t kCount = 143;
+  const std::pair<double, double> scales[] = {{1, 1}, {0.37, 1}, {1, -3.3}, {1e9, 0.25}};
+  for (const ddl_dtype dtype : kAllTypes) {
+    for (int op = DDL_SUM; op <= DDL_LOGICAL_XOR; ++op) {
+      if (!ddl::runtime::op_applies(static_cast<ddl_op>(op), dtype)) continue;
+      for (const std::size_t ranks : {1u, 2u, 3u, 5u}) {
+        for (const auto& [prescale, postscale] : scales) {
+          if (dtype == DDL_BOOL && (prescale != 1 || postscale != 1)) continue;
+          CAPTURE(dtype, op, ranks, prescale, postscale);
+          const std::size_t bytes = kCount * ddl_dtype_size(dtype);
+          std::vector<std::vector<std::byte>> inputs;
+          std::vector<const std::byte*> pointers;
+          for (std::size_t rank = 0; rank < ranks; ++rank)
+            inputs.push_back(some_elements(dtype, kCount, random));
+          for (const auto& input : inputs) pointers.push_back(input.data());
+          std::vector<std::byte> expected(bytes), result(bytes), second(bytes);
+          ddl::runtime::reduce_chunk({dtype, static_cast<ddl_op>(op), prescale, postscale}, pointers,
+                                     expected.data(), kCount);
+          DdlCombination call{};
+          for (std::size_t rank = 0; rank < ranks; ++rank) call.in[rank] = pointers[rank];
+          call.out[0] = result.data();
+          call.out[1] = second.data();
+          call.count = kCount;
+          call.ins = static_cast<unsigned>(ranks);
+          call.outs = 2;
+          call.op = static_cast<unsigned>(op);
+          // With packs and a rest, and one by one.
+          call.has_packs = ranks % 2;
+          call.prescale = prescale;
+          call.postscale = postscale;
+          gridDim.x = 1;
+          blockDim.x = 2;
+          blockIdx.x = 0;
+          for (threadIdx.x = 0; threadIdx.x < 2; ++threadIdx.x) combining_function(dtype)(call);
+          CHECK(result == expected);
+          CHECK(second == expected);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("NVRTC compiles the kernels for old and new GPUs") {
 #ifdef DDL_NVRTC_FILE
+  using ddl::runtime::GpuProgram;
   const ddl::runtime::KernelCompiler nvrtc{
       {DDL_NVRTC_FILE},     "nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetProgramLogSize",
       "nvrtcGetProgramLog", "nvrtcGetCUBINSize",  "nvrtcGetCUBIN",       "nvrtcDestroyProgram"};
   for (const char* const architecture : {"sm_80", "sm_90"}) {
-    const auto code =
-        ddl::runtime::compile_gpu_kernels(nvrtc, {std::string("--gpu-architecture=") + architecture});
-    INFO((code ? std::string() : code.error().message()));
-    REQUIRE(code.has_value());
-    const std::string text(code->begin(), code->end());
+    std::string text;
+    for (const auto program : {GpuProgram::kScaling, GpuProgram::kCombination}) {
+      const auto code = ddl::runtime::compile_gpu_kernels(
+          nvrtc, program, {std::string("--gpu-architecture=") + architecture, "--fmad=false"});
+      INFO((code ? std::string() : code.error().message()));
+      REQUIRE(code.has_value());
+      text.append(code->begin(), code->end());
+    }
     for (const char* const name : ddl::runtime::kGpuKernelNames) CHECK(text.find(name) != std::string::npos);
   }
-  const auto refused = ddl::runtime::compile_gpu_kernels(nvrtc, {"--gpu-architecture=sm_1"});
+  const auto refused =
+      ddl::runtime::compile_gpu_kernels(nvrtc, GpuProgram::kScaling, {"--gpu-architecture=sm_1"});
   REQUIRE(!refused.has_value());
   CHECK(refused.error().message().find("nvrtcCompileProgram: error") != std::string::npos);
 #else

@@ -88,6 +88,18 @@ DDL_SAME(cuda, cuDeviceGetAttribute);
 DDL_SAME(cuda, cuModuleLoadData);
 DDL_SAME(cuda, cuModuleGetFunction);
 DDL_SAME(cuda, cuLaunchKernel);
+DDL_SAME(cuda, cuIpcGetMemHandle);
+DDL_SAME(cuda, cuIpcOpenMemHandle_v2);
+DDL_SAME(cuda, cuIpcCloseMemHandle);
+DDL_SAME(cuda, cuIpcGetEventHandle);
+DDL_SAME(cuda, cuIpcOpenEventHandle);
+static_assert(CU_POINTER_ATTRIBUTE_BUFFER_ID == cuda::kBufferId &&
+              CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE == cuda::kLegacyIpcCapable &&
+              CU_POINTER_ATTRIBUTE_RANGE_START_ADDR == cuda::kRangeStart &&
+              CU_POINTER_ATTRIBUTE_RANGE_SIZE == cuda::kRangeSize &&
+              CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED == cuda::kIpcEventSupported &&
+              CU_EVENT_INTERPROCESS == cuda::kEventInterprocess &&
+              CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS == cuda::kIpcLazyPeerAccess);
 static_assert(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == cuda::kComputeCapabilityMajor &&
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == cuda::kComputeCapabilityMinor);
 static_assert(sizeof(CUuuid) == sizeof(cuda::Uuid));

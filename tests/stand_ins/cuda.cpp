@@ -2,10 +2,12 @@
 // (stand_ins/gpu.h). A broken rule of the driver is an error of the driver, or ends the program.
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "stand_ins/gpu.h"
+#include "stand_ins/ipc.h"
 #include "stand_ins/kernels.h"
 #include "stand_ins/private_entries.h"
 
@@ -173,7 +175,7 @@ int cuPointerGetAttributes(unsigned count, int* attributes, void** data, std::ui
       case 7: store(found ? found->id : std::uint64_t{0}); break;
       case 8: store(found && found->is_managed ? 1u : 0u); break;
       case 9: store(found ? found->gpu : -2); break;
-      case 10: store(found.has_value()); break;
+      case 10: store(found && !found->is_private ? 1 : 0); break;
       case 11: store(found ? std::uint64_t{found->begin} : std::uint64_t{0}); break;
       case 12: store(found ? found->bytes : std::size_t{0}); break;
       default: return kInvalidValue;
@@ -234,13 +236,7 @@ int cuStreamWaitEvent(void* handle, void* event, unsigned) {
   DDL_ENTER_CONTEXT;
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || event == nullptr) return kInvalidHandle;
-  Mark mark;
-  {
-    auto& recorded = *static_cast<Event*>(event);
-    const std::lock_guard lock(recorded.mutex);
-    mark = recorded.mark;
-  }
-  gpus().put(*stream, [mark] { mark.wait(); });
+  gpus().put(*stream, static_cast<Event*>(event)->make_wait());
   return kOk;
 }
 int cuStreamBeginCapture_v2(void* handle, int) {
@@ -302,13 +298,16 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
 
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   DDL_ENTER;
-  *value = attribute == 75 ? 9 : 0;
+  *value = attribute == 75 ? 9 : attribute == 125 ? 1 : 0;
   return kOk;
 }
 
-int cuEventCreate(void** event, unsigned) {
+int cuEventCreate(void** event, unsigned flags) {
   DDL_ENTER_CONTEXT;
-  *event = new Event;
+  if ((flags & 4u) != 0 && (flags & 2u) == 0) return kInvalidValue;
+  auto made = std::make_unique<Event>();
+  if ((flags & 4u) != 0) made->shared = SharedRecords::make();
+  *event = made.release();
   return kOk;
 }
 int cuEventDestroy_v2(void* event) {
@@ -320,19 +319,49 @@ int cuEventRecord(void* event, void* handle) {
   DDL_ENTER_CONTEXT;
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || event == nullptr) return kInvalidHandle;
-  // The default stream waits for the others.
-  gpus().put(*stream, [] {});
-  auto& recorded = *static_cast<Event*>(event);
-  const std::lock_guard lock(recorded.mutex);
-  recorded.mark = stream->mark();
+  gpus().record(*static_cast<Event*>(event), *stream);
   return kOk;
 }
 int cuEventQuery(void* event) {
   DDL_ENTER_CONTEXT;
   note_query(gpus(), capture_mode);
-  auto& recorded = *static_cast<Event*>(event);
-  const std::lock_guard lock(recorded.mutex);
-  return recorded.mark.is_done() ? kOk : kNotReady;
+  return static_cast<Event*>(event)->is_done() ? kOk : kNotReady;
+}
+
+int cuIpcGetMemHandle(IpcHandle* handle, std::uint64_t memory) {
+  DDL_ENTER_CONTEXT;
+  const auto found = gpus().memory().find(memory);
+  if (!found || found->is_private || found->begin != memory) return kInvalidValue;
+  *handle = handle_of(gpus().memory(), *found, gpus().number_of_host(found->gpu));
+  return kOk;
+}
+int cuIpcOpenMemHandle(IpcHandle, unsigned) { broken_rule("cuIpcOpenMemHandle is the function of CUDA 4.1"); }
+int cuIpcOpenMemHandle_v2(std::uint64_t* memory, IpcHandle handle, unsigned flags) {
+  DDL_ENTER_CONTEXT;
+  if (flags != 1) return kInvalidValue;
+  if (handle.gpu != gpus().number_of_host(current_gpu())) broken_rule("memory of another GPU is opened");
+  *memory = open_memory(gpus().memory(), handle, current_gpu());
+  return *memory == 0 ? kInvalidContext : kOk;
+}
+int cuIpcCloseMemHandle(std::uint64_t memory) {
+  DDL_ENTER_CONTEXT;
+  gpus().synchronize(current_gpu());
+  return gpus().memory().close(memory) ? kOk : kInvalidValue;
+}
+int cuIpcGetEventHandle(IpcHandle* handle, void* event) {
+  DDL_ENTER_CONTEXT;
+  const auto& shared = static_cast<Event*>(event)->shared;
+  if (!shared || shared->is_opened()) return kInvalidHandle;
+  *handle = shared->handle();
+  return kOk;
+}
+int cuIpcOpenEventHandle(void** event, IpcHandle handle) {
+  DDL_ENTER_CONTEXT;
+  auto opened = std::make_unique<Event>();
+  opened->shared = SharedRecords::open(handle);
+  if (!opened->shared) return kInvalidContext;
+  *event = opened.release();
+  return kOk;
 }
 
 void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* argument) {
@@ -345,6 +374,9 @@ void* ddl_stand_in_reach(const void* address, std::size_t bytes) {
 }
 bool ddl_stand_in_wait_for_query_in_capture(int milliseconds) {
   return wait_for_query_in_capture(milliseconds);
+}
+void ddl_stand_in_keep_private(const void* memory) {
+  gpus().memory().keep_private(reinterpret_cast<std::uintptr_t>(memory));
 }
 void ddl_stand_in_fail_next_copy() { fails_next_copy = true; }
 int ddl_stand_in_current_gpu() { return current == nullptr ? -1 : current_gpu(); }

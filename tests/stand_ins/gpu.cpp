@@ -10,6 +10,8 @@
 #include <cstring>
 #include <random>
 
+#include "stand_ins/ipc.h"
+
 namespace ddl::stand_ins {
 namespace {
 
@@ -35,16 +37,53 @@ void broken_rule(const std::string& rule) {
 }
 
 GpuMemory::GpuMemory() {
-  const int fd = ::memfd_create("stand-in GPU", MFD_CLOEXEC);
-  if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(kMemoryBytes)) != 0) broken_rule("no memory for GPUs");
-  void* const seen = ::mmap(nullptr, kMemoryBytes, PROT_NONE, MAP_SHARED, fd, 0);
-  void* const reached = ::mmap(nullptr, kMemoryBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  file_ = ::memfd_create("stand-in GPU", MFD_CLOEXEC);
+  if (file_ < 0 || ::ftruncate(file_, static_cast<off_t>(kMemoryBytes)) != 0)
+    broken_rule("no memory for GPUs");
+  const Mapping all = map(file_, 0, kMemoryBytes);
+  seen_ = all.seen;
+  reached_ = all.reached;
+}
+
+GpuMemory::Mapping GpuMemory::map(int file, std::uint64_t offset, std::size_t bytes) {
+  void* const seen = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, static_cast<off_t>(offset));
+  void* const reached =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(offset));
   if (seen == MAP_FAILED || reached == MAP_FAILED) broken_rule("no address space for GPUs");
-  ::close(fd);
   // A dump of a process that ends by broken_rule() need not hold it.
-  (void)::madvise(reached, kMemoryBytes, MADV_DONTDUMP);
-  seen_ = reinterpret_cast<std::uintptr_t>(seen);
-  reached_ = static_cast<std::byte*>(reached);
+  (void)::madvise(reached, bytes, MADV_DONTDUMP);
+  return {reinterpret_cast<std::uintptr_t>(seen), static_cast<std::byte*>(reached), bytes};
+}
+
+void GpuMemory::unmap(const Mapping& mapping) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): what mmap() gave
+  ::munmap(reinterpret_cast<void*>(mapping.seen), mapping.bytes);
+  ::munmap(mapping.reached, mapping.bytes);
+}
+
+void GpuMemory::keep_private(std::uintptr_t begin) {
+  const std::lock_guard lock(mutex_);
+  taken_.at(begin).is_private = true;
+}
+
+std::uintptr_t GpuMemory::open(int file, std::uint64_t offset, std::size_t bytes, int gpu) {
+  const auto page = static_cast<std::uint64_t>(::getpagesize());
+  const std::uint64_t before = offset % page;
+  Opened opened;
+  opened.mapping = map(file, offset - before, before + bytes);
+  const std::lock_guard lock(mutex_);
+  opened.allocation = Allocation{opened.mapping.seen + before, bytes, gpu, ++last_id_, false, true};
+  opened_[opened.allocation.begin] = opened;
+  return opened.allocation.begin;
+}
+
+bool GpuMemory::close(std::uintptr_t begin) {
+  const std::lock_guard lock(mutex_);
+  const auto found = opened_.find(begin);
+  if (found == opened_.end()) return false;
+  unmap(found->second.mapping);
+  opened_.erase(found);
+  return true;
 }
 
 bool GpuMemory::is_inside(std::uintptr_t address) const {
@@ -76,6 +115,9 @@ bool GpuMemory::release(std::uintptr_t begin) {
 
 std::optional<GpuMemory::Allocation> GpuMemory::find(std::uintptr_t address) const {
   const std::lock_guard lock(mutex_);
+  for (const auto& [begin, opened] : opened_) {
+    if (address >= begin && address - begin < opened.allocation.bytes) return opened.allocation;
+  }
   auto after = taken_.upper_bound(address);
   if (after == taken_.begin()) return std::nullopt;
   const Allocation& allocation = std::prev(after)->second;
@@ -85,6 +127,15 @@ std::optional<GpuMemory::Allocation> GpuMemory::find(std::uintptr_t address) con
 
 std::byte* GpuMemory::reach(const void* address, std::size_t bytes) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [begin, opened] : opened_) {
+      if (at < begin || at - begin >= opened.allocation.bytes) continue;
+      if (at - begin + bytes > opened.allocation.bytes)
+        broken_rule("an operation reaches over the end of another process's memory");
+      return opened.mapping.reached + (at - opened.mapping.seen);
+    }
+  }
   // NOLINTNEXTLINE(performance-no-int-to-ptr): memory of the host
   if (!is_inside(at)) return reinterpret_cast<std::byte*>(at);
   const auto allocation = find(at);
@@ -242,6 +293,31 @@ void Gpus::put(Stream& stream, std::function<void()> operation) {
     for (const Mark& mark : before) mark.wait();
     operation();
   });
+}
+
+std::function<void()> Event::make_wait() {
+  if (shared && shared->is_opened())
+    return [records = shared, record = shared->last()] { records->wait(record); };
+  const std::lock_guard lock(mutex);
+  return [recorded = mark] { recorded.wait(); };
+}
+
+bool Event::is_done() {
+  if (shared && shared->is_opened()) return shared->is_done(shared->last());
+  const std::lock_guard lock(mutex);
+  return mark.is_done();
+}
+
+void Gpus::record(Event& event, Stream& stream) {
+  if (event.shared) {
+    if (event.shared->is_opened()) broken_rule("a process records another one's event");
+    put(stream, [records = event.shared, record = event.shared->add()] { records->set_done(record); });
+  } else {
+    // The default stream waits for the others.
+    put(stream, [] {});
+  }
+  const std::lock_guard lock(event.mutex);
+  event.mark = stream.mark();
 }
 
 void Gpus::synchronize(int gpu) {

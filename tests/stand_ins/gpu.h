@@ -39,6 +39,7 @@ class GpuMemory {
     int gpu = 0;
     std::uint64_t id = 0;
     bool is_managed = false;
+    bool is_private = false;  ///< no other process may open it, as if it were of a pool
   };
 
   /// 0: there is no room.
@@ -50,10 +51,33 @@ class GpuMemory {
   /// allocation break a rule.
   std::byte* reach(const void* address, std::size_t bytes) const;
 
+  void keep_private(std::uintptr_t begin);
+  /// The file that all memory is in, and where.
+  int file() const { return file_; }
+  std::uint64_t offset_of(const Allocation& allocation) const { return allocation.begin - seen_; }
+  /// Memory of another process, which the program sees as it sees its own. 0: it is not there.
+  std::uintptr_t open(int file, std::uint64_t offset, std::size_t bytes, int gpu);
+  /// False: nothing has been opened there.
+  bool close(std::uintptr_t begin);
+
  private:
+  /// A file's pages, twice.
+  struct Mapping {
+    std::uintptr_t seen = 0;
+    std::byte* reached = nullptr;
+    std::size_t bytes = 0;
+  };
+  static Mapping map(int file, std::uint64_t offset, std::size_t bytes);
+  static void unmap(const Mapping& mapping);
+  struct Opened {
+    Allocation allocation;
+    Mapping mapping;
+  };
   bool is_inside(std::uintptr_t address) const;
 
-  std::uintptr_t seen_ = 0;  ///< where the program sees the memory, which faults
+  int file_ = -1;
+  std::map<std::uintptr_t, Opened> opened_;  ///< guarded by mutex_
+  std::uintptr_t seen_ = 0;                  ///< where the program sees the memory, which faults
   std::byte* reached_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, Allocation> taken_;
@@ -113,9 +137,16 @@ struct Mark {
   void wait() const;
 };
 
+class SharedRecords;
+
 struct Event {
   std::mutex mutex;
-  Mark mark;  ///< guarded by mutex
+  Mark mark;                              ///< guarded by mutex
+  std::shared_ptr<SharedRecords> shared;  ///< null: other processes do not see it
+
+  /// What a stream that waits for the event has to do.
+  std::function<void()> make_wait();
+  bool is_done();
 };
 
 /// All that the process has of one vendor.
@@ -137,6 +168,8 @@ class Gpus {
   bool is_any_capturing() const;
   /// Puts an operation on the stream, with the waits that the default stream needs.
   void put(Stream& stream, std::function<void()> operation);
+  void record(Event& event, Stream& stream);
+  int number_of_host(int gpu) const { return numbers_[static_cast<std::size_t>(gpu)]; }
   /// Waits for everything on the GPU, as functions do that allocate or free.
   void synchronize(int gpu);
   /// Whether host memory from here on has been pinned; pins and unpins it. False: it was already (not).

@@ -1,10 +1,12 @@
 // The stand-in for libamdhip64.so.6 (or, by DDL_STAND_IN_HIP=5, of version 5): the functions that libddl and its tests
 // use, over GPUs that exist in this process only (stand_ins/gpu.h).
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "stand_ins/gpu.h"
+#include "stand_ins/ipc.h"
 #include "stand_ins/kernels.h"
 #include "stand_ins/private_entries.h"
 
@@ -187,13 +189,7 @@ int hipStreamSynchronize(void* handle) {
 int hipStreamWaitEvent(void* handle, void* event, unsigned) {
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || event == nullptr) return kInvalidHandle;
-  Mark mark;
-  {
-    auto& recorded = *static_cast<Event*>(event);
-    const std::lock_guard lock(recorded.mutex);
-    mark = recorded.mark;
-  }
-  gpus().put(*stream, [mark] { mark.wait(); });
+  gpus().put(*stream, static_cast<Event*>(event)->make_wait());
   return kOk;
 }
 int hipStreamBeginCapture(void* handle, int) {
@@ -243,9 +239,12 @@ int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, u
   return kOk;
 }
 
-int hipEventCreateWithFlags(void** event, unsigned) {
+int hipEventCreateWithFlags(void** event, unsigned flags) {
   enter();
-  *event = new Event;
+  if ((flags & 4u) != 0 && (flags & 2u) == 0) return kInvalidValue;
+  auto made = std::make_unique<Event>();
+  if ((flags & 4u) != 0) made->shared = SharedRecords::make();
+  *event = made.release();
   return kOk;
 }
 int hipEventDestroy(void* event) {
@@ -256,10 +255,7 @@ int hipEventDestroy(void* event) {
 int hipEventRecord(void* event, void* handle) {
   Stream* const stream = stream_of(handle);
   if (stream == nullptr || event == nullptr) return kInvalidHandle;
-  gpus().put(*stream, [] {});
-  auto& recorded = *static_cast<Event*>(event);
-  const std::lock_guard lock(recorded.mutex);
-  recorded.mark = stream->mark();
+  gpus().record(*static_cast<Event*>(event), *stream);
   return kOk;
 }
 int hipThreadExchangeStreamCaptureMode(int* mode) {
@@ -270,9 +266,51 @@ int hipThreadExchangeStreamCaptureMode(int* mode) {
 int hipEventQuery(void* event) {
   enter();
   note_query(gpus(), capture_mode);
-  auto& recorded = *static_cast<Event*>(event);
-  const std::lock_guard lock(recorded.mutex);
-  return recorded.mark.is_done() ? kOk : kNotReady;
+  return static_cast<Event*>(event)->is_done() ? kOk : kNotReady;
+}
+
+int hipPointerGetAttribute(void* value, int attribute, void* address) {
+  enter();
+  const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(address));
+  if (!found || attribute != 7) return kInvalidValue;
+  std::memcpy(value, &found->id, sizeof found->id);
+  return kOk;
+}
+int hipIpcGetMemHandle(IpcHandle* handle, void* memory) {
+  enter();
+  const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(memory));
+  if (!found || found->is_private || found->begin != reinterpret_cast<std::uintptr_t>(memory))
+    return kInvalidValue;
+  *handle = handle_of(gpus().memory(), *found, gpus().number_of_host(found->gpu));
+  return kOk;
+}
+int hipIpcOpenMemHandle(void** memory, IpcHandle handle, unsigned flags) {
+  enter();
+  if (flags != (major_version() < 6 ? 0u : 1u)) return kInvalidValue;
+  if (handle.gpu != gpus().number_of_host(current)) broken_rule("memory of another GPU is opened");
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): as above
+  *memory = reinterpret_cast<void*>(open_memory(gpus().memory(), handle, current));
+  return *memory == nullptr ? kInvalidDevice : kOk;
+}
+int hipIpcCloseMemHandle(void* memory) {
+  enter();
+  gpus().synchronize(current);
+  return gpus().memory().close(reinterpret_cast<std::uintptr_t>(memory)) ? kOk : kInvalidValue;
+}
+int hipIpcGetEventHandle(IpcHandle* handle, void* event) {
+  enter();
+  const auto& shared = static_cast<Event*>(event)->shared;
+  if (!shared || shared->is_opened()) return kInvalidHandle;
+  *handle = shared->handle();
+  return kOk;
+}
+int hipIpcOpenEventHandle(void** event, IpcHandle handle) {
+  enter();
+  auto opened = std::make_unique<Event>();
+  opened->shared = SharedRecords::open(handle);
+  if (!opened->shared) return kInvalidDevice;
+  *event = opened.release();
+  return kOk;
 }
 
 void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* argument) {
@@ -285,6 +323,9 @@ void* ddl_stand_in_reach(const void* address, std::size_t bytes) {
 }
 bool ddl_stand_in_wait_for_query_in_capture(int milliseconds) {
   return wait_for_query_in_capture(milliseconds);
+}
+void ddl_stand_in_keep_private(const void* memory) {
+  gpus().memory().keep_private(reinterpret_cast<std::uintptr_t>(memory));
 }
 void ddl_stand_in_fail_next_copy() { fails_next_copy = true; }
 int ddl_stand_in_current_gpu() { return current; }

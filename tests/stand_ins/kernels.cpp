@@ -9,22 +9,65 @@
 namespace ddl::stand_ins {
 namespace {
 
+/// What one thread of a kernel does.
+using ThreadBody = std::function<void()>;
+/// The same with the arguments copied, before they are found in memory.
+using Launch = std::function<ThreadBody(const GpuMemory&)>;
+
 struct Kernel {
   const char* name;
-  std::size_t element_bytes;
-  void (*run)(const void* in, void* out, unsigned long long count, double divisor, double factor);
+  Launch (*bind)(void** arguments);
 };
 
+template <class T>
+T argument(void** arguments, int index) {
+  T value;
+  std::memcpy(&value, arguments[index], sizeof value);
+  return value;
+}
+
 template <auto kFunction, class T>
-void run_as(const void* in, void* out, unsigned long long count, double divisor, double factor) {
-  kFunction(static_cast<const T*>(in), static_cast<T*>(out), count, divisor, factor);
+Launch scaling(void** arguments) {
+  return [in = argument<const T*>(arguments, 0), out = argument<T*>(arguments, 1),
+          count = argument<unsigned long long>(arguments, 2), divisor = argument<double>(arguments, 3),
+          factor = argument<double>(arguments, 4)](const GpuMemory& memory) -> ThreadBody {
+    const std::size_t bytes = count * sizeof(T);
+    return [=, from = reinterpret_cast<const T*>(memory.reach(in, bytes)),
+            to = reinterpret_cast<T*>(memory.reach(out, bytes))] {
+      kFunction(from, to, count, divisor, factor);
+    };
+  };
+}
+
+template <auto kFunction, std::size_t kElement>
+Launch combination(void** arguments) {
+  return [given = argument<DdlCombination>(arguments, 0)](const GpuMemory& memory) -> ThreadBody {
+    DdlCombination call = given;
+    const std::size_t bytes = call.count * kElement;
+    for (unsigned i = 0; i < call.ins; ++i) call.in[i] = memory.reach(given.in[i], bytes);
+    for (unsigned i = 0; i < call.outs; ++i) call.out[i] = memory.reach(given.out[i], bytes);
+    return [call] { kFunction(call); };
+  };
 }
 
 Kernel kernels[] = {
-    {"ddl_scale_float16", 2, run_as<ddl_scale_float16, unsigned short>},
-    {"ddl_scale_bfloat16", 2, run_as<ddl_scale_bfloat16, unsigned short>},
-    {"ddl_scale_float32", 4, run_as<ddl_scale_float32, float>},
-    {"ddl_scale_float64", 8, run_as<ddl_scale_float64, double>},
+    {"ddl_scale_float16", scaling<ddl_scale_float16, unsigned short>},
+    {"ddl_scale_bfloat16", scaling<ddl_scale_bfloat16, unsigned short>},
+    {"ddl_scale_float32", scaling<ddl_scale_float32, float>},
+    {"ddl_scale_float64", scaling<ddl_scale_float64, double>},
+    {"ddl_combine_int8", combination<ddl_combine_int8, 1>},
+    {"ddl_combine_int16", combination<ddl_combine_int16, 2>},
+    {"ddl_combine_int32", combination<ddl_combine_int32, 4>},
+    {"ddl_combine_int64", combination<ddl_combine_int64, 8>},
+    {"ddl_combine_uint8", combination<ddl_combine_uint8, 1>},
+    {"ddl_combine_uint16", combination<ddl_combine_uint16, 2>},
+    {"ddl_combine_uint32", combination<ddl_combine_uint32, 4>},
+    {"ddl_combine_uint64", combination<ddl_combine_uint64, 8>},
+    {"ddl_combine_float16", combination<ddl_combine_float16, 2>},
+    {"ddl_combine_bfloat16", combination<ddl_combine_bfloat16, 2>},
+    {"ddl_combine_float32", combination<ddl_combine_float32, 4>},
+    {"ddl_combine_float64", combination<ddl_combine_float64, 8>},
+    {"ddl_combine_bool", combination<ddl_combine_bool, 1>},
 };
 
 }  // namespace
@@ -45,22 +88,12 @@ void* kernel_named(const char* name) {
 
 std::function<void()> kernel_call(void* kernel, unsigned blocks, unsigned threads, void** arguments,
                                   const GpuMemory& memory) {
-  const void* in = nullptr;
-  void* out = nullptr;
-  unsigned long long count = 0;
-  double divisor = 0, factor = 0;
-  std::memcpy(&in, arguments[0], sizeof in);
-  std::memcpy(&out, arguments[1], sizeof out);
-  std::memcpy(&count, arguments[2], sizeof count);
-  std::memcpy(&divisor, arguments[3], sizeof divisor);
-  std::memcpy(&factor, arguments[4], sizeof factor);
-  return [=, called = static_cast<const Kernel*>(kernel), &memory] {
-    const std::size_t bytes = count * called->element_bytes;
+  return [blocks, threads, launch = static_cast<const Kernel*>(kernel)->bind(arguments), &memory] {
+    const ThreadBody body = launch(memory);
     gridDim.x = blocks;
     blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
-      for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)
-        called->run(memory.reach(in, bytes), memory.reach(out, bytes), count, divisor, factor);
+      for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) body();
     }
   };
 }

@@ -1,4 +1,4 @@
-// libddl's kernels on GPUs that exist in this process only: the same text, compiled as C++ (device/gpu_kernels.inc). What a
+// libddl's kernels on GPUs that exist in this process only: the same text, compiled as C++ (device/gpu_*.inc). What a
 // real compiler makes of it is not tested here.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The text of libddl's kernels (device/gpu_kernels.inc) as C++, in an unnamed namespace of the file that includes this.
+// The text of libddl's kernels (device/gpu_*.inc) as C++, in an unnamed namespace of the file that includes this.
 #pragma once
 
 namespace {
@@ -13,7 +13,10 @@ thread_local KernelIndex gridDim, blockDim, blockIdx, threadIdx;
 #define DDL_GPU_KERNELS(...) __VA_ARGS__
 #define __device__ static
 #define __global__
-#include "runtime/src/device/gpu_kernels.inc"
+#include "runtime/src/device/gpu_numbers.inc"
+// In this order.
+#include "runtime/src/device/gpu_combination.inc"
+#include "runtime/src/device/gpu_scaling.inc"
 #undef __global__
 #undef __device__
 #undef DDL_GPU_KERNELS

@@ -9,6 +9,8 @@ extern "C" {
 void ddl_stand_in_put(void* stream, int gpu, void (*operation)(void*), void* argument);
 /// Where an operation of a GPU reaches these bytes.
 void* ddl_stand_in_reach(const void* address, std::size_t bytes);
+/// No other process may open what was allocated there.
+void ddl_stand_in_keep_private(const void* memory);
 /// The next copy that this thread puts on a stream fails.
 void ddl_stand_in_fail_next_copy();
 /// Waits until a thread has asked for an event while the program records a graph. False: not within this time.

@@ -1,4 +1,5 @@
 #include <array>
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -43,6 +44,11 @@ Status load_cuda(void* library, CudaFunctions& cu) {
       needed("cuModuleLoadData", cu.cuModuleLoadData),
       needed("cuModuleGetFunction", cu.cuModuleGetFunction),
       needed("cuLaunchKernel", cu.cuLaunchKernel),
+      needed("cuIpcGetMemHandle", cu.cuIpcGetMemHandle),
+      needed("cuIpcOpenMemHandle_v2", cu.cuIpcOpenMemHandle_v2),
+      needed("cuIpcCloseMemHandle", cu.cuIpcCloseMemHandle),
+      needed("cuIpcGetEventHandle", cu.cuIpcGetEventHandle),
+      needed("cuIpcOpenEventHandle", cu.cuIpcOpenEventHandle),
   };
   return load_symbols(library, symbols);
 }
@@ -147,22 +153,23 @@ class CudaDevice final : public Device {
   Status notify(StreamHandle stream, void (*function)(void*), void* argument) override {
     return check("cuLaunchHostFunc", cu_.cuLaunchHostFunc(stream, function, argument));
   }
-  Status prepare_kernels() override {
-    return kernels_.prepare([this](auto& functions) -> Status {
+  Status prepare_kernels(GpuProgram program) override {
+    const auto load = [&]() -> Result<void*> {
       int major = 0, minor = 0;
       DDL_TRY(check("cuDeviceGetAttribute",
                     cu_.cuDeviceGetAttribute(&major, cuda::kComputeCapabilityMajor, number_)));
       DDL_TRY(check("cuDeviceGetAttribute",
                     cu_.cuDeviceGetAttribute(&minor, cuda::kComputeCapabilityMinor, number_)));
       const auto code = compile_gpu_kernels(
-          nvrtc(), {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor)});
+          nvrtc(), program,
+          {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor), "--fmad=false"});
       if (!code) return fail(code.error());
       void* module = nullptr;
       DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, code->data())));
-      for (std::size_t i = 0; i < functions.size(); ++i)
-        DDL_TRY(
-            check("cuModuleGetFunction", cu_.cuModuleGetFunction(&functions[i], module, kGpuKernelNames[i])));
-      return {};
+      return module;
+    };
+    return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {
+      return check("cuModuleGetFunction", cu_.cuModuleGetFunction(&function, module, name));
     });
   }
   Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) override {
@@ -179,9 +186,73 @@ class CudaDevice final : public Device {
     return status != cuda::kCaptureNone;
   }
 
+  Status can_share() override {
+    int events = 0;
+    // Drivers that do not know the question share events.
+    if (cu_.cuDeviceGetAttribute(&events, cuda::kIpcEventSupported, number_) == cuda::kSuccess && events == 0)
+      return fail(ErrorCode::kUnavailable, "the GPU's events cannot be shared");
+    cuda::Uuid whole{}, part{};
+    if (cu_.cuDeviceGetUuid == nullptr || cu_.cuDeviceGetUuid_v2 == nullptr) return {};
+    DDL_TRY(check("cuDeviceGetUuid", cu_.cuDeviceGetUuid(&whole, number_)));
+    DDL_TRY(check("cuDeviceGetUuid", cu_.cuDeviceGetUuid_v2(&part, number_)));
+    if (uuid_text(whole.bytes) != uuid_text(part.bytes))
+      return fail(ErrorCode::kUnavailable, "the GPU is a part of one (MIG), whose memory cannot be shared");
+    return {};
+  }
+  Result<DeviceAllocation> allocation_of(const void* address) override {
+    std::array attributes{cuda::kBufferId, cuda::kRangeStart, cuda::kRangeSize};
+    DeviceAllocation allocation;
+    std::array<void*, attributes.size()> values{&allocation.id, &allocation.begin, &allocation.bytes};
+    DDL_TRY(ask(attributes, values, cuda_address_of(address)));
+    return allocation;
+  }
+  Result<IpcHandle> share_memory(const DeviceAllocation& allocation) override {
+    std::array attributes{cuda::kLegacyIpcCapable};
+    int can_be_shared = 0;
+    std::array<void*, attributes.size()> values{&can_be_shared};
+    DDL_TRY(ask(attributes, values, allocation.begin));
+    if (can_be_shared == 0)
+      return fail(ErrorCode::kUnavailable, "the memory is of a pool, or was mapped in pieces");
+    cuda::Ipc handle{};
+    if (const auto got = check("cuIpcGetMemHandle", cu_.cuIpcGetMemHandle(&handle, allocation.begin)); !got)
+      return fail(ErrorCode::kUnavailable, got.error().message());
+    return std::bit_cast<IpcHandle>(handle);
+  }
+  Result<void*> open_memory(const IpcHandle& handle) override {
+    CudaAddress memory = 0;
+    DDL_TRY(check("cuIpcOpenMemHandle", cu_.cuIpcOpenMemHandle_v2(&memory, std::bit_cast<cuda::Ipc>(handle),
+                                                                  cuda::kIpcLazyPeerAccess)));
+    return reinterpret_cast<void*>(memory);  // NOLINT(performance-no-int-to-ptr): unified addresses
+  }
+  void close_memory(void* memory) override { (void)cu_.cuIpcCloseMemHandle(cuda_address_of(memory)); }
+  Result<EventHandle> make_shared_event() override {
+    EventHandle event = nullptr;
+    DDL_TRY(check("cuEventCreate",
+                  cu_.cuEventCreate(&event, cuda::kEventDisableTiming | cuda::kEventInterprocess)));
+    return event;
+  }
+  Result<IpcHandle> share_event(EventHandle event) override {
+    cuda::Ipc handle{};
+    DDL_TRY(check("cuIpcGetEventHandle", cu_.cuIpcGetEventHandle(&handle, event)));
+    return std::bit_cast<IpcHandle>(handle);
+  }
+  Result<EventHandle> open_event(const IpcHandle& handle) override {
+    EventHandle event = nullptr;
+    DDL_TRY(
+        check("cuIpcOpenEventHandle", cu_.cuIpcOpenEventHandle(&event, std::bit_cast<cuda::Ipc>(handle))));
+    return event;
+  }
+
  private:
   Status check(const char* function, cuda::Result result) const {
     return checked_cuda(cu_, function, result);
+  }
+  template <std::size_t kCount>
+  Status ask(std::array<int, kCount>& attributes, std::array<void*, kCount>& values,
+             CudaAddress address) const {
+    return check(
+        "cuPointerGetAttributes",
+        cu_.cuPointerGetAttributes(static_cast<unsigned>(kCount), attributes.data(), values.data(), address));
   }
 
   DeviceRuntime& runtime_;

@@ -16,6 +16,11 @@ struct Uuid {
   unsigned char bytes[16];
 };
 
+/// CUipcMemHandle and CUipcEventHandle, which functions take by value.
+struct Ipc {
+  char bytes[64];
+};
+
 // CUresult
 inline constexpr Result kSuccess = 0;
 inline constexpr Result kErrorNotReady = 600;
@@ -24,16 +29,23 @@ inline constexpr Result kErrorCaptureImplicit = 906;
 
 // CUpointer_attribute
 inline constexpr int kMemoryType = 2;
+inline constexpr int kBufferId = 7;
 inline constexpr int kDeviceOrdinal = 9;
+inline constexpr int kLegacyIpcCapable = 10;
+inline constexpr int kRangeStart = 11;
+inline constexpr int kRangeSize = 12;
 /// CU_MEMORYTYPE_DEVICE
 inline constexpr unsigned kDeviceMemory = 2;
 
 // CUdevice_attribute
 inline constexpr int kComputeCapabilityMajor = 75;
 inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kIpcEventSupported = 125;
 
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
+inline constexpr unsigned kEventInterprocess = 4;
+inline constexpr unsigned kIpcLazyPeerAccess = 1;
 inline constexpr unsigned kHostRegisterPortable = 1;
 /// CU_STREAM_CAPTURE_MODE_RELAXED: what the thread does is not meant for a graph, and disturbs none.
 inline constexpr int kCaptureModeRelaxed = 2;
@@ -66,6 +78,11 @@ struct Functions {
   Result (*cuEventDestroy_v2)(void* event);
   Result (*cuEventRecord)(void* event, void* stream);
   Result (*cuEventQuery)(void* event);
+  Result (*cuIpcGetMemHandle)(Ipc* handle, Address memory);
+  Result (*cuIpcOpenMemHandle_v2)(Address* memory, Ipc handle, unsigned flags);
+  Result (*cuIpcCloseMemHandle)(Address memory);
+  Result (*cuIpcGetEventHandle)(Ipc* handle, void* event);
+  Result (*cuIpcOpenEventHandle)(void** event, Ipc handle);
   Result (*cuDeviceGetAttribute)(int* value, int attribute, DeviceNumber device);
   Result (*cuModuleLoadData)(void** module, const void* image);
   Result (*cuModuleGetFunction)(void** function, void* module, const char* name);

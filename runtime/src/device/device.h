@@ -5,6 +5,7 @@
 // cudaStream_t and hipStream_t, and so on, which programs pass to libddl as void*.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,16 @@ using EventHandle = void*;
 /// Where memory of a GPU lies.
 struct DeviceMemory {
   int ordinal = 0;  ///< of the GPU, as this process counts them
+};
+
+/// By which another process of the host finds memory or an event: cudaIpcMemHandle_t, hipIpcEventHandle_t, and so on.
+using IpcHandle = std::array<std::byte, 64>;
+
+/// What the vendor's runtime has allocated at once. Plain data.
+struct DeviceAllocation {
+  std::uint64_t id = 0;  ///< no other allocation of the process ever has it
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
 };
 
 class DeviceRuntime;
@@ -72,13 +83,30 @@ class Device {
   virtual Result<bool> is_done(EventHandle event) = 0;
   /// Calls the function on some thread when the stream has come so far. It must not call the vendor's runtime.
   virtual Status notify(StreamHandle stream, void (*function)(void*), void* argument) = 0;
-  /// Compiles and loads libddl's kernels, unless this has been done; may take half a second. kUnavailable: there is no
+  /// Compiles and loads kernels of libddl's, unless this has been done; may take a second. kUnavailable: there is no
   /// compiler.
-  virtual Status prepare_kernels() = 0;
+  virtual Status prepare_kernels(GpuProgram program) = 0;
   /// Puts a kernel on the stream, which works on this number of elements. After prepare_kernels().
   virtual Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) = 0;
   /// Whether the program is recording a graph from the stream.
   virtual Result<bool> is_capturing(StreamHandle stream) = 0;
+
+  // What other processes of the host use.
+
+  /// kUnavailable: memory and events cannot be shared; why.
+  virtual Status can_share() = 0;
+  /// The allocation around an address.
+  virtual Result<DeviceAllocation> allocation_of(const void* address) = 0;
+  /// kUnavailable: no other process can open it, because it comes from a pool or was mapped in pieces.
+  virtual Result<IpcHandle> share_memory(const DeviceAllocation& allocation) = 0;
+  /// Where this process finds the allocation of another one, until close_memory(). Not the process's own.
+  virtual Result<void*> open_memory(const IpcHandle& handle) = 0;
+  virtual void close_memory(void* memory) = 0;
+  /// An event that other processes can open.
+  virtual Result<EventHandle> make_shared_event() = 0;
+  virtual Result<IpcHandle> share_event(EventHandle event) = 0;
+  /// Another process's event, until destroy_event(). A wait for it is a wait for its last record before the wait.
+  virtual Result<EventHandle> open_event(const IpcHandle& handle) = 0;
 };
 
 /// A vendor's runtime. Functions may be called from any thread, and need nothing to be current.
@@ -129,6 +157,7 @@ class OwnedHandle {
     if (!handle) return fail(std::move(handle.error()));
     return OwnedHandle(device, *handle);
   }
+  static OwnedHandle own(Device& device, void* handle) { return OwnedHandle(device, handle); }
   ~OwnedHandle() { reset(); }
   OwnedHandle(OwnedHandle&& other) noexcept
       : device_(std::exchange(other.device_, nullptr)), handle_(other.handle_) {}

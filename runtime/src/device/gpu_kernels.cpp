@@ -10,10 +10,20 @@ namespace ddl::runtime {
 namespace {
 
 #define DDL_GPU_KERNELS(...) #__VA_ARGS__
-constexpr char kSource[] =
-#include "runtime/src/device/gpu_kernels.inc"
+constexpr char kNumbers[] =
+#include "runtime/src/device/gpu_numbers.inc"
+    ;
+constexpr char kScaling[] =
+#include "runtime/src/device/gpu_scaling.inc"
+    ;
+constexpr char kCombination[] =
+#include "runtime/src/device/gpu_combination.inc"
     ;
 #undef DDL_GPU_KERNELS
+
+std::string source_of(GpuProgram program) {
+  return std::string(kNumbers) + (program == GpuProgram::kScaling ? kScaling : kCombination);
+}
 
 using Program = void*;  ///< nvrtcProgram, hiprtcProgram
 using RtcResult = int;  ///< 0: success
@@ -58,7 +68,25 @@ std::string log_of(const RtcFunctions& rtc, Program program) {
 
 }  // namespace
 
-Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
+GpuKernel combining_kernel(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_INT8: return GpuKernel::kCombineInt8;
+    case DDL_INT16: return GpuKernel::kCombineInt16;
+    case DDL_INT32: return GpuKernel::kCombineInt32;
+    case DDL_INT64: return GpuKernel::kCombineInt64;
+    case DDL_UINT8: return GpuKernel::kCombineUint8;
+    case DDL_UINT16: return GpuKernel::kCombineUint16;
+    case DDL_UINT32: return GpuKernel::kCombineUint32;
+    case DDL_UINT64: return GpuKernel::kCombineUint64;
+    case DDL_FLOAT16: return GpuKernel::kCombineFloat16;
+    case DDL_BFLOAT16: return GpuKernel::kCombineBfloat16;
+    case DDL_FLOAT32: return GpuKernel::kCombineFloat32;
+    case DDL_FLOAT64: return GpuKernel::kCombineFloat64;
+    default: return GpuKernel::kCombineBool;
+  }
+}
+
+Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
                                               const std::vector<std::string>& options) {
   RtcFunctions rtc{};
   DDL_TRY(load_compiler(compiler, rtc));
@@ -69,7 +97,8 @@ Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
       if (program != nullptr) (void)rtc.destroy(&program);
     }
   } owned{rtc};
-  if (const auto result = rtc.create(&owned.program, kSource, "ddl_kernels", 0, nullptr, nullptr);
+  if (const auto result =
+          rtc.create(&owned.program, source_of(program).c_str(), "ddl_kernels", 0, nullptr, nullptr);
       result != 0)
     return fail(ErrorCode::kSystem, std::string(compiler.create) + ": error " + std::to_string(result));
   std::vector<const char*> texts;

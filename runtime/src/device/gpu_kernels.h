@@ -12,13 +12,65 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ddl/ddl.h"
 
 namespace ddl::runtime {
 
-/// Arguments of a scaling: const T* in, T* out, unsigned long long count, double divisor, double factor.
-enum class GpuKernel { kScaleFloat16, kScaleBfloat16, kScaleFloat32, kScaleFloat64 };
-inline constexpr const char* kGpuKernelNames[] = {"ddl_scale_float16", "ddl_scale_bfloat16",
-                                                  "ddl_scale_float32", "ddl_scale_float64"};
+/// What is compiled and loaded together.
+enum class GpuProgram { kScaling, kCombination };
+inline constexpr std::size_t kGpuPrograms = 2;
+
+/// A scaling has the arguments const T* in, T* out, unsigned long long count, double divisor, double factor; a
+/// combination has one, a CombinationArguments.
+enum class GpuKernel {
+  kScaleFloat16,
+  kScaleBfloat16,
+  kScaleFloat32,
+  kScaleFloat64,
+  kCombineInt8,
+  kCombineInt16,
+  kCombineInt32,
+  kCombineInt64,
+  kCombineUint8,
+  kCombineUint16,
+  kCombineUint32,
+  kCombineUint64,
+  kCombineFloat16,
+  kCombineBfloat16,
+  kCombineFloat32,
+  kCombineFloat64,
+  kCombineBool,
+};
+inline constexpr const char* kGpuKernelNames[] = {
+    "ddl_scale_float16",   "ddl_scale_bfloat16",   "ddl_scale_float32",   "ddl_scale_float64",
+    "ddl_combine_int8",    "ddl_combine_int16",    "ddl_combine_int32",   "ddl_combine_int64",
+    "ddl_combine_uint8",   "ddl_combine_uint16",   "ddl_combine_uint32",  "ddl_combine_uint64",
+    "ddl_combine_float16", "ddl_combine_bfloat16", "ddl_combine_float32", "ddl_combine_float64",
+    "ddl_combine_bool",
+};
+inline constexpr std::size_t kGpuKernels = std::size(kGpuKernelNames);
+
+constexpr GpuProgram program_of(GpuKernel kernel) {
+  return kernel < GpuKernel::kCombineInt8 ? GpuProgram::kScaling : GpuProgram::kCombination;
+}
+/// For the elements of a type.
+GpuKernel combining_kernel(ddl_dtype dtype);
+
+/// The same elements of several buffers are combined, from the first to the last, and the results written to several
+/// buffers; collective/reduce_kernel.h says how. An output may be an input. Plain data, which the kernel gets by value.
+struct CombinationArguments {
+  static constexpr std::size_t kMost = 64;
+
+  const void* in[kMost];
+  void* out[kMost];
+  unsigned long long count;  ///< elements
+  unsigned ins;              ///< at least 1
+  unsigned outs;
+  unsigned op;         ///< a ddl_op
+  unsigned has_packs;  ///< 1: all addresses are multiples of 16
+  double prescale;
+  double postscale;
+};
 
 /// How many threads of a GPU work on elements. Each takes several if there are many: the kernels walk.
 struct KernelGrid {
@@ -36,20 +88,32 @@ struct KernelGrid {
 /// A GPU's kernels, once they have been compiled and loaded, or why that cannot be done. Thread-safe.
 class LoadedKernels {
  public:
-  /// load(functions) is called once.
-  template <class Load>
-  Status prepare(Load load) {
+  /// The first time: load() gives what find(module, function, name) finds the program's kernels in.
+  template <class Load, class Find>
+  Status prepare(GpuProgram program, Load load, Find find) {
     const std::lock_guard lock(mutex_);
-    if (!result_) result_ = load(functions_);
-    return *result_;
+    std::optional<Status>& result = results_[static_cast<std::size_t>(program)];
+    if (!result) result = load_all(program, load, find);
+    return *result;
   }
   /// The vendor's handle, after prepare().
   void* function(GpuKernel kernel) const { return functions_[static_cast<std::size_t>(kernel)]; }
 
  private:
+  template <class Load, class Find>
+  Status load_all(GpuProgram program, Load load, Find find) {
+    const Result<void*> module = load();
+    if (!module) return fail(module.error());
+    for (std::size_t i = 0; i < kGpuKernels; ++i) {
+      if (program_of(static_cast<GpuKernel>(i)) == program)
+        DDL_TRY(find(*module, functions_[i], kGpuKernelNames[i]));
+    }
+    return {};
+  }
+
   std::mutex mutex_;
-  std::optional<Status> result_;
-  std::array<void*, std::size(kGpuKernelNames)> functions_{};
+  std::array<std::optional<Status>, kGpuPrograms> results_;
+  std::array<void*, kGpuKernels> functions_{};
 };
 
 /// A vendor's compiler, which is loaded at run time: NVRTC or hipRTC.
@@ -65,9 +129,9 @@ struct KernelCompiler {
   const char* destroy;
 };
 
-/// The code of all kernels for a GPU. options: for the compiler. kUnavailable: there is no compiler; kSystem: it refused,
+/// The code of a program for a GPU. options: for the compiler. kUnavailable: there is no compiler; kSystem: it refused,
 /// and what it says.
-Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler,
+Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
                                               const std::vector<std::string>& options);
 
 }  // namespace ddl::runtime

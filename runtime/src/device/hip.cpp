@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -44,6 +45,13 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipEventRecord", hip.hipEventRecord),
       needed("hipEventQuery", hip.hipEventQuery),
       needed("hipGetLastError", hip.hipGetLastError),
+      optional("hipPointerGetAttribute", hip.hipPointerGetAttribute),
+      optional("hipMemGetAddressRange", hip.hipMemGetAddressRange),
+      optional("hipIpcGetMemHandle", hip.hipIpcGetMemHandle),
+      optional("hipIpcOpenMemHandle", hip.hipIpcOpenMemHandle),
+      optional("hipIpcCloseMemHandle", hip.hipIpcCloseMemHandle),
+      optional("hipIpcGetEventHandle", hip.hipIpcGetEventHandle),
+      optional("hipIpcOpenEventHandle", hip.hipIpcOpenEventHandle),
   };
   return load_symbols(library, symbols);
 }
@@ -161,18 +169,17 @@ class HipDevice final : public Device {
     (void)callback.release();  // call_back() owns it
     return {};
   }
-  Status prepare_kernels() override {
-    return kernels_.prepare([this](auto& functions) -> Status {
+  Status prepare_kernels(GpuProgram program) override {
+    const auto load = [&]() -> Result<void*> {
       // For the GPU that is current, unless an option says otherwise.
-      const auto code = compile_gpu_kernels(hiprtc(), {});
+      const auto code = compile_gpu_kernels(hiprtc(), program, {"-ffp-contract=off"});
       if (!code) return fail(code.error());
       void* module = nullptr;
       DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, code->data())));
-      for (std::size_t i = 0; i < functions.size(); ++i) {
-        DDL_TRY(check("hipModuleGetFunction",
-                      hip_.hipModuleGetFunction(&functions[i], module, kGpuKernelNames[i])));
-      }
-      return {};
+      return module;
+    };
+    return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {
+      return check("hipModuleGetFunction", hip_.hipModuleGetFunction(&function, module, name));
     });
   }
   Status launch(GpuKernel kernel, std::uint64_t elements, void** arguments, StreamHandle stream) override {
@@ -190,6 +197,62 @@ class HipDevice final : public Device {
     }
     DDL_TRY(check("hipStreamIsCapturing", result));
     return status != hip::kCaptureNone;
+  }
+
+  Status can_share() override {
+    const bool has_all = hip_.hipPointerGetAttribute != nullptr && hip_.hipMemGetAddressRange != nullptr &&
+                         hip_.hipIpcGetMemHandle != nullptr && hip_.hipIpcOpenMemHandle != nullptr &&
+                         hip_.hipIpcCloseMemHandle != nullptr && hip_.hipIpcGetEventHandle != nullptr &&
+                         hip_.hipIpcOpenEventHandle != nullptr;
+    return has_all ? Status()
+                   : fail(ErrorCode::kUnavailable, "this version of HIP lacks functions to share memory");
+  }
+  Result<DeviceAllocation> allocation_of(const void* address) override {
+    void* const within = const_cast<void*>(address);
+    DeviceAllocation allocation;
+    DDL_TRY(
+        check("hipPointerGetAttribute", hip_.hipPointerGetAttribute(&allocation.id, hip::kBufferId, within)));
+    void* begin = nullptr;
+    std::size_t bytes = 0;
+    DDL_TRY(check("hipMemGetAddressRange", hip_.hipMemGetAddressRange(&begin, &bytes, within)));
+    allocation.begin = reinterpret_cast<std::uintptr_t>(begin);
+    allocation.bytes = bytes;
+    return allocation;
+  }
+  Result<IpcHandle> share_memory(const DeviceAllocation& allocation) override {
+    hip::Ipc handle{};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what HIP gave
+    void* const begin = reinterpret_cast<void*>(allocation.begin);
+    if (const auto got = check("hipIpcGetMemHandle", hip_.hipIpcGetMemHandle(&handle, begin)); !got)
+      return fail(ErrorCode::kUnavailable, got.error().message());
+    return std::bit_cast<IpcHandle>(handle);
+  }
+  Result<void*> open_memory(const IpcHandle& handle) override {
+    const auto given = std::bit_cast<hip::Ipc>(handle);
+    void* memory = nullptr;
+    auto opened = hip_.hipIpcOpenMemHandle(&memory, given, hip::kIpcLazyPeerAccess);
+    if (opened != hip::kSuccess) (void)hip_.hipGetLastError();
+    if (opened == hip::kErrorInvalidValue) opened = hip_.hipIpcOpenMemHandle(&memory, given, 0);
+    DDL_TRY(check("hipIpcOpenMemHandle", opened));
+    return memory;
+  }
+  void close_memory(void* memory) override { (void)hip_.hipIpcCloseMemHandle(memory); }
+  Result<EventHandle> make_shared_event() override {
+    EventHandle event = nullptr;
+    DDL_TRY(check("hipEventCreateWithFlags",
+                  hip_.hipEventCreateWithFlags(&event, hip::kEventDisableTiming | hip::kEventInterprocess)));
+    return event;
+  }
+  Result<IpcHandle> share_event(EventHandle event) override {
+    hip::Ipc handle{};
+    DDL_TRY(check("hipIpcGetEventHandle", hip_.hipIpcGetEventHandle(&handle, event)));
+    return std::bit_cast<IpcHandle>(handle);
+  }
+  Result<EventHandle> open_event(const IpcHandle& handle) override {
+    EventHandle event = nullptr;
+    DDL_TRY(
+        check("hipIpcOpenEventHandle", hip_.hipIpcOpenEventHandle(&event, std::bit_cast<hip::Ipc>(handle))));
+    return event;
   }
 
  private:

@@ -12,6 +12,11 @@ struct Uuid {
   char bytes[16];
 };
 
+/// hipIpcMemHandle_t and hipIpcEventHandle_t, which functions take by value.
+struct Ipc {
+  char bytes[64];
+};
+
 /// hipPointerAttribute_t: the number for a type of memory depends on the version.
 struct PointerAttributes {
   int type;
@@ -35,8 +40,15 @@ inline constexpr int kDeviceMemoryOf5 = 1;
 inline constexpr int kDeviceMemory = 2;   ///< since 6
 inline constexpr int kManagedMemory = 3;  ///< since 6
 
+/// HIP_POINTER_ATTRIBUTE_BUFFER_ID
+inline constexpr int kBufferId = 7;
+
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
+inline constexpr unsigned kEventInterprocess = 4;
+/// hipIpcMemLazyEnablePeerAccess; some headers of version 5 have 0.
+inline constexpr unsigned kIpcLazyPeerAccess = 1;
+inline constexpr Result kErrorInvalidValue = 1;
 inline constexpr unsigned kHostRegisterPortable = 1;
 inline constexpr int kCopyDefault = 4;  ///< hipMemcpyDefault
 inline constexpr int kCaptureNone = 0;
@@ -75,6 +87,14 @@ struct Functions {
   Result (*hipEventRecord)(void* event, void* stream);
   Result (*hipEventQuery)(void* event);
   Result (*hipGetLastError)();
+  // Optional: what ranks on one GPU need.
+  Result (*hipPointerGetAttribute)(void* value, int attribute, void* address);
+  Result (*hipMemGetAddressRange)(void** begin, std::size_t* bytes, void* address);
+  Result (*hipIpcGetMemHandle)(Ipc* handle, void* memory);
+  Result (*hipIpcOpenMemHandle)(void** memory, Ipc handle, unsigned flags);
+  Result (*hipIpcCloseMemHandle)(void* memory);
+  Result (*hipIpcGetEventHandle)(Ipc* handle, void* event);
+  Result (*hipIpcOpenEventHandle)(void** event, Ipc handle);
 };
 
 }  // namespace ddl::runtime::hip
