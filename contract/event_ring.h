@@ -63,7 +63,7 @@ static_assert(sizeof(Event) == 128);
 
 /// The algorithms of calls, by the numbers that Event::algorithm has for them.
 inline constexpr std::array kAlgorithmNames = {"",     "whole", "slices", "tree", "units", "halving",
-                                               "ring", "heap",  "blocks", "mpi",  "nccl"};
+                                               "ring", "heap",  "blocks", "mpi",  "nccl",  "ipc"};
 
 /// Clocks of different hosts differ. A rank that is to be compared with others measures by how much: another rank's
 /// clock minus this one's, at one moment of this one's clock.

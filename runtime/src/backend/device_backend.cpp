@@ -65,7 +65,7 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
 }
 
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
-  is_by_nccl_ = false;
+  way_ = Way::kNone;
   if (request.call.memory == Memory::kHost) {
     if (auto settled = nccl_.settle(); !settled) return settled;
     return host_->run(request, deadline);
@@ -77,16 +77,21 @@ Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
   Request on_gpu = request;
   on_gpu.call.log2_piece_bytes = static_cast<std::uint8_t>(std::countr_zero(piece_bytes));
   if (auto outcome = nccl_.run(on_gpu, deadline)) {
-    is_by_nccl_ = true;
+    way_ = Way::kNccl;
     return *std::move(outcome);
   }
   if (auto settled = nccl_.settle(); !settled) return settled;
+  if (auto outcome = ipc_.run(on_gpu, deadline)) {
+    way_ = Way::kIpc;
+    return *std::move(outcome);
+  }
   if (!staged_) staged_.emplace(*host_, connections_, job_.heap.get(), piece_bytes);
   return staged_->run(on_gpu, deadline);
 }
 
 Outcome DeviceBackend::end() {
   Outcome ended = nccl_.end();
+  if (auto shared = ipc_.end(); ended && !shared) ended = shared;
   if (auto host = host_->end(); ended && !host) return host;
   return ended;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/ipc_calls.h"
 #include "runtime/src/backend/nccl_calls.h"
 #include "runtime/src/backend/staged_calls.h"
 #include "runtime/src/wire/connections.h"
@@ -29,7 +30,11 @@ class DeviceBackend final : public CollectiveBackend {
  public:
   /// All outlive this.
   DeviceBackend(JobResources& job, Connections& connections, std::unique_ptr<CollectiveBackend> host)
-      : job_(job), connections_(connections), host_(std::move(host)), nccl_(job, *host_, connections) {}
+      : job_(job),
+        connections_(connections),
+        host_(std::move(host)),
+        nccl_(job, *host_, connections),
+        ipc_(job, *host_, connections) {}
 
   contract::CpuOperations operations() const override { return host_->operations(); }
   Status allows_call() const override { return host_->allows_call(); }
@@ -39,7 +44,7 @@ class DeviceBackend final : public CollectiveBackend {
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return nccl_.next_number(); }
-  Way last_way() const override { return is_by_nccl_ ? Way::kNccl : host_->last_way(); }
+  Way last_way() const override { return way_ == Way::kNone ? host_->last_way() : way_; }
   Outcome end() override;
 
  private:
@@ -48,7 +53,8 @@ class DeviceBackend final : public CollectiveBackend {
   std::unique_ptr<CollectiveBackend> host_;
   std::optional<StagedCalls> staged_;  ///< from the first call by way of the host
   NcclCalls nccl_;
-  bool is_by_nccl_ = false;  ///< the last call
+  IpcCalls ipc_;
+  Way way_ = Way::kNone;  ///< of the last call; kNone: the host's backend knows
 };
 
 }  // namespace ddl::runtime

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "base/fd.h"
 
@@ -83,31 +82,6 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
     if (auto healthy = health.check(); !healthy)
       return give_up_unless_told(connections, call, healthy.error());
   }
-}
-
-tl::expected<BlockMove, Failure> exchange_counts(CollectiveBackend& host, Connections& connections,
-                                                 const Request& request, CallDeadline deadline) {
-  const Membership& membership = connections.membership();
-  std::optional<BlockMove> data;
-  const auto move = [&](const Request& step, const BlockMove& blocks) -> Outcome {
-    if (!blocks.is_shared()) {
-      data = blocks;
-      return {};
-    }
-    // What every rank tells all others.
-    Request told = step;
-    told.call = make_call(CallKind::kAllgather, blocks.count(0, 0) * step.element_size, DDL_UINT8);
-    told.call.number = connections.channel().call().number;
-    told.call.memory = Memory::kHost;
-    told.element_size = 1;
-    told.counts = {};
-    return host.run(told, deadline);
-  };
-  const auto number = [&] { return connections.channel().call().number; };
-  if (auto told = alltoallv(request, membership.size, membership.rank, connections.self().host, move, number);
-      !told)
-    return tl::unexpected(told.error());
-  return *std::move(data);
 }
 
 }  // namespace ddl::runtime

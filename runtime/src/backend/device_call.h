@@ -1,13 +1,11 @@
-// What calls on memory of GPUs have in common, by whichever way they go: how they fail, how they wait for the GPU on the
-// host, and how the ranks of an alltoallv tell each other what they have.
+// What calls on memory of GPUs have in common, by whichever way they go: how they fail, and how they wait for the GPU on the
+// host.
 #pragma once
 
 #include <chrono>
 #include <functional>
 
 #include "base/error.h"
-#include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/collective/block_move.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/device/device.h"
 #include "runtime/src/wire/connections.h"
@@ -31,10 +29,5 @@ struct HealthCheck {
 /// failure, if the ranks are aborted or the deadline has passed, which aborts them. The GPU is current.
 Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
                      const Call& call, CallDeadline deadline, const HealthCheck& health = {});
-
-/// The blocks of an alltoallv, whose ranks have compared the call. Stores what this rank receives in request.recv_counts.
-/// DDL_ERROR_MISMATCH on all ranks: some rank has no room for what it is sent.
-tl::expected<BlockMove, Failure> exchange_counts(CollectiveBackend& host, Connections& connections,
-                                                 const Request& request, CallDeadline deadline);
 
 }  // namespace ddl::runtime

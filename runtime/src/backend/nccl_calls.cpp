@@ -39,7 +39,11 @@ bool has_data(const Call& call) { return call.kind == CallKind::kAlltoallv || ca
 }  // namespace
 
 NcclCalls::NcclCalls(JobResources& job, CollectiveBackend& host, Connections& connections)
-    : job_(job), host_(host), connections_(connections), place_(job.launch_order) {}
+    : job_(job),
+      host_(host),
+      connections_(connections),
+      exchange_(host, connections),
+      place_(job.launch_order) {}
 
 NcclCalls::~NcclCalls() { (void)end(); }
 
@@ -69,7 +73,7 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   if (request.peer >= 0) return transfer(request, deadline);
   const bool is_new = !communicator_;
   if (is_new) {
-    if (auto same = compare(request, deadline); !same) return same;
+    if (auto same = exchange_.compare(request, deadline); !same) return same;
     if (auto joined = join(request, deadline); !joined) return joined;
     if (!communicator_ || !is_in_nccl(request, has_kernels_)) return std::nullopt;
   }
@@ -81,10 +85,10 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   }
   if (auto settled = watch_->settle(); !settled) return settled;
   if (!is_new) {
-    if (auto same = compare(request, deadline); !same) return same;
+    if (auto same = exchange_.compare(request, deadline); !same) return same;
   }
   if (knows_counts) return launch_in_order(request, nullptr, deadline);
-  const auto blocks = exchange_counts(host_, connections_, request, deadline);
+  const auto blocks = exchange_.exchange_counts(request, deadline);
   if (!blocks) return tl::unexpected(blocks.error());
   return launch_in_order(request, &*blocks, deadline);
 }
@@ -93,7 +97,7 @@ std::optional<Outcome> NcclCalls::transfer(const Request& request, CallDeadline 
   // Two ranks cannot make the communicator of all, and know alike whether it is there.
   if (!communicator_ || host_.operations() != contract::CpuOperations::kDdl) return std::nullopt;
   if (auto settled = watch_->settle(); !settled) return settled;
-  if (auto same = compare(request, deadline); !same) return same;
+  if (auto same = exchange_.compare(request, deadline); !same) return same;
   return launch_in_order(request, nullptr, deadline);
 }
 
@@ -104,54 +108,9 @@ std::uint64_t NcclCalls::next_number() const {
 
 Outcome NcclCalls::settle() { return watch_ ? watch_->settle() : Outcome(); }
 
-Outcome NcclCalls::compare(const Request& request, CallDeadline deadline) {
-  Request compared = request;
-  compared.only_compares = true;
-  return host_.run(compared, deadline);
-}
-
-template <class Value>
-tl::expected<std::vector<Value>, Failure> NcclCalls::gather(const Value& own, CallDeadline deadline) {
-  std::vector<Value> all(static_cast<std::size_t>(connections_.membership().size));
-  Request request;
-  request.call = make_call(CallKind::kAllgather, sizeof(Value), DDL_UINT8);
-  request.call.number = connections_.channel().call().number;
-  request.send = reinterpret_cast<const std::byte*>(&own);
-  request.recv = reinterpret_cast<std::byte*>(all.data());
-  request.job_ranks = connections_.job_ranks();
-  if (auto gathered = host_.run(request, deadline); !gathered) return tl::unexpected(gathered.error());
-  return all;
-}
-
-template <class Value>
-Outcome NcclCalls::tell_from_first(Value& value, CallDeadline deadline) {
-  Request request;
-  request.call = make_call(CallKind::kBroadcast, sizeof(Value), DDL_UINT8);
-  request.call.number = connections_.channel().call().number;
-  request.send = request.recv = reinterpret_cast<std::byte*>(&value);
-  request.job_ranks = connections_.job_ranks();
-  return host_.run(request, deadline);
-}
-
-tl::expected<std::uint64_t, Failure> NcclCalls::largest(std::uint64_t own, CallDeadline deadline, int peer) {
-  std::uint64_t result = 0;
-  Request request;
-  request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64);
-  request.call.op = DDL_MAX;
-  request.peer = peer;
-  // Of two ranks, it is a call of theirs.
-  if (peer < 0) request.call.number = connections_.channel().call().number;
-  request.element_size = sizeof own;
-  request.send = reinterpret_cast<const std::byte*>(&own);
-  request.recv = reinterpret_cast<std::byte*>(&result);
-  request.job_ranks = connections_.job_ranks();
-  if (auto reduced = host_.run(request, deadline); !reduced) return tl::unexpected(reduced.error());
-  return result;
-}
-
 Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
-  const auto offers =
-      gather(NcclOffer::of(request.device, job_.settings.gpu_operations, connections_.self().host), deadline);
+  const auto offers = exchange_.gather(
+      NcclOffer::of(request.device, job_.settings.gpu_operations, connections_.self().host), deadline);
   if (!offers) return tl::unexpected(offers.error());
   if (is_too_early(*offers)) return {};
   const auto all = [&](auto has) { return std::all_of(offers->begin(), offers->end(), has); };
@@ -166,7 +125,7 @@ Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
   }
   is_staged_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
-    (void)std::fprintf(stderr, "libddl: memory of GPUs goes by way of the host: %s\n", reason.c_str());
+    (void)std::fprintf(stderr, "libddl: NCCL is not used: %s\n", reason.c_str());
   return {};
 }
 
@@ -185,7 +144,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
         (*library)->check("ncclGetUniqueId", (*library)->functions().ncclGetUniqueId(&id.id), nullptr);
     if (!made) id.error = TextField<200>::of(made.error().message());
   }
-  if (auto told = tell_from_first(id, deadline); !told) return told;
+  if (auto told = exchange_.tell_from_first(id, deadline); !told) return told;
   const auto because = [](const Error& error) {
     return Error(error.code(), error.message() + "; DDL_GPU_OPERATIONS=staged does without NCCL");
   };
@@ -210,9 +169,9 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
     request.call = compared;
     request.call.number = 0;  // the channel counts it now
     request.job_ranks = connections_.job_ranks();
-    if (auto same = compare(request, limit); !same) return same;
+    if (auto same = exchange_.compare(request, limit); !same) return same;
     // This call is on its stream already. It was this rank's only one then, so its order does not matter here.
-    const auto agreed = largest(0, limit);
+    const auto agreed = exchange_.largest(0, limit);
     return agreed ? Outcome() : tl::unexpected(agreed.error());
   };
   actions.check_health = [communicator = communicator_.get()] { return communicator->async_error(); };
@@ -221,7 +180,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   if (!watch) return give_up(connections_, call, watch.error());
   watch_ = *std::move(watch);
   // Nobody's first call may wait for a rank that has failed until now.
-  const auto ready = largest(0, deadline);
+  const auto ready = exchange_.largest(0, deadline);
   return ready ? Outcome() : tl::unexpected(ready.error());
 }
 
@@ -243,7 +202,7 @@ Outcome NcclCalls::launch_in_order(const Request& request, const BlockMove* bloc
   Launched launched;
   {
     LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
-    const auto agreed = largest(turn.proposal(), deadline, request.peer);
+    const auto agreed = exchange_.largest(turn.proposal(), deadline, request.peer);
     if (!agreed) return tl::unexpected(agreed.error());
     turn.wait(*agreed);
     launched.call = request.call;

@@ -8,6 +8,7 @@
 
 #include "runtime/src/backend/call_watch.h"
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/host_exchange.h"
 #include "runtime/src/backend/nccl/nccl_communicator.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/device/launch_order.h"
@@ -37,17 +38,7 @@ class NcclCalls {
   std::uint64_t next_number() const;
 
  private:
-  Outcome compare(const Request& request, CallDeadline deadline);
   std::optional<Outcome> transfer(const Request& request, CallDeadline deadline);
-  /// The largest of the ranks' numbers; of this rank's and the peer's, if there is one.
-  tl::expected<std::uint64_t, Failure> largest(std::uint64_t own, CallDeadline deadline, int peer = -1);
-  template <class Value>
-  tl::expected<std::vector<Value>, Failure> gather(const Value& own, CallDeadline deadline);
-
-  /// What rank 0 of the set has is then on all ranks.
-  template <class Value>
-  Outcome tell_from_first(Value& value, CallDeadline deadline);
-
   /// Makes the communicator, if all ranks can. Inside a call that the ranks have compared.
   Outcome join(const Request& request, CallDeadline deadline);
   Outcome make_communicator(Device& device, CallDeadline deadline);
@@ -76,6 +67,7 @@ class NcclCalls {
   JobResources& job_;
   CollectiveBackend& host_;
   Connections& connections_;
+  HostExchange exchange_;
   LaunchOrder::Place place_;
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;

@@ -28,18 +28,14 @@ Outcome StagedCalls::run(const Request& request, CallDeadline deadline) {
   const Membership& membership = connections_.membership();
   const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_);
   if (pieces.count() > 1) {
-    Request compared = request;
-    compared.only_compares = true;
-    if (auto same = host_.run(compared, deadline); !same) return same;
+    if (auto same = exchange_.compare(request, deadline); !same) return same;
   }
   return run_pieces(request, pieces, pieces.count() > 1, deadline);
 }
 
 Outcome StagedCalls::alltoallv(const Request& request, CallDeadline deadline) {
-  Request step = request;
-  step.only_compares = true;
-  if (auto same = host_.run(step, deadline); !same) return same;
-  auto blocks = exchange_counts(host_, connections_, request, deadline);
+  if (auto same = exchange_.compare(request, deadline); !same) return same;
+  auto blocks = exchange_.exchange_counts(request, deadline);
   if (!blocks) return tl::unexpected(std::move(blocks.error()));
   const Membership& membership = connections_.membership();
   const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_, *std::move(blocks));

@@ -10,6 +10,7 @@
 
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/backend/device_call.h"
+#include "runtime/src/backend/host_exchange.h"
 #include "runtime/src/backend/staged_pieces.h"
 #include "runtime/src/device/device.h"
 #include "runtime/src/wire/connections.h"
@@ -22,7 +23,11 @@ class StagedCalls {
   /// All outlive this. heap: the job's, for the pinned memory; null: it has none. piece_bytes: the same on all ranks,
   /// and at least 8 for each.
   StagedCalls(CollectiveBackend& host, Connections& connections, SharedHeap* heap, std::size_t piece_bytes)
-      : host_(host), connections_(connections), heap_(heap), area_bytes_(piece_bytes) {}
+      : host_(host),
+        connections_(connections),
+        exchange_(host, connections),
+        heap_(heap),
+        area_bytes_(piece_bytes) {}
   ~StagedCalls();
   StagedCalls(const StagedCalls&) = delete;
   StagedCalls& operator=(const StagedCalls&) = delete;
@@ -63,6 +68,7 @@ class StagedCalls {
 
   CollectiveBackend& host_;
   Connections& connections_;
+  HostExchange exchange_;
   SharedHeap* heap_;
   Call call_;  ///< the program's, for messages
   std::size_t area_bytes_;

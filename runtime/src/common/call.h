@@ -165,6 +165,7 @@ enum class Way : std::uint8_t {
   kBlocks = 8,  ///< blocks are copied through the staging
   kMpi = 9,
   kNccl = 10,
+  kIpc = 11,  ///< in the memory of a GPU that the ranks share
 };
 constexpr Way way_of(Algorithm algorithm) { return static_cast<Way>(algorithm); }
 

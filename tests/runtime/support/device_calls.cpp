@@ -74,10 +74,9 @@ class Copied {
 class OnGpu {
  public:
   explicit OnGpu(const ddl_context* context) {
-    static const char* const mode = std::getenv("DDL_TEST_GPUS");
-    const bool is_shared = mode != nullptr && std::strcmp(mode, "shared") == 0;
     TestGpu& gpus = TestGpu::get();
-    const int gpu = is_shared ? 0 : std::max(ddl_rank(context), 0) % gpus.count();
+    const int gpu =
+        ddl::runtime::test::all_ranks_share_a_gpu() ? 0 : std::max(ddl_rank(context), 0) % gpus.count();
     gpus.use(gpu);
     // A stream for each thread and GPU, of which there are few.
     thread_local std::map<int, std::unique_ptr<Stream>> streams;

@@ -205,6 +205,20 @@ void TestGpu::fail_next_copy() {
   fail();
 }
 
+void TestGpu::keep_private(const void* memory) {
+  void (*keep)(const void*);
+  find(open_library(is_hip() ? kHip : kCuda), "ddl_stand_in_keep_private", keep);
+  keep(memory);
+}
+
+bool& all_ranks_share_a_gpu() {
+  static bool is_shared = [] {
+    const char* const mode = std::getenv("DDL_TEST_GPUS");
+    return mode != nullptr && std::strcmp(mode, "shared") == 0;
+  }();
+  return is_shared;
+}
+
 bool TestGpu::wait_for_query_in_capture(int milliseconds) {
   bool (*wait)(int);
   find(open_library(is_hip() ? kHip : kCuda), "ddl_stand_in_wait_for_query_in_capture", wait);

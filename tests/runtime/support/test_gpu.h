@@ -28,11 +28,16 @@ class TestGpu {
   virtual int current() = 0;
   /// The next copy that this thread puts on a stream fails; only with a stand-in.
   void fail_next_copy();
+  /// No other process can open what was allocated there; only with a stand-in.
+  void keep_private(const void* memory);
   /// Waits until a thread has asked for an event while the program records a graph; only with a stand-in. False: not
   /// within this time.
   bool wait_for_query_in_capture(int milliseconds);
   virtual void begin_capture(void* stream) = 0;
   virtual void end_capture(void* stream) = 0;
 };
+
+/// Whether device_calls.cpp puts the buffers of all ranks on the first GPU. First what DDL_TEST_GPUS=shared says.
+bool& all_ranks_share_a_gpu();
 
 }  // namespace ddl::runtime::test

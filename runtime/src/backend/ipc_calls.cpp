@@ -1,0 +1,435 @@
+#include "runtime/src/backend/ipc_calls.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "runtime/src/backend/device_call.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// What a thread of a kernel reads at once, and a rank's part is a multiple of. Bytes.
+constexpr std::uint64_t kPack = 16;
+
+/// Whether the ranks' parts of a call need nothing but the others' buffers.
+bool is_by_ipc(const Request& request) {
+  const Call& call = request.call;
+  if (request.peer >= 0 || request.some_give_none || !request.gives.empty() || call.count == 0) return false;
+  switch (call.kind) {
+    case CallKind::kAllreduce:
+    case CallKind::kReduce:
+    case CallKind::kReduceScatter:
+    case CallKind::kBroadcast:
+    case CallKind::kAllgather:
+    case CallKind::kAllgatherv:
+    case CallKind::kGather:
+    case CallKind::kScatter:
+    case CallKind::kAlltoall: return true;
+    default: return false;
+  }
+}
+
+/// The elements of a call that a rank combines: whole packs, but for the last rank.
+ElementRange own_part(std::uint64_t count, int rank, int size, std::size_t element) {
+  const std::uint64_t lanes = kPack / element;
+  const ElementRange packs = even_part(count / lanes, rank, size);
+  const std::uint64_t first = packs.first * lanes;
+  return {first, rank + 1 == size ? count - first : packs.count * lanes};
+}
+
+bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kPack == 0; }
+
+}  // namespace
+
+class IpcCalls::Buffers {
+ public:
+  Buffers(const Request& request, int rank, int size)
+      : parts_(request.parts.empty() ? 1 : request.parts.size()), size_(size) {
+    UsedBuffers used = used_buffers(request, rank, size);
+    if (request.call.kind == CallKind::kBroadcast && rank == request.call.root) used = {used.recv, nullptr};
+    if (request.parts.empty())
+      own_.push_back({used.send, const_cast<std::byte*>(used.recv), request.call.count});
+    else
+      own_.assign(request.parts.begin(), request.parts.end());
+  }
+
+  std::size_t parts() const { return parts_; }
+  std::uint64_t count(std::size_t part) const { return own_[part].count; }
+
+  /// Tells all ranks what each has.
+  Outcome gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
+    std::vector<IpcBuffer> described;
+    for (const Part& part : own_) {
+      described.push_back(memory.describe(part.count == 0 ? nullptr : part.send));
+      described.push_back(memory.describe(part.count == 0 ? nullptr : part.recv));
+    }
+    all_.resize(described.size() * static_cast<std::size_t>(size_));
+    return exchange.gather(described.data(), all_.data(), described.size() * sizeof(IpcBuffer), deadline);
+  }
+
+  /// Calls use(rank, buffer) for each buffer of each rank, until it returns false; the same on all ranks.
+  template <class Use>
+  bool for_each(Use use) const {
+    for (int rank = 0; rank < size_; ++rank) {
+      for (std::size_t i = 0; i < 2 * parts_; ++i) {
+        if (!use(rank, at(rank, i))) return false;
+      }
+    }
+    return true;
+  }
+  bool are_in_place(int rank) const {
+    const IpcBuffer &send = at(rank, 0), &recv = at(rank, 1);
+    return send.kind == recv.kind && send.allocation.id == recv.allocation.id && send.offset == recv.offset;
+  }
+
+  std::byte* send(IpcMemory& memory, int rank, std::size_t part) const {
+    return memory.find(rank, at(rank, 2 * part));
+  }
+  std::byte* recv(IpcMemory& memory, int rank, std::size_t part) const {
+    return memory.find(rank, at(rank, 2 * part + 1));
+  }
+
+ private:
+  const IpcBuffer& at(int rank, std::size_t index) const {
+    return all_[static_cast<std::size_t>(rank) * 2 * parts_ + index];
+  }
+
+  std::size_t parts_;
+  int size_;
+  std::vector<Part> own_;
+  std::vector<IpcBuffer> all_;
+};
+
+IpcCalls::~IpcCalls() { (void)end(); }
+
+Outcome IpcCalls::end() {
+  is_off_ = true;
+  if (!resources_) return {};
+  // Nothing can hold up the thread: a call ends by itself, or is left to the GPU.
+  const bool has_ended = resources_->watch->end();
+  const Outcome outcome = resources_->watch->outcome();
+  if (!has_ended) (void)resources_->watch.release();
+  const CurrentDevice current(*resources_->device);
+  resources_.reset();
+  return outcome;
+}
+
+std::optional<Outcome> IpcCalls::run(const Request& request, CallDeadline deadline) {
+  if (resources_) {
+    if (auto before = resources_->watch->outcome(); !before) return before;
+  }
+  if (is_off_ || !is_by_ipc(request)) return std::nullopt;
+  if (auto same = exchange_.compare(request, deadline); !same) return same;
+  if (!resources_) {
+    if (auto joined = join(request, deadline); !joined) return joined;
+    if (!resources_) return std::nullopt;
+  }
+  const CurrentDevice current(*resources_->device);
+  if (!current.status())
+    return give_up(connections_, connections_.channel().call(), current.status().error());
+  return run_on_gpu(request, deadline);
+}
+
+Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
+  if (const int hosts = connections_.membership().layout.host_count(); hosts > 1) {
+    give_way("the ranks are on " + std::to_string(hosts) + " hosts");
+    return {};
+  }
+  IpcOffer offer;
+  std::optional<SharedEvent> ready, done;
+  const auto fill = [&](Device& device) -> Status {
+    const CurrentDevice current(device);
+    DDL_TRY(current.status());
+    DDL_TRY(device.can_share());
+    auto uuid = device.runtime().uuid(device.ordinal());
+    if (!uuid) return fail(std::move(uuid.error()));
+    offer.gpu = TextField<64>::of(*uuid);
+    auto first = SharedEvent::take(device), second = SharedEvent::take(device);
+    if (!first) return fail(std::move(first.error()));
+    if (!second) return fail(std::move(second.error()));
+    auto first_handle = device.share_event(first->get()), second_handle = device.share_event(second->get());
+    if (!first_handle) return fail(std::move(first_handle.error()));
+    if (!second_handle) return fail(std::move(second_handle.error()));
+    offer.ready = *first_handle;
+    offer.done = *second_handle;
+    offer.own_ready = reinterpret_cast<std::uintptr_t>(first->get());
+    offer.own_done = reinterpret_cast<std::uintptr_t>(second->get());
+    ready = *std::move(first);
+    done = *std::move(second);
+    return {};
+  };
+  offer.process = process_token();
+  offer.host = HostField::of(connections_.self().host);
+  offer.is_wanted = job_.settings.gpu_operations == contract::GpuOperations::kAuto ? 1 : 0;
+  offer.has_device = request.device == nullptr ? 0 : 1;
+  if (request.device != nullptr && offer.is_wanted != 0) {
+    if (auto filled = fill(*request.device); !filled)
+      offer.obstacle = TextField<200>::of(filled.error().message());
+  }
+  const auto offers = exchange_.gather(offer, deadline);
+  if (!offers) return tl::unexpected(offers.error());
+  if (is_too_early(*offers)) return {};
+  if (const std::string reason = obstacle_of(*offers, connections_.job_ranks()); !reason.empty()) {
+    give_way(reason);
+    return {};
+  }
+  return prepare(*request.device, std::move(*ready), std::move(*done), *offers, deadline);
+}
+
+void IpcCalls::give_way(const std::string& reason) {
+  is_off_ = true;
+  if (job_.settings.verbose && connections_.membership().rank == 0)
+    (void)std::fprintf(stderr, "libddl: memory of GPUs goes by way of the host: %s\n", reason.c_str());
+}
+
+Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
+                          std::span<const IpcOffer> offers, CallDeadline deadline) {
+  const CurrentDevice current(device);
+  const Call call = connections_.channel().call();
+  Result<Resources> made = fail(ErrorCode::kSystem, "");
+  if (!current.status())
+    made = fail(current.status().error());
+  else
+    made = make_resources(device, std::move(ready), std::move(done), offers);
+  const auto own =
+      TextField<200>::of(made ? "" : connections_.self().label() + ": " + made.error().message());
+  const auto errors = exchange_.gather(own, deadline);
+  if (!errors) return tl::unexpected(errors.error());
+  for (const TextField<200>& error : *errors) {
+    if (const std::string reason = error.str(); !reason.empty()) {
+      give_way(reason);
+      return {};
+    }
+  }
+  // It compares nothing, and what is on the GPU ends by itself.
+  CallWatch::Actions actions;
+  actions.compare = [](const Call&, CallDeadline) { return Outcome(); };
+  actions.check_health = [] { return Status(); };
+  actions.give_up = [] {};
+  auto watch = CallWatch::start(device, connections_, call, std::move(actions));
+  if (!watch) return give_up(connections_, call, watch.error());
+  made->watch = *std::move(watch);
+  resources_.emplace(*std::move(made));
+  if (job_.settings.verbose && connections_.membership().rank == 0)
+    (void)std::fprintf(stderr, "libddl: the ranks share a GPU, and use each other's memory there\n");
+  return {};
+}
+
+Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent ready, SharedEvent done,
+                                                     std::span<const IpcOffer> offers) {
+  DDL_TRY(device.prepare_kernels(GpuProgram::kCombination));
+  auto stream = DeviceStream::make(device);
+  if (!stream) return fail(std::move(stream.error()));
+  auto marker = DeviceEvent::make(device);
+  if (!marker) return fail(std::move(marker.error()));
+  const int rank = connections_.membership().rank;
+  Resources made{&device,
+                 *std::move(stream),
+                 *std::move(marker),
+                 std::move(ready),
+                 std::move(done),
+                 {},
+                 {},
+                 {},
+                 std::make_unique<IpcMemory>(device, rank, offers),
+                 nullptr};
+  const auto add = [&](std::vector<EventHandle>& all, const IpcOffer& offer, std::uint64_t own,
+                       const IpcHandle& handle) -> Status {
+    if (offer.process == process_token()) {
+      all.push_back(
+          reinterpret_cast<EventHandle>(own));  // NOLINT(performance-no-int-to-ptr): of this process
+      return {};
+    }
+    auto opened = device.open_event(handle);
+    if (!opened) return fail(std::move(opened.error()));
+    all.push_back(*opened);
+    made.opened.push_back(DeviceEvent::own(device, *opened));
+    return {};
+  };
+  for (const IpcOffer& offer : offers) {
+    DDL_TRY(add(made.all_ready, offer, offer.own_ready, offer.ready));
+    DDL_TRY(add(made.all_done, offer, offer.own_done, offer.done));
+  }
+  return made;
+}
+
+std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline deadline) {
+  const Call call = connections_.channel().call();
+  const auto give = [&](const Error& error) { return give_up_unless_told(connections_, call, error); };
+  if (request.device != nullptr && request.device != resources_->device) {
+    return give(Error(ErrorCode::kUnavailable, "the buffers of this process set were on GPU " +
+                                                   std::to_string(resources_->device->ordinal()) +
+                                                   " before, and now are on GPU " +
+                                                   std::to_string(request.device->ordinal())));
+  }
+  if (auto begun = begin(request); !begun) return give(begun.error());
+  const Membership& membership = connections_.membership();
+  Buffers buffers(request, membership.rank, membership.size);
+  if (auto gathered = buffers.gather(exchange_, *resources_->memory, deadline); !gathered) return gathered;
+  const auto opened = open(request, buffers, deadline);
+  if (!opened) return tl::unexpected(opened.error());
+  if (!*opened) return std::nullopt;
+  if (auto done = put(request, buffers); !done) return give(done.error());
+  // Now everybody has recorded that.
+  if (auto all = exchange_.largest(0, deadline); !all) return tl::unexpected(all.error());
+  return finish(request, deadline);
+}
+
+tl::expected<bool, Failure> IpcCalls::open(const Request& request, const Buffers& buffers,
+                                           CallDeadline deadline) {
+  IpcMemory& memory = *resources_->memory;
+  bool has_new = false;
+  const bool can = buffers.for_each([&](int rank, const IpcBuffer& buffer) {
+    has_new = has_new || memory.is_new(rank, buffer);
+    // A rank that moves blocks within one buffer would overwrite what others have not read.
+    if (request.call.kind == CallKind::kAlltoall && buffers.are_in_place(rank)) return false;
+    return buffer.kind != IpcBuffer::Kind::kPrivate;
+  });
+  if (!can) return false;
+  if (has_new) {
+    std::vector<std::pair<int, IpcBuffer>> opened;
+    if (auto idle = wait_for_last(deadline); !idle) return tl::unexpected(idle.error());
+    bool has_failed = false;
+    buffers.for_each([&](int rank, const IpcBuffer& buffer) {
+      if (!memory.is_new(rank, buffer)) return true;
+      opened.emplace_back(rank, buffer);
+      has_failed = !memory.open(rank, buffer) || has_failed;
+      return true;
+    });
+    const auto failures = exchange_.largest(has_failed ? 1 : 0, deadline);
+    if (!failures) return tl::unexpected(failures.error());
+    if (*failures != 0) {
+      for (const auto& [rank, buffer] : opened) memory.refuse(rank, buffer);
+    }
+  }
+  return buffers.for_each([&](int rank, const IpcBuffer& buffer) {
+    return buffer.kind == IpcBuffer::Kind::kUnused || memory.find(rank, buffer) != nullptr;
+  });
+}
+
+Status IpcCalls::begin(const Request& request) {
+  Device& device = *resources_->device;
+  const StreamHandle stream = resources_->stream.get();
+  if (request.device != nullptr) {
+    for (EventHandle event : request.after) DDL_TRY(device.wait(stream, event));
+    if (!request.has_events) {
+      DDL_TRY(device.record(resources_->marker.get(), request.stream));
+      DDL_TRY(device.wait(stream, resources_->marker.get()));
+    }
+  }
+  return device.record(resources_->ready.get(), stream);
+}
+
+Status IpcCalls::put(const Request& request, const Buffers& buffers) {
+  Device& device = *resources_->device;
+  const StreamHandle stream = resources_->stream.get();
+  for (EventHandle ready : resources_->all_ready) DDL_TRY(device.wait(stream, ready));
+  const int size = connections_.membership().size;
+  if (const auto blocks = BlockMove::of(request, size))
+    DDL_TRY(put_copies(request, buffers, *blocks));
+  else
+    DDL_TRY(put_combination(request, buffers));
+  return device.record(resources_->done.get(), stream);
+}
+
+Status IpcCalls::put_combination(const Request& request, const Buffers& buffers) {
+  const int rank = connections_.membership().rank, size = connections_.membership().size;
+  const bool scatters = request.call.kind == CallKind::kReduceScatter;
+  // Its elements in the inputs. Those of a reduce_scatter go to the beginning of its own result.
+  ElementRange own = own_part(request.call.count, rank, size, request.element_size);
+  if (scatters) {
+    const BlockMove blocks = BlockMove::reduce_scatter(request.counts);
+    own = {blocks.send_offset(rank, rank), blocks.count(rank, rank)};
+  }
+  std::uint64_t begin = 0;
+  for (std::size_t part = 0; part < buffers.parts(); begin += buffers.count(part), ++part) {
+    const std::uint64_t end = begin + buffers.count(part);
+    const std::uint64_t first = std::max(begin, own.first), last = std::min(end, own.first + own.count);
+    if (first >= last) continue;
+    DDL_TRY(combine(request, buffers, part, {first - begin, last - first}));
+  }
+  return {};
+}
+
+Status IpcCalls::combine(const Request& request, const Buffers& buffers, std::size_t part,
+                         const ElementRange& own) {
+  const int rank = connections_.membership().rank, size = connections_.membership().size;
+  IpcMemory& memory = *resources_->memory;
+  const CallKind kind = request.call.kind;
+  const std::uint64_t at = own.first * request.element_size;
+  CombinationArguments arguments{};
+  arguments.count = own.count;
+  arguments.op = request.call.op;
+  arguments.prescale = request.call.prescale;
+  arguments.postscale = request.call.postscale;
+  arguments.has_packs = 1;
+  const auto check = [&](const void* address) {
+    if (!is_aligned(address)) arguments.has_packs = 0;
+  };
+  for (int from = 0; from < size; ++from) {
+    arguments.in[arguments.ins] = buffers.send(memory, from, part) + at;
+    check(arguments.in[arguments.ins++]);
+  }
+  for (int to = 0; to < size; ++to) {
+    if (kind == CallKind::kReduce && to != request.call.root) continue;
+    if (kind == CallKind::kReduceScatter && to != rank) continue;
+    std::byte* const recv = buffers.recv(memory, to, part);
+    arguments.out[arguments.outs] = kind == CallKind::kReduceScatter ? recv : recv + at;
+    check(arguments.out[arguments.outs++]);
+  }
+  void* pointers[] = {&arguments};
+  return resources_->device->launch(combining_kernel(request.dtype()),
+                                    std::max<std::uint64_t>(own.count * request.element_size / kPack, 1),
+                                    pointers, resources_->stream.get());
+}
+
+Status IpcCalls::put_copies(const Request& request, const Buffers& buffers, const BlockMove& blocks) {
+  const int own = connections_.membership().rank, size = connections_.membership().size;
+  IpcMemory& memory = *resources_->memory;
+  const std::size_t element = request.element_size;
+  for (int from = 0; from < size; ++from) {
+    const std::size_t bytes = blocks.count(from, own) * element;
+    if (bytes == 0) continue;
+    const std::byte* const source = buffers.send(memory, from, 0) + blocks.send_offset(from, own) * element;
+    // The root of a broadcast has its data.
+    std::byte* const recv = buffers.recv(memory, own, 0);
+    if (recv == nullptr) continue;
+    std::byte* const target = recv + blocks.recv_offset(from, own) * element;
+    if (source == target) continue;
+    DDL_TRY(resources_->device->copy(target, source, bytes, resources_->stream.get()));
+  }
+  return {};
+}
+
+Outcome IpcCalls::finish(const Request& request, CallDeadline deadline) {
+  Device& device = *resources_->device;
+  const StreamHandle stream = resources_->stream.get();
+  const Call call = connections_.channel().call();
+  auto end = resources_->watch->make_event();
+  const auto order = [&]() -> Status {
+    if (!end) return fail(std::move(end.error()));
+    for (EventHandle done : resources_->all_done) DDL_TRY(device.wait(stream, done));
+    DDL_TRY(device.record(end->get(), stream));
+    if (request.device == nullptr || request.has_events) return {};
+    return device.wait(request.stream, end->get());
+  };
+  if (auto ordered = order(); !ordered) return give_up_unless_told(connections_, call, ordered.error());
+  Outcome outcome;
+  if (request.has_events) outcome = wait_on_host(device, end->get(), stream, connections_, call, deadline);
+  resources_->watch->add(call, deadline, *std::move(end));
+  return outcome;
+}
+
+Outcome IpcCalls::wait_for_last(CallDeadline deadline) {
+  Device& device = *resources_->device;
+  const Call call = connections_.channel().call();
+  // What this rank has put there ends before this.
+  if (auto marked = device.record(resources_->marker.get(), resources_->stream.get()); !marked)
+    return give_up(connections_, call, marked.error());
+  return wait_on_host(device, resources_->marker.get(), resources_->stream.get(), connections_, call,
+                      deadline);
+}
+
+}  // namespace ddl::runtime

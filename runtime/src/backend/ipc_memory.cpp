@@ -1,0 +1,180 @@
+#include "runtime/src/backend/ipc_memory.h"
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include "contract/environment.h"
+
+namespace ddl::runtime {
+namespace {
+
+/// A rank's allocations that are kept open. A program that gives new ones all the time has the oldest closed.
+constexpr std::size_t kMostOpened = 64;
+
+bool overlap(const DeviceAllocation& a, const DeviceAllocation& b) {
+  return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
+}
+
+struct UnusedEvents {
+  std::mutex mutex;
+  std::map<Device*, std::vector<EventHandle>> of_device;  ///< guarded by mutex
+};
+/// Never destroyed: as long as the process lives, others may use the events.
+UnusedEvents& unused_events() {
+  static UnusedEvents& all = *new UnusedEvents;
+  return all;
+}
+
+}  // namespace
+
+bool is_too_early(std::span<const IpcOffer> offers) {
+  return std::any_of(offers.begin(), offers.end(),
+                     [](const IpcOffer& offer) { return offer.has_device == 0; });
+}
+
+std::string obstacle_of(std::span<const IpcOffer> offers, std::span<const int> job_ranks) {
+  const auto label = [&](std::size_t rank) {
+    return Member{job_ranks[rank], offers[rank].host.str(), 0}.label();
+  };
+  if (offers.size() > CombinationArguments::kMost)
+    return "more than " + std::to_string(CombinationArguments::kMost) + " ranks";
+  const IpcOffer& first = offers.front();
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const IpcOffer& offer = offers[rank];
+    if (offer.is_wanted == 0)
+      return std::string(contract::env::kGpuOperations) + " is not auto on " + label(rank);
+    if (const std::string obstacle = offer.obstacle.str(); !obstacle.empty())
+      return label(rank) + ": " + obstacle;
+    if (offer.gpu.str() != first.gpu.str())
+      return label(0) + " has " + first.gpu.str() + ", and " + label(rank) + " has " + offer.gpu.str();
+  }
+  return "";
+}
+
+std::uint64_t process_token() {
+  static const std::uint64_t token = [] {
+    std::random_device random;
+    return std::uint64_t{random()} << 32 | random();
+  }();
+  return token;
+}
+
+Result<SharedEvent> SharedEvent::take(Device& device) {
+  {
+    UnusedEvents& all = unused_events();
+    const std::lock_guard lock(all.mutex);
+    std::vector<EventHandle>& unused = all.of_device[&device];
+    if (!unused.empty()) {
+      SharedEvent event(device, unused.back());
+      unused.pop_back();
+      return event;
+    }
+  }
+  auto made = device.make_shared_event();
+  if (!made) return fail(std::move(made.error()));
+  return SharedEvent(device, *made);
+}
+
+SharedEvent::~SharedEvent() {
+  if (handle_ == nullptr) return;
+  UnusedEvents& all = unused_events();
+  const std::lock_guard lock(all.mutex);
+  all.of_device[device_].push_back(handle_);
+}
+
+SharedEvent::SharedEvent(SharedEvent&& other) noexcept
+    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+
+SharedEvent& SharedEvent::operator=(SharedEvent&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+IpcMemory::IpcMemory(Device& device, int rank, std::span<const IpcOffer> offers)
+    : device_(device), opened_(offers.size()) {
+  for (const IpcOffer& offer : offers)
+    is_in_process_.push_back(offer.process == offers[static_cast<std::size_t>(rank)].process ? 1 : 0);
+}
+
+IpcMemory::~IpcMemory() {
+  for (std::size_t rank = 0; rank < opened_.size(); ++rank) {
+    while (!opened_[rank].empty()) close(static_cast<int>(rank), opened_[rank].begin());
+  }
+}
+
+IpcBuffer IpcMemory::describe(const void* address) {
+  IpcBuffer buffer;
+  if (address == nullptr) return buffer;
+  buffer.kind = IpcBuffer::Kind::kPrivate;
+  const auto allocation = device_.allocation_of(address);
+  if (!allocation || allocation->bytes == 0) return buffer;
+  auto known = handles_.find(allocation->id);
+  if (known == handles_.end()) {
+    const auto handle = device_.share_memory(*allocation);
+    if (!handle) return buffer;
+    if (handles_.size() >= kMostOpened) handles_.clear();
+    known = handles_.emplace(allocation->id, *handle).first;
+  }
+  buffer.kind = IpcBuffer::Kind::kShared;
+  buffer.allocation = *allocation;
+  buffer.offset = reinterpret_cast<std::uintptr_t>(address) - allocation->begin;
+  buffer.handle = known->second;
+  return buffer;
+}
+
+bool IpcMemory::is_new(int rank, const IpcBuffer& buffer) const {
+  const OfRank& opened = opened_[static_cast<std::size_t>(rank)];
+  return buffer.kind == IpcBuffer::Kind::kShared && opened.find(buffer.allocation.id) == opened.end();
+}
+
+Status IpcMemory::open(int rank, const IpcBuffer& buffer) {
+  OfRank& opened = opened_[static_cast<std::size_t>(rank)];
+  // The rank has freed what lay there.
+  for (auto entry = opened.begin(); entry != opened.end();) {
+    const auto next = std::next(entry);
+    if (overlap(entry->second.allocation, buffer.allocation)) close(rank, entry);
+    entry = next;
+  }
+  if (opened.size() >= kMostOpened) {
+    close(rank, std::min_element(opened.begin(), opened.end(), [](const auto& a, const auto& b) {
+            return a.second.last_use < b.second.last_use;
+          }));
+  }
+  Opened& entry = opened[buffer.allocation.id];
+  entry = {buffer.allocation, nullptr, ++uses_};
+  if (is_in_process(rank)) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): what the other rank's runtime gave, which is this one's
+    entry.begin = reinterpret_cast<std::byte*>(buffer.allocation.begin);
+    return {};
+  }
+  auto begin = device_.open_memory(buffer.handle);
+  if (!begin) return fail(std::move(begin.error()));
+  entry.begin = static_cast<std::byte*>(*begin);
+  return {};
+}
+
+void IpcMemory::refuse(int rank, const IpcBuffer& buffer) {
+  OfRank& opened = opened_[static_cast<std::size_t>(rank)];
+  const auto entry = opened.find(buffer.allocation.id);
+  if (entry == opened.end()) return;
+  if (entry->second.begin != nullptr && !is_in_process(rank)) device_.close_memory(entry->second.begin);
+  entry->second.begin = nullptr;
+}
+
+std::byte* IpcMemory::find(int rank, const IpcBuffer& buffer) {
+  OfRank& opened = opened_[static_cast<std::size_t>(rank)];
+  const auto entry = opened.find(buffer.allocation.id);
+  if (entry == opened.end() || entry->second.begin == nullptr) return nullptr;
+  entry->second.last_use = ++uses_;
+  return entry->second.begin + buffer.offset;
+}
+
+void IpcMemory::close(int rank, OfRank::iterator entry) {
+  if (entry->second.begin != nullptr && !is_in_process(rank)) device_.close_memory(entry->second.begin);
+  opened_[static_cast<std::size_t>(rank)].erase(entry);
+}
+
+}  // namespace ddl::runtime
