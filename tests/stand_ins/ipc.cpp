@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ std::shared_ptr<SharedRecords> SharedRecords::make() {
   if (fd < 0 || ::ftruncate(fd, sizeof(Counts)) != 0) broken_rule("no memory for an event");
   void* const counts = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (counts == MAP_FAILED) broken_rule("no memory for an event");
-  return std::shared_ptr<SharedRecords>(new SharedRecords(fd, static_cast<Counts*>(counts), 0));
+  return std::shared_ptr<SharedRecords>(new SharedRecords(fd, static_cast<Counts*>(counts), -1));
 }
 
 std::shared_ptr<SharedRecords> SharedRecords::open(const IpcHandle& handle) {
@@ -58,12 +58,15 @@ std::shared_ptr<SharedRecords> SharedRecords::open(const IpcHandle& handle) {
   void* const counts = ::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   ::close(fd);
   if (counts == MAP_FAILED) return nullptr;
-  return std::shared_ptr<SharedRecords>(new SharedRecords(-1, static_cast<Counts*>(counts), handle.pid));
+  const auto owner = static_cast<int>(::syscall(SYS_pidfd_open, handle.pid, 0));
+  if (owner < 0) broken_rule("the process of an event has gone");
+  return std::shared_ptr<SharedRecords>(new SharedRecords(-1, static_cast<Counts*>(counts), owner));
 }
 
 SharedRecords::~SharedRecords() {
   ::munmap(counts_, sizeof(Counts));
   if (fd_ >= 0) ::close(fd_);
+  if (owner_ >= 0) ::close(owner_);
 }
 
 IpcHandle SharedRecords::handle() const {
@@ -85,7 +88,8 @@ void SharedRecords::wait(std::uint64_t record) const {
     const std::uint32_t seen = counts_->changes;
     if (is_done(record)) return;
     // The driver gives up what a process has left behind; nothing tells others here.
-    if (owner_ != 0 && ::kill(owner_, 0) != 0) return;
+    pollfd owner{owner_, POLLIN, 0};
+    if (owner_ >= 0 && ::poll(&owner, 1, 0) > 0) return;
     const timespec a_moment{0, 100'000'000};
     (void)::syscall(SYS_futex, &counts_->changes, FUTEX_WAIT, seen, &a_moment, nullptr, 0);
   }

@@ -42,7 +42,7 @@ class SharedRecords {
   SharedRecords& operator=(const SharedRecords&) = delete;
 
   IpcHandle handle() const;
-  bool is_opened() const { return owner_ != 0; }
+  bool is_opened() const { return owner_ >= 0; }
   /// The number of one more record.
   std::uint64_t add() { return counts_->recorded.fetch_add(1) + 1; }
   std::uint64_t last() const { return counts_->recorded; }
@@ -60,7 +60,7 @@ class SharedRecords {
 
   int fd_;
   Counts* counts_;
-  int owner_;  ///< the process that records; 0: this one
+  int owner_;  ///< a pidfd of the process that records; -1: this one does
 };
 
 }  // namespace ddl::stand_ins

@@ -65,6 +65,12 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
 }
 
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
+  Outcome outcome = carry_out(request, deadline);
+  if (!outcome && connections_.abort().is_raised()) is_told_ = true;
+  return outcome;
+}
+
+Outcome DeviceBackend::carry_out(const Request& request, CallDeadline deadline) {
   way_ = Way::kNone;
   if (request.call.memory == Memory::kHost) {
     if (auto settled = nccl_.settle(); !settled) return settled;
@@ -92,8 +98,9 @@ Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
 Outcome DeviceBackend::end() {
   Outcome ended = nccl_.end();
   if (auto shared = ipc_.end(); ended && !shared) ended = shared;
-  if (auto host = host_->end(); ended && !host) return host;
-  return ended;
+  if (auto host = host_->end(); ended && !host) ended = host;
+  // A call has said it.
+  return is_told_ ? Outcome() : ended;
 }
 
 }  // namespace ddl::runtime

@@ -48,12 +48,15 @@ class DeviceBackend final : public CollectiveBackend {
   Outcome end() override;
 
  private:
+  Outcome carry_out(const Request& request, CallDeadline deadline);
+
   JobResources& job_;
   Connections& connections_;
   std::unique_ptr<CollectiveBackend> host_;
   std::optional<StagedCalls> staged_;  ///< from the first call by way of the host
   NcclCalls nccl_;
   IpcCalls ipc_;
+  bool is_told_ = false;  ///< a call has failed because the ranks were aborted
   Way way_ = Way::kNone;  ///< of the last call; kNone: the host's backend knows
 };
 
