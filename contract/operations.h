@@ -16,7 +16,7 @@ enum class CpuOperations : std::uint8_t {
 
 /// On memory of GPUs.
 enum class GpuOperations : std::uint8_t {
-  kAuto,    ///< NCCL or RCCL where it can be used, otherwise by way of the host
+  kAuto,  ///< NCCL or RCCL where it can be used, otherwise in a GPU that the ranks share, or by way of the host
   kNccl,    ///< NCCL or RCCL; an error where it cannot be used
   kStaged,  ///< by way of the host
 };

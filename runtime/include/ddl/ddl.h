@@ -14,10 +14,11 @@
  *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
  *  - Buffers lie in memory of the host, or in that of a GPU whose vendor's runtime (CUDA, HIP) the program has loaded:
  *    the pointer tells. All buffers of a call, on all ranks, lie in the same kind of memory, and those of one rank and
- *    process set on one GPU; counts and other arguments always lie on the host. NCCL or RCCL carries out what it can,
- *    and the rest goes by way of the host (docs/guide/gpu.md). An ordered call by NCCL may return before the ranks have
- *    compared it, unless DDL_CHECK=1: then an error, also a mismatch, comes from the next call of the process set or
- *    from ddl_finalize(), ends the set, and leaves the receive buffers undefined.
+ *    process set on one GPU; counts and other arguments always lie on the host. NCCL or RCCL carries out what it can;
+ *    ranks that share a GPU use each other's memory there; the rest goes by way of the host (docs/guide/gpu.md). An
+ *    ordered call by NCCL may return before the ranks have compared it, unless DDL_CHECK=1: then an error, also a
+ *    mismatch, comes from the next call of the process set or from ddl_finalize(), ends the set, and leaves the receive
+ *    buffers undefined.
  *  - After an error other than invalid argument, busy and mismatch, the contents of receive buffers are undefined.
  *  - Threads: one collective at a time per process set; a second concurrent call returns DDL_ERROR_BUSY and does
  *    nothing. Different process sets may be used by different threads at the same time. ddl_rank() and its siblings

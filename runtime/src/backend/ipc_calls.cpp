@@ -16,7 +16,9 @@ constexpr std::uint64_t kPack = 16;
 /// Whether the ranks' parts of a call need nothing but the others' buffers.
 bool is_by_ipc(const Request& request) {
   const Call& call = request.call;
-  if (request.peer >= 0 || request.some_give_none || !request.gives.empty() || call.count == 0) return false;
+  if (request.peer >= 0 || request.some_give_none || !request.gives.empty()) return false;
+  if (call.kind == CallKind::kAlltoallv) return true;
+  if (call.count == 0) return false;
   switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduce:
@@ -49,10 +51,11 @@ class IpcCalls::Buffers {
       : parts_(request.parts.empty() ? 1 : request.parts.size()), size_(size) {
     UsedBuffers used = used_buffers(request, rank, size);
     if (request.call.kind == CallKind::kBroadcast && rank == request.call.root) used = {used.recv, nullptr};
-    if (request.parts.empty())
+    if (request.parts.empty()) {
       own_.push_back({used.send, const_cast<std::byte*>(used.recv), request.call.count});
-    else
-      own_.assign(request.parts.begin(), request.parts.end());
+      return;
+    }
+    for (const Part& part : request.parts) own_.push_back(part.count == 0 ? Part{} : part);
   }
 
   std::size_t parts() const { return parts_; }
@@ -62,8 +65,8 @@ class IpcCalls::Buffers {
   Outcome gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
     std::vector<IpcBuffer> described;
     for (const Part& part : own_) {
-      described.push_back(memory.describe(part.count == 0 ? nullptr : part.send));
-      described.push_back(memory.describe(part.count == 0 ? nullptr : part.recv));
+      described.push_back(memory.describe(part.send));
+      described.push_back(memory.describe(part.recv));
     }
     all_.resize(described.size() * static_cast<std::size_t>(size_));
     return exchange.gather(described.data(), all_.data(), described.size() * sizeof(IpcBuffer), deadline);
@@ -271,7 +274,13 @@ std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline
   const auto opened = open(request, buffers, deadline);
   if (!opened) return tl::unexpected(opened.error());
   if (!*opened) return std::nullopt;
-  if (auto done = put(request, buffers); !done) return give(done.error());
+  auto blocks = BlockMove::of(request, membership.size);
+  if (request.call.kind == CallKind::kAlltoallv) {
+    auto told = exchange_.exchange_counts(request, deadline);
+    if (!told) return tl::unexpected(told.error());
+    blocks = *std::move(told);
+  }
+  if (auto done = put(request, buffers, blocks); !done) return give(done.error());
   // Now everybody has recorded that.
   if (auto all = exchange_.largest(0, deadline); !all) return tl::unexpected(all.error());
   return finish(request, deadline);
@@ -322,12 +331,11 @@ Status IpcCalls::begin(const Request& request) {
   return device.record(resources_->ready.get(), stream);
 }
 
-Status IpcCalls::put(const Request& request, const Buffers& buffers) {
+Status IpcCalls::put(const Request& request, const Buffers& buffers, const std::optional<BlockMove>& blocks) {
   Device& device = *resources_->device;
   const StreamHandle stream = resources_->stream.get();
   for (EventHandle ready : resources_->all_ready) DDL_TRY(device.wait(stream, ready));
-  const int size = connections_.membership().size;
-  if (const auto blocks = BlockMove::of(request, size))
+  if (blocks)
     DDL_TRY(put_copies(request, buffers, *blocks));
   else
     DDL_TRY(put_combination(request, buffers));

@@ -67,8 +67,8 @@ class IpcCalls {
   /// Whether every rank can reach the buffers of all ranks.
   tl::expected<bool, Failure> open(const Request& request, const Buffers& buffers, CallDeadline deadline);
   Status begin(const Request& request);
-  /// This rank's part of the call.
-  Status put(const Request& request, const Buffers& buffers);
+  /// This rank's part of the call, which moves blocks or combines elements.
+  Status put(const Request& request, const Buffers& buffers, const std::optional<BlockMove>& blocks);
   Status put_combination(const Request& request, const Buffers& buffers);
   /// Elements of one of the call's parts.
   Status combine(const Request& request, const Buffers& buffers, std::size_t part, const ElementRange& own);
