@@ -42,6 +42,22 @@ auto into_variables(std::vector<SiteVariable>& target) {
   };
 }
 
+/// The same, where each value is a part of a file's name.
+auto into_folders(std::vector<SiteVariable>& target) {
+  return [&target](const YamlNode& map) -> Status {
+    DDL_TRY(into_variables(target)(map));
+    for (const SiteVariable& folder : target) {
+      const bool is_plain = std::all_of(folder.value.begin(), folder.value.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+               c == '_';
+      });
+      if (!is_plain)
+        return refuse("'" + folder.value + "' has other characters than letters, digits, - and _");
+    }
+    return {};
+  };
+}
+
 /// One of the words, each with its value.
 template <class T>
 auto into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>> choices) {
@@ -153,6 +169,9 @@ Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& se
   return read_fields(map, file,
                      {{"modules", into(setup.modules)},
                       {"variables", into_variables(setup.variables)},
+                      {"one-node-variables", into_variables(setup.one_node_variables)},
+                      {"between-nodes-variables", into_variables(setup.between_nodes_variables)},
+                      {"node-folders", into_folders(setup.node_folders)},
                       {"lines", into(setup.lines)},
                       {"container-runtime", container_runtime},
                       {"container-gpu", container_gpu},

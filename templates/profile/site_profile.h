@@ -96,8 +96,8 @@ bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::
 /// site's own.
 int cpus_per_task_in(const SiteSlurm& slurm, std::string_view partition);
 
-/// Variables of which one must be set, unless a module whose name begins with module is loaded, and the reason:
-/// without them the job goes wrong.
+/// Variables without which the job goes wrong, unless a module whose name begins with module is loaded, and the
+/// reason. A script in which one of them is set passes --lint.
 struct NeededEnvironment {
   std::vector<SiteVariable> variables;
   std::string module;  ///< "NCCL": a module whose name begins so sets them
@@ -105,13 +105,18 @@ struct NeededEnvironment {
   bool between_nodes = false;  ///< jobs of one node do not need them
 };
 
-/// What a job script sets up before it starts the ranks.
+/// What is set up before the ranks start. Modules, lines and containers are for job scripts alone; the variables also
+/// for ranks that ddlrun starts (profile/site_environment.h).
 struct SiteSetup {
-  std::vector<std::string> modules;     ///< for module load, in this order
-  std::vector<SiteVariable> variables;  ///< exported unchanged, in this order
-  std::vector<std::string> lines;       ///< of shell, unchanged
-  std::string container_runtime;        ///< "apptainer" or "singularity"; "" for whichever is there
-  bool container_gpu_option = true;     ///< false: containers see GPUs without --nv or --rocm
+  std::vector<std::string> modules;                   ///< for module load, in this order
+  std::vector<SiteVariable> variables;                ///< exported unchanged, in this order
+  std::vector<SiteVariable> one_node_variables;       ///< more of them, for jobs of one node
+  std::vector<SiteVariable> between_nodes_variables;  ///< the same, for jobs of several nodes
+  /// Each names a folder of the node's own, below /tmp: the value is a part of the folder's name.
+  std::vector<SiteVariable> node_folders;
+  std::vector<std::string> lines;    ///< of shell, unchanged
+  std::string container_runtime;     ///< "apptainer" or "singularity"; "" for whichever is there
+  bool container_gpu_option = true;  ///< false: containers see GPUs without --nv or --rocm
   std::vector<std::string> container_binds;
   std::optional<NeededEnvironment> needed;
 };

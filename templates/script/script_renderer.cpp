@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/version.h"
+#include "templates/profile/site_environment.h"
 #include "templates/profile/site_profile.h"
 #include "templates/script/batch_job.h"
 #include "templates/shipped_files.h"
@@ -275,7 +276,11 @@ class ScriptData {
       one.set("value", bash_quote(value));
       list.push_back(one);
     }
-    std::vector<std::string> lines = site_ != nullptr ? site_->setup.lines : std::vector<std::string>();
+    std::vector<std::string> lines;
+    if (site_ != nullptr) {
+      lines = site_lines(site_->setup, request_.variables);
+      lines.insert(lines.end(), site_->setup.lines.begin(), site_->setup.lines.end());
+    }
     lines.insert(lines.end(), request_.setup_lines.begin(), request_.setup_lines.end());
     set("has-environment", !variables.empty() || !lines.empty());
     set("variable", list);

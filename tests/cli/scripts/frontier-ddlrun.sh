@@ -30,7 +30,7 @@ export FI_CXI_DEFAULT_TX_SIZE=2048
 export FI_CXI_DISABLE_HOST_REGISTER=1
 if [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then export NCCL_NET=OFI; else export NCCL_NET=Socket; fi
 export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
-export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
+export MIOPEN_CUSTOM_CACHE_DIR="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 
 # Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:1,9,17,25

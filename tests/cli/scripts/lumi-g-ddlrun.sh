@@ -18,7 +18,7 @@ export MPICH_OFI_NIC_POLICY=GPU
 export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
 export NCCL_NET_GDR_LEVEL=3
 export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
-export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
+export MIOPEN_CUSTOM_CACHE_DIR="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 
 # Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
 #   map_cpu:49,57,17,25

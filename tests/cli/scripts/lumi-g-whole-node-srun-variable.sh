@@ -19,7 +19,7 @@ export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
 export NCCL_NET_GDR_LEVEL=3
 export OMP_NUM_THREADS=7
 export MIOPEN_USER_DB_PATH="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
-export MIOPEN_CUSTOM_CACHE_DIR="$MIOPEN_USER_DB_PATH"
+export MIOPEN_CUSTOM_CACHE_DIR="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 
 # Each rank runs in this container.
 container=(singularity exec --bind /pfs --bind /scratch --bind /projappl --bind /project --bind /flash --bind /appl --bind /var/spool/slurmd --bind /opt/cray --bind /usr/lib64/libcxi.so.1 --bind /usr/lib64/libjansson.so.4 /appl/pytorch.sif)
