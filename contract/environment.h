@@ -26,6 +26,7 @@ inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";
 inline constexpr char kOmpPlaces[] = "OMP_PLACES";
 inline constexpr char kOmpProcBind[] = "OMP_PROC_BIND";
 inline constexpr char kPythonUnbuffered[] = "PYTHONUNBUFFERED";
+inline constexpr char kNcclSocketIfname[] = "NCCL_SOCKET_IFNAME";  ///< interfaces of NCCL and RCCL, by comma
 
 // Which GPUs a rank sees, by vendor.
 inline constexpr char kCudaVisibleDevices[] = "CUDA_VISIBLE_DEVICES";

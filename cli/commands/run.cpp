@@ -18,6 +18,8 @@
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/plan/rank_environment.h"
+#include "templates/profile/site_environment.h"
 
 namespace ddl::cli {
 
@@ -101,12 +103,37 @@ int finish(const launcher::JobReport& report, const Request& request, const Cons
   return report.exit_code;
 }
 
-int print_plan(const Request& request, const Environment& environment, const Console& console) {
+/// The variables that the ranks of the job need at its site.
+std::vector<launcher::DefaultVariable> variables_at(const templates::SiteProfile& site,
+                                                    const Request& request, const Environment& own) {
+  templates::SiteJob job;
+  job.nodes = request.allocation.nodes.size();
+  job.user = value_of(own, "USER");
+  if (job.user.empty()) job.user = std::to_string(::getuid());
+  if (request.allocation.slurm) job.slurm_job = request.allocation.slurm->id;
+  job.loaded_modules = value_of(own, "LOADEDMODULES");
+  std::vector<launcher::DefaultVariable> variables;
+  for (const auto& [name, value] : templates::site_environment(site.setup, job))
+    variables.push_back({name, value, "site " + site.name});
+  return variables;
+}
+
+/// The order of ranks that the site advises, unless the user has chosen one.
+void order_ranks_at(const templates::SiteProfile& site, Request& request) {
+  if (request.has_rank_order || site.rank_order == request.job.binding.rank_order) return;
+  request.job.binding.rank_order = site.rank_order;
+  if (request.mpi.options.binding_args.empty())
+    request.mpi.rank_options.insert(request.mpi.rank_options.end(), {"--rank-order", "cpu"});
+}
+
+/// own: ddlrun's environment, of which the plan shows the differences.
+int print_plan(const Request& request, const Environment& own, const Environment& environment,
+               const std::vector<launcher::DefaultVariable>& defaults, const Console& console) {
   const auto plan = launcher::dry_run(request.job, request.allocation, environment, request.probes_hosts,
                                       request.job.quiet ? nullptr : console.progress());
   if (!plan) return finish(error_report(plan.error()), request, console);
-  return console.print(request.json ? plan_json(*plan, request.job, environment)
-                                    : plan_text(*plan, request.job, environment));
+  return console.print(request.json ? plan_json(*plan, request.job, own, defaults)
+                                    : plan_text(*plan, request.job, own, defaults));
 }
 
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
@@ -129,7 +156,18 @@ launcher::Notices notices_of(const Request& request, const Console& console) {
           nullptr};
 }
 
-int run(const Request& request, const Environment& environment, const Console& console) {
+int run(const Request& given, const Environment& own, const Console& console) {
+  const auto site = known_site(given.site, own);
+  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  Request request = given;
+  std::vector<launcher::DefaultVariable> of_site;
+  if (*site) {
+    order_ranks_at(**site, request);
+    of_site = variables_at(**site, request, own);
+  }
+  const auto defaults = launcher::default_variables(request.job, own, of_site);
+  Environment environment = own;
+  for (const launcher::DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
   const auto directory = current_directory();
   if (!directory)
     return console.refuse(
@@ -139,12 +177,21 @@ int run(const Request& request, const Environment& environment, const Console& c
   if (const auto error = check_identity_file(request.job)) return console.refuse(*error);
   if (!request.job.quiet) {
     for (const std::string& note : start_notes(request.job, environment)) console.note(note);
+    if (*site && !((*site)->setup.modules.empty() && (*site)->setup.lines.empty()))
+      console.note("the modules and lines of shell in the profile of " + (*site)->name +
+                   " are for job scripts (--slurm), and are not used here");
+    // The plan shows them, too, but not the command lines of srun and mpirun.
+    const bool has_plan = request.job.launcher != launcher::LauncherChoice::kSrun &&
+                          request.job.launcher != launcher::LauncherChoice::kMpirun;
+    const bool is_dry = request.action == Action::kDryRun;
+    if (!defaults.empty() && (is_dry ? !has_plan : request.job.verbose))
+      console.note(defaults_sentence(defaults));
   }
   if (request.job.launcher == launcher::LauncherChoice::kSrun)
     return run_by_srun(request, environment, console);
   if (request.job.launcher == launcher::LauncherChoice::kMpirun)
     return run_by_mpirun(request, environment, console);
-  return request.action == Action::kDryRun ? print_plan(request, environment, console)
+  return request.action == Action::kDryRun ? print_plan(request, own, environment, defaults, console)
                                            : run_by_agents(request, environment, console);
 }
 

@@ -84,14 +84,14 @@ class JobReader {
     read_hosts_and_launcher();
     read_input_output();
     const bool is_script = request_.action == Action::kScript;
-    for (const OptionId id :
-         {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText, OptionId::kSite}) {
-      if (!has(id) || (is_script && id == OptionId::kSite)) continue;
-      refuse_once(given_.origin(id) + display_name(entry_of(id)) +
-                      (id == OptionId::kSite ? " belongs to --show-bind, --show-topology, --slurm and --lint"
-                                             : " belongs to --show-bind, --explain-bind and --show-topology"),
-                  "omit it: ddlrun asks each host of a job for its topology");
+    for (const OptionId id : {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText}) {
+      if (has(id))
+        refuse_once(given_.origin(id) + display_name(entry_of(id)) +
+                        " belongs to --show-bind, --explain-bind and --show-topology",
+                    "omit it: ddlrun asks each host of a job for its topology");
     }
+    take(OptionId::kSite, not_empty, request_.site);
+    request_.has_rank_order = has(OptionId::kRankOrder);
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
       refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",

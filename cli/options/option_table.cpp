@@ -78,7 +78,7 @@ constexpr OptionEntry kTable[] = {
      kBinding},
     {kTopology, "--topology", "NODE", "plan for an hwloc XML file, or \"pack:2 numa:2 l3:2 core:8 pu:2\"",
      kBinding},
-    {kSite, "--site", "NAME|FILE", "plan for a site's nodes, by its rules: lumi-g; see --list-sites",
+    {kSite, "--site", "NAME|FILE", "follow a site's rules, or plan for it: lumi-g; see --list-sites",
      kBinding},
     {kTopologyText, "--topology-text", "FILE",
      "plan for output of rocm-smi, nvidia-smi topo -m, lscpu; repeatable", kBinding},

@@ -94,6 +94,8 @@ struct Request {
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
+  std::string site;                ///< of a job: the name or file of a profile; "" for none
+  bool has_rank_order = false;     ///< of a job: given by the user, so the site's does not apply
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet

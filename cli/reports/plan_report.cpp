@@ -158,9 +158,20 @@ Json environment_json(const Environment& environment) {
   return json;
 }
 
+/// The origins of the defaults that all ranks have, by the names of the variables. Slurm may replace one.
+Environment origins_of(const std::vector<launcher::DefaultVariable>& defaults, const Environment& set) {
+  Environment origins;
+  for (const launcher::DefaultVariable& one : defaults) {
+    const auto found = set.find(one.name);
+    if (found != set.end() && found->second == one.value) origins[one.name] = one.origin;
+  }
+  return origins;
+}
+
 }  // namespace
 
-std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment) {
+std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment& head_environment,
+                      const std::vector<launcher::DefaultVariable>& defaults) {
   const auto num_ranks =
       std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
                       [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
@@ -179,7 +190,11 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   text += "\nEvery rank inherits ddlrun's environment";
   if (!change.removed.empty()) text += " without " + join(change.removed, ", ");
   text += ", finds a PMIx server by PMIX_*, and gets\n";
-  for (const auto& [name, value] : change.set) text += "    " + assignment(name, value) + "\n";
+  const Environment origins = origins_of(defaults, change.set);
+  for (const auto& [name, value] : change.set) {
+    const std::string origin = value_of(origins, name);
+    text += "    " + assignment(name, value) + (origin.empty() ? "" : "  (" + origin + ")") + "\n";
+  }
 
   auto own = change.own.begin();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
@@ -208,7 +223,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
 }
 
 std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& job,
-                      const Environment& head_environment) {
+                      const Environment& head_environment,
+                      const std::vector<launcher::DefaultVariable>& defaults) {
   const EnvironmentChange change = environment_change(plan.launch, head_environment);
   Json json;
   json["ddlrun"] = contract::kVersion;
@@ -225,6 +241,7 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
   json["hosts_from"] = plan.hosts_from;
   json["hosts_asked"] = plan.asked_all;
   json["environment_set"] = environment_json(change.set);
+  json["environment_origins"] = environment_json(origins_of(defaults, change.set));
   json["environment_removed"] = change.removed;
   json["nodes"] = Json::array();
   auto own = change.own.begin();
@@ -249,6 +266,17 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
                                  {"ranks", std::move(ranks)}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string defaults_sentence(const std::vector<launcher::DefaultVariable>& defaults) {
+  std::string text = "ranks also get ";
+  for (std::size_t i = 0; i < defaults.size(); ++i) {
+    const bool is_last = i + 1 == defaults.size();
+    text += assignment(defaults[i].name, defaults[i].value);
+    if (is_last || defaults[i].origin != defaults[i + 1].origin) text += " (" + defaults[i].origin + ")";
+    if (!is_last) text += ", ";
+  }
+  return text;
 }
 
 }  // namespace ddl::cli

@@ -62,11 +62,28 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
     }
   }
   environment.try_emplace(env::kPythonUnbuffered, "1");
-  if (const auto set = environment.find(env::kDeterministic);
-      set != environment.end() && set->second == "1") {
-    for (const auto& [name, value] : contract::kDeterministicNccl) environment.try_emplace(name, value);
-  }
   return environment;
+}
+
+std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
+                                               const std::vector<DefaultVariable>& of_site) {
+  Environment set = own;
+  for (const EnvironmentExport& one : spec.exports) {
+    if (one.value) set[one.name] = *one.value;
+  }
+  std::vector<DefaultVariable> defaults;
+  const auto add = [&](const DefaultVariable& one) {
+    if (set.try_emplace(one.name, one.value).second) defaults.push_back(one);
+  };
+  // "=": exactly these names, not all that begin so.
+  if (!spec.network_interfaces.empty())
+    add({env::kNcclSocketIfname, "=" + join(spec.network_interfaces, ","), "--network-interfaces"});
+  if (value_of(set, env::kDeterministic) == "1") {
+    for (const auto& [name, value] : contract::kDeterministicNccl)
+      add({name, value, std::string(env::kDeterministic) + "=1"});
+  }
+  for (const DefaultVariable& one : of_site) add(one);
+  return defaults;
 }
 
 std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports) {

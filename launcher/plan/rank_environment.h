@@ -21,9 +21,22 @@ bool is_denied(std::string_view name);
 /// would get the same value, and so would be the same rank.
 bool is_set_for_every_rank(std::string_view name);
 
+/// A variable that ranks get because neither ddlrun's environment nor -x sets it.
+struct DefaultVariable {
+  std::string name;
+  std::string value;
+  std::string origin;  ///< what asks for it: "--network-interfaces", "site lumi-g"
+  bool operator==(const DefaultVariable&) const = default;
+};
+
+/// The defaults of a job, whoever starts its ranks: what NCCL is told by --network-interfaces and by
+/// DDL_DETERMINISTIC=1, then of_site. Of several for one variable the first counts. own: ddlrun's environment, to which
+/// the caller adds them. Pure.
+std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
+                                               const std::vector<DefaultVariable>& of_site);
+
 /// The variables that all ranks share: the head's environment without the denied names, then the variables that
-/// make Open MPI 4.1 accept a PMIx server that is not its own, then -x, then defaults of variables that are not set
-/// (PYTHONUNBUFFERED).
+/// make Open MPI 4.1 accept a PMIx server that is not its own, then -x, then PYTHONUNBUFFERED if it is not set.
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
 
 /// The names of variables that describe a login on one machine rather than the job: HOME, USER, SSH_CONNECTION,

@@ -257,6 +257,7 @@ const std::vector<Refused> kRefused = {
     {{"--check-build", "-H", "b", "--timeout", "9"}, "--check-build does not use --timeout", "omit it"},
     {{"-cb=nccl", "--tag-output"}, "-cb does not use --tag-output", "omit it"},
     {{"--check-hosts", "-np", "2"}, "--check-hosts does not use -np/--num-proc", "omit it"},
+    {{"--check-hosts", "--site", "lumi-g"}, "--check-hosts does not use --site", "omit it"},
     {{"--check-hosts", "-H", "b", "-x", "A=1"}, "--check-hosts does not use -x", "omit it"},
     {{"--slurm", "--json", "-np", "2", "a"}, "--json with --slurm belongs to --submit", "add --submit"},
     {{"--slurm", "--json", "--test-only", "-np", "2", "a"}, "--json with --slurm belongs to --submit", ""},

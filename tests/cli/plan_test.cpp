@@ -134,7 +134,7 @@ TEST_CASE("the plan as JSON") {
     "tag_output": true, "timestamp_output": false, "output_directory": "/home/me/logs", "timeout_seconds": 90.0,
     "kill_grace_seconds": 5.0, "hosts_from": "-H", "hosts_asked": false,
     "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
-    "environment_removed": ["PMIX_RANK"],
+    "environment_origins": {}, "environment_removed": ["PMIX_RANK"],
     "nodes": [
       {"name": "node1", "warnings": [], "slots": 2, "ranks": [
         {"rank": 0, "local_rank": 0, "reads_stdin": true, "cpus": null, "memory_nodes": [],
@@ -144,6 +144,17 @@ TEST_CASE("the plan as JSON") {
       {"name": "node2", "warnings": [], "slots": null, "ranks": [
         {"rank": 2, "local_rank": 0, "reads_stdin": false, "cpus": null, "memory_nodes": [],
          "why": null, "environment": {"RANK": "2"}}]}]})"));
+}
+
+TEST_CASE("the plan says where a default comes from, unless the ranks have another value") {
+  const std::vector<DefaultVariable> defaults = {
+      {"ADDED", "a b", "site own"}, {"LANG", "C", "site own"}, {"OTHER", "1", "--network-interfaces"}};
+  const std::string text = ddl::cli::plan_text(plan(), job(), kHead, defaults);
+  CHECK_THAT(text, Catch::Contains("    ADDED='a b'  (site own)\n    LANG=C.UTF-8\n"));
+  const auto parsed = json::parse(ddl::cli::plan_json(plan(), job(), kHead, defaults));
+  CHECK(parsed["environment_origins"] == json{{"ADDED", "site own"}});
+  CHECK(ddl::cli::defaults_sentence(defaults) ==
+        "ranks also get ADDED='a b', LANG=C (site own), OTHER=1 (--network-interfaces)");
 }
 
 TEST_CASE("variables that ranks inherit unchanged are not shown") {

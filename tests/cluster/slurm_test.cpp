@@ -277,6 +277,35 @@ TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exi
   CHECK_THAT(uneven.err(), Contains("srun places the same number of ranks on each node"));
 }
 
+TEST_CASE("ranks have the variables of their site, whoever starts them in the job", "[slurm]") {
+  const Words print = {"--site",
+                       "frontier",
+                       "--no-tag-output",
+                       "--bind-to",
+                       "none",
+                       "sh",
+                       "-c",
+                       "echo $NCCL_NET $MIOPEN_USER_DB_PATH is of job $SLURM_JOB_ID"};
+  const auto lines = [&](const std::string& launcher, const Words& options) {
+    Words words = {"--launcher", launcher};
+    words.insert(words.end(), print.begin(), print.end());
+    HostJob job(words, in_salloc(options));
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    return lines_of(job.out());
+  };
+  for (const char* launcher : {"auto", "srun"}) {
+    CAPTURE(launcher);
+    const auto ranks = lines(launcher, {"-N", "2", "--ntasks-per-node", "1", "-w", "node[1-2]"});
+    REQUIRE(ranks.size() == 2);
+    for (const std::string& rank : ranks) {
+      const std::string number = rank.substr(rank.rfind(' ') + 1);
+      CHECK_THAT(rank, Catch::StartsWith("OFI /tmp/") && Contains("-miopen-cache-" + number + " is of job"));
+    }
+    CHECK_THAT(lines(launcher, {"-N", "1", "-n", "1", "-w", "node1"}).at(0), Catch::StartsWith("Socket "));
+  }
+}
+
 TEST_CASE("a libddl program computes the same bits with every launcher", "[slurm]") {
   const Words program = {DDL_CLUSTER_EXAMPLE, "--epochs", "40"};
   const auto fitted = [&](const Words& launcher, const Words& options = {}) {

@@ -173,6 +173,44 @@ TEST_CASE("-x sets a variable, passes one on, and keeps one that ddlrun would re
   }
 }
 
+TEST_CASE("ranks get what the profile of --site says they need, unless the user has said otherwise",
+          "[environment]") {
+  const Scratch scratch;
+  const std::string site =
+      scratch.write("own.yaml",
+                    "name: own\n"
+                    "setup:\n"
+                    "  variables: {E2E_A: 1, E2E_B: 1, E2E_C: 1, NCCL_SOCKET_IFNAME: hsn0}\n"
+                    "  one-node-variables: {E2E_D: one node}\n"
+                    "  between-nodes-variables: {E2E_D: several}\n"
+                    "  node-folders: {E2E_E: cache}\n"
+                    "  lines: [export E2E_F=1]\n"
+                    "  needed:\n"
+                    "    variables: {E2E_F: needed}\n"
+                    "    or-module: Own\n");
+  Command command = ddlrun_env(2, {"--site", site, "-x", "E2E_B=2", "--network-interfaces", "eth0,ib0"});
+  command.environment = {{"E2E_C", ""}, {"USER", "me"}, {"LOADEDMODULES", "Other/1"}};
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    CHECK(rank.at("E2E_A") == "1");
+    CHECK(rank.at("E2E_B") == "2");
+    CHECK(rank.at("E2E_C").empty());
+    CHECK(rank.at("E2E_D") == "one node");
+    CHECK(rank.at("E2E_E") == "/tmp/me-cache");
+    CHECK(rank.at("E2E_F") == "needed");
+    CHECK(rank.at("NCCL_SOCKET_IFNAME") == "=eth0,ib0");
+  }
+  command.environment["LOADEDMODULES"] = "Own/1";
+  command.environment["NCCL_SOCKET_IFNAME"] = "lo";
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    CHECK_FALSE(rank.contains("E2E_F"));
+    CHECK(rank.at("NCCL_SOCKET_IFNAME") == "lo");
+  }
+  Job planned(scratch, ddlrun({"-np", "1", "--site", site, "--dry-run", "true"}));
+  CHECK(planned.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(planned.out(), Contains("    E2E_D='one node'  (site own)\n"));
+  CHECK_THAT(planned.err(), Contains("lines of shell in the profile of own are for job scripts"));
+}
+
 /// Physical cores that this process may use.
 int allowed_cores() {
   cpu_set_t cpus;

@@ -165,10 +165,13 @@ TEST_CASE("--dry-run prints mpirun's command line, and a missing or unknown mpir
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);
     const Scratch scratch;
-    Job job(scratch, by(mpi, {"-np", "2", "--dry-run", "--cores-per-rank", "1"}, {"./a", "b c"}));
+    Job job(scratch, by(mpi, {"-np", "2", "--dry-run", "--cores-per-rank", "1", "--site", "frontier"},
+                        {"./a", "b c"}));
     CHECK(job.wait_and_require_nothing_left() == 0);
-    CHECK_THAT(job.out(),
-               Contains(mpi.mpirun + " ") && Contains(" --mpi-rank --cores-per-rank 1 -- ./a 'b c'\n"));
+    CHECK_THAT(job.out(), Contains(mpi.mpirun + " ") && Contains("NCCL_CROSS_NIC") &&
+                              Contains(" --mpi-rank --cores-per-rank 1 --rank-order cpu -- ./a 'b c'\n"));
+    CHECK_THAT(job.err(), Contains("ranks also get ") && Contains(", NCCL_CROSS_NIC=1, ") &&
+                              Contains(" (site frontier)\n"));
   }
   const Scratch scratch;
   Job missing(scratch, by({"no-such-mpirun", "", ""}, {"-np", "2"}, {"true"}));

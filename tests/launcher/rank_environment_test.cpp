@@ -23,6 +23,12 @@ Environment with_defaults(Environment expected) {
   return expected;
 }
 
+Environment values(const std::vector<DefaultVariable>& defaults) {
+  Environment environment;
+  for (const DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
+  return environment;
+}
+
 }  // namespace
 
 TEST_CASE("variables that an outer launcher has set for this process are denied") {
@@ -63,11 +69,38 @@ TEST_CASE("-x sets a value or passes the head's own, and a later one wins") {
 TEST_CASE(
     "DDL_DETERMINISTIC=1 makes NCCL combine in the same way in every run, where the user has not said "
     "otherwise") {
-  const Environment set = common_environment({{"NCCL_PROTO", "LL"}}, {{"DDL_DETERMINISTIC", "1"}});
+  JobSpec spec;
+  spec.exports = {{"DDL_DETERMINISTIC", "1"}};
+  const Environment set = values(default_variables(spec, {{"NCCL_PROTO", "LL"}}, {}));
   CHECK(set.at("NCCL_ALGO") == "Ring");
-  CHECK(set.at("NCCL_PROTO") == "LL");
+  CHECK_FALSE(set.contains("NCCL_PROTO"));
   CHECK(set.at("NCCL_MIN_CTAS") == set.at("NCCL_MAX_CTAS"));
-  CHECK_FALSE(common_environment({}, {{"DDL_DETERMINISTIC", "0"}}).contains("NCCL_ALGO"));
+  CHECK(values(default_variables({}, {{"DDL_DETERMINISTIC", "1"}}, {})).at("NCCL_PROTO") == "Simple");
+  spec.exports = {{"DDL_DETERMINISTIC", "0"}};
+  CHECK(default_variables(spec, {{"DDL_DETERMINISTIC", "1"}}, {}).empty());
+}
+
+TEST_CASE("defaults come from options before the site, and never replace what the user has set") {
+  const std::vector<DefaultVariable> of_site = {{"NCCL_SOCKET_IFNAME", "hsn0", "site own"},
+                                                {"NCCL_PROTO", "^LL128", "site own"},
+                                                {"NCCL_NET", "OFI", "site own"}};
+  const auto defaults = [&](const JobSpec& spec, const Environment& own) {
+    return default_variables(spec, own, of_site);
+  };
+  CHECK(defaults({}, {}) == of_site);
+  JobSpec spec;
+  spec.network_interfaces = {"eth0", "ib0"};
+  CHECK(defaults(spec, {{"NCCL_PROTO", ""}}) ==
+        std::vector<DefaultVariable>{{"NCCL_SOCKET_IFNAME", "=eth0,ib0", "--network-interfaces"},
+                                     {"NCCL_NET", "OFI", "site own"}});
+  spec.exports = {{"NCCL_NET", "Socket"}, {"DDL_DETERMINISTIC", "1"}};
+  const Environment set = values(defaults(spec, {{"NCCL_SOCKET_IFNAME", "lo"}}));
+  CHECK_FALSE(set.contains("NCCL_NET"));
+  CHECK_FALSE(set.contains("NCCL_SOCKET_IFNAME"));
+  CHECK(set.at("NCCL_PROTO") == "Simple");
+  // -x NAME passes on ddlrun's own value, which it has not: the default counts.
+  spec.exports = {{"NCCL_NET", std::nullopt}};
+  CHECK(values(defaults(spec, {})).at("NCCL_NET") == "OFI");
 }
 
 TEST_CASE("-x wins over the deny-list: it was asked for") {
