@@ -302,7 +302,8 @@ class ThisMachine final : public TopologySource {
         described += std::string(described.empty() ? "" : ", ") + name + "=" + value;
     }
     if (described.empty()) return load_here();
-    auto topology = topology_in_child([this] { return load_here(); }, described, kOwnPatience);
+    // Of a description the devices are wanted, too, whatever this machine has.
+    auto topology = topology_in_child([this] { return load_here(true); }, described, kOwnPatience);
     if (topology) return topology;
     for (const char* name : kDescriptions) ::unsetenv(name);
     const std::string warning = topology.error().message() + "; the machine itself was read";
@@ -311,11 +312,11 @@ class ThisMachine final : public TopologySource {
     return topology;
   }
 
-  Result<Topology> load_here() const {
+  Result<Topology> load_here(bool is_described = false) const {
     const WithoutPlugins while_loading;
     auto handle = new_topology();
     if (!handle) return fail(std::move(handle.error()));
-    if (devices_ == Devices::kBesideGpus && !has_gpu())
+    if (devices_ == Devices::kBesideGpus && !is_described && !has_gpu())
       hwloc_topology_set_io_types_filter(handle->get(), HWLOC_TYPE_FILTER_KEEP_NONE);
     if (hwloc_topology_load(handle->get()) != 0) return fail_errno("read this machine's topology");
     // The CPUs to which taskset or a launcher has bound this process; the cgroup's limits are in the topology

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "affinity/source/child_query.h"
+#include "affinity/source/gpu_runtimes.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
@@ -79,6 +80,34 @@ TEST_CASE("a library that fails, crashes, hangs, exits or is missing is reported
   const auto other = in_child([] { return ask_rocm_smi(DDL_FAKE_NVML); }, 60s);
   REQUIRE_FALSE(other);
   CHECK_THAT(other.error().message(), Catch::Contains("lacks a function of ROCm SMI"));
+}
+
+TEST_CASE("a program's GPUs as CUDA counts them; an instance of a divided GPU has a UUID of its own") {
+  const auto told = [](const char* what) {
+    ::setenv("DDL_FAKE_GPUS", what, 1);
+    auto gpus = in_child([] { return ask_cuda(DDL_FAKE_CUDA); }, 60s);
+    ::unsetenv("DDL_FAKE_GPUS");
+    return gpus;
+  };
+  const auto gpus = told("");
+  REQUIRE(gpus);
+  CHECK(*gpus == std::vector<VendorGpu>{{0, "0000:c3:00.0", "GPU-aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", ""},
+                                        {1, "0000:c1:00.0", "MIG-bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbb07", ""}});
+  REQUIRE(told("none"));
+  CHECK(told("none")->empty());
+  REQUIRE_FALSE(told("error"));
+  CHECK(told("error").error().message() == "cuInit fails with 803 (CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)");
+  CHECK(told("stub").error().message() == "cuInit fails with 34");
+}
+
+TEST_CASE("a runtime that is not installed is distinguished from one that fails") {
+  CHECK(ask_cuda("libno-such-library.so").error().code() == ddl::ErrorCode::kNotFound);
+  const auto hip = ask_hip({"libno-such-library.so", "libnor-this-one.so"});
+  CHECK(hip.error().code() == ddl::ErrorCode::kNotFound);
+  CHECK_THAT(hip.error().message(), Catch::Contains("libno-such-library.so"));
+  const auto other = in_child([] { return ask_hip({"libno-such-library.so", DDL_FAKE_CUDA}); }, 60s);
+  REQUIRE_FALSE(other);
+  CHECK_THAT(other.error().message(), Catch::Contains("lacks a function of HIP"));
 }
 
 TEST_CASE("GPUs get the library's order, and those that it does not count are removed") {
