@@ -34,4 +34,8 @@ inline constexpr char kMpiEngineOption[] = "--mpi-engine";
 /// "ddlrun --mpi-rank [options] -- command ...": started by mpirun, starts the command as its rank.
 inline constexpr char kMpiRankOption[] = "--mpi-rank";
 
+/// "ddlrun --visible-gpus nvidia": started by an agent with a rank's environment, prints the GPUs that the vendor's
+/// runtime shows to it, as one line of JSON.
+inline constexpr char kVisibleGpusOption[] = "--visible-gpus";
+
 }  // namespace ddl::contract

@@ -297,10 +297,15 @@ Json binding_json(const launcher::BoundRank& rank) {
   const auto list_or_null = [](const CpuSet& cpus) {
     return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
   };
+  Json gpus(nullptr);
+  if (rank.gpus) gpus = Json::array();
+  for (const launcher::SeenGpu& gpu : rank.gpus.value_or(std::vector<launcher::SeenGpu>()))
+    gpus.push_back({{"bus_id", gpu.bus_id}, {"uuid", text_or_null(gpu.uuid)}});
   return {{"planned_cpus", list_or_null(rank.planned)},
           {"cpus", list_or_null(rank.kernel.cpus)},
           {"memory", text_or_null(rank.kernel.memory)},
           {"devices", text_or_null(rank.kernel.devices)},
+          {"gpus", std::move(gpus)},
           {"difference", text_or_null(rank.difference)}};
 }
 

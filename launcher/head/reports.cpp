@@ -1,5 +1,6 @@
 #include "launcher/head/reports.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -12,6 +13,30 @@ namespace {
 
 std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.list(); }
 
+void add_sentence(std::string& text, const std::string& sentence) {
+  text += (text.empty() || sentence.empty() ? "" : "; ") + sentence;
+}
+
+template <class Gpu>
+std::string bus_ids(const std::vector<Gpu>& gpus) {
+  std::vector<std::string> texts;
+  for (const Gpu& gpu : gpus) texts.push_back(gpu.bus_id.empty() ? gpu.uuid : gpu.bus_id);
+  return join(texts, ",");
+}
+
+/// Parts of a GPU share all of its address but the last digit.
+std::string_view place_of(std::string_view bus_id) { return bus_id.substr(0, bus_id.find('.')); }
+
+/// Whether a rank sees the GPUs that the plan gives it, and those alone. What the plan does not know is not compared.
+bool are_planned(const std::vector<SeenGpu>& seen, const std::vector<affinity::AssignedGpu>& planned) {
+  return std::equal(seen.begin(), seen.end(), planned.begin(), planned.end(),
+                    [](const SeenGpu& gpu, const affinity::AssignedGpu& plan) {
+                      const bool is_instance = plan.uuid.starts_with("MIG-") && gpu.uuid.starts_with("MIG-");
+                      return (plan.bus_id.empty() || place_of(gpu.bus_id) == place_of(plan.bus_id)) &&
+                             (!is_instance || gpu.uuid == plan.uuid);
+                    });
+}
+
 std::string reason_text(int error) {
   if (error == 0) return "";
   if (error == EINVAL)
@@ -22,11 +47,19 @@ std::string reason_text(int error) {
 
 }  // namespace
 
-BindingReport::BindingReport(const LaunchPlan& plan) {
-  for (const NodeLaunch& node : plan.nodes) {
+BindingReport::BindingReport(const LaunchPlan& plan, const std::vector<NodeBinding>& bindings) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const NodeLaunch& node = plan.nodes[i];
     for (const RankLaunch& rank : node.ranks) {
-      ranks_[rank.rank] = {node.node_names.at(static_cast<std::size_t>(node.node_index)), rank.cpus,
-                           rank.memory_nodes};
+      Planned& planned = ranks_[rank.rank];
+      planned = {
+          node.node_names.at(static_cast<std::size_t>(node.node_index)), rank.cpus, rank.memory_nodes, {}};
+      const auto local = static_cast<std::size_t>(rank.local_rank);
+      if (i < bindings.size() && local < bindings[i].plan.ranks.size())
+        planned.gpus = bindings[i].plan.ranks[local].gpus;
+      // As the agent asks for them.
+      const auto vendor = vendor_of_gpus(rank.environment);
+      if (vendor && *vendor != affinity::GpuVendor::kIntel) without_gpus_.insert(rank.rank);
     }
   }
 }
@@ -38,14 +71,30 @@ const BindingReport::Planned* BindingReport::planned(int rank) const {
 
 std::vector<std::string> BindingReport::add(const message::RankBound& bound) {
   const Planned* const plan = planned(bound.rank);
-  bound_[bound.rank] = {plan == nullptr ? CpuSet() : plan->cpus, bound.binding, difference(bound)};
+  BoundRank& rank = bound_[bound.rank];
+  rank.planned = plan == nullptr ? CpuSet() : plan->cpus;
+  rank.kernel = bound.binding;
+  add_sentence(rank.difference, difference(bound));
   lines_[bound.rank] = line(bound);
-  return lines_.size() < ranks_.size() ? std::vector<std::string>() : take();
+  return lines_if_complete();
+}
+
+std::vector<std::string> BindingReport::add(const message::VisibleGpus& visible) {
+  BoundRank& rank = bound_[visible.rank];
+  if (visible.is_known) rank.gpus = visible.gpus;
+  add_sentence(rank.difference, difference(visible));
+  gpu_texts_[visible.rank] = gpus_text(visible);
+  without_gpus_.erase(visible.rank);
+  return lines_if_complete();
+}
+
+std::vector<std::string> BindingReport::lines_if_complete() {
+  return lines_.size() < ranks_.size() || !without_gpus_.empty() ? std::vector<std::string>() : take();
 }
 
 std::vector<std::string> BindingReport::take() {
   std::vector<std::string> lines;
-  for (auto& [rank, text] : lines_) lines.push_back(std::move(text));
+  for (const auto& [rank, text] : lines_) lines.push_back(text + gpu_texts_[rank]);
   lines_.clear();
   return lines;
 }
@@ -63,6 +112,29 @@ std::string BindingReport::line(const message::RankBound& bound) const {
   if (!bound.binding.memory.empty()) text += ", memory " + bound.binding.memory;
   if (!bound.binding.devices.empty()) text += ", " + bound.binding.devices;
   return text;
+}
+
+std::string BindingReport::gpus_text(const message::VisibleGpus& visible) const {
+  if (!visible.is_known) return visible.failure.empty() ? "" : ", its GPUs are not known: " + visible.failure;
+  std::vector<std::string> texts;
+  for (const SeenGpu& gpu : visible.gpus)
+    texts.push_back((gpu.uuid.empty() ? "a GPU" : gpu.uuid) + " at " + gpu.bus_id);
+  std::string text = ", " + (texts.empty() ? "no GPU" : join(texts, ", "));
+  const Planned* const plan = planned(visible.rank);
+  if (plan == nullptr) return text;
+  return text +
+         (are_planned(visible.gpus, plan->gpus) ? " as planned" : " (planned: " + bus_ids(plan->gpus) + ")");
+}
+
+std::string BindingReport::difference(const message::VisibleGpus& visible) const {
+  const Planned* const plan = planned(visible.rank);
+  if (plan == nullptr || !visible.is_known || are_planned(visible.gpus, plan->gpus)) return "";
+  const std::string text = fmt::format("rank {} on {} sees ", visible.rank, plan->host);
+  const std::string wanted = ", but GPU " + bus_ids(plan->gpus) + " was planned: ";
+  if (visible.gpus.empty())
+    return text + "no GPU" + wanted + "is it hidden by another variable of visible devices, or by a cgroup?";
+  return text + "GPU " + bus_ids(visible.gpus) + wanted +
+         "does its environment set another variable of visible devices, or CUDA_DEVICE_ORDER?";
 }
 
 std::string BindingReport::difference(const message::RankBound& bound) const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,34 +15,44 @@
 
 namespace ddl::launcher {
 
-/// --report-bindings: the binding of each rank as the kernel states it, compared with the plan.
+/// --report-bindings: the binding of each rank as the kernel states it, and its GPUs as the vendor's runtime does,
+/// compared with the plan.
 class BindingReport {
  public:
   BindingReport() = default;
-  explicit BindingReport(const LaunchPlan& plan);
+  /// bindings[i] belongs to plan.nodes[i].
+  BindingReport(const LaunchPlan& plan, const std::vector<NodeBinding>& bindings);
 
-  /// Returns nothing until all ranks were added, then a line for each, by rank: "rank 3 on node1: CPUs 8-15 as
-  /// planned, memory prefer (many):1, ROCR_VISIBLE_DEVICES=3".
+  /// Both return nothing until all ranks were added, and the GPUs of those that have some; then a line for each, by
+  /// rank: "rank 3 on node1: CPUs 8-15 as planned, memory prefer (many):1, ROCR_VISIBLE_DEVICES=3, GPU-5a8c... at
+  /// 0000:c9:00.0 as planned".
   std::vector<std::string> add(const message::RankBound& bound);
-  /// The lines of the ranks that were added, if the others will not be.
+  std::vector<std::string> add(const message::VisibleGpus& visible);
+  /// The lines of the ranks that were added, if the rest will not be.
   std::vector<std::string> take();
   /// All ranks that were added.
   const std::map<int, BoundRank>& ranks() const { return bound_; }
   /// How the binding of the rank differs from the plan, for a warning; "" if it does not.
   std::string difference(const message::RankBound& bound) const;
+  std::string difference(const message::VisibleGpus& visible) const;
 
  private:
   struct Planned {
     std::string host;
     CpuSet cpus;
     std::vector<int> memory_nodes;
+    std::vector<affinity::AssignedGpu> gpus;
   };
   const Planned* planned(int rank) const;
+  std::vector<std::string> lines_if_complete();
   std::string line(const message::RankBound& bound) const;
+  std::string gpus_text(const message::VisibleGpus& visible) const;
 
   std::map<int, Planned> ranks_;
-  std::map<int, std::string> lines_;  ///< of the ranks that were added; empty once returned
   std::map<int, BoundRank> bound_;
+  std::set<int> without_gpus_;            ///< ranks that are to be added with GPUs, and were not yet
+  std::map<int, std::string> lines_;      ///< of the ranks that were added; empty once returned
+  std::map<int, std::string> gpu_texts_;  ///< which end these lines
 };
 
 /// How long each step of a job's start took: the last line of --verbose. Records points in time; decides nothing.

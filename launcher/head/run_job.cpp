@@ -140,7 +140,7 @@ class JobRun : private SupervisorActions {
     if (!job_id) return give_up(job_id.error());
     LaunchPlan plan =
         make_launch_plan(spec_, *placement, placed_facts, head_environment_, *job_id, *bindings, in_slurm);
-    binding_report_ = BindingReport(plan);
+    binding_report_ = BindingReport(plan, *bindings);
 
     Supervisor::Job job;
     for (const RankPlacement& rank : placement->ranks)
@@ -342,7 +342,9 @@ class JobRun : private SupervisorActions {
     times_.on_rank_started();
     supervisor_->on_rank_started(m.rank, m.pid);
   }
-  void on(std::size_t fleet_index, message::RankBound& m) {
+  template <class Binding>  // RankBound, VisibleGpus
+    requires requires(BindingReport& report, Binding& binding) { report.add(binding); }
+  void on(std::size_t fleet_index, Binding& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;
     if (spec_.report_bindings) {
       for (const std::string& line : binding_report_.add(m)) note(line);
@@ -423,20 +425,14 @@ class JobRun : private SupervisorActions {
           static_cast<int>(*node), allocation_.nodes[fleet_index].name + ": " + m.text, m.end_signal);
     }
   }
-  void on(std::size_t fleet_index, message::PmixFence& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixModex& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixModexData& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixPublish& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixLookup& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixUnpublish& m) { relay(fleet_index, m); }
-  void on(std::size_t fleet_index, message::PmixEvent& m) { relay(fleet_index, m); }
   void on(std::size_t fleet_index, message::PmiBarrier& m) {
     const auto node = ranks_.node_at(fleet_index);
     if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
   }
 
   template <class Message>
-  void relay(std::size_t fleet_index, Message& message) {
+    requires requires(PmixRelay& relay, Message& message) { relay.on(0, std::move(message)); }
+  void on(std::size_t fleet_index, Message& message) {
     const auto node = ranks_.node_at(fleet_index);
     if (relay_ && node) relay_->on(*node, std::move(message));
   }

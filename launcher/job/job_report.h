@@ -41,11 +41,20 @@ struct RankOutcome {
   bool operator==(const RankOutcome&) const = default;
 };
 
+/// A GPU that a rank sees, as the vendor's runtime says it.
+struct SeenGpu {
+  std::string bus_id;  ///< "0000:c1:00.0"
+  std::string uuid;    ///< "GPU-..."; "" if it has none
+  bool operator==(const SeenGpu&) const = default;
+};
+
 /// The result of --report-bindings for one rank.
 struct BoundRank {
-  CpuSet planned;          ///< empty: no binding was planned
-  KernelBinding kernel;    ///< without CPUs if the rank ended before its binding could be read
-  std::string difference;  ///< how the binding differs from the plan, as a sentence; "" if it does not
+  CpuSet planned;        ///< empty: no binding was planned
+  KernelBinding kernel;  ///< without CPUs if the rank ended before its binding could be read
+  std::optional<std::vector<SeenGpu>>
+      gpus;                ///< in the runtime's order; nullopt: none were planned, or unknown
+  std::string difference;  ///< how the binding differs from the plan, as sentences; "" if it does not
 };
 
 enum class EndReason {

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
+#include "launcher/node/gpu_questions.h"
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
@@ -223,20 +224,21 @@ class Agent {
     std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
                             pmi->get()};
     std::vector<int> numbers = {contract::kPmiFd};
-    if (rank_records_) {
-      fds.push_back(rank_records_->fd());
-      numbers.push_back(contract::kRankRecordFd);
-      environment->insert_or_assign(contract::env::kRankRecord,
-                                    rank_records_->place_of(local_rank(launch.rank)));
-    }
-    if (job_key_) {
-      fds.push_back(job_key_.get());
-      numbers.push_back(contract::kJobKeyFd);
-      environment->insert_or_assign(contract::env::kJobKeyFd, std::to_string(contract::kJobKeyFd));
-    }
+    const auto inherit = [&](int fd, int number, const char* variable, const std::string& value) {
+      fds.push_back(fd);
+      numbers.push_back(number);
+      environment->insert_or_assign(variable, value);
+    };
+    if (rank_records_)
+      inherit(rank_records_->fd(), contract::kRankRecordFd, contract::env::kRankRecord,
+              rank_records_->place_of(local_rank(launch.rank)));
+    if (job_key_)
+      inherit(job_key_.get(), contract::kJobKeyFd, contract::env::kJobKeyFd,
+              std::to_string(contract::kJobKeyFd));
     const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
     search_path_ = search_path(child.environment);
     spawner_.spawn(child, fds);
+    if (node_.reports_bindings) gpu_questions_.ask(launch, child.environment);
     return {};
   }
 
@@ -280,10 +282,7 @@ class Agent {
       RankActivity& activity =
           all.emplace_back(stall_watch_->look(node_.ranks[local_rank].rank, now, StallWatch::Clock::now()));
       if (rank.ended) continue;
-      const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
-      activity.pid = is_known_here ? now.pid : rank.pid;
-      activity.process = process_activity(static_cast<pid_t>(activity.pid));
-      activity.is_stopped = activity.process.state == "T";
+      add_process(activity, now, rank.pid);
       if (events_) events_->add_to(activity, local_rank);
     }
     return all;
@@ -323,7 +322,10 @@ class Agent {
     if (message.signal == SIGCONT && stall_watch_) watch_for_stalls();
   }
 
-  void on(const message::End& message) { terminator_.begin(message.signal, message.grace_seconds); }
+  void on(const message::End& message) {
+    gpu_questions_.give_up();
+    terminator_.begin(message.signal, message.grace_seconds);
+  }
 
   void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
   void on(const message::StdinEof&) { stdin_feed_.end(); }
@@ -451,14 +453,11 @@ class Agent {
   }
 
   void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
-  void on(const message::PmixFenceDone& message) { answer_pmix(message); }
-  void on(const message::PmixModex& message) { answer_pmix(message); }
-  void on(const message::PmixModexData& message) { answer_pmix(message); }
-  void on(const message::PmixNames& message) { answer_pmix(message); }
-  void on(const message::PmixEvent& message) { answer_pmix(message); }
 
-  void answer_pmix(const message::PmixAnswer& message) {
-    if (pmix_) pmix_->take(message);
+  template <class Answer>
+    requires std::is_constructible_v<message::PmixAnswer, Answer>
+  void on(const Answer& answer) {
+    if (pmix_) pmix_->take(answer);
   }
 
   /// Both checks share a timer, because an idle job should wake up rarely.
@@ -492,7 +491,7 @@ class Agent {
 
   // Reports Finished once all processes of the job on this node have ended and all of their output was sent.
   void finish_if_done() {
-    if (!finishing_ || !all_gone_ || finished_) return;
+    if (!finishing_ || !all_gone_ || finished_ || gpu_questions_.is_open()) return;
     for (const auto& [number, rank] : ranks_) {
       if (!rank.out->is_closed() || !rank.err->is_closed()) return;
     }
@@ -526,6 +525,10 @@ class Agent {
   std::optional<RecordedEvents> events_;  // of rank_records_
   EventLoop::Timer activity_timer_;       // of the second look for an AskActivity
   std::optional<QuestionForwarder> questions_;
+  GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
+                                report(std::move(answer));
+                                finish_if_done();
+                              }};
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   std::string search_path_;  // PATH of the ranks

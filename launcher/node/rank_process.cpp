@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
@@ -84,6 +85,13 @@ ProcessActivity process_activity(pid_t pid) {
   if (!stat) return {};
   return {std::string(1, stat->state), stat->num_threads, stat->cpu_seconds + stat->reaped_cpu_seconds,
           stat->resident_bytes};
+}
+
+void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid) {
+  const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
+  activity.pid = is_known_here ? now.pid : pid;
+  activity.process = process_activity(static_cast<pid_t>(activity.pid));
+  activity.is_stopped = activity.process.state == "T";
 }
 
 RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const TerminationState& ending) {

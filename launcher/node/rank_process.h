@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/rank_activity.h"
+#include "launcher/node/rank_records.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/protocol/spawner_messages.h"
 
@@ -31,6 +32,10 @@ Result<RankStreams> make_rank_streams(bool reads_stdin);
 
 /// From /proc; all unknown if there is no such process.
 ProcessActivity process_activity(pid_t pid);
+
+/// Which process a running rank is, and what /proc says of it. now: what the rank shows itself, whose process may be
+/// another one than pid, which the spawner has started.
+void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid);
 
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {

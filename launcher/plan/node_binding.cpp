@@ -116,6 +116,13 @@ Environment with_visible_devices(Environment common, const NodeFacts& facts, con
   return common;
 }
 
+std::optional<affinity::GpuVendor> vendor_of_gpus(const Environment& rank) {
+  for (const VisibilityVariables& one : kVisibility) {
+    if (variable_set_in(rank, one) != nullptr) return one.vendor;
+  }
+  return std::nullopt;
+}
+
 Environment binding_environment(const affinity::RankBinding& rank, const Environment& common) {
   Environment environment;
   if (!common.contains(env::kOmpNumThreads)) environment[env::kOmpNumThreads] = std::to_string(rank.threads);

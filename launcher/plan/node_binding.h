@@ -1,6 +1,7 @@
 // The binding of each rank to CPUs, memory and GPUs of its node.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
 /// node's facts, unless -x names one of these variables.
 Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
                                  bool in_slurm);
+
+/// The vendor of the GPUs that binding_environment() has given a rank; nullopt if it has none.
+std::optional<affinity::GpuVendor> vendor_of_gpus(const Environment& rank);
 
 /// The variables of a bound rank: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, the network adapters near it in
 /// DDL_NEAR_NICS, none of which replaces a value in common, and the variable that selects its GPUs.

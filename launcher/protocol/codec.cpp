@@ -158,6 +158,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, proces
                                    cpus, gpus)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SeenGpu, bus_id, uuid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
                                    strict_binding, reports_binding, inherited_fds)
 
@@ -271,6 +272,7 @@ DDL_MESSAGE(63, RecordTimeline, events)
 DDL_MESSAGE(65, ChangeTimeline, version, starts, path)
 DDL_MESSAGE(66, TimelineChanged, path)
 DDL_MESSAGE(64, Events, id, rank, from, total, count, earliest, now, steps, clock_peer, samples, events)
+DDL_MESSAGE(67, VisibleGpus, rank, is_known, gpus, failure)
 
 #undef DDL_MESSAGE
 

@@ -183,6 +183,15 @@ struct RankBound {
   int memory_error = 0;  ///< the same of memory
   bool operator==(const RankBound&) const = default;
 };
+/// The GPUs that a rank sees. Sent if NodeLaunch::reports_bindings and the plan gives it GPUs whose vendor has a
+/// runtime that can be asked.
+struct VisibleGpus {
+  int rank = 0;
+  bool is_known = false;
+  std::vector<SeenGpu> gpus;  ///< in the runtime's order
+  std::string failure;        ///< why they are not known; "": the node has no such runtime
+  bool operator==(const VisibleGpus&) const = default;
+};
 /// Another ddlrun (this process on this host) has ranks of the same Slurm job on the node, perhaps on the
 /// same CPUs.
 struct NodeShared {
@@ -240,14 +249,15 @@ struct StdinClosed {
 /// What an agent's starter reads. AgentFailed and Finished go on to the head.
 using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished>;
 /// What the head reads of every node that has answered.
-using NodeReport = std::variant<AgentFailed, Finished, RankStarted, RankBound, NodeShared, RankProgress,
-                                RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit,
-                                StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish,
-                                PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events>;
+using NodeReport =
+    std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
+                 RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit, StdinClosed,
+                 OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
+                 PmixEvent, PmiBarrier, ForwardedRequest, Events>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
-                 RankBound, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
+                 RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
                  AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
                  PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events>;
 

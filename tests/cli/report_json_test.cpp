@@ -37,15 +37,19 @@ TEST_CASE("the report as JSON is one line with all fields") {
 }
 
 TEST_CASE("bindings are reported for the ranks whose binding was read") {
-  JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1)});
+  JobReport report = report_of(EndReason::kSuccess, 0, {exited(0, 0, 1), exited(1, 0, 1), exited(2, 0, 1)});
   using ddl::CpuSet;
   report.bindings[1] = {CpuSet::range(8, 15),
                         {CpuSet::range(0, 15), "default", "CUDA_VISIBLE_DEVICES=1"},
+                        {{{"0000:c1:00.0", "GPU-a"}, {"0000:c2:00.0", ""}}},
                         "rank 1 on node3 may run on 0-15"};
+  report.bindings[0].gpus.emplace();
   const auto parsed = json::parse(ddl::cli::report_json(report));
-  CHECK_FALSE(parsed["ranks"][0].contains("binding"));
+  CHECK(parsed["ranks"][0]["binding"]["gpus"] == json::array());
+  CHECK_FALSE(parsed["ranks"][2].contains("binding"));
   CHECK(parsed["ranks"][1]["binding"] == json::parse(R"({"planned_cpus": "8-15", "cpus": "0-15",
     "memory": "default", "devices": "CUDA_VISIBLE_DEVICES=1",
+    "gpus": [{"bus_id": "0000:c1:00.0", "uuid": "GPU-a"}, {"bus_id": "0000:c2:00.0", "uuid": null}],
     "difference": "rank 1 on node3 may run on 0-15"})"));
 }
 

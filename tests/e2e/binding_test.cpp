@@ -2,6 +2,8 @@
 #include <map>
 #include <regex>
 
+#include <nlohmann/json.hpp>
+
 #include "base/cpu_set.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
@@ -89,6 +91,101 @@ TEST_CASE("oversubscribed ranks and ranks with --bind-to none are not bound", "[
   for (const auto& [rank, cpus] : oversubscribed.seen()) CHECK(cpus == all);
   CHECK(oversubscribed.seen().size() == static_cast<std::size_t>(allowed_cpus()) + 1);
   CHECK_THAT(unbound.err, Contains("(not bound)"));
+}
+
+/// A node with two cores and two GPUs, of which pci_type is "0302 [10de:20b0]" and the like.
+std::string node_with_gpus(const std::string& pci_type, const std::vector<std::string>& bus_ids) {
+  const auto object = [](const std::string& type, int number, const std::string& cpus) {
+    return "<object type=\"" + type + "\" os_index=\"" + std::to_string(number) + "\" cpuset=\"" + cpus +
+           "\" complete_cpuset=\"" + cpus + "\" nodeset=\"1\" complete_nodeset=\"1\"";
+  };
+  std::string text =
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" +
+      ("<topology version=\"2.0\">" + object("Machine", 0, "0x3")) +
+      " allowed_cpuset=\"0x3\" allowed_nodeset=\"1\">" + object("NUMANode", 0, "0x3") + "/>";
+  for (int core = 0; core < 2; ++core) {
+    const std::string cpus = core == 0 ? "0x1" : "0x2";
+    text += object("Core", core, cpus) + ">" + object("PU", core, cpus) + "/></object>";
+  }
+  text += "<object type=\"Bridge\" bridge_type=\"0-1\" depth=\"0\" bridge_pci=\"0000:[00-ff]\">";
+  for (const std::string& bus_id : bus_ids)
+    text += "<object type=\"PCIDev\" pci_busid=\"" + bus_id + "\" pci_type=\"" + pci_type +
+            " [0000:0000] 00\" pci_link_speed=\"0\"/>";
+  return text + "</object></object></topology>";
+}
+
+/// Only the stand-ins are found, or nothing: an empty file stops the search for a library of its name.
+ddl::Environment with_libraries(const Scratch& scratch, const std::string& topology, bool has_runtimes) {
+  for (const char* name : {"libnvidia-ml.so.1", "librocm_smi64.so"}) scratch.write(name, "");
+  for (const char* name :
+       {"libcuda.so.1", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
+    if (!has_runtimes) scratch.write(name, "");
+  }
+  return {{"HWLOC_XMLFILE", topology}, {"LD_LIBRARY_PATH", scratch.path() + ":" + DDL_E2E_STAND_INS}};
+}
+
+struct GpuVendorCase {
+  std::string pci_type;
+  std::string variable;
+  std::string uuid;  ///< the beginning of it
+};
+
+TEST_CASE(
+    "--report-bindings has the GPUs that ranks see, by CUDA and by HIP, and says if others were planned",
+    "[binding]") {
+  const auto vendor = GENERATE(GpuVendorCase{"0302 [10de:20b0]", "CUDA_VISIBLE_DEVICES", "GPU-[0-9a-f-]{36}"},
+                               GpuVendorCase{"0380 [1002:740c]", "ROCR_VISIBLE_DEVICES", "GPU-[0-9a-f]{16}"});
+  CAPTURE(vendor.variable);
+  const Scratch scratch;
+  const auto report = [&](const std::vector<std::string>& bus_ids, bool has_runtimes, bool as_json = false) {
+    const std::string file = scratch.write("node.xml", node_with_gpus(vendor.pci_type, bus_ids));
+    Command command = ddlrun({"-np", "2", "--oversubscribe", "--report-bindings", "true"});
+    if (as_json) command.argv.insert(command.argv.begin() + 1, "--json");
+    command.environment = with_libraries(scratch, file, has_runtimes);
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    return job.err();
+  };
+  const std::string planned = report({"0000:c1:00.0", "0000:c2:00.0"}, true);
+  const std::regex line("rank ([01]) on .*, " + vendor.uuid + " at (0000:c[12]:00.0) as planned");
+  std::map<std::string, std::string> seen;
+  for (std::sregex_iterator at(planned.begin(), planned.end(), line), end; at != end; ++at)
+    seen[(*at)[1]] = (*at)[2];
+  CAPTURE(planned);
+  CHECK(seen == std::map<std::string, std::string>{{"0", "0000:c1:00.0"}, {"1", "0000:c2:00.0"}});
+  CHECK_THAT(planned, !Contains("was planned"));
+
+  // GPU 0 of the runtime is another one than that of the description.
+  const std::string others = report({"0000:c2:00.0", "0000:c3:00.0"}, true);
+  CHECK_THAT(others, Contains("warning: rank 0 on ") &&
+                         Contains(" sees GPU 0000:c1:00.0, but GPU 0000:c2:00.0 was planned: ") &&
+                         Contains(" at 0000:c2:00.0 (planned: 0000:c3:00.0)\n"));
+  const std::string text = report({"0000:c2:00.0", "0000:c3:00.0"}, true, true);
+  const auto binding = nlohmann::json::parse(split(trim(text), '\n').back())["ranks"][1]["binding"];
+  REQUIRE(binding["gpus"].size() == 1);
+  CHECK(binding["gpus"][0]["bus_id"] == "0000:c2:00.0");
+  CHECK(std::regex_match(binding["gpus"][0]["uuid"].get<std::string>(), std::regex(vendor.uuid)));
+  CHECK_THAT(binding["difference"].get<std::string>(), Contains("but GPU 0000:c3:00.0 was planned"));
+  CHECK_THAT(report({"0000:c1:00.0", "0000:c2:00.0"}, false), !Contains("GPU"));
+}
+
+TEST_CASE("with --site ranks are in the order that the site advises", "[binding]") {
+  const Scratch scratch;
+  const std::string site = scratch.write("own.yaml", "name: own\nbinding: {rank-order: cpu}\n");
+  const auto gpus = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"-np", "4", "--oversubscribe", "--dry-run", "true"});
+    Command command = ddlrun(options);
+    command.environment = with_libraries(scratch, DDL_E2E_TOPOLOGIES "/juwels-booster.xml", false);
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    std::string order;
+    for (const auto& [rank, gpu] : by_rank(job.out(), R"(rank (\d): .* CUDA_VISIBLE_DEVICES=(\d))"))
+      order += gpu;
+    return order;
+  };
+  CHECK(gpus({}) == "0123");
+  CHECK(gpus({"--site", site}) == "1032");
+  CHECK(gpus({"--site", site, "--rank-order", "gpu"}) == "0123");
 }
 
 TEST_CASE("more cores or GPUs than the node has are refused, and nothing starts", "[binding]") {

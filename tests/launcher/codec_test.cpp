@@ -155,6 +155,7 @@ std::vector<AgentToHead> agent_to_head() {
           Finished{2},
           RankStarted{2, 4711},
           RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
+          VisibleGpus{3, true, {{"0000:c1:00.0", "GPU-1"}, {"0000:c2:00.0", ""}}, "\xff"},
           NodeShared{"login1", 4711},
           RankProgress{3, RankProgress::Step::kFirstCollective},
           RankStopped{3, SIGSTOP},
