@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ddl/half.hpp"
+#include "runtime/src/backend/nccl/fused_parts.h"
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/device/gpu_kernels.h"
 #include "stand_ins/kernels_as_cpp.h"
@@ -70,6 +71,7 @@ TEST_CASE("the kernels round to 16-bit floats as libddl does") {
 namespace {
 
 using ddl::runtime::CombinationArguments;
+using ddl::runtime::CopiesArguments;
 
 static_assert(sizeof(DdlCombination) == sizeof(CombinationArguments) &&
               offsetof(DdlCombination, count) == offsetof(CombinationArguments, count) &&
@@ -160,6 +162,46 @@ TEST_CASE("the kernels combine elements of every type to the bits that the host 
   }
 }
 
+TEST_CASE("the kernel for copies copies everything, at any address, and nothing else") {
+  static_assert(sizeof(DdlCopies) == sizeof(CopiesArguments) &&
+                offsetof(DdlCopies, bytes) == offsetof(CopiesArguments, bytes) &&
+                offsetof(DdlCopies, chunks) == offsetof(CopiesArguments, chunks));
+  std::mt19937 random(3);
+  std::vector<std::byte> source(1 << 20), target(1 << 20), expected(1 << 20);
+  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
+  CopiesArguments copies{};
+  std::size_t at = 0;
+  for (const std::size_t bytes : {1u, 15u, 16u, 17u, 32767u, 32768u, 32769u, 100000u, 3u}) {
+    const std::size_t from = random() % 500000, shift = random() % 2 == 0 ? 0 : random() % 16;
+    at = (at + 15) / 16 * 16 + shift;
+    copies.add(source.data() + from - from % 16 + shift, target.data() + at, bytes);
+    std::memcpy(expected.data() + at, copies.from[copies.copies - 1], bytes);
+    at += bytes;
+  }
+  DdlCopies call;
+  std::memcpy(&call, &copies, sizeof call);
+  gridDim.x = 3;
+  blockDim.x = 4;
+  for (blockIdx.x = 0; blockIdx.x < 3; ++blockIdx.x) {
+    for (threadIdx.x = 0; threadIdx.x < 4; ++threadIdx.x) ddl_copies(call);
+  }
+  CHECK(target == expected);
+}
+
+TEST_CASE("small tensors of a batch go together, at addresses of which a kernel takes 16 bytes at once") {
+  using ddl::runtime::FusionPlan;
+  using ddl::runtime::kMostFusedBytes;
+  using ddl::runtime::Part;
+  const auto part = [](std::uint64_t count) { return Part{nullptr, nullptr, count}; };
+  const std::vector<Part> parts{part(3), part(kMostFusedBytes), part(0), part(4), part(kMostFusedBytes / 2)};
+  const FusionPlan plan = FusionPlan::of(parts, 2);
+  CHECK(plan.fused == std::vector<std::size_t>{0, 3, 4});
+  CHECK(plan.offset == std::vector<std::size_t>{0, 16, 32});
+  CHECK(plan.bytes == 32 + kMostFusedBytes);
+  // One alone needs no copy.
+  CHECK(FusionPlan::of(std::vector<Part>{part(3), part(kMostFusedBytes)}, 4).bytes == 0);
+}
+
 TEST_CASE("NVRTC compiles the kernels for old and new GPUs") {
 #ifdef DDL_NVRTC_FILE
   using ddl::runtime::GpuProgram;
@@ -168,7 +210,7 @@ TEST_CASE("NVRTC compiles the kernels for old and new GPUs") {
       "nvrtcGetProgramLog", "nvrtcGetCUBINSize",  "nvrtcGetCUBIN",       "nvrtcDestroyProgram"};
   for (const char* const architecture : {"sm_80", "sm_90"}) {
     std::string text;
-    for (const auto program : {GpuProgram::kScaling, GpuProgram::kCombination}) {
+    for (const auto program : {GpuProgram::kForNccl, GpuProgram::kForIpc}) {
       const auto code = ddl::runtime::compile_gpu_kernels(
           nvrtc, program, {std::string("--gpu-architecture=") + architecture, "--fmad=false"});
       INFO((code ? std::string() : code.error().message()));
@@ -178,7 +220,7 @@ TEST_CASE("NVRTC compiles the kernels for old and new GPUs") {
     for (const char* const name : ddl::runtime::kGpuKernelNames) CHECK(text.find(name) != std::string::npos);
   }
   const auto refused =
-      ddl::runtime::compile_gpu_kernels(nvrtc, GpuProgram::kScaling, {"--gpu-architecture=sm_1"});
+      ddl::runtime::compile_gpu_kernels(nvrtc, GpuProgram::kForNccl, {"--gpu-architecture=sm_1"});
   REQUIRE(!refused.has_value());
   CHECK(refused.error().message().find("nvrtcCompileProgram: error") != std::string::npos);
 #else

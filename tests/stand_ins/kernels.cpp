@@ -50,11 +50,23 @@ Launch combination(void** arguments) {
   };
 }
 
+Launch copies(void** arguments) {
+  return [given = argument<DdlCopies>(arguments, 0)](const GpuMemory& memory) -> ThreadBody {
+    DdlCopies call = given;
+    for (unsigned i = 0; i < call.copies; ++i) {
+      call.from[i] = reinterpret_cast<const unsigned char*>(memory.reach(given.from[i], given.bytes[i]));
+      call.to[i] = reinterpret_cast<unsigned char*>(memory.reach(given.to[i], given.bytes[i]));
+    }
+    return [call] { ddl_copies(call); };
+  };
+}
+
 Kernel kernels[] = {
     {"ddl_scale_float16", scaling<ddl_scale_float16, unsigned short>},
     {"ddl_scale_bfloat16", scaling<ddl_scale_bfloat16, unsigned short>},
     {"ddl_scale_float32", scaling<ddl_scale_float32, float>},
     {"ddl_scale_float64", scaling<ddl_scale_float64, double>},
+    {"ddl_copies", copies},
     {"ddl_combine_int8", combination<ddl_combine_int8, 1>},
     {"ddl_combine_int16", combination<ddl_combine_int16, 2>},
     {"ddl_combine_int32", combination<ddl_combine_int32, 4>},

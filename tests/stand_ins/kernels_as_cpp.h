@@ -16,6 +16,7 @@ thread_local KernelIndex gridDim, blockDim, blockIdx, threadIdx;
 #include "runtime/src/device/gpu_numbers.inc"
 // In this order.
 #include "runtime/src/device/gpu_combination.inc"
+#include "runtime/src/device/gpu_copies.inc"
 #include "runtime/src/device/gpu_scaling.inc"
 #undef __global__
 #undef __device__

@@ -222,7 +222,7 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
 
 Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent ready, SharedEvent done,
                                                      std::span<const IpcOffer> offers) {
-  DDL_TRY(device.prepare_kernels(GpuProgram::kCombination));
+  DDL_TRY(device.prepare_kernels(GpuProgram::kForIpc));
   auto stream = DeviceStream::make(device);
   if (!stream) return fail(std::move(stream.error()));
   auto marker = DeviceEvent::make(device);

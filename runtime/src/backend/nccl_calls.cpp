@@ -265,7 +265,7 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   const std::uint64_t bytes = elements * request.element_size;
   const bool is_on_gpu = request.device != nullptr && !request.recv_is_on_host;
   if (is_on_gpu || request.recv == nullptr || bytes == 0)
-    return put_on_stream(*communicator_, request, blocks, must_stop);
+    return put_on_stream(*communicator_, request, blocks, has_kernels_, must_stop);
   // The result of a rank that gives nothing to a gathered tensor, or has no room for it on its GPU.
   auto result = communicator_->scratch(bytes);
   if (!result) return fail(std::move(result.error()));
@@ -273,7 +273,7 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   on_gpu.recv = *result;
   launched.result = *result;
   launched.result_bytes = bytes;
-  return put_on_stream(*communicator_, on_gpu, blocks, must_stop);
+  return put_on_stream(*communicator_, on_gpu, blocks, has_kernels_, must_stop);
 }
 
 Status NcclCalls::begin(const Request& request) {

@@ -16,13 +16,17 @@ constexpr char kNumbers[] =
 constexpr char kScaling[] =
 #include "runtime/src/device/gpu_scaling.inc"
     ;
+constexpr char kCopies[] =
+#include "runtime/src/device/gpu_copies.inc"
+    ;
 constexpr char kCombination[] =
 #include "runtime/src/device/gpu_combination.inc"
     ;
 #undef DDL_GPU_KERNELS
 
 std::string source_of(GpuProgram program) {
-  return std::string(kNumbers) + (program == GpuProgram::kScaling ? kScaling : kCombination);
+  const std::string numbers = kNumbers;
+  return program == GpuProgram::kForNccl ? numbers + kScaling + kCopies : numbers + kCombination;
 }
 
 using Program = void*;  ///< nvrtcProgram, hiprtcProgram

@@ -16,17 +16,18 @@
 
 namespace ddl::runtime {
 
-/// What is compiled and loaded together.
-enum class GpuProgram { kScaling, kCombination };
+/// What is compiled and loaded together: the kernels beside NCCL's, and those of ranks that share a GPU.
+enum class GpuProgram { kForNccl, kForIpc };
 inline constexpr std::size_t kGpuPrograms = 2;
 
-/// A scaling has the arguments const T* in, T* out, unsigned long long count, double divisor, double factor; a
-/// combination has one, a CombinationArguments.
+/// A scaling has the arguments const T* in, T* out, unsigned long long count, double divisor, double factor; copies have
+/// one, a CopiesArguments, and a combination a CombinationArguments.
 enum class GpuKernel {
   kScaleFloat16,
   kScaleBfloat16,
   kScaleFloat32,
   kScaleFloat64,
+  kCopies,
   kCombineInt8,
   kCombineInt16,
   kCombineInt32,
@@ -42,16 +43,16 @@ enum class GpuKernel {
   kCombineBool,
 };
 inline constexpr const char* kGpuKernelNames[] = {
-    "ddl_scale_float16",   "ddl_scale_bfloat16",   "ddl_scale_float32",   "ddl_scale_float64",
-    "ddl_combine_int8",    "ddl_combine_int16",    "ddl_combine_int32",   "ddl_combine_int64",
-    "ddl_combine_uint8",   "ddl_combine_uint16",   "ddl_combine_uint32",  "ddl_combine_uint64",
-    "ddl_combine_float16", "ddl_combine_bfloat16", "ddl_combine_float32", "ddl_combine_float64",
-    "ddl_combine_bool",
+    "ddl_scale_float16",   "ddl_scale_bfloat16",  "ddl_scale_float32",    "ddl_scale_float64",
+    "ddl_copies",          "ddl_combine_int8",    "ddl_combine_int16",    "ddl_combine_int32",
+    "ddl_combine_int64",   "ddl_combine_uint8",   "ddl_combine_uint16",   "ddl_combine_uint32",
+    "ddl_combine_uint64",  "ddl_combine_float16", "ddl_combine_bfloat16", "ddl_combine_float32",
+    "ddl_combine_float64", "ddl_combine_bool",
 };
 inline constexpr std::size_t kGpuKernels = std::size(kGpuKernelNames);
 
 constexpr GpuProgram program_of(GpuKernel kernel) {
-  return kernel < GpuKernel::kCombineInt8 ? GpuProgram::kScaling : GpuProgram::kCombination;
+  return kernel < GpuKernel::kCombineInt8 ? GpuProgram::kForNccl : GpuProgram::kForIpc;
 }
 /// For the elements of a type.
 GpuKernel combining_kernel(ddl_dtype dtype);
@@ -72,13 +73,37 @@ struct CombinationArguments {
   double postscale;
 };
 
+/// Copies of at least one byte, between memories of one GPU, that do not overlap. Plain data, which the kernel gets by
+/// value.
+struct CopiesArguments {
+  static constexpr std::size_t kMost = 128;
+  static constexpr std::size_t kChunkBytes = 32768;  ///< what a block of threads takes at a time
+
+  const void* from[kMost];
+  void* to[kMost];
+  unsigned long long bytes[kMost];
+  unsigned first_chunk[kMost];
+  unsigned copies;
+  unsigned chunks;
+
+  bool is_full() const { return copies == kMost; }
+  void add(const void* source, void* target, std::size_t size) {
+    from[copies] = source;
+    to[copies] = target;
+    bytes[copies] = size;
+    first_chunk[copies++] = chunks;
+    chunks += static_cast<unsigned>((size + kChunkBytes - 1) / kChunkBytes);
+  }
+};
+
 /// How many threads of a GPU work on elements. Each takes several if there are many: the kernels walk.
 struct KernelGrid {
   unsigned blocks;
   unsigned threads;  ///< of a block
 
+  static constexpr std::uint64_t kThreads = 512, kMostBlocks = 1024;
+
   static KernelGrid for_elements(std::uint64_t elements) {
-    constexpr std::uint64_t kThreads = 512, kMostBlocks = 1024;
     return {static_cast<unsigned>(
                 std::clamp<std::uint64_t>((elements + kThreads - 1) / kThreads, 1, kMostBlocks)),
             static_cast<unsigned>(kThreads)};

@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/src/backend/nccl/fused_parts.h"
+
 namespace ddl::runtime {
 namespace {
 
@@ -280,17 +282,21 @@ bool is_in_nccl(const Request& request, bool has_kernels) {
 }
 
 Status put_on_stream(NcclCommunicator& communicator, const Request& given, const BlockMove* blocks,
-                     const NcclCommunicator::MustStop& must_stop) {
+                     bool has_kernels, const NcclCommunicator::MustStop& must_stop) {
   if (is_exchange(given.call.kind)) return exchange(communicator, given, blocks, must_stop);
   Request request = given;
   Scales scales;
   if (has_op(request.call.kind)) scales = Scales::of(request, communicator.size());
+  FusedParts fused(communicator);
+  if (has_kernels) DDL_TRY(fused.pack(request));
+  // Where the results are to be, whatever the inputs become.
+  const Request results = request;
   ScaledInputs inputs;
   if (scales.before != 1) DDL_TRY(inputs.make(communicator, request, scales.before));
   DDL_TRY(communicator.launch(
       [&](nccl::Comm comm) { return Calls(communicator, request, comm).put(nullptr); }, must_stop));
-  if (scales.divisor == 1 && scales.after == 1) return {};
-  return scale_results(communicator, given, scales);
+  if (scales.divisor != 1 || scales.after != 1) DDL_TRY(scale_results(communicator, results, scales));
+  return fused.unpack();
 }
 
 }  // namespace ddl::runtime

@@ -12,8 +12,9 @@ namespace ddl::runtime {
 /// data. has_kernels: libddl's kernels have been loaded on all ranks; averages and factors need them.
 bool is_in_nccl(const Request& request, bool has_kernels);
 
-/// Puts a call that is_in_nccl() on the communicator's stream. blocks: of an alltoallv. The GPU is current.
+/// Puts a call that is_in_nccl() on the communicator's stream. blocks: of an alltoallv. has_kernels: as above. The GPU is
+/// current.
 Status put_on_stream(NcclCommunicator& communicator, const Request& request, const BlockMove* blocks,
-                     const NcclCommunicator::MustStop& must_stop);
+                     bool has_kernels, const NcclCommunicator::MustStop& must_stop);
 
 }  // namespace ddl::runtime

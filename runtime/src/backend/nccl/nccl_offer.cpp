@@ -25,7 +25,7 @@ Status fill(NcclOffer& offer, Device& device) {
   }
   const CurrentDevice current(device);
   DDL_TRY(current.status());
-  offer.has_kernels = device.prepare_kernels(GpuProgram::kScaling) ? 1 : 0;
+  offer.has_kernels = device.prepare_kernels(GpuProgram::kForNccl) ? 1 : 0;
   offer.library = TextField<32>::of((*library)->file());
   offer.version = (*library)->version();
   offer.gpu = TextField<64>::of(*uuid);
