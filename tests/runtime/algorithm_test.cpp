@@ -85,6 +85,11 @@ TEST_CASE("the table is printed one rule per line") {
   CHECK_THAT(text,
              Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
   CHECK_THAT(text, Catch::Matchers::Contains("with a CPU each: the ranks synchronize in groups\n"));
+  // What a program gets has those for GPUs, too.
+  CHECK_THAT(
+      ddl_algorithm_table(),
+      Catch::Matchers::StartsWith(text) &&
+          Catch::Matchers::Contains("up to 64 ranks that share one GPU: ipc, but for scans and transfers\n"));
 }
 
 TEST_CASE("every algorithm gives the same bits on one host") {

@@ -5,6 +5,7 @@
 #include "contract/ddl_names.h"
 #include "contract/version.h"
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/backend/device_backend.h"
 #include "runtime/src/collective/algorithm.h"
 #include "runtime/src/common/call.h"
 
@@ -26,7 +27,7 @@ const char* ddl_status_name(ddl_status status) {
 uint64_t ddl_dtype_size(ddl_dtype dtype) { return element_size(current_dtype(dtype)); }
 
 const char* ddl_algorithm_table(void) {
-  static const std::string kTable = explain_choices();
+  static const std::string kTable = explain_choices() + explain_device_choices();
   return kTable.c_str();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/src/backend/nccl/fused_parts.h"
 #include "runtime/src/device/device_runtimes.h"
 
 namespace ddl::runtime {
@@ -62,6 +63,21 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
   request.device = place->device;
   request.stream = stream;
   return {};
+}
+
+std::string explain_device_choices() {
+  const auto kib = [](std::size_t bytes) { return std::to_string(bytes >> 10) + " KiB"; };
+  return "memory of GPUs: staged by way of the host, in pieces of " + kib(kUsualGpuPieceBytes) +
+         "\n"
+         "memory of GPUs, one host, up to " +
+         std::to_string(CombinationArguments::kMost) +
+         " ranks that share one GPU: ipc, but for scans and transfers\n"
+         "memory of GPUs, ranks with a GPU each and one version of NCCL or RCCL: nccl, but for scans, for "
+         "bit and "
+         "logical operations, for reductions of bool and 16-bit integers, and for averages and factors of "
+         "integers\n"
+         "memory of GPUs, named tensors up to " +
+         kib(kMostFusedBytes) + " that nccl combines in one batch: packed into one buffer\n";
 }
 
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/backend/ipc_calls.h"
@@ -25,6 +26,9 @@ tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, 
 
 /// The same for a checked request, which it completes. rank, size: of the process set.
 Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream);
+
+/// The rules by which the way of a call on memory of GPUs is chosen, one on a line; the last one that applies holds.
+std::string explain_device_choices();
 
 class DeviceBackend final : public CollectiveBackend {
  public:
