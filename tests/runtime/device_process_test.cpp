@@ -13,7 +13,6 @@
 
 namespace {
 
-using ddl::conformance::expect;
 using ddl::conformance::expect_contains;
 using ddl::conformance::expect_ok;
 using ddl::conformance::expect_status;

@@ -7,6 +7,7 @@ namespace {
 struct KernelIndex {
   unsigned x;
 };
+// NOLINTNEXTLINE(misc-definitions-in-headers): of each file that includes this
 thread_local KernelIndex gridDim, blockDim, blockIdx, threadIdx;
 
 // NOLINTBEGIN: the text is for other compilers, too.

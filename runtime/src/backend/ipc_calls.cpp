@@ -1,9 +1,13 @@
 #include "runtime/src/backend/ipc_calls.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
+
+#include "base/deadline.h"
 
 #include "runtime/src/backend/device_call.h"
 
@@ -13,10 +17,15 @@ namespace {
 /// What a thread of a kernel reads at once, and a rank's part is a multiple of. Bytes.
 constexpr std::uint64_t kPack = 16;
 
+/// After an abort: how long the GPU may take to end what it can.
+constexpr auto kIdleLimit = std::chrono::seconds(1);
+
 /// Whether the ranks' parts of a call need nothing but the others' buffers.
 bool is_by_ipc(const Request& request) {
   const Call& call = request.call;
   if (request.peer >= 0 || request.some_give_none || !request.gives.empty()) return false;
+  // What a call uses must be open at once.
+  if (2 * request.parts.size() > kMostOpened) return false;
   if (call.kind == CallKind::kAlltoallv) return true;
   if (call.count == 0) return false;
   switch (call.kind) {
@@ -112,11 +121,24 @@ Outcome IpcCalls::end() {
   if (!resources_) return {};
   // Nothing can hold up the thread: a call ends by itself, or is left to the GPU.
   const bool has_ended = resources_->watch->end();
-  const Outcome outcome = resources_->watch->outcome();
+  Outcome outcome = resources_->watch->outcome();
   if (!has_ended) (void)resources_->watch.release();
   const CurrentDevice current(*resources_->device);
+  // To close memory that the GPU still uses may take as long as what it waits for, which may be a rank that has gone.
+  if (connections_.abort().is_raised() && !becomes_idle()) (void)new Resources(*std::move(resources_));
   resources_.reset();
   return outcome;
+}
+
+bool IpcCalls::becomes_idle() {
+  Device& device = *resources_->device;
+  if (!device.record(resources_->marker.get(), resources_->stream.get())) return false;
+  for (const auto limit = Deadline::after(kIdleLimit); !limit.has_passed();) {
+    const auto done = device.is_done(resources_->marker.get());
+    if (!done || *done) return done.has_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 std::optional<Outcome> IpcCalls::run(const Request& request, CallDeadline deadline) {
@@ -184,7 +206,8 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
 void IpcCalls::give_way(const std::string& reason) {
   is_off_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
-    (void)std::fprintf(stderr, "libddl: memory of GPUs goes by way of the host: %s\n", reason.c_str());
+    (void)std::fprintf(stderr, "libddl: what NCCL does not carry out goes by way of the host: %s\n",
+                       reason.c_str());
 }
 
 Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
@@ -289,9 +312,14 @@ std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline
 tl::expected<bool, Failure> IpcCalls::open(const Request& request, const Buffers& buffers,
                                            CallDeadline deadline) {
   IpcMemory& memory = *resources_->memory;
-  bool has_new = false;
+  bool has_new = false, must_close = false;
   const bool can = buffers.for_each([&](int rank, const IpcBuffer& buffer) {
-    has_new = has_new || memory.is_new(rank, buffer);
+    if (memory.is_new(rank, buffer)) {
+      has_new = true;
+      must_close = must_close || memory.must_close(rank, buffer, 2 * buffers.parts());
+    } else {
+      (void)memory.find(rank, buffer);  // which keeps it open
+    }
     // A rank that moves blocks within one buffer would overwrite what others have not read.
     if (request.call.kind == CallKind::kAlltoall && buffers.are_in_place(rank)) return false;
     return buffer.kind != IpcBuffer::Kind::kPrivate;
@@ -299,7 +327,9 @@ tl::expected<bool, Failure> IpcCalls::open(const Request& request, const Buffers
   if (!can) return false;
   if (has_new) {
     std::vector<std::pair<int, IpcBuffer>> opened;
-    if (auto idle = wait_for_last(deadline); !idle) return tl::unexpected(idle.error());
+    if (must_close) {
+      if (auto idle = wait_for_last(deadline); !idle) return tl::unexpected(idle.error());
+    }
     bool has_failed = false;
     buffers.for_each([&](int rank, const IpcBuffer& buffer) {
       if (!memory.is_new(rank, buffer)) return true;

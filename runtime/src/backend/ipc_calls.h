@@ -74,6 +74,8 @@ class IpcCalls {
   Status combine(const Request& request, const Buffers& buffers, std::size_t part, const ElementRange& own);
   Status put_copies(const Request& request, const Buffers& buffers, const BlockMove& blocks);
   Outcome finish(const Request& request, CallDeadline deadline);
+  /// Whether what is on the stream ends soon.
+  bool becomes_idle();
   /// Nothing of this rank's is on the GPU any more.
   Outcome wait_for_last(CallDeadline deadline);
 

@@ -10,9 +10,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// A rank's allocations that are kept open. A program that gives new ones all the time has the oldest closed.
-constexpr std::size_t kMostOpened = 64;
-
 bool overlap(const DeviceAllocation& a, const DeviceAllocation& b) {
   return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
 }
@@ -128,6 +125,13 @@ IpcBuffer IpcMemory::describe(const void* address) {
 bool IpcMemory::is_new(int rank, const IpcBuffer& buffer) const {
   const OfRank& opened = opened_[static_cast<std::size_t>(rank)];
   return buffer.kind == IpcBuffer::Kind::kShared && opened.find(buffer.allocation.id) == opened.end();
+}
+
+bool IpcMemory::must_close(int rank, const IpcBuffer& buffer, std::size_t opened_now) const {
+  const OfRank& opened = opened_[static_cast<std::size_t>(rank)];
+  return opened.size() + opened_now > kMostOpened ||
+         std::any_of(opened.begin(), opened.end(),
+                     [&](const auto& entry) { return overlap(entry.second.allocation, buffer.allocation); });
 }
 
 Status IpcMemory::open(int rank, const IpcBuffer& buffer) {

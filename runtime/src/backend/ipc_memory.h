@@ -67,6 +67,9 @@ struct IpcBuffer {
   IpcHandle handle{};
 };
 
+/// A rank's allocations that are kept open. A program that gives new ones all the time has the oldest closed.
+inline constexpr std::size_t kMostOpened = 1024;
+
 /// This rank's buffers, and those of the other ranks, on one GPU. Not thread-safe. The GPU is current.
 class IpcMemory {
  public:
@@ -84,7 +87,9 @@ class IpcMemory {
 
   /// Whether a buffer lies in an allocation of this rank's that has not been opened.
   bool is_new(int rank, const IpcBuffer& buffer) const;
-  /// Opens it. Nothing on the GPU uses the others' buffers now, because some may have to be closed.
+  /// Whether another allocation has to be closed for it, if so many of the rank's are opened now.
+  bool must_close(int rank, const IpcBuffer& buffer, std::size_t opened_now) const;
+  /// Opens it. If it must_close(), nothing on the GPU uses the others' buffers now.
   Status open(int rank, const IpcBuffer& buffer);
   /// After it failed on some rank.
   void refuse(int rank, const IpcBuffer& buffer);
