@@ -1,0 +1,163 @@
+// Rules of NCCL, for one GPU.
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/driver.h"
+#include "runtime/src/backend/nccl/nccl_library.h"
+
+namespace ddl::gpu_rules {
+namespace {
+
+namespace nccl = ddl::runtime::nccl;
+using ddl::runtime::NcclLibrary;
+
+constexpr nccl::Result kInvalidUsage = 5;
+
+const NcclLibrary& library() {
+  const auto loaded = NcclLibrary::load("libnccl.so.2");
+  if (!loaded) throw Skipped(loaded.error().message());
+  return **loaded;
+}
+const nccl::Functions& functions() { return library().functions(); }
+
+void check_nccl(const char* function, nccl::Result result) {
+  if (const auto status = library().check(function, result, nullptr); !status)
+    throw Broken(status.error().message());
+}
+
+/// The result of what the communicator does in the background, once that has ended.
+nccl::Result settled(nccl::Comm comm) {
+  nccl::Result state = nccl::kInProgress;
+  while (state == nccl::kInProgress) {
+    if (const auto asked = functions().ncclCommGetAsyncError(comm, &state); asked != nccl::kSuccess)
+      return asked;
+    std::this_thread::yield();
+  }
+  return state;
+}
+
+nccl::UniqueId new_id() {
+  nccl::UniqueId id{};
+  check_nccl("ncclGetUniqueId", functions().ncclGetUniqueId(&id));
+  return id;
+}
+
+struct Begun {
+  nccl::Comm comm = nullptr;
+  nccl::Result result = nccl::kSuccess;
+};
+Begun begin(int ranks, const nccl::UniqueId& id, int rank) {
+  nccl::Config config;
+  Begun begun;
+  begun.result = functions().ncclCommInitRankConfig(&begun.comm, ranks, id, rank, &config);
+  return begun;
+}
+
+/// A communicator of this process alone.
+class Alone {
+ public:
+  Alone() : comm_(begin(1, new_id(), 0).comm) {
+    expect(comm_ != nullptr, "ncclCommInitRankConfig gives none");
+    check_nccl("ncclCommInitRankConfig", settled(comm_));
+  }
+  ~Alone() { (void)functions().ncclCommAbort(comm_); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+  nccl::Comm get() const { return comm_; }
+
+ private:
+  nccl::Comm comm_;
+};
+
+std::string a_version(Other*) { return ddl::runtime::nccl_version_text(library().version()); }
+
+std::string without_blocking(Other*) {
+  const Begun begun = begin(1, new_id(), 0);
+  expect(begun.result == nccl::kSuccess || begun.result == nccl::kInProgress,
+         "ncclCommInitRankConfig: result " + std::to_string(begun.result));
+  const auto state = settled(begun.comm);
+  (void)functions().ncclCommAbort(begun.comm);
+  check_nccl("ncclCommGetAsyncError", state);
+  return "result " + std::to_string(begun.result);
+}
+
+std::string one_rank(Other*) {
+  constexpr std::size_t kCount = 1000;
+  const Stream stream;
+  const Memory from(kCount * sizeof(int)), to(kCount * sizeof(int));
+  write(from.address(), std::vector<int>(kCount, 3), stream.get());
+  const Alone alone;
+  check_nccl("ncclGroupStart", functions().ncclGroupStart());
+  // NOLINTBEGIN(performance-no-int-to-ptr): the driver's addresses are numbers
+  const auto result = functions().ncclAllReduce(reinterpret_cast<const void*>(from.address()),
+                                                reinterpret_cast<void*>(to.address()), kCount, nccl::kInt32,
+                                                nccl::kSum, alone.get(), stream.get());
+  // NOLINTEND(performance-no-int-to-ptr)
+  check_nccl("ncclAllReduce", result);
+  check_nccl("ncclGroupEnd", functions().ncclGroupEnd());
+  check_nccl("ncclGroupEnd", settled(alone.get()));
+  expect(read(to.address(), kCount, stream.get()) == std::vector<int>(kCount, 3), "another result");
+  return "result " + std::to_string(result);
+}
+
+std::string the_current_gpu(Other*) {
+  cuda::Context before = nullptr, after = nullptr;
+  check(driver().cuCtxGetCurrent(&before), "cuCtxGetCurrent");
+  { const Alone alone; }
+  check(driver().cuCtxGetCurrent(&after), "cuCtxGetCurrent");
+  expect(before == after, "another context is current");
+  return "";
+}
+
+std::string a_rank_that_never_comes(Other*) {
+  const Begun begun = begin(2, new_id(), 0);
+  nccl::Result state = nccl::kSuccess;
+  check_nccl("ncclCommGetAsyncError", functions().ncclCommGetAsyncError(begun.comm, &state));
+  expect(state == nccl::kInProgress, "it has not waited: result " + std::to_string(state));
+  const auto start = std::chrono::steady_clock::now();
+  check_nccl("ncclCommAbort", functions().ncclCommAbort(begun.comm));
+  return seconds_since(start);
+}
+
+std::string two_on_one_gpu(Other* other) {
+  if (driver().ddl_stand_in_keep_private != nullptr)
+    throw Skipped("the stand-in ends a program that tries it");
+  const nccl::UniqueId id = new_id();
+  other->send(id);
+  const Begun begun = begin(2, id, 0);
+  const nccl::Result result = begun.result == nccl::kSuccess || begun.result == nccl::kInProgress
+                                  ? settled(begun.comm)
+                                  : begun.result;
+  const char* const text = begun.comm == nullptr ? "" : functions().ncclGetLastError(begun.comm);
+  if (begun.comm != nullptr) (void)functions().ncclCommAbort(begun.comm);
+  other->wait_done();
+  expect(result != nccl::kSuccess, "it takes them");
+  return (result == kInvalidUsage ? "invalid usage " : "result " + std::to_string(result) + " ") +
+         (text == nullptr ? "" : text);
+}
+void second_on_one_gpu(Other& other) {
+  const Begun begun = begin(2, other.receive<nccl::UniqueId>(), 1);
+  if (begun.comm != nullptr) {
+    (void)settled(begun.comm);
+    (void)functions().ncclCommAbort(begun.comm);
+  }
+  other.say_done();
+}
+
+}  // namespace
+
+std::vector<Rule> nccl_rules() {
+  return {
+      {"NCCL is 2.14 or newer.", a_version},
+      {"A communicator is made without blocking.", without_blocking},
+      {"A sum of one rank is its input.", one_rank},
+      {"Making and giving up a communicator leaves the current GPU as it is.", the_current_gpu},
+      {"A communicator whose other rank never comes can be given up.", a_rank_that_never_comes},
+      {"NCCL refuses two ranks on one GPU.", two_on_one_gpu, second_on_one_gpu},
+  };
+}
+
+}  // namespace ddl::gpu_rules
