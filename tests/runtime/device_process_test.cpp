@@ -17,6 +17,7 @@ using ddl::conformance::expect_contains;
 using ddl::conformance::expect_ok;
 using ddl::conformance::expect_status;
 using ddl::runtime::FaultPlan;
+using ddl::runtime::test::all_ranks_share_a_gpu;
 using ddl::runtime::test::Floats;
 using ddl::runtime::test::Gate;
 using ddl::runtime::test::OnGpu;
@@ -57,6 +58,7 @@ ddl_status sum_until_failed(ddl_context* context, Floats& floats, const OnGpu& o
 
 TEST_CASE("all ranks are told which rank died while their GPUs were at work, and end", "[.processes]") {
   const bool shares = GENERATE(true, false);
+  if (!shares && all_ranks_share_a_gpu()) return;
   // In the comparison of a call, or in what follows it on the host.
   const int passage = GENERATE(12, 13, 14, 15);
   ProcessJob job = job_of_three(shares);
@@ -80,6 +82,7 @@ TEST_CASE("all ranks are told which rank died while their GPUs were at work, and
 TEST_CASE("a rank that dies with calls on a stream that is held holds up no other rank's stream",
           "[.processes]") {
   const bool shares = GENERATE(true, false);
+  if (!shares && all_ranks_share_a_gpu()) return;
   ProcessJob job = job_of_three(shares);
   CAPTURE(shares);
   check_ends(job.run([&](RankPlace& place) {

@@ -27,7 +27,7 @@ using ddl::runtime::test::ThreadJob;
 
 }  // namespace
 
-TEST_CASE("a call on a stream comes after what is on it, and before what is put on it later") {
+TEST_CASE("a call on a stream comes after what is on it, and before what is put on it later", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.gpu_piece_bytes = 4096;
@@ -48,7 +48,8 @@ TEST_CASE("a call on a stream comes after what is on it, and before what is put 
 
 TEST_CASE(
     "a named tensor on a GPU is taken after what was on its stream, and is there when its handle is "
-    "complete") {
+    "complete",
+    "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.run([](ddl_context*& context) {
@@ -74,7 +75,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("the result of a gathered tensor lies on the GPU of its input") {
+TEST_CASE("the result of a gathered tensor lies on the GPU of its input", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.run([](ddl_context*& context) {
@@ -148,7 +149,7 @@ TEST_CASE("calls on memory of GPUs that cannot be made are refused") {
   });
 }
 
-TEST_CASE("ranks whose buffers lie in different kinds of memory are told so") {
+TEST_CASE("ranks whose buffers lie in different kinds of memory are told so", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.run([](ddl_context*& context) {
@@ -193,7 +194,7 @@ TEST_CASE("a rank whose GPU fails is named by all ranks") {
   });
 }
 
-TEST_CASE("a rank that waits for its stream notices that the job was aborted") {
+TEST_CASE("a rank that waits for its stream notices that the job was aborted", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.gpu_operations = ddl::contract::GpuOperations::kStaged;
@@ -217,7 +218,7 @@ TEST_CASE("a rank that waits for its stream notices that the job was aborted") {
   });
 }
 
-TEST_CASE("a rank whose stream does not go on is named after the timeout") {
+TEST_CASE("a rank whose stream does not go on is named after the timeout", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
   job.gpu_operations = ddl::contract::GpuOperations::kStaged;

@@ -97,7 +97,7 @@ TEST_CASE("memory that other processes cannot open goes by way of the host, on a
   });
 }
 
-TEST_CASE("a call of ranks that share a GPU returns before its stream has come so far") {
+TEST_CASE("a call of ranks that share a GPU returns before its stream has come so far", "[one-gpu]") {
   Gate gate;
   sharing_job(2).run([&](ddl_context*& context) {
     const OnGpu on(0);
@@ -112,7 +112,7 @@ TEST_CASE("a call of ranks that share a GPU returns before its stream has come s
   });
 }
 
-TEST_CASE("a deadline ends a call of ranks that share a GPU, whose stream is held") {
+TEST_CASE("a deadline ends a call of ranks that share a GPU, whose stream is held", "[one-gpu]") {
   Gate gate;
   std::barrier both(2);
   ThreadJob job = sharing_job(2);
@@ -138,7 +138,7 @@ TEST_CASE("a deadline ends a call of ranks that share a GPU, whose stream is hel
   });
 }
 
-TEST_CASE("an alltoall within one buffer, and buffers that come and go, are right") {
+TEST_CASE("an alltoall within one buffer, and buffers that come and go, are right", "[one-gpu]") {
   sharing_job(3).run([](ddl_context*& context) {
     const OnGpu on(0);
     const int rank = ddl_rank(context);
