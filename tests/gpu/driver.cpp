@@ -11,11 +11,9 @@ Driver load() {
   const auto library = SharedLibrary::load("libcuda.so.1");
   if (!library) throw Skipped(library.error().message());
   Driver cu{};
-  const auto find = [&](auto*& function, const char* name, const char* otherwise = nullptr) {
+  const auto find = [&](auto*& function, const char* name) {
     using Function = std::remove_reference_t<decltype(*function)>;
     function = library->template function<Function>(name);
-    if (function == nullptr && otherwise != nullptr)
-      function = library->template function<Function>(otherwise);
   };
 #define DDL_FIND(name) find(cu.name, #name)
   DDL_FIND(cuInit);
@@ -24,7 +22,8 @@ Driver load() {
   DDL_FIND(cuDevicePrimaryCtxRetain);
   DDL_FIND(cuCtxGetCurrent);
   DDL_FIND(cuCtxSetCurrent);
-  DDL_FIND(cuCtxGetDevice);
+  DDL_FIND(cuDriverGetVersion);
+  DDL_FIND(cuDeviceGetName);
   DDL_FIND(cuMemAlloc_v2);
   DDL_FIND(cuMemFree_v2);
   DDL_FIND(cuMemHostRegister_v2);

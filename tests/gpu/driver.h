@@ -21,7 +21,8 @@ struct Driver : cuda::Functions {
   cuda::Result (*cuStreamSynchronize)(void* stream);
   cuda::Result (*cuStreamBeginCapture_v2)(void* stream, int mode);
   cuda::Result (*cuStreamEndCapture)(void* stream, void** graph);
-  cuda::Result (*cuCtxGetDevice)(cuda::DeviceNumber* device);
+  cuda::Result (*cuDriverGetVersion)(int* version);
+  cuda::Result (*cuDeviceGetName)(char* name, int size, cuda::DeviceNumber device);
   // Null where the library is too old, or is a stand-in.
   cuda::Result (*cuMemAllocAsync)(cuda::Address* memory, std::size_t bytes, void* stream);
   void (*ddl_stand_in_keep_private)(const void* memory);

@@ -1,11 +1,11 @@
 // Rules of NVIDIA's driver within one process: where memory lies, streams, events and graphs.
-#include <sys/mman.h>
-
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gpu/driver.h"
+#include "runtime/src/device/device_runtimes.h"
 
 namespace ddl::gpu_rules {
 namespace {
@@ -242,6 +242,20 @@ std::string events_with_timing(Other*) {
   return text_of(result);
 }
 
+std::string kernels(Other*) {
+  const auto runtime = runtime::load_runtime(runtime::device_vendors().front());
+  if (!runtime) throw Skipped(runtime.error().message());
+  const auto device = (*runtime)->device(0);
+  expect(device.has_value(), device ? "" : device.error().message());
+  const runtime::CurrentDevice current(**device);
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto program : {runtime::GpuProgram::kScaling, runtime::GpuProgram::kCombination}) {
+    const auto prepared = (*device)->prepare_kernels(program);
+    expect(prepared.has_value(), prepared ? "" : prepared.error().message());
+  }
+  return seconds_since(begin);
+}
+
 }  // namespace
 
 std::vector<Rule> driver_rules() {
@@ -268,6 +282,7 @@ std::vector<Rule> driver_rules() {
       {"A thread in relaxed mode asks, allocates and copies while another one captures, and spoils nothing.",
        questions_beside_a_capture},
       {"An event for other processes cannot have times.", events_with_timing},
+      {"NVRTC compiles libddl's kernels, and the driver loads them.", kernels},
   };
 }
 

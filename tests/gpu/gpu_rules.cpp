@@ -3,8 +3,9 @@
 //   gpu_rules            all of them, each in a process of its own: a line for each
 //                        "pass|fail|skip<TAB>sentence<TAB>what was seen"
 //   gpu_rules --list     the sentences
+//   gpu_rules --device   the GPU, and the versions of its libraries: a line for each "what<TAB>which"
 //
-// Exit status: 0 if none failed, 1 if one failed, 2 wrong usage.
+// Exit status: 0 if none failed, 1 if one failed or no GPU can be used, 2 wrong usage.
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +19,10 @@
 
 #include "base/command.h"
 #include "base/command_output.h"
+#include "base/shared_library.h"
 #include "gpu/driver.h"
 #include "gpu/rules.h"
+#include "runtime/src/backend/nccl/nccl_library.h"
 
 namespace ddl::gpu_rules {
 
@@ -128,6 +131,29 @@ int ask_all() {
   return failed ? 1 : 0;
 }
 
+int describe_device() {
+  try {
+    use_gpu();
+    char name[256] = "";
+    int version = 0;
+    check(driver().cuDeviceGetName(name, sizeof name, 0), "cuDeviceGetName");
+    check(driver().cuDriverGetVersion(&version), "cuDriverGetVersion");
+    std::printf("GPU\t%s\nCUDA of the driver\t%d.%d\n", name, version / 1000, version / 10 % 100);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  const auto nccl = runtime::NcclLibrary::load("libnccl.so.2");
+  std::printf("NCCL\t%s\n", nccl ? runtime::nccl_version_text((*nccl)->version()).c_str()
+                                 : one_line(nccl.error().message()).c_str());
+  std::string found = "none";
+  for (const char* const file : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}) {
+    if (found == "none" && SharedLibrary::load(file)) found = file;
+  }
+  std::printf("NVRTC\t%s\n", found.c_str());
+  return 0;
+}
+
 }  // namespace
 }  // namespace ddl::gpu_rules
 
@@ -139,9 +165,10 @@ int main(int argc, char** argv) {
     for (const Rule& rule : all_rules()) std::printf("%s\n", rule.sentence);
     return 0;
   }
+  if (mode == "--device") return describe_device();
   const auto number = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : all_rules().size();
   if ((mode != "--answer" && mode != "--assist") || number >= all_rules().size()) {
-    std::fprintf(stderr, "usage: gpu_rules [--list]\n");
+    std::fprintf(stderr, "usage: gpu_rules [--list|--device]\n");
     return 2;
   }
   if (mode == "--assist") return assist(all_rules()[number]);

@@ -46,7 +46,7 @@ class Gpu {
   void* other_stream() const { return other_.get(); }
   std::string uuid() { return take(runtime_.uuid(0)); }
 
-  /// Waits for what is on the stream, without giving the CPU away: a wait of the driver's could take longer than a call.
+  /// Waits for what is on the stream, without giving the CPU away: the driver could take longer than a call to wake.
   void synchronize() { synchronize(stream()); }
   void synchronize(void* stream) {
     check(device_.record(event_.get(), stream));

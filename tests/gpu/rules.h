@@ -1,5 +1,5 @@
-// What libddl and the stand-ins assume of the vendor's libraries: one rule after the other, each in processes of its own,
-// because a rule that does not hold may leave a GPU's context in error, or wait for ever.
+// What libddl and the stand-ins assume of the vendor's libraries: one rule after the other, each in processes of its
+// own, because a rule that does not hold may leave a GPU's context in error, or wait for ever.
 #pragma once
 
 #include <chrono>
@@ -65,8 +65,8 @@ class Other {
 
 struct Rule {
   const char* sentence;
-  /// What the process does that answers; the result is shown: a number, an error, or nothing. other: null unless there is
-  /// a second process.
+  /// What the process does that answers; the result is shown: a number, an error, or nothing. other: null unless
+  /// there is a second process.
   std::string (*answer)(Other* other);
   /// What the second process does; null: there is none.
   void (*assist)(Other& other) = nullptr;
