@@ -1,5 +1,6 @@
 // Rules of NCCL, for one GPU.
 #include <chrono>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,23 +85,48 @@ std::string without_blocking(Other*) {
   return "result " + std::to_string(begun.result);
 }
 
-std::string one_rank(Other*) {
-  constexpr std::size_t kCount = 1000;
-  const Stream stream;
-  const Memory from(kCount * sizeof(int)), to(kCount * sizeof(int));
-  write(from.address(), std::vector<int>(kCount, 3), stream.get());
-  const Alone alone;
+/// Puts an allreduce of kInts numbers on the stream.
+nccl::Result sum(nccl::Comm comm, const Memory& from, const Memory& to, const Stream& stream) {
   check_nccl("ncclGroupStart", functions().ncclGroupStart());
   // NOLINTBEGIN(performance-no-int-to-ptr): the driver's addresses are numbers
   const auto result = functions().ncclAllReduce(reinterpret_cast<const void*>(from.address()),
-                                                reinterpret_cast<void*>(to.address()), kCount, nccl::kInt32,
-                                                nccl::kSum, alone.get(), stream.get());
+                                                reinterpret_cast<void*>(to.address()), kInts, nccl::kInt32,
+                                                nccl::kSum, comm, stream.get());
   // NOLINTEND(performance-no-int-to-ptr)
   check_nccl("ncclAllReduce", result);
   check_nccl("ncclGroupEnd", functions().ncclGroupEnd());
-  check_nccl("ncclGroupEnd", settled(alone.get()));
-  expect(read(to.address(), kCount, stream.get()) == std::vector<int>(kCount, 3), "another result");
+  check_nccl("ncclGroupEnd", settled(comm));
+  return result;
+}
+
+std::string one_rank(Other*) {
+  const Stream stream;
+  const Memory from(kBytes), to(kBytes);
+  write(from.address(), std::vector<int>(kInts, 3), stream.get());
+  const Alone alone;
+  const auto result = sum(alone.get(), from, to, stream);
+  expect(read(to.address(), kInts, stream.get()) == std::vector<int>(kInts, 3), "another result");
   return "result " + std::to_string(result);
+}
+
+std::string giving_up_while_held(Other*) {
+  const Stream stream;
+  const Memory from(kBytes), to(kBytes);
+  const Begun begun = begin(1, new_id(), 0);
+  check_nccl("ncclCommInitRankConfig", settled(begun.comm));
+  (void)sum(begun.comm, from, to, stream);
+  synchronize(stream.get());
+  Gate gate(stream.get());
+  (void)sum(begun.comm, from, to, stream);
+  auto abort = std::async(std::launch::async, [&] {
+    use_gpu();
+    return functions().ncclCommAbort(begun.comm);
+  });
+  const bool is_at_once = abort.wait_for(std::chrono::milliseconds(500)) == std::future_status::ready;
+  gate.open();
+  check_nccl("ncclCommAbort", abort.get());
+  synchronize(stream.get());
+  return is_at_once ? "at once" : "when the stream goes on";
 }
 
 std::string the_current_gpu(Other*) {
@@ -156,6 +182,9 @@ std::vector<Rule> nccl_rules() {
       {"A sum of one rank is its input.", one_rank},
       {"Making and giving up a communicator leaves the current GPU as it is.", the_current_gpu},
       {"A communicator whose other rank never comes can be given up.", a_rank_that_never_comes},
+      {"A communicator whose last call waits for its stream is given up, at the latest when the stream goes "
+       "on.",
+       giving_up_while_held},
       {"NCCL refuses two ranks on one GPU.", two_on_one_gpu, second_on_one_gpu},
   };
 }
