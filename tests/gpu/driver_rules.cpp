@@ -249,7 +249,7 @@ std::string kernels(Other*) {
   expect(device.has_value(), device ? "" : device.error().message());
   const runtime::CurrentDevice current(**device);
   const auto begin = std::chrono::steady_clock::now();
-  for (const auto program : {runtime::GpuProgram::kScaling, runtime::GpuProgram::kCombination}) {
+  for (const auto program : {runtime::GpuProgram::kForNccl, runtime::GpuProgram::kForIpc}) {
     const auto prepared = (*device)->prepare_kernels(program);
     expect(prepared.has_value(), prepared ? "" : prepared.error().message());
   }

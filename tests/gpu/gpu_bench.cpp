@@ -8,6 +8,7 @@
 //
 // --quick: small sizes and few calls, which show only that it runs.
 // Exit status: 0; 1, an error; 2, wrong usage.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -54,8 +55,45 @@ double link_rate(Gpu& gpu, const Scale& scale, bool down, bool up, const Togethe
   return gigabytes(static_cast<double>(scale.largest), time.whole);
 }
 
+/// Tensors that the kernel for copies packs at once, beside one copy of as many bytes.
+void measure_batched_copy(Gpu& gpu, const Scale& scale) {
+  constexpr std::size_t kTensors = runtime::CopiesArguments::kMost;
+  constexpr double kFactor = 0.9;
+  const std::size_t each = std::min<std::size_t>(scale.largest / kTensors, std::size_t{256} << 10);
+  const std::size_t all = kTensors * each;
+  // Apart from each other, as a program's tensors are.
+  const GpuMemory from(gpu, 2 * all), to(gpu, all);
+  runtime::CopiesArguments copies{};
+  const std::size_t floats = each / sizeof(float);
+  for (std::size_t i = 0; i < kTensors; ++i)
+    copies.add(from.data() + 2 * i * floats, to.data() + i * floats, each);
+  check(gpu.device().prepare_kernels(runtime::GpuProgram::kForNccl));
+  const auto wait = [&] { gpu.synchronize(); };
+  const CallTime batched = measure(
+      scale.effort,
+      [&] {
+        void* arguments[] = {&copies};
+        check(gpu.device().launch(runtime::GpuKernel::kCopies, copies.chunks * runtime::KernelGrid::kThreads,
+                                  arguments, gpu.stream()));
+      },
+      wait);
+  const CallTime plain = measure(
+      scale.effort, [&] { gpu.copy(to.data(), from.data(), all); }, wait);
+  const auto rate = [&](const CallTime& time) {
+    return gigabytes(2.0 * static_cast<double>(all), time.whole);
+  };
+  print({.name = "batched copy, " + std::to_string(kTensors) + " tensors of " + size_text(each),
+         .value = rate(batched),
+         .unit = "GB/s read and written",
+         .compared_with = "a plain copy of as many bytes",
+         .reference = rate(plain),
+         .aim = "at least 0.9 of it",
+         .is_met = rate(batched) >= kFactor * rate(plain)});
+}
+
 void measure_copies(const Scale& scale) {
   Gpu gpu;
+  measure_batched_copy(gpu, scale);
   const std::string size = size_text(scale.largest);
   print({.name = "copy within the GPU, " + size,
          .value = copy_traffic(gpu, scale),
