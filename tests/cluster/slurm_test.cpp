@@ -255,11 +255,20 @@ TEST_CASE("ranks that ssh starts in a job have no variables of the job's tasks",
 TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exit code is returned",
           "[slurm]") {
   const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
-  // --oversubscribe for machines with one core.
-  HostJob job(
-      {"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c", "sh",
-       "-c", "echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; [ $SLURM_PROCID != 3 ] || exit 7"},
-      in_salloc(two_nodes));
+  const SharedScratch scratch;
+  const std::string printed = scratch.write("printed", "");
+  REQUIRE(::chmod(printed.c_str(), 0666) == 0);
+  // The failure of one ends the others, which must have printed by then, and end by themselves. --oversubscribe for
+  // machines with one core.
+  HostJob job({"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c",
+               "sh", "-c",
+               "trap '' TERM; echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; "
+               "[ $SLURM_PROCID = 3 ] || { echo >> " +
+                   printed +
+                   "; exit 0; }; "
+                   "until [ $(wc -l < " +
+                   printed + ") = 3 ]; do sleep 0.05; done; exit 7"},
+              in_salloc(two_nodes));
   CHECK(job.wait() == 7);
   INFO(job.err());
   const auto lines = lines_of(job.out());
