@@ -29,6 +29,12 @@ std::string to_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
+std::string uuid_text(std::span<const std::byte, 16> bytes) {
+  std::string text = to_hex(bytes);
+  for (const std::size_t at : {20, 16, 12, 8}) text.insert(at, 1, '-');
+  return text;
+}
+
 bool from_hex(std::string_view text, std::span<std::byte> bytes) {
   if (text.size() != 2 * bytes.size()) return false;
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -18,6 +18,9 @@ std::string to_hex(std::span<const std::byte> bytes);
 /// Back. False: the text is not exactly two lower-case digits for each of the bytes, which then hold anything.
 bool from_hex(std::string_view text, std::span<std::byte> bytes);
 
+/// "5a8c1b3e-0d4f-...": groups of 8, 4, 4, 4 and 12 digits.
+std::string uuid_text(std::span<const std::byte, 16> bytes);
+
 /// At most 256 bytes of fill_random(), as to_hex() writes them: for names that are unique and cannot be guessed.
 Result<std::string> random_hex(std::size_t count);
 

@@ -1,11 +1,11 @@
-#include "affinity/source/gpu_runtimes.h"
-
 #include <array>
 #include <optional>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "affinity/source/vendor_gpus.h"
+#include "base/bytes.h"
 #include "base/shared_library.h"
 
 namespace ddl::affinity {
@@ -22,16 +22,6 @@ constexpr Return kNoDevice = 100;
 tl::unexpected<Error> failure(const char* call, Return code, const char* name) {
   return fail(ErrorCode::kUnavailable, fmt::format("{} fails with {}{}", call, code,
                                                    name == nullptr ? "" : fmt::format(" ({})", name)));
-}
-
-/// "5a8c1b3e-...", as nvidia-smi prints the bytes.
-std::string uuid_digits(std::span<const unsigned char> bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", bytes[i]);
-  }
-  return text;
 }
 
 class Cuda {
@@ -80,7 +70,8 @@ class Cuda {
     const auto whole = bytes_by(uuid_, device), instance = bytes_by(instance_uuid_, device);
     if (!whole && !instance) return "";
     const bool is_instance = whole && instance && *whole != *instance;
-    return (is_instance ? "MIG-" : "GPU-") + uuid_digits(instance ? *instance : *whole);
+    return (is_instance ? "MIG-" : "GPU-") +
+           uuid_text(std::as_bytes(std::span(instance ? *instance : *whole)));
   }
 
   Return (*init_)(unsigned);

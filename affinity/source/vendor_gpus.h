@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct VendorGpu {
 /// so call it in a child (child_query.h). Errors name the library and contain its message.
 Result<std::vector<VendorGpu>> ask_nvml(const std::string& library = "libnvidia-ml.so.1");
 Result<std::vector<VendorGpu>> ask_rocm_smi(const std::string& library = "librocm_smi64.so");
+
+/// The GPUs that a program with this process's environment sees, in the order in which the vendor's runtime counts them:
+/// what variables such as CUDA_VISIBLE_DEVICES leave. By CUDA's driver, and by HIP's runtime, the first of the libraries
+/// that can be loaded. Makes no context on a GPU; for a process of its own, as above. None is visible: an empty list.
+/// Errors: kNotFound, no such library can be loaded; kUnavailable, the name of the function that fails, with its error.
+Result<std::vector<VendorGpu>> ask_cuda(const std::string& library = "libcuda.so.1");
+Result<std::vector<VendorGpu>> ask_hip(std::initializer_list<const char*> libraries = {
+                                           "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                           "libamdhip64.so"});
 
 /// "00000000:C1:00.0", as NVML writes it, to "0000:c1:00.0".
 std::string canonical_bus_id(const std::string& text);

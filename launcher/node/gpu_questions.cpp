@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "affinity/source/gpu_runtimes.h"
+#include "affinity/source/vendor_gpus.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "affinity/source/child_query.h"
-#include "affinity/source/gpu_runtimes.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;

@@ -18,6 +18,12 @@ TEST_CASE("bytes become hexadecimal digits and back") {
   }
 }
 
+TEST_CASE("the text of a UUID has its digits in five groups") {
+  std::array<std::byte, 16> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(16 * i + 15 - i);
+  CHECK(ddl::uuid_text(bytes) == "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
+}
+
 TEST_CASE("random bytes differ from one another") {
   std::array<std::byte, 32> one{}, other{};
   REQUIRE(ddl::fill_random(one));

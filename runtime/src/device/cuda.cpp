@@ -2,7 +2,9 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <span>
 
+#include "base/bytes.h"
 #include "runtime/src/device/cuda_abi.h"
 #include "runtime/src/device/vendor_library.h"
 
@@ -53,16 +55,9 @@ Status load_cuda(void* library, CudaFunctions& cu) {
   return load_symbols(library, symbols);
 }
 
-/// "GPU-5a8c1b3e-...", as nvidia-smi prints the bytes.
-std::string uuid_text(std::span<const unsigned char> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "GPU-";
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 0xF];
-  }
-  return text;
+/// As nvidia-smi prints it.
+std::string gpu_text(const cuda::Uuid& uuid) {
+  return "GPU-" + uuid_text(std::as_bytes(std::span<const unsigned char, 16>(uuid.bytes)));
 }
 
 /// Ok, or the error of a function of the driver.
@@ -195,7 +190,7 @@ class CudaDevice final : public Device {
     if (cu_.cuDeviceGetUuid == nullptr || cu_.cuDeviceGetUuid_v2 == nullptr) return {};
     DDL_TRY(check("cuDeviceGetUuid", cu_.cuDeviceGetUuid(&whole, number_)));
     DDL_TRY(check("cuDeviceGetUuid", cu_.cuDeviceGetUuid_v2(&part, number_)));
-    if (uuid_text(whole.bytes) != uuid_text(part.bytes))
+    if (gpu_text(whole) != gpu_text(part))
       return fail(ErrorCode::kUnavailable, "the GPU is a part of one (MIG), whose memory cannot be shared");
     return {};
   }
@@ -279,7 +274,7 @@ class Cuda final : public DeviceRuntime {
     const auto get_uuid = cu_.cuDeviceGetUuid != nullptr ? cu_.cuDeviceGetUuid : cu_.cuDeviceGetUuid_v2;
     if (get_uuid == nullptr) return fail(ErrorCode::kUnavailable, "libcuda.so.1 has no cuDeviceGetUuid");
     DDL_TRY(checked_cuda(cu_, "cuDeviceGetUuid", get_uuid(&uuid, number)));
-    return uuid_text(uuid.bytes);
+    return gpu_text(uuid);
   }
 
   std::optional<DeviceMemory> find(const void* address) override {

@@ -12,7 +12,7 @@ int cuInit(unsigned flags) {
   (void)flags;
   return is_mode("none") ? 100 : is_mode("error") ? 803 : is_mode("stub") ? 34 : 0;
 }
-/* A stub of the toolkit writes nothing. */
+/* "stub": the library of CUDA's toolkit that programs are linked with. Its functions answer 34 and write nothing. */
 int cuGetErrorName(int error, const char** name) {
   if (error == 803) *name = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
   return error == 803 ? 0 : error;
