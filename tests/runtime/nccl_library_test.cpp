@@ -1,9 +1,10 @@
 // How NCCL is loaded, and what the real one says where it is installed and there is no GPU.
 #include <array>
 #include <string>
+#include <vector>
 
+#include "runtime/src/backend/gpu_offers.h"
 #include "runtime/src/backend/nccl/nccl_library.h"
-#include "runtime/src/backend/nccl/nccl_offer.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
@@ -20,6 +21,32 @@ TEST_CASE("a library that is not NCCL, or is not there, cannot be used, and the 
   REQUIRE(!other);
   CHECK(other.error().code() == ErrorCode::kUnavailable);
   CHECK(other.error().message() == "libm.so.6: it has no ncclGetVersion");
+}
+
+TEST_CASE("ranks use each other's memory only if all of them can share it, and have one GPU") {
+  using ddl::runtime::IpcOffer;
+  std::vector<int> job_ranks{4, 5, 7};
+  std::vector<IpcOffer> offers(3);
+  for (IpcOffer& offer : offers) {
+    offer.has_device = offer.is_wanted = 1;
+    offer.gpu = decltype(IpcOffer::gpu)::of("GPU-0");
+    offer.host = ddl::runtime::HostField::of("node");
+  }
+  const auto with = [&](auto change) {
+    auto changed = offers;
+    change(changed[1]);
+    return ddl::runtime::obstacle_of(changed, job_ranks);
+  };
+  CHECK(with([](IpcOffer&) {}).empty());
+  CHECK(with([](IpcOffer& offer) { offer.is_wanted = 0; }) ==
+        "DDL_GPU_OPERATIONS is not auto on rank 5 on node");
+  CHECK(with([](IpcOffer& offer) { offer.gpu = decltype(IpcOffer::gpu)::of("GPU-1"); }) ==
+        "rank 4 on node has GPU-0, and rank 5 on node has GPU-1");
+  CHECK(with([](IpcOffer& offer) { offer.obstacle = decltype(IpcOffer::obstacle)::of("a part of a GPU"); }) ==
+        "rank 5 on node: a part of a GPU");
+  offers.resize(65, offers[0]);
+  job_ranks.resize(65);
+  CHECK(with([](IpcOffer&) {}) == "more than 64 ranks");
 }
 
 TEST_CASE("ranks use NCCL together only if all of them have the same library, and a GPU of their own") {

@@ -19,14 +19,16 @@ namespace ddl::runtime {
 /// Has a thread of its own. Functions are called by one thread at a time.
 class CallWatch {
  public:
-  /// What the thread does.
+  /// What the thread does; nothing, unless it is given.
   struct Actions {
     /// Compares the calls of all ranks. Uses the set's connections: nothing else may do so until settle() has returned.
-    std::function<Outcome(const Call&, CallDeadline)> compare;
+    std::function<Outcome(const Call&, CallDeadline)> compare = [](const Call&, CallDeadline) {
+      return Outcome();
+    };
     /// What went wrong on the GPU, or on the way between GPUs.
-    std::function<Status()> check_health;
+    std::function<Status()> check_health = [] { return Status(); };
     /// Ends what is on the GPU. May take long.
-    std::function<void()> give_up;
+    std::function<void()> give_up = [] {};
   };
 
   /// device and connections outlive this. call: in which this happens.

@@ -44,6 +44,12 @@ Outcome give_up_unless_told(Connections& connections, const Call& call, const Er
   return give_up(connections, call, error);
 }
 
+Error moved_to_another_gpu(const Device& before, const Device& now) {
+  return Error(ErrorCode::kUnavailable, "the buffers of this process set were on GPU " +
+                                            std::to_string(before.ordinal()) +
+                                            " before, and now are on GPU " + std::to_string(now.ordinal()));
+}
+
 Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
                      const Call& call, CallDeadline deadline, const HealthCheck& health) {
   const auto spin_until = Deadline::after(

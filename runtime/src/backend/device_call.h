@@ -19,6 +19,9 @@ Outcome give_up(Connections& connections, const Call& call, const Error& error);
 /// reason.
 Outcome give_up_unless_told(Connections& connections, const Call& call, const Error& error);
 
+/// The buffers of a process set are on another GPU than before.
+Error moved_to_another_gpu(const Device& before, const Device& now);
+
 /// How a wait learns of errors that the event does not show.
 struct HealthCheck {
   std::function<Status()> check;

@@ -54,66 +54,6 @@ bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(a
 
 }  // namespace
 
-class IpcCalls::Buffers {
- public:
-  Buffers(const Request& request, int rank, int size)
-      : parts_(request.parts.empty() ? 1 : request.parts.size()), size_(size) {
-    UsedBuffers used = used_buffers(request, rank, size);
-    if (request.call.kind == CallKind::kBroadcast && rank == request.call.root) used = {used.recv, nullptr};
-    if (request.parts.empty()) {
-      own_.push_back({used.send, const_cast<std::byte*>(used.recv), request.call.count});
-      return;
-    }
-    for (const Part& part : request.parts) own_.push_back(part.count == 0 ? Part{} : part);
-  }
-
-  std::size_t parts() const { return parts_; }
-  std::uint64_t count(std::size_t part) const { return own_[part].count; }
-
-  /// Tells all ranks what each has.
-  Outcome gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
-    std::vector<IpcBuffer> described;
-    for (const Part& part : own_) {
-      described.push_back(memory.describe(part.send));
-      described.push_back(memory.describe(part.recv));
-    }
-    all_.resize(described.size() * static_cast<std::size_t>(size_));
-    return exchange.gather(described.data(), all_.data(), described.size() * sizeof(IpcBuffer), deadline);
-  }
-
-  /// Calls use(rank, buffer) for each buffer of each rank, until it returns false; the same on all ranks.
-  template <class Use>
-  bool for_each(Use use) const {
-    for (int rank = 0; rank < size_; ++rank) {
-      for (std::size_t i = 0; i < 2 * parts_; ++i) {
-        if (!use(rank, at(rank, i))) return false;
-      }
-    }
-    return true;
-  }
-  bool are_in_place(int rank) const {
-    const IpcBuffer &send = at(rank, 0), &recv = at(rank, 1);
-    return send.kind == recv.kind && send.allocation.id == recv.allocation.id && send.offset == recv.offset;
-  }
-
-  std::byte* send(IpcMemory& memory, int rank, std::size_t part) const {
-    return memory.find(rank, at(rank, 2 * part));
-  }
-  std::byte* recv(IpcMemory& memory, int rank, std::size_t part) const {
-    return memory.find(rank, at(rank, 2 * part + 1));
-  }
-
- private:
-  const IpcBuffer& at(int rank, std::size_t index) const {
-    return all_[static_cast<std::size_t>(rank) * 2 * parts_ + index];
-  }
-
-  std::size_t parts_;
-  int size_;
-  std::vector<Part> own_;
-  std::vector<IpcBuffer> all_;
-};
-
 IpcCalls::~IpcCalls() { (void)end(); }
 
 Outcome IpcCalls::end() {
@@ -164,6 +104,17 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
   }
   IpcOffer offer;
   std::optional<SharedEvent> ready, done;
+  const auto share = [](Device& device, std::optional<SharedEvent>& event, IpcHandle& handle,
+                        std::uint64_t& own) -> Status {
+    auto taken = SharedEvent::take(device);
+    if (!taken) return fail(std::move(taken.error()));
+    auto shared = device.share_event(taken->get());
+    if (!shared) return fail(std::move(shared.error()));
+    handle = *shared;
+    own = reinterpret_cast<std::uintptr_t>(taken->get());
+    event = *std::move(taken);
+    return {};
+  };
   const auto fill = [&](Device& device) -> Status {
     const CurrentDevice current(device);
     DDL_TRY(current.status());
@@ -171,19 +122,8 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
     auto uuid = device.runtime().uuid(device.ordinal());
     if (!uuid) return fail(std::move(uuid.error()));
     offer.gpu = TextField<64>::of(*uuid);
-    auto first = SharedEvent::take(device), second = SharedEvent::take(device);
-    if (!first) return fail(std::move(first.error()));
-    if (!second) return fail(std::move(second.error()));
-    auto first_handle = device.share_event(first->get()), second_handle = device.share_event(second->get());
-    if (!first_handle) return fail(std::move(first_handle.error()));
-    if (!second_handle) return fail(std::move(second_handle.error()));
-    offer.ready = *first_handle;
-    offer.done = *second_handle;
-    offer.own_ready = reinterpret_cast<std::uintptr_t>(first->get());
-    offer.own_done = reinterpret_cast<std::uintptr_t>(second->get());
-    ready = *std::move(first);
-    done = *std::move(second);
-    return {};
+    DDL_TRY(share(device, ready, offer.ready, offer.own_ready));
+    return share(device, done, offer.done, offer.own_done);
   };
   offer.process = process_token();
   offer.host = HostField::of(connections_.self().host);
@@ -214,11 +154,10 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
                           std::span<const IpcOffer> offers, CallDeadline deadline) {
   const CurrentDevice current(device);
   const Call call = connections_.channel().call();
-  Result<Resources> made = fail(ErrorCode::kSystem, "");
-  if (!current.status())
-    made = fail(current.status().error());
-  else
-    made = make_resources(device, std::move(ready), std::move(done), offers);
+  Result<Resources> made = [&]() -> Result<Resources> {
+    DDL_TRY(current.status());
+    return make_resources(device, std::move(ready), std::move(done), offers);
+  }();
   const auto own =
       TextField<200>::of(made ? "" : connections_.self().label() + ": " + made.error().message());
   const auto errors = exchange_.gather(own, deadline);
@@ -229,12 +168,8 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
       return {};
     }
   }
-  // It compares nothing, and what is on the GPU ends by itself.
-  CallWatch::Actions actions;
-  actions.compare = [](const Call&, CallDeadline) { return Outcome(); };
-  actions.check_health = [] { return Status(); };
-  actions.give_up = [] {};
-  auto watch = CallWatch::start(device, connections_, call, std::move(actions));
+  // It looks after deadlines only: calls have been compared, and what is on the GPU ends by itself.
+  auto watch = CallWatch::start(device, connections_, call, {});
   if (!watch) return give_up(connections_, call, watch.error());
   made->watch = *std::move(watch);
   resources_.emplace(*std::move(made));
@@ -251,16 +186,12 @@ Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent
   auto marker = DeviceEvent::make(device);
   if (!marker) return fail(std::move(marker.error()));
   const int rank = connections_.membership().rank;
-  Resources made{&device,
-                 *std::move(stream),
-                 *std::move(marker),
-                 std::move(ready),
-                 std::move(done),
-                 {},
-                 {},
-                 {},
-                 std::make_unique<IpcMemory>(device, rank, offers),
-                 nullptr};
+  Resources made{.device = &device,
+                 .stream = *std::move(stream),
+                 .marker = *std::move(marker),
+                 .ready = std::move(ready),
+                 .done = std::move(done),
+                 .memory = std::make_unique<IpcMemory>(device, rank, offers)};
   const auto add = [&](std::vector<EventHandle>& all, const IpcOffer& offer, std::uint64_t own,
                        const IpcHandle& handle) -> Status {
     if (offer.process == process_token()) {
@@ -284,15 +215,11 @@ Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent
 std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline deadline) {
   const Call call = connections_.channel().call();
   const auto give = [&](const Error& error) { return give_up_unless_told(connections_, call, error); };
-  if (request.device != nullptr && request.device != resources_->device) {
-    return give(Error(ErrorCode::kUnavailable, "the buffers of this process set were on GPU " +
-                                                   std::to_string(resources_->device->ordinal()) +
-                                                   " before, and now are on GPU " +
-                                                   std::to_string(request.device->ordinal())));
-  }
+  if (request.device != nullptr && request.device != resources_->device)
+    return give(moved_to_another_gpu(*resources_->device, *request.device));
   if (auto begun = begin(request); !begun) return give(begun.error());
   const Membership& membership = connections_.membership();
-  Buffers buffers(request, membership.rank, membership.size);
+  IpcBuffers buffers(request, membership.rank, membership.size);
   if (auto gathered = buffers.gather(exchange_, *resources_->memory, deadline); !gathered) return gathered;
   const auto opened = open(request, buffers, deadline);
   if (!opened) return tl::unexpected(opened.error());
@@ -309,7 +236,7 @@ std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline
   return finish(request, deadline);
 }
 
-tl::expected<bool, Failure> IpcCalls::open(const Request& request, const Buffers& buffers,
+tl::expected<bool, Failure> IpcCalls::open(const Request& request, const IpcBuffers& buffers,
                                            CallDeadline deadline) {
   IpcMemory& memory = *resources_->memory;
   bool has_new = false, must_close = false;
@@ -361,7 +288,8 @@ Status IpcCalls::begin(const Request& request) {
   return device.record(resources_->ready.get(), stream);
 }
 
-Status IpcCalls::put(const Request& request, const Buffers& buffers, const std::optional<BlockMove>& blocks) {
+Status IpcCalls::put(const Request& request, const IpcBuffers& buffers,
+                     const std::optional<BlockMove>& blocks) {
   Device& device = *resources_->device;
   const StreamHandle stream = resources_->stream.get();
   for (EventHandle ready : resources_->all_ready) DDL_TRY(device.wait(stream, ready));
@@ -372,7 +300,7 @@ Status IpcCalls::put(const Request& request, const Buffers& buffers, const std::
   return device.record(resources_->done.get(), stream);
 }
 
-Status IpcCalls::put_combination(const Request& request, const Buffers& buffers) {
+Status IpcCalls::put_combination(const Request& request, const IpcBuffers& buffers) {
   const int rank = connections_.membership().rank, size = connections_.membership().size;
   const bool scatters = request.call.kind == CallKind::kReduceScatter;
   // Its elements in the inputs. Those of a reduce_scatter go to the beginning of its own result.
@@ -391,7 +319,7 @@ Status IpcCalls::put_combination(const Request& request, const Buffers& buffers)
   return {};
 }
 
-Status IpcCalls::combine(const Request& request, const Buffers& buffers, std::size_t part,
+Status IpcCalls::combine(const Request& request, const IpcBuffers& buffers, std::size_t part,
                          const ElementRange& own) {
   const int rank = connections_.membership().rank, size = connections_.membership().size;
   IpcMemory& memory = *resources_->memory;
@@ -423,7 +351,7 @@ Status IpcCalls::combine(const Request& request, const Buffers& buffers, std::si
                                     pointers, resources_->stream.get());
 }
 
-Status IpcCalls::put_copies(const Request& request, const Buffers& buffers, const BlockMove& blocks) {
+Status IpcCalls::put_copies(const Request& request, const IpcBuffers& buffers, const BlockMove& blocks) {
   const int own = connections_.membership().rank, size = connections_.membership().size;
   IpcMemory& memory = *resources_->memory;
   const std::size_t element = request.element_size;

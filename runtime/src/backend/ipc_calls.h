@@ -38,9 +38,6 @@ class IpcCalls {
   Outcome end();
 
  private:
-  /// The buffers of all ranks in a call: of each rank those of its parts, send and recv in turn.
-  class Buffers;
-
   /// What exists from the first call on.
   struct Resources {
     Device* device;
@@ -48,10 +45,10 @@ class IpcCalls {
     DeviceEvent marker;  ///< for what a call comes after
     SharedEvent ready, done;
     // Of all ranks; those of other processes have been opened.
-    std::vector<EventHandle> all_ready, all_done;
-    std::vector<DeviceEvent> opened;
+    std::vector<EventHandle> all_ready{}, all_done{};
+    std::vector<DeviceEvent> opened{};
     std::unique_ptr<IpcMemory> memory;
-    std::unique_ptr<CallWatch> watch;
+    std::unique_ptr<CallWatch> watch{};
   };
 
   /// Makes that, if all ranks can. Inside a call that the ranks have compared.
@@ -65,14 +62,15 @@ class IpcCalls {
 
   std::optional<Outcome> run_on_gpu(const Request& request, CallDeadline deadline);
   /// Whether every rank can reach the buffers of all ranks.
-  tl::expected<bool, Failure> open(const Request& request, const Buffers& buffers, CallDeadline deadline);
+  tl::expected<bool, Failure> open(const Request& request, const IpcBuffers& buffers, CallDeadline deadline);
   Status begin(const Request& request);
   /// This rank's part of the call, which moves blocks or combines elements.
-  Status put(const Request& request, const Buffers& buffers, const std::optional<BlockMove>& blocks);
-  Status put_combination(const Request& request, const Buffers& buffers);
+  Status put(const Request& request, const IpcBuffers& buffers, const std::optional<BlockMove>& blocks);
+  Status put_combination(const Request& request, const IpcBuffers& buffers);
   /// Elements of one of the call's parts.
-  Status combine(const Request& request, const Buffers& buffers, std::size_t part, const ElementRange& own);
-  Status put_copies(const Request& request, const Buffers& buffers, const BlockMove& blocks);
+  Status combine(const Request& request, const IpcBuffers& buffers, std::size_t part,
+                 const ElementRange& own);
+  Status put_copies(const Request& request, const IpcBuffers& buffers, const BlockMove& blocks);
   Outcome finish(const Request& request, CallDeadline deadline);
   /// Whether what is on the stream ends soon.
   bool becomes_idle();

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
-#include <random>
 #include <utility>
-
-#include "contract/environment.h"
 
 namespace ddl::runtime {
 namespace {
@@ -25,38 +22,6 @@ UnusedEvents& unused_events() {
 }
 
 }  // namespace
-
-bool is_too_early(std::span<const IpcOffer> offers) {
-  return std::any_of(offers.begin(), offers.end(),
-                     [](const IpcOffer& offer) { return offer.has_device == 0; });
-}
-
-std::string obstacle_of(std::span<const IpcOffer> offers, std::span<const int> job_ranks) {
-  const auto label = [&](std::size_t rank) {
-    return Member{job_ranks[rank], offers[rank].host.str(), 0}.label();
-  };
-  if (offers.size() > CombinationArguments::kMost)
-    return "more than " + std::to_string(CombinationArguments::kMost) + " ranks";
-  const IpcOffer& first = offers.front();
-  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
-    const IpcOffer& offer = offers[rank];
-    if (offer.is_wanted == 0)
-      return std::string(contract::env::kGpuOperations) + " is not auto on " + label(rank);
-    if (const std::string obstacle = offer.obstacle.str(); !obstacle.empty())
-      return label(rank) + ": " + obstacle;
-    if (offer.gpu.str() != first.gpu.str())
-      return label(0) + " has " + first.gpu.str() + ", and " + label(rank) + " has " + offer.gpu.str();
-  }
-  return "";
-}
-
-std::uint64_t process_token() {
-  static const std::uint64_t token = [] {
-    std::random_device random;
-    return std::uint64_t{random()} << 32 | random();
-  }();
-  return token;
-}
 
 Result<SharedEvent> SharedEvent::take(Device& device) {
   {
@@ -179,6 +144,27 @@ std::byte* IpcMemory::find(int rank, const IpcBuffer& buffer) {
 void IpcMemory::close(int rank, OfRank::iterator entry) {
   if (entry->second.begin != nullptr && !is_in_process(rank)) device_.close_memory(entry->second.begin);
   opened_[static_cast<std::size_t>(rank)].erase(entry);
+}
+
+IpcBuffers::IpcBuffers(const Request& request, int rank, int size)
+    : parts_(request.parts.empty() ? 1 : request.parts.size()), size_(size) {
+  UsedBuffers used = used_buffers(request, rank, size);
+  if (request.call.kind == CallKind::kBroadcast && rank == request.call.root) used = {used.recv, nullptr};
+  if (request.parts.empty()) {
+    own_.push_back({used.send, const_cast<std::byte*>(used.recv), request.call.count});
+    return;
+  }
+  for (const Part& part : request.parts) own_.push_back(part.count == 0 ? Part{} : part);
+}
+
+Outcome IpcBuffers::gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
+  std::vector<IpcBuffer> described;
+  for (const Part& part : own_) {
+    described.push_back(memory.describe(part.send));
+    described.push_back(memory.describe(part.recv));
+  }
+  all_.resize(described.size() * static_cast<std::size_t>(size_));
+  return exchange.gather(described.data(), all_.data(), described.size() * sizeof(IpcBuffer), deadline);
 }
 
 }  // namespace ddl::runtime

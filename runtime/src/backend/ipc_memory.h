@@ -6,35 +6,15 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/src/common/member.h"
+#include "runtime/src/backend/gpu_offers.h"
+#include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/collective/request.h"
 #include "runtime/src/device/device.h"
 
 namespace ddl::runtime {
-
-/// What a rank tells of itself. Plain data: it travels between ranks.
-struct IpcOffer {
-  std::uint64_t process = 0;  ///< different for each process of all hosts, as far as chance goes
-  std::uint8_t has_device = 0;
-  std::uint8_t is_wanted = 0;
-  TextField<64> gpu;        ///< its UUID
-  TextField<200> obstacle;  ///< why its memory cannot be shared
-  HostField host;
-  // Its events: for other processes, and in its own.
-  IpcHandle ready{}, done{};
-  std::uint64_t own_ready = 0, own_done = 0;
-};
-
-/// Some rank has had no memory of a GPU yet, and may have it in a later call.
-bool is_too_early(std::span<const IpcOffer> offers);
-/// Why ranks of one host cannot use each other's memory, naming the ranks; "": they can. job_ranks: the rank in the job of
-/// each.
-std::string obstacle_of(std::span<const IpcOffer> offers, std::span<const int> job_ranks);
-/// Of this process.
-std::uint64_t process_token();
 
 /// An event that other processes can open. Theirs may use it after its owner has no more need for it, so it is kept for
 /// the process's life, and used again.
@@ -113,6 +93,51 @@ class IpcMemory {
   std::vector<OfRank> opened_;       ///< by rank
   std::uint64_t uses_ = 0;
   std::map<std::uint64_t, IpcHandle> handles_;  ///< of this rank's allocations, by id
+};
+
+/// The buffers of all ranks in a call: of each rank those of its parts, send and recv in turn.
+class IpcBuffers {
+ public:
+  /// What this rank has. rank, size: of the process set.
+  IpcBuffers(const Request& request, int rank, int size);
+
+  std::size_t parts() const { return parts_; }
+  std::uint64_t count(std::size_t part) const { return own_[part].count; }
+
+  /// Tells all ranks what each has.
+  Outcome gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline);
+
+  /// Calls use(rank, buffer) for each buffer of each rank, until it returns false; the same on all ranks.
+  template <class Use>
+  bool for_each(Use use) const {
+    for (int rank = 0; rank < size_; ++rank) {
+      for (std::size_t i = 0; i < 2 * parts_; ++i) {
+        if (!use(rank, at(rank, i))) return false;
+      }
+    }
+    return true;
+  }
+  bool are_in_place(int rank) const {
+    const IpcBuffer &send = at(rank, 0), &recv = at(rank, 1);
+    return send.kind == recv.kind && send.allocation.id == recv.allocation.id && send.offset == recv.offset;
+  }
+
+  std::byte* send(IpcMemory& memory, int rank, std::size_t part) const {
+    return memory.find(rank, at(rank, 2 * part));
+  }
+  std::byte* recv(IpcMemory& memory, int rank, std::size_t part) const {
+    return memory.find(rank, at(rank, 2 * part + 1));
+  }
+
+ private:
+  const IpcBuffer& at(int rank, std::size_t index) const {
+    return all_[static_cast<std::size_t>(rank) * 2 * parts_ + index];
+  }
+
+  std::size_t parts_;
+  int size_;
+  std::vector<Part> own_;
+  std::vector<IpcBuffer> all_;
 };
 
 }  // namespace ddl::runtime

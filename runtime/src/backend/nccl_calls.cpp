@@ -7,8 +7,8 @@
 
 #include "contract/environment.h"
 #include "runtime/src/backend/device_call.h"
+#include "runtime/src/backend/gpu_offers.h"
 #include "runtime/src/backend/nccl/nccl_collectives.h"
-#include "runtime/src/backend/nccl/nccl_offer.h"
 
 namespace ddl::runtime {
 
@@ -231,11 +231,8 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, Launc
                           CallDeadline deadline) {
   Device& device = communicator_->device();
   const auto put_call = [&]() -> Status {
-    if (request.device != nullptr && request.device != &device) {
-      return fail(ErrorCode::kUnavailable,
-                  "the buffers of this process set were on GPU " + std::to_string(device.ordinal()) +
-                      " before, and now are on GPU " + std::to_string(request.device->ordinal()));
-    }
+    if (request.device != nullptr && request.device != &device)
+      return fail(moved_to_another_gpu(device, *request.device));
     DDL_TRY(begin(request));
     DDL_TRY(put(request, blocks, launched,
                 [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); }));

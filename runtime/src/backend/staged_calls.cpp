@@ -87,11 +87,7 @@ Outcome StagedCalls::run_pieces_on(Device* device, const Request& request, const
 Status StagedCalls::prepare(Device* device) {
   if (memory_ == nullptr) DDL_TRY(allocate());
   if (device == nullptr || device == device_) return {};
-  if (device_ != nullptr) {
-    return fail(ErrorCode::kUnavailable,
-                "the buffers of this process set were on GPU " + std::to_string(device_->ordinal()) +
-                    " before, and now are on GPU " + std::to_string(device->ordinal()));
-  }
+  if (device_ != nullptr) return fail(moved_to_another_gpu(*device_, *device));
   auto down = DeviceStream::make(*device), up = DeviceStream::make(*device);
   if (!down) return fail(std::move(down.error()));
   if (!up) return fail(std::move(up.error()));

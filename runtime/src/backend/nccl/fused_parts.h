@@ -12,7 +12,8 @@
 
 namespace ddl::runtime {
 
-/// A part that is larger goes as it is. Reasoned, not measured: to copy it twice takes about as long as one more collective.
+/// Larger parts are not copied. Estimated, not measured: copying such a part twice takes about as long as starting one more
+/// collective.
 inline constexpr std::size_t kMostFusedBytes = std::size_t{512} << 10;
 
 /// Which parts go together, and where each lies in the buffer: pure, and the same on all ranks.
