@@ -12,6 +12,7 @@
 #include "cluster/harness/job_folder.h"
 #include "cluster/harness/salloc.h"
 #include "contract/ddlrun.h"
+#include "e2e/harness/fifo.h"
 #include "launcher/job/host_list.h"
 #include "support/catch.h"
 
@@ -256,18 +257,18 @@ TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exi
           "[slurm]") {
   const Words two_nodes = {"-N", "2", "--ntasks-per-node", "2", "-w", "node[1-2]"};
   const SharedScratch scratch;
-  const std::string printed = scratch.write("printed", "");
-  REQUIRE(::chmod(printed.c_str(), 0666) == 0);
+  const e2e::Fifo printed(scratch, "printed");
+  REQUIRE(::chmod(printed.path().c_str(), 0666) == 0);
   // The failure of one ends the others, which must have printed by then, and end by themselves. --oversubscribe for
   // machines with one core.
   HostJob job({"--launcher", "srun", "--no-tag-output", "--bind-to", "core", "--oversubscribe", "-x", "A=b c",
                "sh", "-c",
                "trap '' TERM; echo $SLURM_PROCID $(hostname) $A $SLURM_CPU_BIND; "
                "[ $SLURM_PROCID = 3 ] || { echo >> " +
-                   printed +
+                   printed.path() +
                    "; exit 0; }; "
-                   "until [ $(wc -l < " +
-                   printed + ") = 3 ]; do sleep 0.05; done; exit 7"},
+                   "for rank in 0 1 2; do read -r line < " +
+                   printed.path() + "; done; exit 7"},
               in_salloc(two_nodes));
   CHECK(job.wait() == 7);
   INFO(job.err());
@@ -286,7 +287,7 @@ TEST_CASE("with --launcher srun ranks are bound by ddlrun's plan, and srun's exi
   CHECK_THAT(uneven.err(), Contains("srun places the same number of ranks on each node"));
 }
 
-TEST_CASE("ranks have the variables of their site, whoever starts them in the job", "[slurm]") {
+TEST_CASE("ranks have the variables of their site by agents and with --launcher srun", "[slurm]") {
   const Words print = {"--site",
                        "frontier",
                        "--no-tag-output",
