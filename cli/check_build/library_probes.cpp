@@ -36,7 +36,7 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   if (const Finding sum = probe_gpu_operations(vendor); !sum.works) {
     found.works = false;
     found.detail = "one rank cannot add on a GPU with it: " + sum.detail;
-    found.remedy = "run it on a host with a GPU; memory of GPUs goes by way of the host without it";
+    found.remedy = "run it on a host with a GPU; without NCCL, libddl moves memory of GPUs in other ways";
   }
   for (const auto& address : launcher::node_addresses()) {
     if (!address.interface.starts_with("hsn")) continue;

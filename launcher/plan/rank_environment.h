@@ -29,9 +29,9 @@ struct DefaultVariable {
   bool operator==(const DefaultVariable&) const = default;
 };
 
-/// The defaults of a job, whoever starts its ranks: what NCCL is told by --network-interfaces and by
-/// DDL_DETERMINISTIC=1, then of_site. Of several for one variable the first counts. own: ddlrun's environment, to which
-/// the caller adds them. Pure.
+/// The default variables of a job: those that --network-interfaces and DDL_DETERMINISTIC=1 mean for NCCL, then of_site.
+/// They are the same for agents, srun and mpirun. If a variable has several defaults, the first one counts. own:
+/// ddlrun's environment, to which the caller adds the result. Pure.
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
                                                const std::vector<DefaultVariable>& of_site);
 

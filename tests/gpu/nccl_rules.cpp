@@ -180,7 +180,7 @@ std::vector<Rule> nccl_rules() {
       {"NCCL is 2.14 or newer.", a_version},
       {"A communicator is made without blocking.", without_blocking},
       {"A sum of one rank is its input.", one_rank},
-      {"Making and giving up a communicator leaves the current GPU as it is.", the_current_gpu},
+      {"ncclCommInitRankConfig and ncclCommAbort do not change the current GPU.", the_current_gpu},
       {"A communicator whose other rank never comes can be given up.", a_rank_that_never_comes},
       {"A communicator whose last call waits for its stream is given up, at the latest when the stream goes "
        "on.",
