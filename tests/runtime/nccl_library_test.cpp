@@ -67,7 +67,7 @@ TEST_CASE("ranks use NCCL together only if all of them have the same library, an
   const auto with = [&](auto change) {
     const auto before = offers;
     change(offers[2]);
-    const std::string reason = obstacle();
+    std::string reason = obstacle();
     offers = before;
     return reason;
   };
