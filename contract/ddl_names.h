@@ -12,12 +12,23 @@ struct DtypeName {
   std::uint32_t dtype;  ///< a ddl_dtype
   const char* name;
 };
-inline constexpr std::array kDtypeNames = {
-    DtypeName{0x100, "int8"},     DtypeName{0x110, "int16"},   DtypeName{0x120, "int32"},
-    DtypeName{0x130, "int64"},    DtypeName{0x200, "uint8"},   DtypeName{0x210, "uint16"},
-    DtypeName{0x220, "uint32"},   DtypeName{0x230, "uint64"},  DtypeName{0x310, "float16"},
-    DtypeName{0x311, "bfloat16"}, DtypeName{0x320, "float32"}, DtypeName{0x330, "float64"},
-    DtypeName{0x400, "bool"}};
+inline constexpr std::array kDtypeNames = {DtypeName{0x100, "int8"},
+                                           DtypeName{0x110, "int16"},
+                                           DtypeName{0x120, "int32"},
+                                           DtypeName{0x130, "int64"},
+                                           DtypeName{0x200, "uint8"},
+                                           DtypeName{0x210, "uint16"},
+                                           DtypeName{0x220, "uint32"},
+                                           DtypeName{0x230, "uint64"},
+                                           DtypeName{0x300, "float8_e4m3fn"},
+                                           DtypeName{0x301, "float8_e5m2"},
+                                           DtypeName{0x302, "float8_e4m3fnuz"},
+                                           DtypeName{0x303, "float8_e5m2fnuz"},
+                                           DtypeName{0x310, "float16"},
+                                           DtypeName{0x311, "bfloat16"},
+                                           DtypeName{0x320, "float32"},
+                                           DtypeName{0x330, "float64"},
+                                           DtypeName{0x400, "bool"}};
 
 /// Index: a ddl_op.
 inline constexpr std::array kOpNames = {"sum",         "average",     "min",        "max",

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 #include "runtime/src/backend/nccl/fused_parts.h"
 #include "runtime/src/collective/reduce_kernel.h"
@@ -70,6 +71,39 @@ TEST_CASE("the kernels round to 16-bit floats as libddl does") {
 
 namespace {
 
+/// Elements of the kernels and of libddl.
+template <class OfKernels, class Float8>
+int wrong_float8(std::mt19937& random) {
+  int wrong = 0;
+  for (unsigned i = 0; i <= 0xFF; ++i) {
+    Float8 element;
+    element.bits = static_cast<std::uint8_t>(i);
+    wrong += is_same(ddl_from_float8(OfKernels{element.bits}), static_cast<float>(element)) ? 0 : 1;
+  }
+  for (int i = 0; i < 200'000; ++i) {
+    // Half of them near the range of the type, where there are ties.
+    const float value = i % 2 == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(random()))
+                                   : std::ldexp(static_cast<float>(random() % 256) - 128,
+                                                static_cast<int>(random() % 36) - 24);
+    OfKernels element{};
+    ddl_to_float8(element, value);
+    wrong += element.bits == Float8(value).bits ? 0 : 1;
+  }
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("the kernels read and write 8-bit floats as libddl does") {
+  std::mt19937 random(4);
+  CHECK(wrong_float8<DdlFloat8E4m3fn, ddl::float8_e4m3fn>(random) == 0);
+  CHECK(wrong_float8<DdlFloat8E5m2, ddl::float8_e5m2>(random) == 0);
+  CHECK(wrong_float8<DdlFloat8E4m3fnuz, ddl::float8_e4m3fnuz>(random) == 0);
+  CHECK(wrong_float8<DdlFloat8E5m2fnuz, ddl::float8_e5m2fnuz>(random) == 0);
+}
+
+namespace {
+
 using ddl::runtime::CombinationArguments;
 using ddl::runtime::CopiesArguments;
 
@@ -88,6 +122,10 @@ void (*combining_function(ddl_dtype dtype))(DdlCombination) {
     case DDL_UINT16: return ddl_combine_uint16;
     case DDL_UINT32: return ddl_combine_uint32;
     case DDL_UINT64: return ddl_combine_uint64;
+    case DDL_FLOAT8_E4M3FN: return ddl_combine_float8_e4m3fn;
+    case DDL_FLOAT8_E5M2: return ddl_combine_float8_e5m2;
+    case DDL_FLOAT8_E4M3FNUZ: return ddl_combine_float8_e4m3fnuz;
+    case DDL_FLOAT8_E5M2FNUZ: return ddl_combine_float8_e5m2fnuz;
     case DDL_FLOAT16: return ddl_combine_float16;
     case DDL_BFLOAT16: return ddl_combine_bfloat16;
     case DDL_FLOAT32: return ddl_combine_float32;
@@ -95,10 +133,6 @@ void (*combining_function(ddl_dtype dtype))(DdlCombination) {
     default: return ddl_combine_bool;
   }
 }
-
-constexpr ddl_dtype kAllTypes[] = {DDL_INT8,    DDL_INT16,   DDL_INT32,  DDL_INT64,   DDL_UINT8,
-                                   DDL_UINT16,  DDL_UINT32,  DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16,
-                                   DDL_FLOAT32, DDL_FLOAT64, DDL_BOOL};
 
 /// Bits of all kinds: small numbers, whose sums are of interest, and any others, with NaNs and infinities.
 std::vector<std::byte> some_elements(ddl_dtype dtype, std::size_t count, std::mt19937& random) {
@@ -122,7 +156,7 @@ TEST_CASE("the kernels combine elements of every type to the bits that the host 
   std::mt19937 random(2);
   constexpr std::size_t kCount = 143;
   const std::pair<double, double> scales[] = {{1, 1}, {0.37, 1}, {1, -3.3}, {1e9, 0.25}};
-  for (const ddl_dtype dtype : kAllTypes) {
+  for (const ddl_dtype dtype : ddl::runtime::kDtypes) {
     for (int op = DDL_SUM; op <= DDL_LOGICAL_XOR; ++op) {
       if (!ddl::runtime::op_applies(static_cast<ddl_op>(op), dtype)) continue;
       for (const std::size_t ranks : {1u, 2u, 3u, 5u}) {

@@ -2,9 +2,11 @@
 // data, several communicators keep one order, and nobody hangs.
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <future>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -73,6 +75,82 @@ TEST_CASE("a call by NCCL returns before its stream has come so far, and before 
       for (int i = 0; i < 3; ++i) expect_ok(sum(context, floats, on), "a later call");
     }
     for (const float value : floats.values()) expect(value == 16.0f, "a wrong sum");
+  });
+}
+
+namespace {
+
+/// Ones in one of the formats of 8-bit floats, four in each float of a buffer.
+struct Ones8 {
+  ddl_dtype dtype;
+  std::uint32_t ones, twos;
+
+  std::vector<float> buffer(std::size_t count) const {
+    return std::vector<float>(count, std::bit_cast<float>(ones));
+  }
+  void check_twos(Floats& floats) const {
+    for (const float value : floats.values())
+      expect(std::bit_cast<std::uint32_t>(value) == twos, "a wrong sum of 8-bit floats");
+  }
+};
+constexpr Ones8 kOcp{DDL_FLOAT8_E4M3FN, 0x38383838, 0x40404040};
+constexpr Ones8 kFnuz{DDL_FLOAT8_E4M3FNUZ, 0x40404040, 0x48484848};
+
+bool is_hip() {
+  const char* const vendor = std::getenv("DDL_TEST_GPU");
+  return vendor != nullptr && std::string(vendor) == "hip";
+}
+
+ddl_status sum8(ddl_context* context, const Ones8& format, Floats& floats, const OnGpu& on) {
+  return ddl_allreduce(context, floats.data(), floats.data(), 4 * floats.size(), format.dtype, DDL_SUM,
+                       &on.options);
+}
+
+}  // namespace
+
+TEST_CASE("8-bit floats are combined by NCCL where the GPUs have them") {
+  const Ones8 format = is_hip() ? kFnuz : kOcp;
+  Gate gate;
+  std::promise<void> has_returned;
+  job_of(2).run([&](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats other(on, {1.0f}), floats(on, format.buffer(100));
+    expect_ok(sum(context, other, on), "the first call, which makes the communicator");
+    if (ddl_rank(context) == 0) {
+      // A call by way of the host would wait.
+      gate.hold(on.stream());
+      expect_ok(sum8(context, format, floats, on), "a call on a stream that is held");
+      has_returned.set_value();
+      gate.open();
+    } else {
+      has_returned.get_future().wait();
+      expect_ok(sum8(context, format, floats, on), "a later call");
+    }
+    format.check_twos(floats);
+    ddl_call_options options = on.options;
+    options.prescale = 2;
+    options.postscale = 0.5;
+    expect_ok(ddl_allreduce(context, floats.data(), floats.data(), 4 * floats.size(), format.dtype,
+                            DDL_AVERAGE, &options),
+              "an average with factors");
+    format.check_twos(floats);
+  });
+}
+
+TEST_CASE("8-bit floats that a GPU does not combine go by way of the host") {
+  std::optional<Variable> variable;
+  Ones8 format = is_hip() ? kFnuz : kOcp;
+  SECTION("an old GPU") { variable.emplace("DDL_STAND_IN_CAPABILITY", "80"); }
+  SECTION("formats of another vendor") { format = is_hip() ? kOcp : kFnuz; }
+  job_of(2).run([&](ddl_context*& context) {
+    const OnGpu on(context);
+    Floats floats(on, format.buffer(100));
+    expect_ok(sum8(context, format, floats, on), "a sum");
+    format.check_twos(floats);
+    // A move needs no format.
+    expect_ok(ddl_broadcast(context, floats.data(), 4 * floats.size(), format.dtype, 0, &on.options),
+              "a broadcast");
+    format.check_twos(floats);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 #include "runtime/src/collective/instruction_set.h"
 #include "runtime/src/common/call.h"
@@ -300,38 +301,46 @@ TEST_CASE("a scale that makes a NaN makes the one without a sign") {
   CHECK(bits({DDL_FLOAT32, DDL_SUM, -0.5, 1.0}, 1.0f, with_sign) == 0x7FC00000u);
 }
 
-TEST_CASE("16-bit floats convert as in ddl/half.hpp, each of them and values between them") {
-  constexpr std::size_t kAll = 0x10000;
-  std::vector<std::uint16_t> patterns(kAll);
-  for (std::size_t i = 0; i < kAll; ++i) patterns[i] = static_cast<std::uint16_t>(i);
-  const Bytes input = bytes_of(patterns);
-  const std::vector<const std::byte*> inputs{input.data()};
-  const auto check = [&]<class Half>(ddl_dtype dtype, Half) {
+TEST_CASE(
+    "narrow floats convert as in ddl/half.hpp and ddl/float8.hpp, each of them and values between them") {
+  const auto check = [&]<class Narrow>(ddl_dtype dtype, Narrow) {
+    using Bits = decltype(Narrow::bits);
+    constexpr std::size_t kAll = std::size_t{1} << (8 * sizeof(Narrow));
+    std::vector<Bits> patterns(kAll);
+    for (std::size_t i = 0; i < kAll; ++i) patterns[i] = static_cast<Bits>(i);
+    const Bytes input = bytes_of(patterns);
+    const std::vector<const std::byte*> inputs{input.data()};
     Bytes wide(kAll * sizeof(float));
     reduce_partials({dtype, DDL_SUM}, inputs, wide.data(), kAll);
     std::vector<float> wanted(kAll), between;
     for (std::size_t i = 0; i < kAll; ++i) {
-      Half half;
-      half.bits = patterns[i];
-      wanted[i] = std::isnan(static_cast<float>(half)) ? std::numeric_limits<float>::quiet_NaN() : half;
-      Half next = half;
+      Narrow element;
+      element.bits = patterns[i];
+      wanted[i] = std::isnan(static_cast<float>(element)) ? std::numeric_limits<float>::quiet_NaN() : element;
+      Narrow next = element;
       ++next.bits;
-      const float middle = (half + next) / 2;
+      const float middle = (element + next) / 2;
       for (const float value :
            {wanted[i], std::nextafter(middle, 0.0f), middle, std::nextafter(middle, 1e38f)})
         between.push_back(value);
     }
+    for (const float value : {465.0f, -1e5f, 1e30f, std::numeric_limits<float>::infinity()})
+      between.push_back(value);
     CHECK(difference(wide, bytes_of(wanted)) == -1);
 
-    Bytes out(between.size() * sizeof(Half));
+    Bytes out(between.size() * sizeof(Narrow));
     const Bytes values = bytes_of(between);
     finish_chunk({dtype, DDL_SUM}, values.data(), out.data(), between.size(), 1);
-    std::vector<std::uint16_t> rounded;
-    for (const float value : between) rounded.push_back(Half(value).bits);
+    std::vector<Bits> rounded;
+    for (const float value : between) rounded.push_back(Narrow(value).bits);
     CHECK(difference(out, bytes_of(rounded)) == -1);
   };
   for_each_instruction_set([&] {
     check(DDL_FLOAT16, float16());
     check(DDL_BFLOAT16, bfloat16());
+    check(DDL_FLOAT8_E4M3FN, ddl::float8_e4m3fn());
+    check(DDL_FLOAT8_E5M2, ddl::float8_e5m2());
+    check(DDL_FLOAT8_E4M3FNUZ, ddl::float8_e4m3fnuz());
+    check(DDL_FLOAT8_E5M2FNUZ, ddl::float8_e5m2fnuz());
   });
 }

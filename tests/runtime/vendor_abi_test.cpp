@@ -145,6 +145,9 @@ static_assert(ncclInt8 == nccl::kInt8 && ncclUint8 == nccl::kUint8 && ncclInt32 
               ncclUint32 == nccl::kUint32 && ncclInt64 == nccl::kInt64 && ncclUint64 == nccl::kUint64 &&
               ncclFloat16 == nccl::kFloat16 && ncclFloat32 == nccl::kFloat32 &&
               ncclFloat64 == nccl::kFloat64 && ncclBfloat16 == nccl::kBfloat16);
+#if NCCL_VERSION_CODE >= 22400
+static_assert(ncclFloat8e4m3 == nccl::kFloat8E4m3 && ncclFloat8e5m2 == nccl::kFloat8E5m2);
+#endif
 static_assert(ncclSum == nccl::kSum && ncclProd == nccl::kProduct && ncclMax == nccl::kMax &&
               ncclMin == nccl::kMin);
 #endif
@@ -162,6 +165,9 @@ DDL_SAME(hip, hipFree);
 DDL_SAME(hip, hipHostRegister);
 DDL_SAME(hip, hipHostUnregister);
 DDL_SAME(hip, hipPointerGetAttributes);
+DDL_SAME(hip, hipDeviceGetAttribute);
+static_assert(hipDeviceAttributeComputeCapabilityMajor == hip::kComputeCapabilityMajor &&
+              hipDeviceAttributeComputeCapabilityMinor == hip::kComputeCapabilityMinor);
 DDL_SAME(hip, hipMemcpyAsync);
 DDL_SAME(hip, hipStreamCreateWithFlags);
 DDL_SAME(hip, hipStreamDestroy);

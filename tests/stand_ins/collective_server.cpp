@@ -19,6 +19,7 @@
 #include <random>
 #include <thread>
 
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 #include "runtime/support/reference.h"
 #include "stand_ins/gpu.h"
@@ -101,6 +102,11 @@ std::vector<std::byte> combined(int type, int op, const std::vector<const std::b
     case 7: return combined<float>(inputs, count, meant);
     case 8: return combined<double>(inputs, count, meant);
     case 9: return combined<bfloat16>(inputs, count, meant);
+    case 10: return combined<float8_e4m3fn>(inputs, count, meant);
+    case 11: return combined<float8_e5m2>(inputs, count, meant);
+    // The numbers that the stand-in gives to FNUZ.
+    case 12: return combined<float8_e4m3fnuz>(inputs, count, meant);
+    case 13: return combined<float8_e5m2fnuz>(inputs, count, meant);
     default: broken_rule("a type that NCCL does not have");
   }
 }
@@ -287,8 +293,8 @@ class Server {
 }  // namespace
 
 std::size_t size_of_type(int type) {
-  constexpr std::size_t kSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-  return type < 0 || type > 9 ? 0 : kSizes[type];
+  constexpr std::size_t kSizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1, 1, 1};
+  return type < 0 || type > 13 ? 0 : kSizes[type];
 }
 
 ServerAddress start_server() {

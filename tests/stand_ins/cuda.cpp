@@ -45,6 +45,7 @@ int entered_with_context() {
   if (const int error = entered(); error != kOk) return error;
   return current == nullptr ? kInvalidContext : kOk;
 }
+int compute_capability() { return static_cast<int>(number_in("DDL_STAND_IN_CAPABILITY", 90)); }
 int current_gpu() { return static_cast<int>(static_cast<int*>(current) - contexts); }
 
 /// Gives the stream of a handle, or returns an error from the function.
@@ -298,7 +299,10 @@ int cuLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned
 
 int cuDeviceGetAttribute(int* value, int attribute, int) {
   DDL_ENTER;
-  *value = attribute == 75 ? 9 : attribute == 125 ? 1 : 0;
+  *value = attribute == 75    ? compute_capability() / 10
+           : attribute == 76  ? compute_capability() % 10
+           : attribute == 125 ? 1
+                              : 0;
   return kOk;
 }
 
@@ -384,6 +388,7 @@ int ddl_stand_in_gpu_of(const void* address) {
   const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(address));
   return found ? found->gpu : -1;
 }
+int ddl_stand_in_float8() { return compute_capability() >= 90 ? 1 : 0; }
 void ddl_stand_in_uuid(int gpu, unsigned char* uuid) {
   const auto bytes = gpus().uuid(gpu);
   std::memcpy(uuid, bytes.data(), bytes.size());

@@ -22,12 +22,12 @@ constexpr std::size_t kAlignment = 512;
 
 thread_local bool in_operation = false;
 
+}  // namespace
+
 unsigned number_in(const char* variable, unsigned otherwise) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? otherwise : static_cast<unsigned>(std::strtoul(text, nullptr, 10));
 }
-
-}  // namespace
 
 bool is_in_operation() { return in_operation; }
 

@@ -7,6 +7,7 @@
 //   DDL_STAND_IN_GPUS       the number of GPUs of the host; 8 if it is not set
 //   DDL_STAND_IN_DELAY_US   every operation of a stream begins up to so many microseconds late, at random, so that a
 //                           missing wait becomes a wrong result
+//   DDL_STAND_IN_CAPABILITY the compute capability of the GPUs, ten times: 90 with CUDA and 94 with HIP if it is not set
 #pragma once
 
 #include <atomic>
@@ -26,6 +27,8 @@
 namespace ddl::stand_ins {
 
 /// A rule that the program has broken: prints it and aborts, as the real library would fail in some worse way.
+/// A variable of the environment.
+unsigned number_in(const char* variable, unsigned otherwise);
 [[noreturn]] void broken_rule(const std::string& rule);
 
 /// Memory of all GPUs. Thread-safe.

@@ -30,6 +30,8 @@ Gpus& gpus() {
   return all;
 }
 
+int compute_capability() { return static_cast<int>(number_in("DDL_STAND_IN_CAPABILITY", 94)); }
+
 int major_version() {
   const char* const text = std::getenv("DDL_STAND_IN_HIP");
   return text == nullptr ? 6 : static_cast<int>(std::strtol(text, nullptr, 10));
@@ -112,7 +114,7 @@ int hipSetDevice(int device) {
 
 int hipMalloc(void** memory, std::size_t bytes) {
   enter();
-  if (gpus().is_any_capturing()) return kCaptureUnsupported;
+  if (capture_mode == 0 && gpus().is_any_capturing()) return kCaptureUnsupported;
   gpus().synchronize(current);
   // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in the stand-in
   *memory = bytes == 0 ? nullptr : reinterpret_cast<void*>(gpus().memory().allocate(bytes, current));
@@ -269,6 +271,13 @@ int hipEventQuery(void* event) {
   return static_cast<Event*>(event)->is_done() ? kOk : kNotReady;
 }
 
+int hipDeviceGetAttribute(int* value, int attribute, int device) {
+  enter();
+  if (device < 0 || device >= gpus().count()) return kInvalidValue;
+  if (attribute != 23 && attribute != 61) broken_rule("an attribute that libddl does not use");
+  *value = attribute == 23 ? compute_capability() / 10 : compute_capability() % 10;
+  return kOk;
+}
 int hipPointerGetAttribute(void* value, int attribute, void* address) {
   enter();
   const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(address));
@@ -333,6 +342,7 @@ int ddl_stand_in_gpu_of(const void* address) {
   const auto found = gpus().memory().find(reinterpret_cast<std::uintptr_t>(address));
   return found ? found->gpu : -1;
 }
+int ddl_stand_in_float8() { return compute_capability() >= 95 ? 1 : compute_capability() == 94 ? 2 : 0; }
 void ddl_stand_in_uuid(int gpu, unsigned char* uuid) {
   const auto bytes = gpus().uuid(gpu);
   std::memcpy(uuid, bytes.data(), bytes.size());

@@ -62,6 +62,10 @@ Launch copies(void** arguments) {
 }
 
 Kernel kernels[] = {
+    {"ddl_scale_float8_e4m3fn", scaling<ddl_scale_float8_e4m3fn, DdlFloat8E4m3fn>},
+    {"ddl_scale_float8_e5m2", scaling<ddl_scale_float8_e5m2, DdlFloat8E5m2>},
+    {"ddl_scale_float8_e4m3fnuz", scaling<ddl_scale_float8_e4m3fnuz, DdlFloat8E4m3fnuz>},
+    {"ddl_scale_float8_e5m2fnuz", scaling<ddl_scale_float8_e5m2fnuz, DdlFloat8E5m2fnuz>},
     {"ddl_scale_float16", scaling<ddl_scale_float16, unsigned short>},
     {"ddl_scale_bfloat16", scaling<ddl_scale_bfloat16, unsigned short>},
     {"ddl_scale_float32", scaling<ddl_scale_float32, float>},
@@ -75,6 +79,10 @@ Kernel kernels[] = {
     {"ddl_combine_uint16", combination<ddl_combine_uint16, 2>},
     {"ddl_combine_uint32", combination<ddl_combine_uint32, 4>},
     {"ddl_combine_uint64", combination<ddl_combine_uint64, 8>},
+    {"ddl_combine_float8_e4m3fn", combination<ddl_combine_float8_e4m3fn, 1>},
+    {"ddl_combine_float8_e5m2", combination<ddl_combine_float8_e5m2, 1>},
+    {"ddl_combine_float8_e4m3fnuz", combination<ddl_combine_float8_e4m3fnuz, 1>},
+    {"ddl_combine_float8_e5m2fnuz", combination<ddl_combine_float8_e5m2fnuz, 1>},
     {"ddl_combine_float16", combination<ddl_combine_float16, 2>},
     {"ddl_combine_bfloat16", combination<ddl_combine_bfloat16, 2>},
     {"ddl_combine_float32", combination<ddl_combine_float32, 4>},

@@ -231,6 +231,15 @@ int add(Comm* comm, void* stream, const Operation& operation) {
   return kOk;
 }
 
+int library_version() { return static_cast<int>(number_in("DDL_STAND_IN_NCCL_VERSION", 22809)); }
+
+/// The type in which the ranks' elements are combined: of 8-bit floats, those that the GPU has. -1: none.
+int type_combined(int type) {
+  if (type < 10) return type;
+  const int formats = library_version() < 22400 ? 0 : ddl_stand_in_float8();
+  return formats == 0 ? -1 : formats == 1 ? type : type + 2;
+}
+
 Message message_of(Message::Kind kind, std::size_t count, int type, int op, int root) {
   Message message;
   message.kind = kind;
@@ -253,8 +262,7 @@ void leave(Comm& comm) {
 extern "C" {
 
 int ncclGetVersion(int* version) {
-  const char* const set = std::getenv("DDL_STAND_IN_NCCL_VERSION");
-  *version = set == nullptr ? 22809 : std::atoi(set);
+  *version = library_version();
   return kOk;
 }
 const char* ncclGetErrorString(int result) {
@@ -354,15 +362,17 @@ int ncclGroupEnd() {
 int ncclAllReduce(const void* send, void* recv, std::size_t count, int type, int op, Comm* comm,
                   void* stream) {
   const std::size_t bytes = count * size_of_type(type);
-  return add(comm, stream,
-             {message_of(Message::Kind::kAllReduce, count, type, op, 0), send, bytes, recv, bytes});
+  return add(
+      comm, stream,
+      {message_of(Message::Kind::kAllReduce, count, type_combined(type), op, 0), send, bytes, recv, bytes});
 }
 int ncclReduce(const void* send, void* recv, std::size_t count, int type, int op, int root, Comm* comm,
                void* stream) {
   const std::size_t bytes = count * size_of_type(type);
   const std::size_t received = comm != nullptr && root == comm->rank ? bytes : 0;
   return add(comm, stream,
-             {message_of(Message::Kind::kReduce, count, type, op, root), send, bytes, recv, received});
+             {message_of(Message::Kind::kReduce, count, type_combined(type), op, root), send, bytes, recv,
+              received});
 }
 int ncclBroadcast(const void* send, void* recv, std::size_t count, int type, int root, Comm* comm,
                   void* stream) {
@@ -375,9 +385,9 @@ int ncclReduceScatter(const void* send, void* recv, std::size_t count, int type,
                       void* stream) {
   const std::size_t bytes = count * size_of_type(type),
                     ranks = comm == nullptr ? 1 : static_cast<std::size_t>(comm->size);
-  return add(
-      comm, stream,
-      {message_of(Message::Kind::kReduceScatter, count, type, op, 0), send, bytes * ranks, recv, bytes});
+  return add(comm, stream,
+             {message_of(Message::Kind::kReduceScatter, count, type_combined(type), op, 0), send,
+              bytes * ranks, recv, bytes});
 }
 int ncclAllGather(const void* send, void* recv, std::size_t count, int type, Comm* comm, void* stream) {
   const std::size_t bytes = count * size_of_type(type),

@@ -19,6 +19,8 @@ bool ddl_stand_in_wait_for_query_in_capture(int milliseconds);
 int ddl_stand_in_current_gpu();
 /// The GPU that the memory belongs to; -1: it is none of a GPU.
 int ddl_stand_in_gpu_of(const void* address);
+/// Which 8-bit floats the vendor's collectives combine: 0 none, 1 those of the OCP, 2 FNUZ.
+int ddl_stand_in_float8();
 /// 16 bytes.
 void ddl_stand_in_uuid(int gpu, unsigned char* uuid);
 

@@ -11,6 +11,7 @@
 
 #include "ddl/ddl.h"
 #include "ddl/error.hpp"
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 
 namespace ddl {
@@ -56,10 +57,14 @@ namespace detail {
 template <class T>
 struct FitsInto64Bits : std::bool_constant<sizeof(T) <= 8> {};
 
+template <class T>
+inline constexpr bool is_float8 = std::is_same_v<T, float8_e4m3fn> || std::is_same_v<T, float8_e5m2> ||
+                                  std::is_same_v<T, float8_e4m3fnuz> || std::is_same_v<T, float8_e5m2fnuz>;
+
 /// The types that libddl moves and combines.
 template <class T>
 inline constexpr bool is_element =
-    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, float16> ||
+    is_float8<T> || std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, float16> ||
     std::is_same_v<T, ddl_float16> || std::is_same_v<T, bfloat16> || std::is_same_v<T, ddl_bfloat16> ||
     std::conjunction_v<std::is_integral<T>, FitsInto64Bits<T>>;
 
@@ -67,7 +72,7 @@ template <class T>
 constexpr ddl_dtype dtype_of() {
   static_assert(is_element<T>,
                 "this is no element type of libddl, which has float, double, ddl::float16, ddl::bfloat16, "
-                "bool and integers of 8 to 64 bits");
+                "ddl::float8_e4m3fn and its kin, bool and integers of 8 to 64 bits");
   if constexpr (std::is_same_v<T, float>) {
     return DDL_FLOAT32;
   } else if constexpr (std::is_same_v<T, double>) {
@@ -76,6 +81,10 @@ constexpr ddl_dtype dtype_of() {
     return DDL_FLOAT16;
   } else if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, ddl_bfloat16>) {
     return DDL_BFLOAT16;
+  } else if constexpr (is_float8<T>) {
+    if constexpr (std::is_same_v<T, float8_e4m3fn>) return DDL_FLOAT8_E4M3FN;
+    if constexpr (std::is_same_v<T, float8_e5m2>) return DDL_FLOAT8_E5M2;
+    return std::is_same_v<T, float8_e4m3fnuz> ? DDL_FLOAT8_E4M3FNUZ : DDL_FLOAT8_E5M2FNUZ;
   } else if constexpr (std::is_same_v<T, bool>) {
     static_assert(sizeof(bool) == 1, "libddl's bool is a byte");
     return DDL_BOOL;

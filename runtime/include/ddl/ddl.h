@@ -66,9 +66,9 @@ enum {
 };
 
 /** An element type. The hexadecimal digits of the number are: kind (1 signed integer, 2 unsigned integer, 3 float, 4
- *  bool), binary logarithm of the size in bytes, and format where a kind has several of one size. 0x300 to 0x30F are
- *  reserved for 8-bit floats (0x300 E4M3, 0x301 E5M2, 0x302 E4M3FNUZ, 0x303 E5M2FNUZ) and refused with
- *  DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand for the same types as there. */
+ *  bool), binary logarithm of the size in bytes, and format where a kind has several of one size. 0x304 to 0x30F are
+ *  reserved for further 8-bit floats and refused with DDL_ERROR_UNSUPPORTED. The numbers 0 to 12 of version 0.1 stand
+ *  for the same types as there. */
 typedef int32_t ddl_dtype;
 enum {
   DDL_INT8 = 0x100,
@@ -79,15 +79,19 @@ enum {
   DDL_UINT16 = 0x210,
   DDL_UINT32 = 0x220,
   DDL_UINT64 = 0x230,
-  DDL_FLOAT16 = 0x310,  /**< IEEE 754 binary16: ddl_float16 */
-  DDL_BFLOAT16 = 0x311, /**< the upper half of a float: ddl_bfloat16 */
+  DDL_FLOAT8_E4M3FN = 0x300,   /**< one byte, of the Open Compute Project's E4M3: ddl/float8.hpp */
+  DDL_FLOAT8_E5M2 = 0x301,     /**< one byte, of its E5M2 */
+  DDL_FLOAT8_E4M3FNUZ = 0x302, /**< one byte, of AMD's gfx94x: another bias, no infinity, no negative zero */
+  DDL_FLOAT8_E5M2FNUZ = 0x303, /**< the same with E5M2 */
+  DDL_FLOAT16 = 0x310,         /**< IEEE 754 binary16: ddl_float16 */
+  DDL_BFLOAT16 = 0x311,        /**< the upper half of a float: ddl_bfloat16 */
   DDL_FLOAT32 = 0x320,
   DDL_FLOAT64 = 0x330,
   DDL_BOOL = 0x400 /**< one byte; 0 is false, results are 0 or 1 */
 };
 
-/** 16-bit floats by their bits. Both are combined as float, over all ranks, and rounded once (to nearest, ties to
- *  even). ddl/half.hpp converts them in C++. */
+/** 16-bit floats by their bits. They and 8-bit floats are combined as float, over all ranks, and rounded once (to
+ *  nearest, ties to even). ddl/half.hpp and ddl/float8.hpp convert them in C++. */
 typedef struct ddl_float16 {
   uint16_t bits;
 } ddl_float16;

@@ -12,6 +12,7 @@
 #include "ddl/call.hpp"
 #include "ddl/ddl.h"
 #include "ddl/error.hpp"
+#include "ddl/float8.hpp"
 #include "ddl/future.hpp"
 #include "ddl/half.hpp"
 #include "ddl/named.hpp"

@@ -30,8 +30,8 @@ tl::expected<ddl_dtype, Failure> known_dtype(ddl_dtype given, ddl_op op) {
   const ddl_dtype dtype = current_dtype(given);
   if (is_reserved_dtype(dtype)) {
     return failed(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
-                                             " is reserved for an 8-bit float, which libddl " +
-                                             ddl_version() + " does not offer");
+                                             " is reserved for an 8-bit float that libddl " + ddl_version() +
+                                             " does not offer");
   }
   if (element_size(dtype) == 0)
     return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(given) + " does not exist");

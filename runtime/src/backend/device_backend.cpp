@@ -74,7 +74,8 @@ std::string explain_device_choices() {
          " ranks that share one GPU: ipc, but for scans and transfers\n"
          "memory of GPUs, ranks with a GPU each and one version of NCCL or RCCL: nccl, but for scans, for "
          "bit and "
-         "logical operations, for reductions of bool and 16-bit integers, and for averages and factors of "
+         "logical operations, for reductions of bool, of 16-bit integers and of 8-bit floats that not all "
+         "GPUs have, and for averages and factors of "
          "integers\n"
          "memory of GPUs, named tensors up to " +
          kib(kMostFusedBytes) + " that nccl combines in one batch: packed into one buffer\n";

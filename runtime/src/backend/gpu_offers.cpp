@@ -28,6 +28,7 @@ Status fill(NcclOffer& offer, Device& device) {
   offer.has_kernels = device.prepare_kernels(GpuProgram::kForNccl) ? 1 : 0;
   offer.library = TextField<32>::of((*library)->file());
   offer.version = (*library)->version();
+  if (offer.version >= nccl::kOldestWithFloat8) offer.float8 = device.float8_formats();
   offer.gpu = TextField<64>::of(*uuid);
   return {};
 }

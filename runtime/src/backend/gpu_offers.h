@@ -18,7 +18,8 @@ namespace ddl::runtime {
 struct NcclOffer {
   std::int32_t version = 0;  ///< of the library
   std::uint8_t has_device = 0;
-  std::uint8_t has_kernels = 0;  ///< libddl's own
+  std::uint8_t has_kernels = 0;                 ///< libddl's own
+  Float8Formats float8 = Float8Formats::kNone;  ///< those that the library combines
   contract::GpuOperations operations = contract::GpuOperations::kAuto;
   TextField<32> library;    ///< "libnccl.so.2"; "": it cannot be used
   TextField<64> gpu;        ///< its UUID

@@ -8,7 +8,6 @@
 #include "contract/environment.h"
 #include "runtime/src/backend/device_call.h"
 #include "runtime/src/backend/gpu_offers.h"
-#include "runtime/src/backend/nccl/nccl_collectives.h"
 
 namespace ddl::runtime {
 
@@ -68,14 +67,13 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
   if (watch_) {
     if (auto before = watch_->outcome(); !before) return before;
   }
-  if (is_staged_ || !has_data(request.call) || !is_in_nccl(request, !communicator_ || has_kernels_))
-    return std::nullopt;
+  if (is_staged_ || !has_data(request.call) || !is_in_nccl(request, abilities_)) return std::nullopt;
   if (request.peer >= 0) return transfer(request, deadline);
   const bool is_new = !communicator_;
   if (is_new) {
     if (auto same = exchange_.compare(request, deadline); !same) return same;
     if (auto joined = join(request, deadline); !joined) return joined;
-    if (!communicator_ || !is_in_nccl(request, has_kernels_)) return std::nullopt;
+    if (!communicator_ || !is_in_nccl(request, abilities_)) return std::nullopt;
   }
   const bool knows_counts = request.call.kind != CallKind::kAlltoallv;
   const bool agrees_first = is_new || !knows_counts || request.has_events || job_.settings.agrees_first ||
@@ -114,9 +112,16 @@ Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
   if (!offers) return tl::unexpected(offers.error());
   if (is_too_early(*offers)) return {};
   const auto all = [&](auto has) { return std::all_of(offers->begin(), offers->end(), has); };
-  has_kernels_ = all([](const NcclOffer& offer) { return offer.has_kernels != 0; });
   const std::string reason = obstacle_of(*offers, connections_.job_ranks());
-  if (reason.empty()) return make_communicator(*request.device, deadline);
+  if (reason.empty()) {
+    const auto have = [&](Float8Formats formats) {
+      return all([&](const NcclOffer& offer) { return offer.float8 == formats; });
+    };
+    abilities_.has_kernels = all([](const NcclOffer& offer) { return offer.has_kernels != 0; });
+    abilities_.has_ocp = have(Float8Formats::kOcp);
+    abilities_.has_fnuz = have(Float8Formats::kFnuz);
+    return make_communicator(*request.device, deadline);
+  }
   if (!all([](const NcclOffer& offer) { return offer.operations != contract::GpuOperations::kNccl; })) {
     // The next call says it again.
     return failed(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
@@ -262,7 +267,7 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   const std::uint64_t bytes = elements * request.element_size;
   const bool is_on_gpu = request.device != nullptr && !request.recv_is_on_host;
   if (is_on_gpu || request.recv == nullptr || bytes == 0)
-    return put_on_stream(*communicator_, request, blocks, has_kernels_, must_stop);
+    return put_on_stream(*communicator_, request, blocks, abilities_, must_stop);
   // The result of a rank that gives nothing to a gathered tensor, or has no room for it on its GPU.
   auto result = communicator_->scratch(bytes);
   if (!result) return fail(std::move(result.error()));
@@ -270,7 +275,7 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   on_gpu.recv = *result;
   launched.result = *result;
   launched.result_bytes = bytes;
-  return put_on_stream(*communicator_, on_gpu, blocks, has_kernels_, must_stop);
+  return put_on_stream(*communicator_, on_gpu, blocks, abilities_, must_stop);
 }
 
 Status NcclCalls::begin(const Request& request) {

@@ -9,6 +9,7 @@
 #include "runtime/src/backend/call_watch.h"
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/backend/nccl/nccl_collectives.h"
 #include "runtime/src/backend/nccl/nccl_communicator.h"
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/device/launch_order.h"
@@ -72,9 +73,9 @@ class NcclCalls {
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;
   std::uint64_t last_number_ = 0;
-  DeviceEvent marker_;        ///< for what a call comes after
-  bool has_kernels_ = false;  ///< of libddl's own; on all ranks
-  bool is_staged_ = false;    ///< all ranks know that they cannot use NCCL
+  DeviceEvent marker_;       ///< for what a call comes after
+  NcclAbilities abilities_;  ///< of all ranks, once there is a communicator
+  bool is_staged_ = false;   ///< all ranks know that they cannot use NCCL
 };
 
 }  // namespace ddl::runtime

@@ -13,7 +13,7 @@
 namespace ddl::runtime {
 namespace {
 
-static_assert(index_of(DDL_BOOL) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
+static_assert(index_of(DDL_FLOAT8_E5M2FNUZ) == Kernels::kTypes - 1 && DDL_LOGICAL_XOR == Kernels::kOps - 1,
               "the tables of kernels have an entry for every type and operation");
 
 /// Elements that go through all steps of a reduction at a time: the values between the steps stay in the L1 cache.

@@ -15,6 +15,7 @@ namespace {
 static_assert(contract::kDtypeNames.size() == std::size(kDtypes));
 static_assert(contract::dtype_name_or_null(DDL_INT8) == std::string_view("int8") &&
               contract::dtype_name_or_null(DDL_UINT64) == std::string_view("uint64") &&
+              contract::dtype_name_or_null(DDL_FLOAT8_E5M2FNUZ) == std::string_view("float8_e5m2fnuz") &&
               contract::dtype_name_or_null(DDL_BFLOAT16) == std::string_view("bfloat16") &&
               contract::dtype_name_or_null(DDL_FLOAT32) == std::string_view("float32") &&
               contract::dtype_name_or_null(DDL_BOOL) == std::string_view("bool"));

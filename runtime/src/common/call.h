@@ -17,25 +17,35 @@ namespace ddl::runtime {
 
 // Element types and operations of ddl.h: sizes, names, and what goes with what.
 
-/// Every type, in the order of the numbers 0 to 12 that version 0.1 had for them.
-constexpr ddl_dtype kDtypes[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLOAT64, DDL_UINT8,
-                                 DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
-                                 DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
+/// Every type; the first 13 in the order of the numbers 0 to 12 that version 0.1 had for them.
+constexpr ddl_dtype kDtypes[] = {
+    DDL_INT32, DDL_INT64, DDL_FLOAT32, DDL_FLOAT64, DDL_UINT8, DDL_INT8, DDL_UINT16, DDL_INT16, DDL_UINT32,
+    DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL,
+    // Not in version 0.1:
+    DDL_FLOAT8_E4M3FN, DDL_FLOAT8_E5M2, DDL_FLOAT8_E4M3FNUZ, DDL_FLOAT8_E5M2FNUZ};
+inline constexpr ddl_dtype kDtypesOfVersion01 = 13;
 
 /// The number that this version has for a type. Programs that were compiled with version 0.1 use its numbers; only
 /// the C functions know these and map them. A number that version 0.1 did not have is returned unchanged.
 constexpr ddl_dtype current_dtype(ddl_dtype dtype) {
-  return dtype >= 0 && dtype < static_cast<ddl_dtype>(std::size(kDtypes)) ? kDtypes[dtype] : dtype;
+  return dtype >= 0 && dtype < kDtypesOfVersion01 ? kDtypes[dtype] : dtype;
 }
 
-/// The numbers that ddl.h reserves for 8-bit floats.
-constexpr bool is_reserved_dtype(ddl_dtype dtype) { return dtype >= 0x300 && dtype <= 0x30F; }
+constexpr bool is_float8(ddl_dtype dtype) {
+  return dtype >= DDL_FLOAT8_E4M3FN && dtype <= DDL_FLOAT8_E5M2FNUZ;
+}
+/// The numbers that ddl.h reserves for further 8-bit floats.
+constexpr bool is_reserved_dtype(ddl_dtype dtype) { return dtype > DDL_FLOAT8_E5M2FNUZ && dtype <= 0x30F; }
 
 /// Bytes of one element; 0 for a type that does not exist.
 constexpr std::size_t element_size(ddl_dtype dtype) {
   switch (dtype) {
     case DDL_UINT8:
     case DDL_INT8:
+    case DDL_FLOAT8_E4M3FN:
+    case DDL_FLOAT8_E5M2:
+    case DDL_FLOAT8_E4M3FNUZ:
+    case DDL_FLOAT8_E5M2FNUZ:
     case DDL_BOOL: return 1;
     case DDL_UINT16:
     case DDL_INT16:
@@ -74,7 +84,8 @@ constexpr const char* op_name(ddl_op op) {
 }
 
 constexpr bool is_floating(ddl_dtype dtype) {
-  return dtype == DDL_FLOAT16 || dtype == DDL_BFLOAT16 || dtype == DDL_FLOAT32 || dtype == DDL_FLOAT64;
+  return is_float8(dtype) || dtype == DDL_FLOAT16 || dtype == DDL_BFLOAT16 || dtype == DDL_FLOAT32 ||
+         dtype == DDL_FLOAT64;
 }
 
 /// Whether elements of this type can be combined so; both exist.
@@ -93,6 +104,10 @@ constexpr bool op_applies(ddl_op op, ddl_dtype dtype) {
 /// or truncates an average of integers.
 constexpr ddl_dtype partial_dtype(ddl_dtype dtype, ddl_op op) {
   switch (dtype) {
+    case DDL_FLOAT8_E4M3FN:
+    case DDL_FLOAT8_E5M2:
+    case DDL_FLOAT8_E4M3FNUZ:
+    case DDL_FLOAT8_E5M2FNUZ:
     case DDL_FLOAT16:
     case DDL_BFLOAT16: return DDL_FLOAT32;
     case DDL_INT8:

@@ -91,6 +91,11 @@ class CudaDevice final : public Device {
 
   DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
+  Float8Formats float8_formats() override {
+    int major = 0;
+    const auto asked = cu_.cuDeviceGetAttribute(&major, cuda::kComputeCapabilityMajor, number_);
+    return asked == cuda::kSuccess && major >= 9 ? Float8Formats::kOcp : Float8Formats::kNone;
+  }
 
   Status enter(Previous& previous) override {
     DDL_TRY(check("cuCtxGetCurrent", cu_.cuCtxGetCurrent(&previous.current)));

@@ -28,6 +28,13 @@ struct DeviceMemory {
   int ordinal = 0;  ///< of the GPU, as this process counts them
 };
 
+/// Which 8-bit floats the vendor's collectives combine on a GPU.
+enum class Float8Formats : std::uint8_t {
+  kNone = 0,
+  kOcp = 1,   ///< E4M3FN and E5M2
+  kFnuz = 2,  ///< E4M3FNUZ and E5M2FNUZ
+};
+
 /// By which another process of the host finds memory or an event: cudaIpcMemHandle_t, hipIpcEventHandle_t, and so on.
 using IpcHandle = std::array<std::byte, 64>;
 
@@ -51,6 +58,8 @@ class Device {
 
   virtual DeviceRuntime& runtime() const = 0;
   virtual int ordinal() const = 0;
+  /// Given a library that is new enough. Needs nothing to be current.
+  virtual Float8Formats float8_formats() = 0;
 
   /// What a thread had before.
   struct Previous {

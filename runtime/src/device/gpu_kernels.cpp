@@ -72,6 +72,20 @@ std::string log_of(const RtcFunctions& rtc, Program program) {
 
 }  // namespace
 
+std::optional<GpuKernel> scaling_kernel(ddl_dtype dtype) {
+  switch (dtype) {
+    case DDL_FLOAT8_E4M3FN: return GpuKernel::kScaleFloat8E4m3fn;
+    case DDL_FLOAT8_E5M2: return GpuKernel::kScaleFloat8E5m2;
+    case DDL_FLOAT8_E4M3FNUZ: return GpuKernel::kScaleFloat8E4m3fnuz;
+    case DDL_FLOAT8_E5M2FNUZ: return GpuKernel::kScaleFloat8E5m2fnuz;
+    case DDL_FLOAT16: return GpuKernel::kScaleFloat16;
+    case DDL_BFLOAT16: return GpuKernel::kScaleBfloat16;
+    case DDL_FLOAT32: return GpuKernel::kScaleFloat32;
+    case DDL_FLOAT64: return GpuKernel::kScaleFloat64;
+    default: return std::nullopt;
+  }
+}
+
 GpuKernel combining_kernel(ddl_dtype dtype) {
   switch (dtype) {
     case DDL_INT8: return GpuKernel::kCombineInt8;
@@ -82,6 +96,10 @@ GpuKernel combining_kernel(ddl_dtype dtype) {
     case DDL_UINT16: return GpuKernel::kCombineUint16;
     case DDL_UINT32: return GpuKernel::kCombineUint32;
     case DDL_UINT64: return GpuKernel::kCombineUint64;
+    case DDL_FLOAT8_E4M3FN: return GpuKernel::kCombineFloat8E4m3fn;
+    case DDL_FLOAT8_E5M2: return GpuKernel::kCombineFloat8E5m2;
+    case DDL_FLOAT8_E4M3FNUZ: return GpuKernel::kCombineFloat8E4m3fnuz;
+    case DDL_FLOAT8_E5M2FNUZ: return GpuKernel::kCombineFloat8E5m2fnuz;
     case DDL_FLOAT16: return GpuKernel::kCombineFloat16;
     case DDL_BFLOAT16: return GpuKernel::kCombineBfloat16;
     case DDL_FLOAT32: return GpuKernel::kCombineFloat32;

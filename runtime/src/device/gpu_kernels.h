@@ -23,6 +23,10 @@ inline constexpr std::size_t kGpuPrograms = 2;
 /// A scaling has the arguments const T* in, T* out, unsigned long long count, double divisor, double factor; copies have
 /// one, a CopiesArguments, and a combination a CombinationArguments.
 enum class GpuKernel {
+  kScaleFloat8E4m3fn,
+  kScaleFloat8E5m2,
+  kScaleFloat8E4m3fnuz,
+  kScaleFloat8E5m2fnuz,
   kScaleFloat16,
   kScaleBfloat16,
   kScaleFloat32,
@@ -36,6 +40,10 @@ enum class GpuKernel {
   kCombineUint16,
   kCombineUint32,
   kCombineUint64,
+  kCombineFloat8E4m3fn,
+  kCombineFloat8E5m2,
+  kCombineFloat8E4m3fnuz,
+  kCombineFloat8E5m2fnuz,
   kCombineFloat16,
   kCombineBfloat16,
   kCombineFloat32,
@@ -43,18 +51,40 @@ enum class GpuKernel {
   kCombineBool,
 };
 inline constexpr const char* kGpuKernelNames[] = {
-    "ddl_scale_float16",   "ddl_scale_bfloat16",  "ddl_scale_float32",    "ddl_scale_float64",
-    "ddl_copies",          "ddl_combine_int8",    "ddl_combine_int16",    "ddl_combine_int32",
-    "ddl_combine_int64",   "ddl_combine_uint8",   "ddl_combine_uint16",   "ddl_combine_uint32",
-    "ddl_combine_uint64",  "ddl_combine_float16", "ddl_combine_bfloat16", "ddl_combine_float32",
-    "ddl_combine_float64", "ddl_combine_bool",
+    "ddl_scale_float8_e4m3fn",
+    "ddl_scale_float8_e5m2",
+    "ddl_scale_float8_e4m3fnuz",
+    "ddl_scale_float8_e5m2fnuz",
+    "ddl_scale_float16",
+    "ddl_scale_bfloat16",
+    "ddl_scale_float32",
+    "ddl_scale_float64",
+    "ddl_copies",
+    "ddl_combine_int8",
+    "ddl_combine_int16",
+    "ddl_combine_int32",
+    "ddl_combine_int64",
+    "ddl_combine_uint8",
+    "ddl_combine_uint16",
+    "ddl_combine_uint32",
+    "ddl_combine_uint64",
+    "ddl_combine_float8_e4m3fn",
+    "ddl_combine_float8_e5m2",
+    "ddl_combine_float8_e4m3fnuz",
+    "ddl_combine_float8_e5m2fnuz",
+    "ddl_combine_float16",
+    "ddl_combine_bfloat16",
+    "ddl_combine_float32",
+    "ddl_combine_float64",
+    "ddl_combine_bool",
 };
 inline constexpr std::size_t kGpuKernels = std::size(kGpuKernelNames);
 
 constexpr GpuProgram program_of(GpuKernel kernel) {
   return kernel < GpuKernel::kCombineInt8 ? GpuProgram::kForNccl : GpuProgram::kForIpc;
 }
-/// For the elements of a type.
+/// For the elements of a type. Only floats are scaled.
+std::optional<GpuKernel> scaling_kernel(ddl_dtype dtype);
 GpuKernel combining_kernel(ddl_dtype dtype);
 
 /// The same elements of several buffers are combined, from the first to the last, and the results written to several

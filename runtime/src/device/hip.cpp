@@ -22,6 +22,7 @@ Status load_hip(void* library, HipFunctions& hip) {
       needed("hipDeviceGet", hip.hipDeviceGet),
       optional("hipDeviceGetUuid", hip.hipDeviceGetUuid),
       needed("hipDeviceGetPCIBusId", hip.hipDeviceGetPCIBusId),
+      needed("hipDeviceGetAttribute", hip.hipDeviceGetAttribute),
       needed("hipGetDevice", hip.hipGetDevice),
       needed("hipSetDevice", hip.hipSetDevice),
       needed("hipMalloc", hip.hipMalloc),
@@ -97,6 +98,15 @@ class HipDevice final : public Device {
 
   DeviceRuntime& runtime() const override { return runtime_; }
   int ordinal() const override { return ordinal_; }
+  Float8Formats float8_formats() override {
+    int major = 0, minor = 0;
+    if (hip_.hipDeviceGetAttribute(&major, hip::kComputeCapabilityMajor, ordinal_) != hip::kSuccess ||
+        hip_.hipDeviceGetAttribute(&minor, hip::kComputeCapabilityMinor, ordinal_) != hip::kSuccess)
+      return Float8Formats::kNone;
+    // gfx94x; gfx950 and gfx12.
+    if (major == 9 && minor == 4) return Float8Formats::kFnuz;
+    return major >= 12 || (major == 9 && minor >= 5) ? Float8Formats::kOcp : Float8Formats::kNone;
+  }
 
   /// What was current is the number of a GPU, of which there are few.
   Status enter(Previous& previous) override {

@@ -43,6 +43,10 @@ inline constexpr int kManagedMemory = 3;  ///< since 6
 /// HIP_POINTER_ATTRIBUTE_BUFFER_ID
 inline constexpr int kBufferId = 7;
 
+// hipDeviceAttribute_t
+inline constexpr int kComputeCapabilityMajor = 23;
+inline constexpr int kComputeCapabilityMinor = 61;
+
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kEventInterprocess = 4;
@@ -60,6 +64,7 @@ struct Functions {
   Result (*hipDeviceGet)(int* device, int ordinal);
   Result (*hipDeviceGetUuid)(Uuid* uuid, int device);
   Result (*hipDeviceGetPCIBusId)(char* name, int size, int device);
+  Result (*hipDeviceGetAttribute)(int* value, int attribute, int device);
   Result (*hipGetDevice)(int* device);
   Result (*hipSetDevice)(int device);
   Result (*hipMalloc)(void** memory, std::size_t bytes);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 
 namespace ddl::test {
@@ -130,6 +131,10 @@ std::vector<std::byte> plain_reduction(const Reduction& reduction,
     case DDL_INT64: return integers(std::int64_t{});
     case DDL_FLOAT16: return floats(float16{}, 0.0f);
     case DDL_BFLOAT16: return floats(bfloat16{}, 0.0f);
+    case DDL_FLOAT8_E4M3FN: return floats(float8_e4m3fn{}, 0.0f);
+    case DDL_FLOAT8_E5M2: return floats(float8_e5m2{}, 0.0f);
+    case DDL_FLOAT8_E4M3FNUZ: return floats(float8_e4m3fnuz{}, 0.0f);
+    case DDL_FLOAT8_E5M2FNUZ: return floats(float8_e5m2fnuz{}, 0.0f);
     case DDL_FLOAT32: return floats(0.0f, 0.0f);
     case DDL_FLOAT64: return floats(0.0, 0.0);
     case DDL_BOOL:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ddl/ddl.h"
+#include "ddl/float8.hpp"
 #include "ddl/half.hpp"
 
 namespace ddl::conformance {
@@ -46,6 +47,14 @@ struct TypeOf<float16> : IsType<DDL_FLOAT16> {};
 template <>
 struct TypeOf<bfloat16> : IsType<DDL_BFLOAT16> {};
 template <>
+struct TypeOf<float8_e4m3fn> : IsType<DDL_FLOAT8_E4M3FN> {};
+template <>
+struct TypeOf<float8_e5m2> : IsType<DDL_FLOAT8_E5M2> {};
+template <>
+struct TypeOf<float8_e4m3fnuz> : IsType<DDL_FLOAT8_E4M3FNUZ> {};
+template <>
+struct TypeOf<float8_e5m2fnuz> : IsType<DDL_FLOAT8_E5M2FNUZ> {};
+template <>
 struct TypeOf<Flag> : IsType<DDL_BOOL> {};
 
 template <class T>
@@ -65,6 +74,25 @@ inline float rounded_to(float value, int fraction_bits, int least_exponent) {
   return static_cast<float>(std::nearbyint(static_cast<double>(value) / unit) * unit);
 }
 
+/// What the specifications say of 8-bit floats, as their tables have it.
+struct Float8Limits {
+  int fraction_bits, least_exponent;
+  float largest;
+  bool has_infinity;
+};
+template <class T>
+constexpr Float8Limits kFloat8Limits{};
+template <>
+inline constexpr Float8Limits kFloat8Limits<float8_e4m3fn>{3, -6, 448.0f, false};
+template <>
+inline constexpr Float8Limits kFloat8Limits<float8_e5m2>{2, -14, 57344.0f, true};
+template <>
+inline constexpr Float8Limits kFloat8Limits<float8_e4m3fnuz>{3, -7, 240.0f, false};
+template <>
+inline constexpr Float8Limits kFloat8Limits<float8_e5m2fnuz>{2, -15, 57344.0f, false};
+template <class T>
+constexpr bool kIsFloat8 = kFloat8Limits<T>.fraction_bits != 0;
+
 /// The value as an element of T.
 template <class T>
 T narrowed(Wide<T> value) {
@@ -75,6 +103,13 @@ T narrowed(Wide<T> value) {
                        : rounded);
   } else if constexpr (std::is_same_v<T, bfloat16>) {
     return bfloat16(rounded_to(value, 7, -126));
+  } else if constexpr (kIsFloat8<T>) {
+    constexpr Float8Limits kLimits = kFloat8Limits<T>;
+    const float rounded = rounded_to(value, kLimits.fraction_bits, kLimits.least_exponent);
+    if (std::abs(rounded) <= kLimits.largest) return T(rounded);
+    return T(kLimits.has_infinity && !std::isnan(value)
+                 ? std::copysign(std::numeric_limits<float>::infinity(), rounded)
+                 : std::numeric_limits<float>::quiet_NaN());
   } else {
     return static_cast<T>(value);
   }

@@ -12,6 +12,12 @@ namespace {
 
 using Counts = std::vector<std::uint64_t>;
 
+static_assert(detail::dtype_of<float16>() == DDL_FLOAT16 && detail::dtype_of<bfloat16>() == DDL_BFLOAT16 &&
+              detail::dtype_of<float8_e4m3fn>() == DDL_FLOAT8_E4M3FN &&
+              detail::dtype_of<float8_e5m2>() == DDL_FLOAT8_E5M2 &&
+              detail::dtype_of<float8_e4m3fnuz>() == DDL_FLOAT8_E4M3FNUZ &&
+              detail::dtype_of<float8_e5m2fnuz>() == DDL_FLOAT8_E5M2FNUZ);
+
 template <class Call>
 void expect_refused(Call call, const char* part) {
   try {

@@ -44,6 +44,9 @@ inline constexpr DataType kFloat16 = 6;
 inline constexpr DataType kFloat32 = 7;
 inline constexpr DataType kFloat64 = 8;
 inline constexpr DataType kBfloat16 = 9;
+// Since kOldestWithFloat8. On GPUs of AMD whose 8-bit floats are FNUZ, these stand for them.
+inline constexpr DataType kFloat8E4m3 = 10;
+inline constexpr DataType kFloat8E5m2 = 11;
 
 // ncclRedOp_t
 inline constexpr RedOp kSum = 0;
@@ -53,6 +56,7 @@ inline constexpr RedOp kMin = 3;
 
 /// The oldest version with all functions below: non-blocking communicators, which alone can be given up.
 inline constexpr int kOldestVersion = 21400;
+inline constexpr int kOldestWithFloat8 = 22400;
 
 struct Functions {
   Result (*ncclGetVersion)(int* version);

@@ -23,6 +23,10 @@ std::optional<nccl::DataType> type_of(ddl_dtype dtype) {
     case DDL_FLOAT32: return nccl::kFloat32;
     case DDL_FLOAT64: return nccl::kFloat64;
     case DDL_BFLOAT16: return nccl::kBfloat16;
+    case DDL_FLOAT8_E4M3FN:
+    case DDL_FLOAT8_E4M3FNUZ: return nccl::kFloat8E4m3;
+    case DDL_FLOAT8_E5M2:
+    case DDL_FLOAT8_E5M2FNUZ: return nccl::kFloat8E5m2;
     default: return std::nullopt;
   }
 }
@@ -182,21 +186,11 @@ bool is_scaled(const Call& call) {
   return call.op == DDL_AVERAGE || call.prescale != 1 || call.postscale != 1;
 }
 
-std::optional<GpuKernel> scaling_of(ddl_dtype dtype) {
-  switch (dtype) {
-    case DDL_FLOAT16: return GpuKernel::kScaleFloat16;
-    case DDL_BFLOAT16: return GpuKernel::kScaleBfloat16;
-    case DDL_FLOAT32: return GpuKernel::kScaleFloat32;
-    case DDL_FLOAT64: return GpuKernel::kScaleFloat64;
-    default: return std::nullopt;
-  }
-}
-
 Status scale(NcclCommunicator& communicator, ddl_dtype dtype, const std::byte* in, std::byte* out,
              unsigned long long count, double divisor, double factor) {
   if (count == 0) return {};
   void* arguments[] = {&in, &out, &count, &divisor, &factor};
-  return communicator.device().launch(*scaling_of(dtype), count, arguments, communicator.stream());
+  return communicator.device().launch(*scaling_kernel(dtype), count, arguments, communicator.stream());
 }
 
 /// The inputs times a factor, which the request then has instead of its own.
@@ -272,23 +266,24 @@ Status exchange(NcclCommunicator& communicator, Request request, const BlockMove
 
 }  // namespace
 
-bool is_in_nccl(const Request& request, bool has_kernels) {
+bool is_in_nccl(const Request& request, const NcclAbilities& abilities) {
   const Call& call = request.call;
   if (request.some_give_none || !request.gives.empty()) return false;
   if (is_move(call.kind)) return true;
   if (!has_op(call.kind) || call.kind == CallKind::kScan) return false;
-  if (is_scaled(call) && (!has_kernels || !scaling_of(request.dtype()))) return false;
+  if (is_scaled(call) && (!abilities.has_kernels || !scaling_kernel(request.dtype()))) return false;
+  if (is_float8(request.dtype()) && !abilities.combines_float8(request.dtype())) return false;
   return type_of(request.dtype()).has_value() && op_of(call.op).has_value();
 }
 
 Status put_on_stream(NcclCommunicator& communicator, const Request& given, const BlockMove* blocks,
-                     bool has_kernels, const NcclCommunicator::MustStop& must_stop) {
+                     const NcclAbilities& abilities, const NcclCommunicator::MustStop& must_stop) {
   if (is_exchange(given.call.kind)) return exchange(communicator, given, blocks, must_stop);
   Request request = given;
   Scales scales;
   if (has_op(request.call.kind)) scales = Scales::of(request, communicator.size());
   FusedParts fused(communicator);
-  if (has_kernels) DDL_TRY(fused.pack(request));
+  if (abilities.has_kernels) DDL_TRY(fused.pack(request));
   // Where the results are to be, whatever the inputs become.
   const Request results = request;
   ScaledInputs inputs;

@@ -8,14 +8,28 @@
 namespace ddl::runtime {
 namespace {
 
-// The conversions are those of ddl/half.hpp, which the tests compare with these. Its classes cannot be used here:
-// their member functions are inline and not in an anonymous namespace.
+// The conversions are those of ddl/half.hpp and ddl/float8.hpp, which the tests compare with these. Their classes
+// cannot be used here: their member functions are inline and not in an anonymous namespace.
 struct Float16 {
   std::uint16_t bits;
 };
 struct Bfloat16 {
   std::uint16_t bits;
 };
+/// kMost: the bits of the largest value, after which those of infinity come if there is one. Without it, what does not
+/// fit becomes NaN.
+template <std::uint32_t kFraction, std::uint32_t kBias, std::uint32_t kMost, std::uint32_t kNan,
+          bool kHasInfinity>
+struct Float8 {
+  std::uint8_t bits;
+
+  static constexpr std::uint32_t kRebias = 127 - kBias;  ///< makes its exponent a float's
+  static constexpr bool kHasNegativeZero = kNan != 0x80;
+};
+using Float8E4m3fn = Float8<3, 7, 0x7E, 0x7F, false>;
+using Float8E5m2 = Float8<2, 15, 0x7B, 0x7F, true>;
+using Float8E4m3fnuz = Float8<3, 8, 0x7F, 0x80, false>;
+using Float8E5m2fnuz = Float8<2, 16, 0x7F, 0x80, false>;
 
 template <bool kFirst, class First, class Second>
 struct Choice {
@@ -72,6 +86,21 @@ inline float value_of(Float16 element) {
   return float_of(sign | magnitude);
 }
 
+template <std::uint32_t kFraction, std::uint32_t kBias, std::uint32_t kMost, std::uint32_t kNan,
+          bool kHasInfinity>
+inline float value_of(Float8<kFraction, kBias, kMost, kNan, kHasInfinity> element) {
+  using T = Float8<kFraction, kBias, kMost, kNan, kHasInfinity>;
+  const std::uint32_t bits = element.bits;
+  const std::uint32_t sign = (bits & 0x80u) << 24;
+  const std::uint32_t rest = bits & 0x7Fu;
+  const std::uint32_t small = bits_of(static_cast<float>(static_cast<std::int32_t>(rest)) *
+                                      float_of((1 + T::kRebias - kFraction) << 23));
+  const std::uint32_t normal = (rest << (23 - kFraction)) + (T::kRebias << 23);
+  const std::uint32_t huge = kHasInfinity && rest == kMost + 1 ? 0x7F800000u : 0x7FC00000u;
+  const bool is_huge = T::kHasNegativeZero ? rest > kMost : bits == kNan;
+  return float_of(sign | (is_huge ? huge : rest < 1u << kFraction ? small : normal));
+}
+
 template <class T>
 struct Store {
   template <class Value>
@@ -98,6 +127,28 @@ struct Store<Float16> {
     const std::uint32_t normal = (magnitude - 0x38000000u + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
     const std::uint32_t half = magnitude < 0x38800000u ? small : magnitude < 0x477FF000u ? normal : 0x7C00u;
     return {static_cast<std::uint16_t>(magnitude > 0x7F800000u ? 0x7E00u : sign | half)};
+  }
+};
+
+template <std::uint32_t kFraction, std::uint32_t kBias, std::uint32_t kMost, std::uint32_t kNan,
+          bool kHasInfinity>
+struct Store<Float8<kFraction, kBias, kMost, kNan, kHasInfinity>> {
+  using T = Float8<kFraction, kBias, kMost, kNan, kHasInfinity>;
+  static T from(float value) {
+    const std::uint32_t all = bits_of(value);
+    const std::uint32_t sign = all >> 24 & 0x80u;
+    const std::uint32_t magnitude = all & 0x7FFFFFFFu;
+    // Below the least normal value the addition rounds: the anchor puts the value's unit where a float's last bit is.
+    constexpr std::uint32_t kAnchor = (24 + T::kRebias - kFraction) << 23;
+    const std::uint32_t small = bits_of(float_of(magnitude) + float_of(kAnchor)) - kAnchor;
+    constexpr std::uint32_t kShift = 23 - kFraction;
+    const std::uint32_t normal =
+        (magnitude - (T::kRebias << 23) + (1u << (kShift - 1)) - 1 + (magnitude >> kShift & 1u)) >> kShift;
+    const std::uint32_t rounded = magnitude < (1 + T::kRebias) << 23 ? small : normal;
+    const bool is_nan = magnitude > 0x7F800000u || (!kHasInfinity && rounded > kMost);
+    const std::uint32_t rest = rounded > kMost ? kMost + 1 : rounded;
+    const std::uint32_t signed_bits = T::kHasNegativeZero || rest != 0 ? sign | rest : 0;
+    return {static_cast<std::uint8_t>(is_nan ? kNan : signed_bits)};
   }
 };
 

@@ -23,11 +23,11 @@ struct Inputs {
 
 /// The functions of an instruction set, by index_of() a ddl_dtype and by ddl_op; null if an operation does not apply.
 /// Three types are involved: an element's own; its partial type (partial_dtype() of common/call.h), in which
-/// operations are done; and its scaled type, which is float for 16-bit floats and otherwise its own. Pointers are
+/// operations are done; and its scaled type, which is float for narrower floats and otherwise its own. Pointers are
 /// aligned to their type. An output may be the same array as one of the first two inputs if its elements are of the
 /// same size, and overlaps nothing else.
 struct Kernels {
-  static constexpr int kTypes = 13;
+  static constexpr int kTypes = 17;
   static constexpr int kOps = 11;
 
   /// out = the inputs combined, as elements; not for averages.
@@ -66,6 +66,10 @@ constexpr int index_of(ddl_dtype dtype) {
     case DDL_FLOAT32: return 10;
     case DDL_FLOAT64: return 11;
     case DDL_BOOL: return 12;
+    case DDL_FLOAT8_E4M3FN: return 13;
+    case DDL_FLOAT8_E5M2: return 14;
+    case DDL_FLOAT8_E4M3FNUZ: return 15;
+    case DDL_FLOAT8_E5M2FNUZ: return 16;
     default: return -1;
   }
 }

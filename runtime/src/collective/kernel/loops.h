@@ -25,7 +25,7 @@ namespace {
 /// Bytes of output that go through all inputs at a time, so that they stay in the L1 cache.
 inline constexpr std::size_t kBlockBytes = 4096;
 
-/// How 16-bit floats are read and written: here one at a time, which compilers vectorise badly or not at all. An
+/// How narrow floats are read and written: here one at a time, which compilers vectorise badly or not at all. An
 /// instruction set that converts several at once has a class with their number, and with load() and store() of a
 /// vector of floats from and to both types and float.
 struct OneLane {
@@ -166,17 +166,17 @@ void average_integers(const void* partials, void* out, std::size_t count, std::i
   if (factor != 1.0) scale_integers<T>(out, out, count, factor);
 }
 
-// ---- 16-bit floats, which are combined as float.
+// ---- Floats of 8 and 16 bits, which are combined as float.
 
 template <class Set, class Op, class A, class B, class Out>
-[[gnu::noinline]] void combine_half(const A* a, const B* b, Out* out, std::size_t count) {
+[[gnu::noinline]] void combine_narrow(const A* a, const B* b, Out* out, std::size_t count) {
   combine<Set, Op, float>(a, b, out, count);
 }
 
 /// out = elements / divisor * factor; either type may be float. With divisor and factor 1 only the type changes.
 template <class Set, class From, class To>
-[[gnu::noinline]] void convert_half(const From* from, To* to, std::size_t count, float divisor,
-                                    float factor) {
+[[gnu::noinline]] void convert_narrow(const From* from, To* to, std::size_t count, float divisor,
+                                      float factor) {
   std::size_t e = 0;
   if constexpr (kInLanes<Set, From, To>) {
     for (; e + Set::kLanes <= count; e += Set::kLanes)
@@ -188,58 +188,58 @@ template <class Set, class From, class To>
 }
 
 template <class Set, class Op, class T>
-void add_half(const void* input, void* partials, std::size_t count) {
+void add_narrow(const void* input, void* partials, std::size_t count) {
   float* values = static_cast<float*>(partials);
-  combine_half<Set, Op>(values, static_cast<const T*>(input), values, count);
+  combine_narrow<Set, Op>(values, static_cast<const T*>(input), values, count);
 }
 
 template <class Set, class Op, class T>
-void half_partials(const Inputs& inputs, void* out, std::size_t count) {
+void narrow_partials(const Inputs& inputs, void* out, std::size_t count) {
   const T* a = elements_of<T>(inputs, 0);
   float* values = static_cast<float*>(out);
-  if (inputs.ranks == 1) return combine_half<Set, typename Alone<Op>::Type>(a, a, values, count);
+  if (inputs.ranks == 1) return combine_narrow<Set, typename Alone<Op>::Type>(a, a, values, count);
   const T* b = elements_of<T>(inputs, 1);
   constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
   for (std::size_t first = 0; first < count; first += kBlock) {
     const std::size_t size = count - first < kBlock ? count - first : kBlock;
     float* block = values + first;
-    combine_half<Set, Op>(a + first, b + first, block, size);
+    combine_narrow<Set, Op>(a + first, b + first, block, size);
     for (std::size_t i = 2; i < inputs.ranks; ++i)
-      combine_half<Set, Op>(block, elements_of<T>(inputs, i) + first, block, size);
+      combine_narrow<Set, Op>(block, elements_of<T>(inputs, i) + first, block, size);
   }
 }
 
 template <class Set, class Op, class T>
-void reduce_half(const Inputs& inputs, void* out, std::size_t count) {
+void reduce_narrow(const Inputs& inputs, void* out, std::size_t count) {
   const T* a = elements_of<T>(inputs, 0);
   T* elements = static_cast<T*>(out);
-  if (inputs.ranks == 1) return combine_half<Set, typename Alone<Op>::Type>(a, a, elements, count);
-  if (inputs.ranks == 2) return combine_half<Set, Op>(a, elements_of<T>(inputs, 1), elements, count);
+  if (inputs.ranks == 1) return combine_narrow<Set, typename Alone<Op>::Type>(a, a, elements, count);
+  if (inputs.ranks == 2) return combine_narrow<Set, Op>(a, elements_of<T>(inputs, 1), elements, count);
   constexpr std::size_t kBlock = kBlockBytes / sizeof(float);
   float block[kBlock];
   for (std::size_t first = 0; first < count; first += kBlock) {
     const std::size_t size = count - first < kBlock ? count - first : kBlock;
-    half_partials<Set, Op, T>({inputs.of_rank, inputs.ranks, inputs.first + first}, block, size);
-    convert_half<Set>(block, elements + first, size, 1.0f, 1.0f);
+    narrow_partials<Set, Op, T>({inputs.of_rank, inputs.ranks, inputs.first + first}, block, size);
+    convert_narrow<Set>(block, elements + first, size, 1.0f, 1.0f);
   }
 }
 
 template <class Set, class T>
-void scale_half(const void* elements, void* out, std::size_t count, double factor) {
-  convert_half<Set>(static_cast<const T*>(elements), static_cast<float*>(out), count, 1.0f,
-                    static_cast<float>(factor));
+void scale_narrow(const void* elements, void* out, std::size_t count, double factor) {
+  convert_narrow<Set>(static_cast<const T*>(elements), static_cast<float*>(out), count, 1.0f,
+                      static_cast<float>(factor));
 }
 
 template <class Set, class T>
-void finish_half(const void* partials, void* out, std::size_t count, double factor) {
-  convert_half<Set>(static_cast<const float*>(partials), static_cast<T*>(out), count, 1.0f,
-                    static_cast<float>(factor));
+void finish_narrow(const void* partials, void* out, std::size_t count, double factor) {
+  convert_narrow<Set>(static_cast<const float*>(partials), static_cast<T*>(out), count, 1.0f,
+                      static_cast<float>(factor));
 }
 
 template <class Set, class T>
-void average_half(const void* partials, void* out, std::size_t count, std::int64_t ranks, double factor) {
-  convert_half<Set>(static_cast<const float*>(partials), static_cast<T*>(out), count,
-                    static_cast<float>(ranks), static_cast<float>(factor));
+void average_narrow(const void* partials, void* out, std::size_t count, std::int64_t ranks, double factor) {
+  convert_narrow<Set>(static_cast<const float*>(partials), static_cast<T*>(out), count,
+                      static_cast<float>(ranks), static_cast<float>(factor));
 }
 
 }  // namespace

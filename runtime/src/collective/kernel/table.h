@@ -63,23 +63,23 @@ constexpr void fill_float(Kernels& table, int type) {
 }
 
 template <class Set, class Op, class T>
-constexpr void fill_half_op(Kernels& table, int type, ddl_op op) {
-  table.reduce[type][op] = reduce_half<Set, Op, T>;
-  table.partials[type][op] = half_partials<Set, Op, T>;
-  table.add_input[type][op] = add_half<Set, Op, T>;
+constexpr void fill_narrow_op(Kernels& table, int type, ddl_op op) {
+  table.reduce[type][op] = reduce_narrow<Set, Op, T>;
+  table.partials[type][op] = narrow_partials<Set, Op, T>;
+  table.add_input[type][op] = add_narrow<Set, Op, T>;
 }
 
 template <class Set, class T>
-constexpr void fill_half(Kernels& table, int type) {
-  fill_half_op<Set, Sum, T>(table, type, DDL_SUM);
-  fill_half_op<Set, Product, T>(table, type, DDL_PRODUCT);
-  fill_half_op<Set, Min, T>(table, type, DDL_MIN);
-  fill_half_op<Set, Max, T>(table, type, DDL_MAX);
-  table.partials[type][DDL_AVERAGE] = half_partials<Set, Sum, T>;
-  table.add_input[type][DDL_AVERAGE] = add_half<Set, Sum, T>;
-  table.scale[type] = scale_half<Set, T>;
-  table.finish[type] = finish_half<Set, T>;
-  table.average[type] = average_half<Set, T>;
+constexpr void fill_narrow(Kernels& table, int type) {
+  fill_narrow_op<Set, Sum, T>(table, type, DDL_SUM);
+  fill_narrow_op<Set, Product, T>(table, type, DDL_PRODUCT);
+  fill_narrow_op<Set, Min, T>(table, type, DDL_MIN);
+  fill_narrow_op<Set, Max, T>(table, type, DDL_MAX);
+  table.partials[type][DDL_AVERAGE] = narrow_partials<Set, Sum, T>;
+  table.add_input[type][DDL_AVERAGE] = add_narrow<Set, Sum, T>;
+  table.scale[type] = scale_narrow<Set, T>;
+  table.finish[type] = finish_narrow<Set, T>;
+  table.average[type] = average_narrow<Set, T>;
 }
 
 constexpr void fill_bool(Kernels& table) {
@@ -105,8 +105,12 @@ constexpr Kernels make_kernels() {
   fill_integer<std::int32_t, std::uint32_t>(table, index_of(DDL_INT32));
   fill_integer<std::uint64_t, std::uint64_t>(table, index_of(DDL_UINT64));
   fill_integer<std::int64_t, std::uint64_t>(table, index_of(DDL_INT64));
-  fill_half<Set, Float16>(table, index_of(DDL_FLOAT16));
-  fill_half<Set, Bfloat16>(table, index_of(DDL_BFLOAT16));
+  fill_narrow<Set, Float16>(table, index_of(DDL_FLOAT16));
+  fill_narrow<Set, Bfloat16>(table, index_of(DDL_BFLOAT16));
+  fill_narrow<OneLane, Float8E4m3fn>(table, index_of(DDL_FLOAT8_E4M3FN));
+  fill_narrow<OneLane, Float8E5m2>(table, index_of(DDL_FLOAT8_E5M2));
+  fill_narrow<OneLane, Float8E4m3fnuz>(table, index_of(DDL_FLOAT8_E4M3FNUZ));
+  fill_narrow<OneLane, Float8E5m2fnuz>(table, index_of(DDL_FLOAT8_E5M2FNUZ));
   fill_float<float>(table, index_of(DDL_FLOAT32));
   fill_float<double>(table, index_of(DDL_FLOAT64));
   fill_bool(table);

@@ -11,16 +11,19 @@ namespace ddl::conformance {
 
 /// These are tried with everything; the others, which use the same code, with less.
 constexpr ddl_dtype kUsualTypes[] = {DDL_INT32, DDL_INT64, DDL_FLOAT32, DDL_FLOAT64};
-constexpr ddl_dtype kOtherTypes[] = {DDL_UINT8,  DDL_INT8,    DDL_UINT16,   DDL_INT16, DDL_UINT32,
-                                     DDL_UINT64, DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
-/// All of them, in the order of the numbers that version 0.1 had for them, from 0.
+constexpr ddl_dtype kOtherTypes[] = {
+    DDL_UINT8,          DDL_INT8,     DDL_UINT16, DDL_INT16,         DDL_UINT32,      DDL_UINT64,
+    DDL_FLOAT16,        DDL_BFLOAT16, DDL_BOOL,   DDL_FLOAT8_E4M3FN, DDL_FLOAT8_E5M2, DDL_FLOAT8_E4M3FNUZ,
+    DDL_FLOAT8_E5M2FNUZ};
+/// In the order of the numbers that version 0.1 had for them, from 0.
 constexpr ddl_dtype kTypesOfVersion01[] = {DDL_INT32,   DDL_INT64,    DDL_FLOAT32, DDL_FLOAT64, DDL_UINT8,
                                            DDL_INT8,    DDL_UINT16,   DDL_INT16,   DDL_UINT32,  DDL_UINT64,
                                            DDL_FLOAT16, DDL_BFLOAT16, DDL_BOOL};
 constexpr ddl_op kArithmetic[] = {DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX, DDL_PRODUCT};
 
 constexpr bool is_float(ddl_dtype dtype) {
-  return dtype == DDL_FLOAT16 || dtype == DDL_BFLOAT16 || dtype == DDL_FLOAT32 || dtype == DDL_FLOAT64;
+  return (dtype >= DDL_FLOAT8_E4M3FN && dtype <= DDL_FLOAT8_E5M2FNUZ) || dtype == DDL_FLOAT16 ||
+         dtype == DDL_BFLOAT16 || dtype == DDL_FLOAT32 || dtype == DDL_FLOAT64;
 }
 
 /// The operations that a type has beside kArithmetic; of bool, all.
@@ -48,6 +51,10 @@ void with_type(ddl_dtype dtype, Call call) {
     case DDL_UINT64: return call.template operator()<std::uint64_t>();
     case DDL_FLOAT16: return call.template operator()<float16>();
     case DDL_BFLOAT16: return call.template operator()<bfloat16>();
+    case DDL_FLOAT8_E4M3FN: return call.template operator()<float8_e4m3fn>();
+    case DDL_FLOAT8_E5M2: return call.template operator()<float8_e5m2>();
+    case DDL_FLOAT8_E4M3FNUZ: return call.template operator()<float8_e4m3fnuz>();
+    case DDL_FLOAT8_E5M2FNUZ: return call.template operator()<float8_e5m2fnuz>();
     case DDL_BOOL: return call.template operator()<Flag>();
     default: throw std::runtime_error("no such element type");
   }
