@@ -1,4 +1,4 @@
-// Rules of NVIDIA's driver within one process: where memory lies, streams, events and graphs.
+// Rules of a vendor's runtime within one process: where memory lies, streams, events and graphs.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -10,23 +10,21 @@
 namespace ddl::gpu_rules {
 namespace {
 
-constexpr unsigned kBlocking = 0;
-constexpr int kCaptureGlobal = 0;
-
 std::string memory_of_the_host(Other*) {
   const std::vector<int> here(kInts);
-  const Known found = known(reinterpret_cast<std::uintptr_t>(here.data()));
-  expect(found.type == 0 && found.id == 0 && found.begin == 0 && found.bytes == 0,
-         "type " + std::to_string(found.type) + ", id " + std::to_string(found.id));
+  Known found;
+  check(driver().find(found, here.data()), "the question for an address");
+  expect(!found.is_on_gpu && found.id == 0 && found.begin == 0 && found.bytes == 0,
+         "it is on a GPU, id " + std::to_string(found.id));
   return "";
 }
 
 std::string an_address_inside(Other*) {
   const Memory memory(kBytes);
-  const Known found = known(memory.address() + 100), first = known(memory.address());
-  expect(found.type == cuda::kDeviceMemory, "type " + std::to_string(found.type));
+  const Known found = known(static_cast<const char*>(memory.address()) + 100),
+              first = known(memory.address());
   expect(found.id != 0 && found.id == first.id, "the numbers differ");
-  expect(found.begin == memory.address(), "it begins elsewhere");
+  expect(found.begin == reinterpret_cast<std::uintptr_t>(memory.address()), "it begins elsewhere");
   expect(found.bytes >= kBytes, std::to_string(found.bytes) + " bytes");
   return std::to_string(found.bytes) + " bytes of " + std::to_string(kBytes);
 }
@@ -34,7 +32,7 @@ std::string an_address_inside(Other*) {
 std::string numbers_of_allocations(Other*) {
   Memory before(kBytes);
   const std::uint64_t id = known(before.address()).id;
-  const cuda::Address address = before.address();
+  const void* const address = before.address();
   before.free();
   const Memory after(kBytes);
   expect(known(after.address()).id != id, "they are equal");
@@ -43,46 +41,51 @@ std::string numbers_of_allocations(Other*) {
 
 std::string memory_of_a_pool(Other*) {
   const Stream stream;
-  const Memory own(kBytes);
-  cuda::Address memory = own.address();
-  if (driver().cuMemAllocAsync != nullptr) {
-    check(driver().cuMemAllocAsync(&memory, kBytes, stream.get()), "cuMemAllocAsync");
-  } else if (driver().ddl_stand_in_keep_private != nullptr) {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
-    driver().ddl_stand_in_keep_private(reinterpret_cast<const void*>(memory));
-  } else {
-    throw Skipped("the driver has no cuMemAllocAsync");
-  }
-  expect(known(memory).can_be_shared == 0, "the attribute says that it can");
-  cuda::Ipc handle{};
-  const auto result = driver().cuIpcGetMemHandle(&handle, memory);
-  expect(result != cuda::kSuccess, "it has a handle");
-  return text_of(result);
+  void* memory = nullptr;
+  check(driver().allocate_from_pool(&memory, kBytes, stream.get()), "an allocation from a pool");
+  expect(!known(memory).can_be_shared, "the attribute says that it can");
+  IpcHandle handle{};
+  const Code result = driver().share_memory(handle, memory);
+  expect(result != kSuccess, "it has a handle");
+  return driver().text_of(result);
 }
 
 std::string no_bytes(Other*) {
-  cuda::Address memory = 0;
-  const auto result = driver().cuMemAlloc_v2(&memory, 0);
-  expect_result(result, 1, "cuMemAlloc");
-  return text_of(result);
+  void* memory = nullptr;
+  const Code result = driver().allocate(&memory, 0);
+  // HIP gives null and no error.
+  expect_result(result, is_hip() ? kSuccess : kInvalidValue, "the allocation");
+  expect(memory == nullptr, "there is memory");
+  return driver().text_of(result);
 }
 
-std::string no_context(Other*) {
-  cuda::Result result = cuda::kSuccess;
+/// On a thread that has chosen no GPU.
+Code result_of_allocation() {
+  Code result = kSuccess;
   std::thread([&] {
-    cuda::Address memory = 0;
-    result = driver().cuMemAlloc_v2(&memory, kBytes);
+    void* memory = nullptr;
+    result = driver().allocate(&memory, kBytes);
+    if (result == kSuccess) (void)driver().release(memory);
   }).join();
-  expect_result(result, 201, "cuMemAlloc");
-  return text_of(result);
+  return result;
+}
+std::string no_context(Other*) {
+  const Code result = result_of_allocation();
+  constexpr Code kInvalidContext = 201;
+  expect_result(result, kInvalidContext, "an allocation");
+  return driver().text_of(result);
+}
+std::string no_gpu_chosen(Other*) {
+  check(result_of_allocation(), "an allocation");
+  return "";
 }
 
 std::string the_default_stream(Other*) {
-  const Stream other, ordinary(kBlocking);
+  const Stream other, ordinary(kOrdinary);
   const Memory memory(kBytes), from(kBytes), to(kBytes);
   Event of_ordinary;
   Gate gate(nullptr);
-  check(driver().cuMemcpyAsync(to.address(), from.address(), kBytes, ordinary.get()), "cuMemcpyAsync");
+  check(driver().copy(to.address(), from.address(), kBytes, ordinary.get()), "a copy");
   of_ordinary.record(ordinary.get());
   write(memory.address(), std::vector<int>(kInts, 1),
         other.get());  // ends the rule at its deadline if it waits
@@ -120,20 +123,18 @@ std::string a_later_record(Other*) {
 std::string questions(Other*) {
   const Stream held;
   Event event;
-  expect_result(driver().cuEventQuery(event.get()), cuda::kSuccess, "never recorded: cuEventQuery");
+  expect_result(driver().query(event.get()), kSuccess, "never recorded: the question");
   Gate gate(held.get());
   event.record(held.get());
-  expect_result(driver().cuEventQuery(event.get()), cuda::kErrorNotReady, "while held: cuEventQuery");
+  expect_result(driver().query(event.get()), kNotReady, "while held: the question");
   return "";
 }
 
 /// Pages of the host that copies can use at any time.
 class Pinned {
  public:
-  Pinned() {
-    check(driver().cuMemHostRegister_v2(pages_, kBytes, cuda::kHostRegisterPortable), "cuMemHostRegister");
-  }
-  ~Pinned() { (void)driver().cuMemHostUnregister(pages_); }
+  Pinned() { check(driver().pin(pages_, kBytes), "pinning"); }
+  ~Pinned() { (void)driver().unpin(pages_); }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
 
@@ -149,9 +150,7 @@ std::string a_copy_of_pinned_memory(Other*) {
   Pinned pinned;
   pinned.data()[7] = 1;
   Gate gate(held.get());
-  check(driver().cuMemcpyAsync(memory.address(), reinterpret_cast<std::uintptr_t>(pinned.data()), kBytes,
-                               held.get()),
-        "cuMemcpyAsync");
+  check(driver().copy(memory.address(), pinned.data(), kBytes, held.get()), "a copy");
   expect(!is_idle(held.get()), "it was carried out at once");
   pinned.data()[7] = 2;  // read when the stream has come so far
   gate.open();
@@ -162,9 +161,9 @@ std::string a_copy_of_pinned_memory(Other*) {
 
 std::string pinned_twice(Other*) {
   Pinned pinned;
-  const auto result = driver().cuMemHostRegister_v2(pinned.data(), kBytes, cuda::kHostRegisterPortable);
-  expect_result(result, cuda::kErrorAlreadyRegistered, "cuMemHostRegister");
-  return text_of(result);
+  const Code result = driver().pin(pinned.data(), kBytes);
+  expect_result(result, kAlreadyPinned, "pinning");
+  return driver().text_of(result);
 }
 
 std::string functions_of_two_streams(Other*) {
@@ -186,28 +185,25 @@ std::string copies_beside_a_function(Other*) {
 
 class Capture {
  public:
-  explicit Capture(const Stream& stream, int mode) : stream_(stream) {
-    check(driver().cuStreamBeginCapture_v2(stream.get(), mode), "cuStreamBeginCapture");
+  explicit Capture(const Stream& stream) : stream_(stream) {
+    check(driver().begin_capture(stream.get()), "the beginning of a capture");
   }
-  cuda::Result end() {
-    void* graph = nullptr;
-    return driver().cuStreamEndCapture(stream_.get(), &graph);
-  }
+  Code end() { return driver().end_capture(stream_.get()); }
 
  private:
   const Stream& stream_;
 };
 
 std::string a_stream_that_is_captured(Other*) {
-  const Stream stream(kBlocking), other;
-  Capture capture(stream, kCaptureGlobal);
+  const Stream stream(kOrdinary), other;
+  Capture capture(stream);
   int of_stream = 0, of_other = 1, of_default = 0;
-  check(driver().cuStreamIsCapturing(stream.get(), &of_stream), "cuStreamIsCapturing");
-  check(driver().cuStreamIsCapturing(other.get(), &of_other), "another stream: cuStreamIsCapturing");
-  const auto result = driver().cuStreamIsCapturing(nullptr, &of_default);
-  check(capture.end(), "cuStreamEndCapture");
+  check(driver().is_capturing(stream.get(), &of_stream), "the question");
+  check(driver().is_capturing(other.get(), &of_other), "the question for another stream");
+  const Code result = driver().is_capturing(nullptr, &of_default);
+  check(capture.end(), "the end of the capture");
   expect(of_stream == 1 && of_other == 0, std::to_string(of_stream) + " and " + std::to_string(of_other));
-  expect_result(result, cuda::kErrorCaptureImplicit, "the default stream: cuStreamIsCapturing");
+  expect_result(result, kCaptureImplicit, "the question for the default stream");
   return "";
 }
 
@@ -215,13 +211,12 @@ std::string questions_beside_a_capture(Other*) {
   const Stream stream, other;
   Event event;
   event.record(other.get());
-  Capture capture(stream, kCaptureGlobal);
+  Capture capture(stream);
   std::string problem;
   std::thread([&] {
     try {
-      use_gpu();
-      int mode = cuda::kCaptureModeRelaxed;
-      check(driver().cuThreadExchangeStreamCaptureMode(&mode), "cuThreadExchangeStreamCaptureMode");
+      driver().use_gpu();
+      check(driver().relax_captures(), "the relaxed mode");
       (void)event.is_done();
       const Memory memory(kBytes);
       write(memory.address(), std::vector<int>(kInts, 3), other.get());
@@ -231,19 +226,19 @@ std::string questions_beside_a_capture(Other*) {
   }).join();
   const auto result = capture.end();
   expect(problem.empty(), problem);
-  check(result, "cuStreamEndCapture");
+  check(result, "the end of the capture");
   return "";
 }
 
 std::string events_with_timing(Other*) {
   void* event = nullptr;
-  const auto result = driver().cuEventCreate(&event, cuda::kEventInterprocess);
-  expect(result != cuda::kSuccess, "it is made");
-  return text_of(result);
+  const Code result = driver().make_event(&event, kForProcesses);
+  expect(result != kSuccess, "it is made");
+  return driver().text_of(result);
 }
 
 std::string kernels(Other*) {
-  const auto runtime = runtime::load_runtime(runtime::device_vendors().front());
+  const auto runtime = runtime::load_runtime(runtime::device_vendors()[is_hip() ? 1 : 0]);
   if (!runtime) throw Skipped(runtime.error().message());
   const auto device = (*runtime)->device(0);
   expect(device.has_value(), device ? "" : device.error().message());
@@ -259,20 +254,24 @@ std::string kernels(Other*) {
 }  // namespace
 
 std::vector<Rule> driver_rules() {
+  const Rule of_bytes = is_hip() ? Rule{"An allocation of no bytes is null, and no error.", no_bytes}
+                                 : Rule{"An allocation of no bytes is an invalid value.", no_bytes};
+  const Rule of_threads = is_hip() ? Rule{"A thread that has chosen no GPU has one.", no_gpu_chosen}
+                                   : Rule{"A thread without a current context is told so.", no_context};
   return {
-      {"Of memory of the host the driver gives attributes of zero, and no error.", memory_of_the_host},
+      {"Memory of the host is not on a GPU.", memory_of_the_host},
       {"An address inside an allocation has the allocation's number, beginning and size.", an_address_inside},
       {"Memory that is allocated after another was freed has another number.", numbers_of_allocations},
-      {"Memory of a pool says that it cannot be shared, and has no handle.", memory_of_a_pool},
-      {"An allocation of no bytes is an invalid value.", no_bytes},
-      {"A thread without a current context is told so.", no_context},
+      {"Memory of a pool has no handle, and is not said to be shared.", memory_of_a_pool},
+      of_bytes,
+      of_threads,
       {"A stream that does not block does not wait for the default stream.", the_default_stream},
       {"A stream that waits for an event waits for the work before its record.", a_wait_for_an_event},
       {"A wait is for the last record before it; without one it waits for nothing.", a_later_record},
       {"An event is done before it is recorded, and not ready while its stream is held.", questions},
       {"A copy from pinned memory returns at once, and reads when its stream has come so far.",
        a_copy_of_pinned_memory},
-      {"Memory that is pinned is not pinned again, and the driver says so.", pinned_twice},
+      {"Memory that is pinned is not pinned again, and this is said.", pinned_twice},
       {"A function of the host that waits does not hold the copies of other streams.",
        copies_beside_a_function},
       {"A function of the host that waits does not hold the functions of other streams.",
@@ -282,7 +281,7 @@ std::vector<Rule> driver_rules() {
       {"A thread in relaxed mode asks, allocates and copies while another one captures, and spoils nothing.",
        questions_beside_a_capture},
       {"An event for other processes cannot have times.", events_with_timing},
-      {"NVRTC compiles libddl's kernels, and the driver loads them.", kernels},
+      {"NVRTC or hipRTC compiles libddl's kernels, and they are loaded.", kernels},
   };
 }
 

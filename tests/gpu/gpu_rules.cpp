@@ -1,4 +1,5 @@
-// Asks the libraries of an NVIDIA GPU for each rule that libddl and the stand-ins assume.
+// Asks the libraries of a GPU for each rule that libddl and the stand-ins assume: those of NVIDIA, or of AMD if
+// DDL_TEST_GPU is hip.
 //
 //   gpu_rules            all of them, each in a process of its own: a line for each
 //                        "pass|fail|skip<TAB>sentence<TAB>what was seen"
@@ -75,7 +76,7 @@ Result<Child> start_assistant(const std::string& number, int socket) {
 std::string answer_of(const Rule& rule, const std::string& number) {
   std::optional<Child> assistant;
   try {
-    use_gpu();
+    driver().use_gpu();
     if (rule.assist == nullptr) return "pass\t" + rule.answer(nullptr);
     auto sockets = make_socket_pair(SOCK_SEQPACKET);
     if (!sockets) throw Skipped(sockets.error().message());
@@ -94,7 +95,7 @@ std::string answer_of(const Rule& rule, const std::string& number) {
 
 int assist(const Rule& rule) {
   try {
-    use_gpu();
+    driver().use_gpu();
     Other other{UniqueFd(kSocket)};
     rule.assist(other);
     return 0;
@@ -133,24 +134,25 @@ int ask_all() {
 
 int describe_device() {
   try {
-    use_gpu();
-    char name[256] = "";
-    int version = 0;
-    check(driver().cuDeviceGetName(name, sizeof name, 0), "cuDeviceGetName");
-    check(driver().cuDriverGetVersion(&version), "cuDriverGetVersion");
-    std::printf("GPU\t%s\nCUDA of the driver\t%d.%d\n", name, version / 1000, version / 10 % 100);
+    driver().use_gpu();
+    for (const auto& [what, which] : driver().description())
+      std::printf("%s\t%s\n", what.c_str(), which.c_str());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }
-  const auto nccl = runtime::NcclLibrary::load("libnccl.so.2");
-  std::printf("NCCL\t%s\n", nccl ? runtime::nccl_version_text((*nccl)->version()).c_str()
-                                 : one_line(nccl.error().message()).c_str());
+  const auto nccl = runtime::NcclLibrary::load(is_hip() ? "librccl.so.1" : "libnccl.so.2");
+  std::printf("%s\t%s\n", is_hip() ? "RCCL" : "NCCL",
+              nccl ? runtime::nccl_version_text((*nccl)->version()).c_str()
+                   : one_line(nccl.error().message()).c_str());
   std::string found = "none";
-  for (const char* const file : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"}) {
+  const std::vector<const char*> compilers =
+      is_hip() ? std::vector{"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"}
+               : std::vector{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+  for (const char* const file : compilers) {
     if (found == "none" && SharedLibrary::load(file)) found = file;
   }
-  std::printf("NVRTC\t%s\n", found.c_str());
+  std::printf("%s\t%s\n", is_hip() ? "hipRTC" : "NVRTC", found.c_str());
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,11 +29,17 @@ T take(Result<T> result) {
   return std::move(*result);
 }
 
+/// DDL_TEST_GPU says whose GPU it is: cuda (default) or hip.
+inline bool is_hip() {
+  const char* const vendor = std::getenv("DDL_TEST_GPU");
+  return vendor != nullptr && std::string(vendor) == "hip";
+}
+
 /// The first GPU, current on this thread as long as the object lives, and a stream.
 class Gpu {
  public:
   Gpu()
-      : runtime_(*take(runtime::load_runtime(runtime::device_vendors().front()))),
+      : runtime_(*take(runtime::load_runtime(runtime::device_vendors()[is_hip() ? 1 : 0]))),
         device_(*take(runtime_.device(0))),
         current_(std::make_unique<runtime::CurrentDevice>(device_)) {
     check(current_->status());

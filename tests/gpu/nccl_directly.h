@@ -1,4 +1,4 @@
-// NCCL as a program calls it that does not use libddl: what libddl's calls are compared with.
+// NCCL or RCCL as a program calls it that does not use libddl: what libddl's calls are compared with.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@ namespace ddl::gpu_bench {
 /// A communicator of one rank. Its GPU has to be current.
 class NcclDirectly {
  public:
-  NcclDirectly() : library_(*take(runtime::NcclLibrary::load("libnccl.so.2"))) {
+  NcclDirectly() : library_(*take(runtime::NcclLibrary::load(is_hip() ? "librccl.so.1" : "libnccl.so.2"))) {
     runtime::nccl::UniqueId id{};
     check("ncclGetUniqueId", nccl().ncclGetUniqueId(&id));
     runtime::nccl::Config config;
@@ -52,7 +52,7 @@ class NcclDirectly {
   runtime::nccl::Comm comm_ = nullptr;
 
   static bool is_stand_in() {
-    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void* const driver = ::dlopen(is_hip() ? "libamdhip64.so.6" : "libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     return driver != nullptr && ::dlsym(driver, "ddl_stand_in_put") != nullptr;
   }
 };

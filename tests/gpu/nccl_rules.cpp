@@ -1,4 +1,4 @@
-// Rules of NCCL, for one GPU.
+// Rules of NCCL and RCCL, for one GPU.
 #include <chrono>
 #include <future>
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "gpu/driver.h"
 #include "runtime/src/backend/nccl/nccl_library.h"
+#include "runtime/src/device/device_runtimes.h"
 
 namespace ddl::gpu_rules {
 namespace {
@@ -17,7 +18,7 @@ using ddl::runtime::NcclLibrary;
 constexpr nccl::Result kInvalidUsage = 5;
 
 const NcclLibrary& library() {
-  const auto loaded = NcclLibrary::load("libnccl.so.2");
+  const auto loaded = NcclLibrary::load(is_hip() ? "librccl.so.1" : "libnccl.so.2");
   if (!loaded) throw Skipped(loaded.error().message());
   return **loaded;
 }
@@ -85,14 +86,13 @@ std::string without_blocking(Other*) {
   return "result " + std::to_string(begun.result);
 }
 
-/// Puts an allreduce of kInts numbers on the stream.
-nccl::Result sum(nccl::Comm comm, const Memory& from, const Memory& to, const Stream& stream) {
+/// Puts an allreduce of kInts numbers on the stream, or of as many bytes of another type.
+nccl::Result sum(nccl::Comm comm, const Memory& from, const Memory& to, const Stream& stream,
+                 nccl::DataType type = nccl::kInt32) {
+  const std::size_t count = type == nccl::kInt32 ? kInts : kBytes;
   check_nccl("ncclGroupStart", functions().ncclGroupStart());
-  // NOLINTBEGIN(performance-no-int-to-ptr): the driver's addresses are numbers
-  const auto result = functions().ncclAllReduce(reinterpret_cast<const void*>(from.address()),
-                                                reinterpret_cast<void*>(to.address()), kInts, nccl::kInt32,
-                                                nccl::kSum, comm, stream.get());
-  // NOLINTEND(performance-no-int-to-ptr)
+  const auto result =
+      functions().ncclAllReduce(from.address(), to.address(), count, type, nccl::kSum, comm, stream.get());
   check_nccl("ncclAllReduce", result);
   check_nccl("ncclGroupEnd", functions().ncclGroupEnd());
   check_nccl("ncclGroupEnd", settled(comm));
@@ -119,7 +119,7 @@ std::string giving_up_while_held(Other*) {
   Gate gate(stream.get());
   (void)sum(begun.comm, from, to, stream);
   auto abort = std::async(std::launch::async, [&] {
-    use_gpu();
+    driver().use_gpu();
     return functions().ncclCommAbort(begun.comm);
   });
   const bool is_at_once = abort.wait_for(std::chrono::milliseconds(500)) == std::future_status::ready;
@@ -129,12 +129,27 @@ std::string giving_up_while_held(Other*) {
   return is_at_once ? "at once" : "when the stream goes on";
 }
 
+std::string eight_bits(Other*) {
+  const auto runtime = runtime::load_runtime(runtime::device_vendors()[is_hip() ? 1 : 0]);
+  if (!runtime) throw Skipped(runtime.error().message());
+  const auto device = (*runtime)->device(0);
+  expect(device.has_value(), device ? "" : device.error().message());
+  const auto formats = (*device)->float8_formats();
+  if (library().version() < nccl::kOldestWithFloat8 || formats == runtime::Float8Formats::kNone)
+    throw Skipped("the library or the GPU has none");
+  const Stream stream;
+  const Memory from(kBytes), to(kBytes);
+  write(from.address(), std::vector<int>(kInts, 0x38404838), stream.get());
+  const Alone alone;
+  (void)sum(alone.get(), from, to, stream, nccl::kFloat8E4m3);
+  expect(read(to.address(), kInts, stream.get()) == std::vector<int>(kInts, 0x38404838), "another result");
+  return formats == runtime::Float8Formats::kOcp ? "E4M3FN and E5M2" : "E4M3FNUZ and E5M2FNUZ";
+}
+
 std::string the_current_gpu(Other*) {
-  cuda::Context before = nullptr, after = nullptr;
-  check(driver().cuCtxGetCurrent(&before), "cuCtxGetCurrent");
+  const std::uintptr_t before = driver().current();
   { const Alone alone; }
-  check(driver().cuCtxGetCurrent(&after), "cuCtxGetCurrent");
-  expect(before == after, "another context is current");
+  expect(driver().current() == before, "another one is current");
   return "";
 }
 
@@ -149,8 +164,7 @@ std::string a_rank_that_never_comes(Other*) {
 }
 
 std::string two_on_one_gpu(Other* other) {
-  if (driver().ddl_stand_in_keep_private != nullptr)
-    throw Skipped("the stand-in ends a program that tries it");
+  if (driver().is_stand_in()) throw Skipped("the stand-in ends a program that tries it");
   const nccl::UniqueId id = new_id();
   other->send(id);
   const Begun begun = begin(2, id, 0);
@@ -177,15 +191,16 @@ void second_on_one_gpu(Other& other) {
 
 std::vector<Rule> nccl_rules() {
   return {
-      {"NCCL is 2.14 or newer.", a_version},
+      {"NCCL or RCCL is 2.14 or newer.", a_version},
       {"A communicator is made without blocking.", without_blocking},
       {"A sum of one rank is its input.", one_rank},
+      {"8-bit floats are combined on the GPUs and by the versions for which libddl expects it.", eight_bits},
       {"ncclCommInitRankConfig and ncclCommAbort do not change the current GPU.", the_current_gpu},
       {"A communicator whose other rank never comes can be given up.", a_rank_that_never_comes},
       {"A communicator whose last call waits for its stream is given up, at the latest when the stream goes "
        "on.",
        giving_up_while_held},
-      {"NCCL refuses two ranks on one GPU.", two_on_one_gpu, second_on_one_gpu},
+      {"NCCL and RCCL refuse two ranks on one GPU.", two_on_one_gpu, second_on_one_gpu},
   };
 }
 

@@ -1,4 +1,4 @@
-// Rules of NVIDIA's driver for two processes that use one GPU: the first one answers, the second one assists.
+// Rules of a vendor's runtime for two processes that use one GPU: the first one answers, the second one assists.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,20 +14,20 @@ namespace {
 /// An allocation of the other process, until the end of the scope.
 class Opened {
  public:
-  explicit Opened(const cuda::Ipc& handle) {
-    check(driver().cuIpcOpenMemHandle_v2(&address_, handle, cuda::kIpcLazyPeerAccess), "cuIpcOpenMemHandle");
+  explicit Opened(const IpcHandle& handle) {
+    check(driver().open_memory(&address_, handle), "the memory of another process");
   }
-  ~Opened() { (void)driver().cuIpcCloseMemHandle(address_); }
+  ~Opened() { (void)driver().close_memory(address_); }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
-  cuda::Address address() const { return address_; }
+  void* address() const { return address_; }
 
  private:
-  cuda::Address address_ = 0;
+  void* address_ = nullptr;
 };
 
-constexpr unsigned kShared = cuda::kEventDisableTiming | cuda::kEventInterprocess;
+constexpr unsigned kShared = kWithoutTimes | kForProcesses;
 
 // Memory.
 
@@ -44,7 +44,7 @@ std::string bytes_of_another_process(Other* other) {
 }
 void add_one(Other& other) {
   const Stream stream;
-  const Opened opened(other.receive<cuda::Ipc>());
+  const Opened opened(other.receive<IpcHandle>());
   std::vector<int> values = read(opened.address(), kInts, stream.get());
   for (int& value : values) ++value;
   write(opened.address(), values, stream.get());
@@ -53,27 +53,27 @@ void add_one(Other& other) {
 
 std::string own_memory(Other*) {
   const Memory memory(kBytes);
-  cuda::Address opened = 0;
-  const auto result = driver().cuIpcOpenMemHandle_v2(&opened, memory.handle(), cuda::kIpcLazyPeerAccess);
-  expect(result != cuda::kSuccess, "it is opened");
-  return text_of(result);
+  void* opened = nullptr;
+  const Code result = driver().open_memory(&opened, memory.handle());
+  expect(result != kSuccess, "it is opened");
+  return driver().text_of(result);
 }
 
 std::string own_event(Other*) {
   const Event event(kShared);
   void* opened = nullptr;
-  const auto result = driver().cuIpcOpenEventHandle(&opened, event.handle());
-  expect(result != cuda::kSuccess, "it is opened");
-  return text_of(result);
+  const Code result = driver().open_event(&opened, event.handle());
+  expect(result != kSuccess, "it is opened");
+  return driver().text_of(result);
 }
 
 std::string memory_in_place_of_freed_memory(Other* other) {
   const Stream stream;
-  const Opened before(other->receive<cuda::Ipc>());
+  const Opened before(other->receive<IpcHandle>());
   expect(read(before.address(), kInts, stream.get()).front() == 7, "another value before");
   other->say_done();
   // The first one stays open, as it does in libddl until there is need.
-  const Opened after(other->receive<cuda::Ipc>());
+  const Opened after(other->receive<IpcHandle>());
   const bool sees_it = read(after.address(), kInts, stream.get()) == std::vector<int>(kInts, 9);
   other->say_done();
   expect(sees_it, "it has other values");
@@ -96,7 +96,7 @@ void allocate_in_place_of_it(Other& other) {
 
 std::string a_wait_for_another_process(Other* other) {
   const Stream stream;
-  const Event event(other->receive<cuda::Ipc>());
+  const Event event(other->receive<IpcHandle>());
   event.hold(stream.get());
   const bool waits = !is_idle(stream.get());
   other->say_done();
@@ -118,7 +118,7 @@ void record_while_held(Other& other) {
 
 std::string a_later_record_elsewhere(Other* other) {
   const Stream stream;
-  const Event event(other->receive<cuda::Ipc>());
+  const Event event(other->receive<IpcHandle>());
   event.hold(stream.get());
   other->say_done();
   other->wait_done();
@@ -142,7 +142,7 @@ void record_again(Other& other) {
 
 std::string death_with_an_event(Other* other) {
   const Stream stream;
-  const Event event(other->receive<cuda::Ipc>());
+  const Event event(other->receive<IpcHandle>());
   event.hold(stream.get());
   expect(!is_idle(stream.get()), "the stream did not wait");
   other->say_done();
@@ -163,7 +163,7 @@ void die_while_held(Other& other) {
 
 std::string death_with_memory(Other* other) {
   const Stream stream;
-  const Opened opened(other->receive<cuda::Ipc>());
+  const Opened opened(other->receive<IpcHandle>());
   other->say_done();
   other->wait_end();
   expect(read(opened.address(), kInts, stream.get()) == std::vector<int>(kInts, 7),
