@@ -101,8 +101,14 @@ TEST_CASE("a rank that dies is named on all hosts in the errors of their open te
       HostJob job(words);
       CHECK(job.wait() == 128 + SIGKILL);
       for (const std::string rank : {"0", "1"}) {
-        CHECK_THAT(job.out(), Contains("[" + rank + "]<stdout>:wait_all: peer lost: rank 2 on node2 (pid ") &&
-                                  Contains("[" + rank + "]<stdout>:third called back: peer lost"));
+        const std::string head = "[" + rank + "]<stdout>:", dead = "rank 2 on node2 (pid ";
+        // A survivor may have gone on to its next tensors, and not have handed over all of them.
+        if (job.out().find(head + "allreduce_async: aborted: ") != std::string::npos) {
+          CHECK_THAT(job.out(), Contains("aborted earlier: " + dead));
+          continue;
+        }
+        CHECK_THAT(job.out(), Contains(head + "wait_all: peer lost: " + dead) &&
+                                  Contains(head + "third called back: peer lost"));
       }
     }
   }

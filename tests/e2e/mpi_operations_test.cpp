@@ -78,6 +78,11 @@ TEST_CASE("a rank that dies is named by the others in the errors of their open t
       CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
       for (const std::string rank : {"0", "2"}) {
         const std::string head = "[" + rank + "]<stdout>:";
+        // A survivor may have gone on to its next tensors, and not have handed over all of them.
+        if (job.out().find(head + "allreduce_async: aborted: ") != std::string::npos) {
+          CHECK_THAT(job.out(), Contains("aborted earlier: rank 1 on "));
+          continue;
+        }
         CHECK_THAT(job.out(), Contains(head + "wait_all: peer lost: rank 1 on ") &&
                                   (Contains(" died during ") || Contains(" died before ")));
         for (const std::string name : {"first", "second", "third"})
