@@ -27,11 +27,9 @@
 #include "launcher/node/node_probe.h"
 #include "launcher/node/question_forwarder.h"
 #include "launcher/node/rank_process.h"
-#include "launcher/node/rank_records.h"
-#include "launcher/node/recorded_events.h"
+#include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
 #include "launcher/node/spawner.h"
-#include "launcher/node/stall_watch.h"
 #include "launcher/pmix/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
@@ -64,7 +62,6 @@ constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 struct Rank {
   int rank = 0;
   std::int64_t pid = 0;  // 0 until started
-  bool ended = false;
   std::unique_ptr<RankOutput> out;
   std::unique_ptr<RankOutput> err;
 };
@@ -165,27 +162,14 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return report(message::AgentFailed{status.error().message(), false});
-    make_records();
+    rank_watch_.prepare(node_);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
       }
     }
-    watch_for_stalls();
+    rank_watch_.watch_for_stalls();
     questions_.emplace(loop_, node_, [this](const message::AgentToHead& m) { report(m); });
-  }
-
-  /// If it fails, ranks run without records.
-  void make_records() {
-    using contract::EventRing;
-    const bool has_timeline = node_.timeline_events > 0;
-    const std::uint32_t kept =
-        timeline::ring_capacity(std::max<std::uint64_t>(node_.timeline_events, EventRing::kUsuallyKept));
-    // There is room for a timeline that begins later; it costs nothing until then.
-    auto records = RankRecords::create(node_.ranks.size(), EventRing::kMaxCapacity, kept, has_timeline);
-    if (!records) return;
-    rank_records_.emplace(std::move(*records));
-    events_.emplace(*rank_records_, node_.ranks.size());
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -229,9 +213,9 @@ class Agent {
       numbers.push_back(number);
       environment->insert_or_assign(variable, value);
     };
-    if (rank_records_)
-      inherit(rank_records_->fd(), contract::kRankRecordFd, contract::env::kRankRecord,
-              rank_records_->place_of(local_rank(launch.rank)));
+    if (const RankRecords* const records = rank_watch_.records())
+      inherit(records->fd(), contract::kRankRecordFd, contract::env::kRankRecord,
+              records->place_of(rank_watch_.local_rank(launch.rank)));
     if (job_key_)
       inherit(job_key_.get(), contract::kJobKeyFd, contract::env::kJobKeyFd,
               std::to_string(contract::kJobKeyFd));
@@ -240,13 +224,6 @@ class Agent {
     spawner_.spawn(child, fds);
     if (node_.reports_bindings) gpu_questions_.ask(launch, child.environment);
     return {};
-  }
-
-  /// The index of a rank of this node in node_.ranks.
-  std::size_t local_rank(int rank) const {
-    const auto found = std::find_if(node_.ranks.begin(), node_.ranks.end(),
-                                    [rank](const RankLaunch& launch) { return launch.rank == rank; });
-    return static_cast<std::size_t>(found - node_.ranks.begin());
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
@@ -263,54 +240,9 @@ class Agent {
 
   // ---- what the ranks do ----
 
-  /// The memory of the ranks is read a few times in the time that a wait may last, and nobody else is disturbed.
-  void watch_for_stalls() {
-    stall_watch_.emplace(StallWatch::Limits{node_.stall_warning_seconds, node_.stall_shutdown_seconds});
-    if (rank_records_ && stall_watch_->has_limits()) look_for_stalls();
-  }
-  void look_for_stalls() {
-    if (const auto seconds = stall_watch_->due(activities())) report(message::Stalled{*seconds});
-    stall_timer_ = loop_.after(stall_watch_->pause(), [this] { look_for_stalls(); });
-  }
-
-  /// Without rank_records_, only what the kernel knows of the processes.
-  std::vector<RankActivity> activities() {
-    std::vector<RankActivity> all;
-    for (std::size_t local_rank = 0; stall_watch_ && local_rank < node_.ranks.size(); ++local_rank) {
-      const Rank& rank = ranks_[node_.ranks[local_rank].rank];
-      const RankSnapshot now = rank_records_ ? rank_records_->read(local_rank) : RankSnapshot();
-      RankActivity& activity =
-          all.emplace_back(stall_watch_->look(node_.ranks[local_rank].rank, now, StallWatch::Clock::now()));
-      if (rank.ended) continue;
-      add_process(activity, now, rank.pid);
-      if (events_) events_->add_to(activity, local_rank);
-    }
-    return all;
-  }
-
-  void on(const message::AskActivity& ask) {
-    if (ask.pause_seconds <= 0) return report_activity(ask);
-    (void)activities();
-    activity_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                      std::chrono::duration<double>(ask.pause_seconds)),
-                                  [this, ask] { report_activity(ask); });
-  }
-
-  void report_activity(const message::AskActivity& ask) {
-    message::Activity answer{ask.id, activities()};
-    const auto most = static_cast<std::size_t>(std::max(ask.max_tensors, 0));
-    for (RankActivity& one : answer.ranks) one.tensors.resize(std::min(one.tensors.size(), most));
-    report(std::move(answer));
-  }
-
-  void on(const message::AskEvents& ask) {
-    const std::size_t place = local_rank(ask.rank);
-    if (events_ && place < node_.ranks.size()) return report(events_->answer(ask, place));
-    report(message::events_message(ask, {}, 0));
-  }
-  void on(const message::RecordTimeline& message) {
-    if (events_) events_->record_timeline(message.events);
-  }
+  void on(const message::AskActivity& ask) { rank_watch_.on(ask); }
+  void on(const message::AskEvents& ask) { rank_watch_.on(ask); }
+  void on(const message::RecordTimeline& message) { rank_watch_.on(message); }
 
   void on(const message::ForwardedAnswer& answer) {
     if (questions_) questions_->on(answer);
@@ -319,7 +251,7 @@ class Agent {
   void on(const message::Signal& message) {
     spawner_.send(message::SignalChildren{message.signal});
     // The time of a pause does not count.
-    if (message.signal == SIGCONT && stall_watch_) watch_for_stalls();
+    if (message.signal == SIGCONT && rank_watch_.watches()) rank_watch_.watch_for_stalls();
   }
 
   void on(const message::End& message) {
@@ -344,7 +276,7 @@ class Agent {
 
   void on(const message::Pausing&) {
     head_heartbeat_.excuse();
-    stall_timer_.cancel();
+    rank_watch_.pause();
   }
 
   void abandon_head(const std::string& how) {
@@ -385,6 +317,7 @@ class Agent {
   void on(const message::ChildStarted& message) {
     Rank& rank = ranks_[message.rank];
     rank.pid = message.pid;
+    rank_watch_.has_started(message.rank, message.pid);
     report(message::RankStarted{message.rank, message.pid});
     if (!node_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
     report(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
@@ -395,7 +328,7 @@ class Agent {
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
     describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
-    ranks_[message.rank].ended = true;
+    rank_watch_.has_ended(message.rank);
     report(message::RankEnded{outcome});
   }
 
@@ -417,7 +350,7 @@ class Agent {
 
   void report_end(const message::ChildEnded& message) {
     Rank& rank = ranks_[message.rank];
-    rank.ended = true;
+    rank_watch_.has_ended(message.rank);
     rank.out->drain();
     rank.err->drain();
     RankOutcome outcome = rank_end(message, rank.pid, ending_);
@@ -425,7 +358,7 @@ class Agent {
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       outcome.stderr_tail = rank.err->tail();
-      if (rank_records_) outcome.gone_rank = rank_records_->gone_rank(local_rank(message.rank));
+      outcome.gone_rank = rank_watch_.gone_rank(message.rank);
       describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
     }
     report(message::RankEnded{outcome});
@@ -519,11 +452,7 @@ class Agent {
   EventLoop::Timer check_timer_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
-  std::optional<RankRecords> rank_records_;
-  std::optional<StallWatch> stall_watch_;
-  EventLoop::Timer stall_timer_;
-  std::optional<RecordedEvents> events_;  // of rank_records_
-  EventLoop::Timer activity_timer_;       // of the second look for an AskActivity
+  RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
   std::optional<QuestionForwarder> questions_;
   GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
                                 report(std::move(answer));

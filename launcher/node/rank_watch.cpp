@@ -1,0 +1,83 @@
+#include "launcher/node/rank_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "contract/event_ring.h"
+#include "launcher/node/rank_process.h"
+#include "timeline/event_ring.h"
+
+namespace ddl::launcher {
+
+void RankWatch::prepare(const NodeLaunch& node) {
+  using contract::EventRing;
+  ranks_.clear();
+  for (const RankLaunch& launch : node.ranks) ranks_.push_back(launch.rank);
+  limits_ = {node.stall_warning_seconds, node.stall_shutdown_seconds};
+  const bool has_timeline = node.timeline_events > 0;
+  const std::uint32_t kept =
+      timeline::ring_capacity(std::max<std::uint64_t>(node.timeline_events, EventRing::kUsuallyKept));
+  // There is room for a timeline that begins later; it costs nothing until then.
+  auto records = RankRecords::create(ranks_.size(), EventRing::kMaxCapacity, kept, has_timeline);
+  if (!records) return;
+  records_.emplace(std::move(*records));
+  events_.emplace(*records_, ranks_.size());
+}
+
+std::size_t RankWatch::local_rank(int rank) const {
+  return static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+}
+
+int RankWatch::gone_rank(int rank) const { return records_ ? records_->gone_rank(local_rank(rank)) : -1; }
+
+void RankWatch::watch_for_stalls() {
+  stall_watch_.emplace(limits_);
+  if (records_ && stall_watch_->has_limits()) look_for_stalls();
+}
+
+void RankWatch::look_for_stalls() {
+  if (const auto seconds = stall_watch_->due(activities())) report_(message::Stalled{*seconds});
+  stall_timer_ = loop_.after(stall_watch_->pause(), [this] { look_for_stalls(); });
+}
+
+std::vector<RankActivity> RankWatch::activities() {
+  std::vector<RankActivity> all;
+  for (std::size_t place = 0; stall_watch_ && place < ranks_.size(); ++place) {
+    const Process& process = processes_[ranks_[place]];
+    const RankSnapshot now = records_ ? records_->read(place) : RankSnapshot();
+    RankActivity& activity =
+        all.emplace_back(stall_watch_->look(ranks_[place], now, StallWatch::Clock::now()));
+    if (process.ended) continue;
+    add_process(activity, now, process.pid);
+    if (events_) events_->add_to(activity, place);
+  }
+  return all;
+}
+
+void RankWatch::on(const message::AskActivity& ask) {
+  if (ask.pause_seconds <= 0) return report_activity(ask);
+  (void)activities();
+  activity_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                    std::chrono::duration<double>(ask.pause_seconds)),
+                                [this, ask] { report_activity(ask); });
+}
+
+void RankWatch::report_activity(const message::AskActivity& ask) {
+  message::Activity answer{ask.id, activities()};
+  const auto most = static_cast<std::size_t>(std::max(ask.max_tensors, 0));
+  for (RankActivity& one : answer.ranks) one.tensors.resize(std::min(one.tensors.size(), most));
+  report_(std::move(answer));
+}
+
+void RankWatch::on(const message::AskEvents& ask) {
+  const std::size_t place = local_rank(ask.rank);
+  if (events_ && place < ranks_.size()) return report_(events_->answer(ask, place));
+  report_(message::events_message(ask, {}, 0));
+}
+
+void RankWatch::on(const message::RecordTimeline& message) {
+  if (events_) events_->record_timeline(message.events);
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,72 @@
+// What the ranks of a node do while they run, as their agent sees it in their records and in the kernel: for the
+// questions of the head, and for the warning about ranks that wait too long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "launcher/job/rank_activity.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/node/rank_records.h"
+#include "launcher/node/recorded_events.h"
+#include "launcher/node/stall_watch.h"
+#include "launcher/plan/launch_plan.h"
+#include "launcher/protocol/messages.h"
+
+namespace ddl::launcher {
+
+/// One thread.
+class RankWatch {
+ public:
+  RankWatch(EventLoop& loop, std::function<void(const message::AgentToHead&)> report)
+      : loop_(loop), report_(std::move(report)) {}
+
+  /// Makes records for the ranks of this node, before they start. If there is no memory for them, ranks run without.
+  void prepare(const NodeLaunch& node);
+  /// For a rank to inherit; null: ranks run without records.
+  const RankRecords* records() const { return records_ ? &*records_ : nullptr; }
+  /// The index of a rank in the records.
+  std::size_t local_rank(int rank) const;
+
+  void has_started(int rank, std::int64_t pid) { processes_[rank].pid = pid; }
+  void has_ended(int rank) { processes_[rank].ended = true; }
+  /// The rank whose end this rank has observed; -1: none is known.
+  int gone_rank(int rank) const;
+
+  /// Begins to look for stalls; again after a pause, whose time does not count.
+  void watch_for_stalls();
+  void pause() { stall_timer_.cancel(); }
+  bool watches() const { return stall_watch_.has_value(); }
+
+  void on(const message::AskActivity& ask);
+  void on(const message::AskEvents& ask);
+  void on(const message::RecordTimeline& message);
+
+ private:
+  struct Process {
+    std::int64_t pid = 0;  ///< 0 until it was started
+    bool ended = false;
+  };
+  /// The memory of the ranks is read a few times in the time that a wait may last, and nobody else is disturbed.
+  void look_for_stalls();
+  /// Without records, only what the kernel knows of the processes.
+  std::vector<RankActivity> activities();
+  void report_activity(const message::AskActivity& ask);
+
+  EventLoop& loop_;
+  std::function<void(const message::AgentToHead&)> report_;
+  std::vector<int> ranks_;  ///< of this node
+  StallWatch::Limits limits_;
+  std::map<int, Process> processes_;
+  std::optional<RankRecords> records_;
+  std::optional<RecordedEvents> events_;  ///< of records_
+  std::optional<StallWatch> stall_watch_;
+  EventLoop::Timer stall_timer_;
+  EventLoop::Timer activity_timer_;  ///< of the second look for an AskActivity
+};
+
+}  // namespace ddl::launcher
