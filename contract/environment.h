@@ -20,6 +20,10 @@ inline constexpr char kTorchLocalRank[] = "LOCAL_RANK";
 inline constexpr char kTorchLocalWorldSize[] = "LOCAL_WORLD_SIZE";
 inline constexpr char kMasterAddr[] = "MASTER_ADDR";
 inline constexpr char kMasterPort[] = "MASTER_PORT";
+inline constexpr char kTorchRunId[] = "TORCHELASTIC_RUN_ID";
+
+// Where JAX's first process listens: ADDRESS:PORT.
+inline constexpr char kJaxCoordinator[] = "JAX_COORDINATOR_ADDRESS";
 
 // Defaults that ddlrun gives unless the user has set them.
 inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";
@@ -27,6 +31,8 @@ inline constexpr char kOmpPlaces[] = "OMP_PLACES";
 inline constexpr char kOmpProcBind[] = "OMP_PROC_BIND";
 inline constexpr char kPythonUnbuffered[] = "PYTHONUNBUFFERED";
 inline constexpr char kNcclSocketIfname[] = "NCCL_SOCKET_IFNAME";  ///< interfaces of NCCL and RCCL, by comma
+inline constexpr char kGlooSocketIfname[] = "GLOO_SOCKET_IFNAME";  ///< the same for gloo in PyTorch
+inline constexpr char kTpSocketIfname[] = "TP_SOCKET_IFNAME";      ///< and for its remote procedure calls
 
 // Which GPUs a rank sees, by vendor.
 inline constexpr char kCudaVisibleDevices[] = "CUDA_VISIBLE_DEVICES";

@@ -18,6 +18,7 @@
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/plan/framework_environment.h"
 #include "launcher/plan/rank_environment.h"
 #include "templates/profile/site_environment.h"
 
@@ -85,6 +86,18 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
       notes.push_back("-x " + one.name + ": " + one.name + " is not set here, so the ranks do not get it");
     }
   }
+  if (job.framework == launcher::Framework::kNone || job.launcher == launcher::LauncherChoice::kSrun)
+    return notes;
+  std::vector<std::string> replaced;
+  for (const auto& [name, value] : environment) {
+    const bool is_passed_on = std::any_of(job.exports.begin(), job.exports.end(),
+                                          [&name = name](const auto& one) { return one.name == name; });
+    if (launcher::is_of_framework(name) && !is_passed_on) replaced.push_back(name);
+  }
+  if (!replaced.empty())
+    notes.push_back(
+        "ranks do not inherit " + join(replaced, ", ") +
+        " of this shell, which would tell a framework of another job; --framework none keeps them");
   return notes;
 }
 

@@ -146,6 +146,7 @@ class JobReader {
     take_export(OptionId::kCpuOperations, parse_cpu_operations);
     take_export(OptionId::kGpuOperations, parse_gpu_operations);
     take_export(OptionId::kFusionThreshold, parse_fusion_threshold);
+    take(OptionId::kFramework, parse_framework, job().framework);
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 

@@ -18,6 +18,7 @@ enum class OptionId {
   kCpuOperations,
   kGpuOperations,
   kFusionThreshold,
+  kFramework,
   kWorkdir,
   kTimeout,
   kKillGrace,

@@ -114,6 +114,17 @@ Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text
                                      std::to_string(static_cast<std::int64_t>(*megabytes) << 20)};
 }
 
+Result<launcher::Framework> parse_framework(std::string_view text) {
+  using enum launcher::Framework;
+  return one_of<launcher::Framework>(text, {{"auto", kAuto},
+                                            {"torch", kTorch},
+                                            {"horovod", kHorovod},
+                                            {"deepspeed", kDeepspeed},
+                                            {"jax", kJax},
+                                            {"mpi", kMpi},
+                                            {"none", kNone}});
+}
+
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);

@@ -11,6 +11,7 @@
 #include "cli/reports/job_report.h"
 #include "contract/version.h"
 #include "launcher/output/printable_text.h"
+#include "launcher/plan/framework_environment.h"
 
 namespace ddl::cli {
 
@@ -158,6 +159,36 @@ Json environment_json(const Environment& environment) {
   return json;
 }
 
+/// The variables of each framework that any rank has: "torch", its names.
+std::vector<std::pair<std::string, std::vector<std::string>>> frameworks_in(const EnvironmentChange& change) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  for (const launcher::FrameworkVariables& one : launcher::framework_variables()) {
+    std::vector<std::string> names;
+    for (const std::string_view name : one.set) {
+      const auto has = [&](const Environment& environment) {
+        return environment.contains(std::string(name));
+      };
+      if (has(change.set) || std::any_of(change.own.begin(), change.own.end(), has)) names.emplace_back(name);
+    }
+    if (!names.empty()) found.emplace_back(one.framework, std::move(names));
+  }
+  return found;
+}
+
+/// A rank's own variables: those of each framework, and then the others.
+std::vector<std::string> own_assignments(const Environment& own) {
+  std::map<std::string_view, std::vector<std::string>> of_frameworks;
+  std::vector<std::string> texts, others;
+  for (const auto& [name, value] : own) {
+    const std::string_view framework = launcher::framework_of(name);
+    (framework.empty() ? others : of_frameworks[framework]).push_back(assignment(name, value));
+  }
+  for (const auto& [framework, assignments] : of_frameworks)
+    texts.push_back(join(assignments, " ") + fmt::format(" ({})", framework));
+  texts.insert(texts.end(), others.begin(), others.end());
+  return texts;
+}
+
 /// The origins of the defaults that all ranks have, by the names of the variables. Slurm may replace one.
 Environment origins_of(const std::vector<launcher::DefaultVariable>& defaults, const Environment& set) {
   Environment origins;
@@ -192,7 +223,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   text += ", finds a PMIx server by PMIX_*, and gets\n";
   const Environment origins = origins_of(defaults, change.set);
   for (const auto& [name, value] : change.set) {
-    const std::string origin = value_of(origins, name);
+    const std::string origin =
+        origins.contains(name) ? origins.at(name) : std::string(launcher::framework_of(name));
     text += "    " + assignment(name, value) + (origin.empty() ? "" : "  (" + origin + ")") + "\n";
   }
 
@@ -212,8 +244,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
       std::vector<std::string> assignments;
       if (!rank.cpus.is_empty())
         assignments.push_back((rank.cpus.count() == 1 ? "CPU " : "CPUs ") + rank.cpus.list() + ";");
-      for (const auto& [name, value] : *own) assignments.push_back(assignment(name, value));
-      ++own;
+      for (const std::string& one : own_assignments(*own++)) assignments.push_back(one);
       if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));
       const auto local = static_cast<std::size_t>(rank.local_rank);
       if (local < bindings.size()) text += "        why: " + bindings[local].why + "\n";
@@ -243,6 +274,9 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
   json["environment_set"] = environment_json(change.set);
   json["environment_origins"] = environment_json(origins_of(defaults, change.set));
   json["environment_removed"] = change.removed;
+  json["environment_frameworks"] = Json::object();
+  for (const auto& [framework, names] : frameworks_in(change))
+    json["environment_frameworks"][framework] = names;
   json["nodes"] = Json::array();
   auto own = change.own.begin();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {

@@ -28,18 +28,23 @@ enum class MapBy { kSlot, kNode };
 /// starts the ranks.
 enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
+/// --framework: whose variables ranks get, by which a framework finds its processes. kAuto: those that can be set at the
+/// same time. kMpi: none beside what MPI programs need. kNone: ddlrun neither sets nor removes any.
+enum class Framework { kAuto, kTorch, kHorovod, kDeepspeed, kJax, kMpi, kNone };
+
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
   std::string name;                        ///< of --job-name, or what a person would call the command
   std::vector<std::string> command;        ///< argv of every rank; command[0] is searched in the ranks' PATH
   int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
-  std::string workdir;                     ///< absolute; where every rank starts
-  double timeout_seconds = 0;              ///< 0: none; then the job is ended and ddlrun exits with 124
-  double kill_grace_seconds = 5;           ///< between the signal that asks ranks to end and SIGKILL
-  double stall_warning_seconds = 60;       ///< after which a wait of ranks for others is reported; 0: never
-  double stall_shutdown_seconds = 0;       ///< after which the job is ended for such a wait; 0: never
-  std::string timeline_file;  ///< "" or absolute: where a timeline of all ranks is written at the end
+  Framework framework = Framework::kAuto;
+  std::string workdir;                ///< absolute; where every rank starts
+  double timeout_seconds = 0;         ///< 0: none; then the job is ended and ddlrun exits with 124
+  double kill_grace_seconds = 5;      ///< between the signal that asks ranks to end and SIGKILL
+  double stall_warning_seconds = 60;  ///< after which a wait of ranks for others is reported; 0: never
+  double stall_shutdown_seconds = 0;  ///< after which the job is ended for such a wait; 0: never
+  std::string timeline_file;          ///< "" or absolute: where a timeline of all ranks is written at the end
   std::uint64_t timeline_bytes = contract::kUsualTimelineBytes;  ///< of it at most, before it is compressed
   StdinTarget stdin_target = StdinTarget::kRank0;
 

@@ -128,8 +128,12 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
     if (is_denied(name)) variables[name] = value;
   }
   const std::string rank = std::to_string(in_job.rank), num_ranks = std::to_string(in_job.num_ranks);
-  for (const char* name : {env::kRank, env::kTorchRank}) variables[name] = rank;
-  for (const char* name : {env::kSize, env::kTorchWorldSize}) variables[name] = num_ranks;
+  const Environment& planned = node.ranks.front().environment;
+  const auto set = [&](const char* name, const std::string& value) {
+    if (planned.contains(name)) variables[name] = value;
+  };
+  for (const char* name : {env::kRank, env::kTorchRank, "ROLE_RANK"}) set(name, rank);
+  for (const char* name : {env::kSize, env::kTorchWorldSize, "ROLE_WORLD_SIZE"}) set(name, num_ranks);
   for (const char* name : {env::kMasterAddr, env::kMasterPort}) {
     if (const auto given = environment.find(name); given != environment.end())
       variables[name] = given->second;
@@ -141,8 +145,11 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
     if (name == env::kMpiTmpdir || name == env::kMpiHead || entry == "TMPDIR=") return true;
-    // mpirun does not report the number of this node in the job.
-    if (name == env::kCrossRank || name == env::kCrossSize) return true;
+    // mpirun does not report the number of this node in the job, and its ranks have no agent that holds a port.
+    constexpr std::string_view kUnknown[] = {env::kCrossRank, env::kCrossSize,  "CROSS_RANK",
+                                             "CROSS_SIZE",    "GROUP_RANK",     "GROUP_WORLD_SIZE",
+                                             "NODE_RANK",     env::kTorchRunId, env::kJaxCoordinator};
+    if (std::find(std::begin(kUnknown), std::end(kUnknown), name) != std::end(kUnknown)) return true;
     const auto given = environment.find(name);
     return std::find(std::begin(kOwnMpiVariables), std::end(kOwnMpiVariables), name) !=
                std::end(kOwnMpiVariables) &&

@@ -22,6 +22,7 @@
 #include "contract/environment.h"
 #include "contract/rank_process.h"
 #include "launcher/node/gpu_questions.h"
+#include "launcher/node/held_ports.h"
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
@@ -56,6 +57,8 @@ constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 // For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
 constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
+/// For torch and for JAX.
+constexpr std::size_t kHeldPorts = 2;
 // Slurm sends SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
@@ -512,6 +515,9 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   }
   // In this order: probe_node() forks, and must not see the variables that are set for the PMIx library.
   NodeFacts facts = probe_node();
+  // Until nothing of the job is left.
+  const HeldPorts held_ports = HeldPorts::hold(kHeldPorts);
+  facts.held_ports = held_ports.numbers();
   PmixServer::prepare_environment(session_directory);
   if (before_threads) before_threads();
   int status = 0;

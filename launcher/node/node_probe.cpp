@@ -1,8 +1,6 @@
 #include "launcher/node/node_probe.h"
 
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "affinity/source/topology_source.h"
 #include "base/cpu_set.h"
@@ -24,28 +23,23 @@
 #include "net/address.h"
 
 namespace ddl::launcher {
-namespace {
-
-// A TCP port that is free now. Another process may take it before the rank does, as with every launcher that
-// chooses one.
-int free_tcp_port() {
-  const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t length = sizeof address;
-  if (!socket || ::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    return 29500;  // torch's own default
-  }
-  return ntohs(address.sin_port);
-}
-
-}  // namespace
 
 std::string hostname() {
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
   return name;
+}
+
+bool is_loopback_in(const std::string& hosts, const std::string& name) {
+  for (const std::string_view line : split(hosts, '\n')) {
+    std::istringstream words{std::string(line.substr(0, line.find('#')))};
+    std::string address, one;
+    words >> address;
+    while (words >> one) {
+      if (one == name) return address.starts_with("127.") || address == "::1";
+    }
+  }
+  return false;
 }
 
 int count_cores(const std::vector<std::string>& sibling_lists) {
@@ -81,7 +75,7 @@ NodeFacts probe_node() {
   facts.allowed_cores = std::max(1, count_cores(sibling_lists));
   facts.slots = facts.allowed_cpus;
   facts.master_address = "127.0.0.1";  // every rank is on this node
-  facts.free_port = free_tcp_port();
+  facts.hostname_is_loopback = is_loopback_in(read_file("/etc/hosts").value_or(""), facts.hostname);
   facts.agent_pid = ::getpid();
 
   const NodeMemory memory = node_memory();

@@ -17,6 +17,9 @@ NodeFacts probe_node();
 /// The name of this machine (gethostname).
 std::string hostname();
 
+/// Whether the text of /etc/hosts gives a name to an address of the loopback. The first line with the name counts.
+bool is_loopback_in(const std::string& hosts, const std::string& name);
+
 /// Distinct cores among CPUs, from the text of each CPU's thread_siblings_list ("0,64"); an empty text counts by
 /// itself.
 int count_cores(const std::vector<std::string>& sibling_lists);

@@ -5,30 +5,15 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "launcher/output/output_stream.h"
+#include "launcher/plan/framework_environment.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/rank_environment.h"
 #include "timeline/event_ring.h"
 
 namespace ddl::launcher {
-namespace {
+namespace env = contract::env;
 
-// The address at which the other ranks reach rank 0. On one node: the loopback. On several nodes: its first address
-// on an interface that the job may use, IPv4 before IPv6 because not every program accepts an IPv6 address in
-// MASTER_ADDR; its name if its agent found no address.
-std::string master_address(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
-  if (placement.nodes.size() == 1) return facts.master_address;
-  const auto may_use = [&](const NodeAddress& address) {
-    return spec.network_interfaces.empty() ||
-           std::find(spec.network_interfaces.begin(), spec.network_interfaces.end(), address.interface) !=
-               spec.network_interfaces.end();
-  };
-  for (const int family : {4, 6}) {
-    for (const NodeAddress& address : facts.addresses) {
-      if (address.family == family && may_use(address)) return address.address;
-    }
-  }
-  return placement.nodes.front().name;
-}
+namespace {
 
 void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Environment& common) {
   const affinity::RankBinding& binding = plan.ranks.at(static_cast<std::size_t>(launch.local_rank));
@@ -72,7 +57,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   }
   common.command = spec.command;
   common.workdir = spec.workdir;
-  common.common_environment = common_environment(head_environment, spec.exports);
+  common.common_environment = common_environment(head_environment, spec.exports, spec.framework);
   common.login_variables = login_variables(spec.exports);
   common.strict_binding = spec.strict_bind;
   common.reports_bindings = spec.report_bindings;
@@ -93,13 +78,23 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.split_lines = common.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
   common.output_window = static_cast<int>(output_window(common.num_ranks));
 
-  const std::string address = master_address(spec, placement, facts[0]);
+  const FrameworkJob job{spec.framework,
+                         common.num_ranks,
+                         static_cast<int>(placement.nodes.size()),
+                         job_id,
+                         meeting_point(spec, placement, facts[0]),
+                         in_slurm,
+                         join(common.node_names, ",")};
   LaunchPlan plan;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     NodeLaunch node = common;
     node.node_index = static_cast<int>(i);
     node.common_environment =
         with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
+    if (const std::string interface = gloo_interface(spec, placement, facts[i]); !interface.empty()) {
+      for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
+        node.common_environment.try_emplace(name, interface);
+    }
     for (const int rank : placement.nodes[i].ranks) {
       const RankPlacement& placed = placement.ranks[static_cast<std::size_t>(rank)];
       RankLaunch launch;
@@ -107,8 +102,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       launch.local_rank = placed.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = rank_environment(placed, common.num_ranks, facts[i], address, facts[0].free_port,
-                                            node.common_environment);
+      launch.environment = framework_environment(job, placed, facts[i].hostname);
+      launch.environment.merge(thread_environment(placed, facts[i], node.common_environment));
       if (i < bindings.size() && !bindings[i].plan.ranks.empty())
         bind_rank(launch, bindings[i].plan, node.common_environment);
       if (in_slurm) launch.environment.merge(slurm_rank_environment(placement, placed));
@@ -122,8 +117,6 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
 
 namespace {
 
-namespace env = contract::env;
-
 NodeFacts unknown_facts() {
   NodeFacts facts;
   facts.hostname = kUnknownUntilLaunch;
@@ -133,10 +126,13 @@ NodeFacts unknown_facts() {
 // Marks the values that make_launch_plan() derives from facts that are not known yet.
 void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
   for (RankLaunch& rank : node.ranks) {
-    rank.environment[env::kMasterPort] = kUnknownUntilLaunch;
-    if (!master_is_known) rank.environment[env::kMasterAddr] = kUnknownUntilLaunch;
-    const auto threads = rank.environment.find(env::kOmpNumThreads);
-    if (!is_known && threads != rank.environment.end()) threads->second = kUnknownUntilLaunch;
+    const auto mark = [&](const char* name) {
+      if (const auto found = rank.environment.find(name); found != rank.environment.end())
+        found->second = kUnknownUntilLaunch;
+    };
+    for (const char* const name : {env::kMasterPort, env::kTorchRunId, env::kJaxCoordinator}) mark(name);
+    if (!master_is_known) mark(env::kMasterAddr);
+    if (!is_known) mark(env::kOmpNumThreads);
   }
 }
 

@@ -28,7 +28,10 @@ struct NodeFacts {
   int allowed_cpus = 0;        ///< hardware threads that the job may use
   int allowed_cores = 0;       ///< distinct cores among them
   std::string master_address;  ///< MASTER_ADDR if all ranks are on this node: the loopback
-  int free_port = 0;           ///< a TCP port that was free when asked; for torch's MASTER_PORT
+  /// TCP ports that the agent holds for servers of rank 0's program (node/held_ports.h).
+  std::vector<int> held_ports;
+  /// The hostname stands for an address of the loopback in /etc/hosts, as Debian's installer writes it.
+  bool hostname_is_loopback = false;
   std::int64_t agent_pid = 0;
 
   std::vector<NodeAddress> addresses;       ///< of interfaces that are up; no loopback, no link-local ones

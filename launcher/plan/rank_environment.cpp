@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/operations.h"
+#include "launcher/plan/framework_environment.h"
 
 namespace ddl::launcher {
 namespace env = contract::env;
@@ -33,19 +34,15 @@ bool is_denied(std::string_view name) {
 }
 
 bool is_set_for_every_rank(std::string_view name) {
-  constexpr std::array<std::string_view, 15> kNames = {
-      env::kRank,           env::kSize,           env::kLocalRank,  env::kLocalSize,
-      env::kCrossRank,      env::kCrossSize,      env::kHostname,   env::kTorchRank,
-      env::kTorchWorldSize, env::kTorchLocalRank, env::kMasterAddr, env::kTorchLocalWorldSize,
-      env::kMasterPort,     env::kPmixNamespace,  env::kPmixRank,
-  };
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return !framework_of(name).empty() || name == env::kPmixNamespace || name == env::kPmixRank;
 }
 
-Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports) {
+Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports,
+                               Framework framework) {
   Environment environment;
   for (const auto& [name, value] : head) {
-    if (!is_denied(name) && !is_of_slurm_task(name)) environment.emplace(name, value);
+    const bool is_foreign = framework != Framework::kNone && is_of_framework(name);
+    if (!is_denied(name) && !is_of_slurm_task(name) && !is_foreign) environment.emplace(name, value);
   }
   // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables state
   // that it was started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID has
@@ -82,6 +79,12 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
     for (const auto& [name, value] : contract::kDeterministicNccl)
       add({name, value, std::string(env::kDeterministic) + "=1"});
   }
+  using enum Framework;
+  if (spec.framework == kAuto || spec.framework == kTorch || spec.framework == kDeepspeed) {
+    // As torchrun does. The second name is that of newer versions.
+    for (const char* const name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"})
+      add({name, "1", "torch"});
+  }
   for (const DefaultVariable& one : of_site) add(one);
   return defaults;
 }
@@ -101,28 +104,9 @@ std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& e
   return names;
 }
 
-Environment rank_environment(const RankPlacement& rank, int num_ranks, const NodeFacts& node,
-                             const std::string& master_address, int master_port, const Environment& common) {
-  const auto text = [](int value) { return std::to_string(value); };
-  Environment environment{
-      {env::kRank, text(rank.rank)},
-      {env::kSize, text(num_ranks)},
-      {env::kLocalRank, text(rank.local_rank)},
-      {env::kLocalSize, text(rank.local_size)},
-      {env::kCrossRank, text(rank.cross_rank)},
-      {env::kCrossSize, text(rank.cross_size)},
-      {env::kHostname, node.hostname},
-      {env::kTorchRank, text(rank.rank)},
-      {env::kTorchWorldSize, text(num_ranks)},
-      {env::kTorchLocalRank, text(rank.local_rank)},
-      {env::kTorchLocalWorldSize, text(rank.local_size)},
-      {env::kMasterAddr, master_address},
-      {env::kMasterPort, text(master_port)},
-  };
-  if (!common.contains(env::kOmpNumThreads)) {
-    environment[env::kOmpNumThreads] = text(std::max(1, node.allowed_cores / rank.local_size));
-  }
-  return environment;
+Environment thread_environment(const RankPlacement& rank, const NodeFacts& node, const Environment& common) {
+  if (common.contains(env::kOmpNumThreads)) return {};
+  return {{env::kOmpNumThreads, std::to_string(std::max(1, node.allowed_cores / rank.local_size))}};
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// The environment that a rank is started with: the head's own, -x, the identity of the rank, and in a Slurm job the
-// variables that srun would set. Pure: text in, text out.
+// The environment that a rank is started with, beside what frameworks read (framework_environment.h): the head's own,
+// -x, and in a Slurm job the variables that srun would set. Pure: text in, text out.
 #pragma once
 
 #include <string>
@@ -35,18 +35,18 @@ struct DefaultVariable {
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
                                                const std::vector<DefaultVariable>& of_site);
 
-/// The variables that all ranks share: the head's environment without the denied names, then the variables that
+/// The variables that all ranks share: the head's environment without the denied names and those by which a framework
+/// has been told of another job, then the variables that
 /// make Open MPI 4.1 accept a PMIx server that is not its own, then -x, then PYTHONUNBUFFERED if it is not set.
-Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports);
+Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports,
+                               Framework framework = Framework::kAuto);
 
 /// The names of variables that describe a login on one machine rather than the job: HOME, USER, SSH_CONNECTION,
 /// ...; and slurm_node_variables(). Without those that -x names.
 std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports);
 
-/// The variables that differ by rank: its identity under the names of Horovod and torch, and OMP_NUM_THREADS unless
-/// common has it. node: the facts of the rank's own node; master_address and master_port: of rank 0.
-Environment rank_environment(const RankPlacement& rank, int num_ranks, const NodeFacts& node,
-                             const std::string& master_address, int master_port, const Environment& common);
+/// OMP_NUM_THREADS, unless common has it. node: the facts of the rank's own node.
+Environment thread_environment(const RankPlacement& rank, const NodeFacts& node, const Environment& common);
 
 // In a Slurm job, ranks get the variables that srun would set, because programs read them.
 

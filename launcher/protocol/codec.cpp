@@ -118,8 +118,8 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
 // read.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
-                                   allowed_cores, master_address, free_port, agent_pid, addresses,
-                                   memory_bytes, memory_available_bytes, memlock_bytes, nofile,
+                                   allowed_cores, master_address, held_ports, hostname_is_loopback, agent_pid,
+                                   addresses, memory_bytes, memory_available_bytes, memlock_bytes, nofile,
                                    shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, topology,
                                    topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)

@@ -75,15 +75,15 @@ TEST_CASE("the plan as text") {
       "Every rank inherits ddlrun's environment without PMIX_RANK, finds a PMIx server by PMIX_*, and gets\n"
       "    ADDED='a b'\n"
       "    LANG=C.UTF-8\n"
-      "    MASTER_PORT (unknown until launch)\n"
-      "    WORLD_SIZE=3\n"
+      "    MASTER_PORT (unknown until launch)  (torch)\n"
+      "    WORLD_SIZE=3  (torch)\n"
       "\n"
       "Node 0, node1 (2 slots): ranks 0, 1\n"
-      "    rank 0: RANK=0\n"
-      "    rank 1: RANK=1\n"
+      "    rank 0: RANK=0 (torch)\n"
+      "    rank 1: RANK=1 (torch)\n"
       "\n"
       "Node 1, node2 (slots unknown until launch): rank 2\n"
-      "    rank 2: RANK=2\n");
+      "    rank 2: RANK=2 (torch)\n");
 }
 
 TEST_CASE("after a node was asked, the plan gives the reason for the position of each rank") {
@@ -98,11 +98,11 @@ TEST_CASE("after a node was asked, the plan gives the reason for the position of
   const std::string text = ddl::cli::plan_text(asked, job(), kHead);
   CHECK_THAT(text, Catch::Contains("on 2 nodes. Nothing was started; every host was asked what it has.\n"));
   CHECK_THAT(text, Catch::Contains("    warning: GPUs are numbered by their bus ids\n"
-                                   "    rank 0: RANK=0\n"
+                                   "    rank 0: RANK=0 (torch)\n"
                                    "        why: it is a share\n"
-                                   "    rank 1: CPUs 8-15; RANK=1\n"
+                                   "    rank 1: CPUs 8-15; RANK=1 (torch)\n"
                                    "        why: GPU 1 is near CPUs 8-15\n"));
-  CHECK_THAT(text, Catch::Contains("    not bound: 1 rank for no core\n    rank 2: RANK=2\n"));
+  CHECK_THAT(text, Catch::Contains("    not bound: 1 rank for no core\n    rank 2: RANK=2 (torch)\n"));
   const auto parsed = json::parse(ddl::cli::plan_json(asked, job(), kHead));
   CHECK(parsed["hosts_asked"] == true);
   CHECK(parsed["nodes"][0]["ranks"][1]["why"] == "GPU 1 is near CPUs 8-15");
@@ -135,6 +135,7 @@ TEST_CASE("the plan as JSON") {
     "kill_grace_seconds": 5.0, "hosts_from": "-H", "hosts_asked": false,
     "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
     "environment_origins": {}, "environment_removed": ["PMIX_RANK"],
+    "environment_frameworks": {"torch": ["RANK", "WORLD_SIZE", "MASTER_PORT"]},
     "nodes": [
       {"name": "node1", "warnings": [], "slots": 2, "ranks": [
         {"rank": 0, "local_rank": 0, "reads_stdin": true, "cpus": null, "memory_nodes": [],

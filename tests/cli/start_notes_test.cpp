@@ -12,3 +12,15 @@ TEST_CASE("-x with a variable that is not set gives a note") {
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0], Catch::StartsWith("-x MISSING: MISSING is not set here"));
 }
+
+TEST_CASE("what a shell has set for a framework is said to stay behind, unless it is passed on or kept") {
+  ddl::launcher::JobSpec job;
+  job.exports = {{"TF_CONFIG", std::nullopt}};
+  const ddl::Environment shell{{"MASTER_ADDR", "a"}, {"RANK", "0"}, {"TF_CONFIG", "{}"}, {"PATH", "/bin"}};
+  const auto notes = start_notes(job, shell);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Catch::StartsWith("ranks do not inherit MASTER_ADDR, RANK of this shell") &&
+                           Catch::EndsWith("--framework none keeps them"));
+  job.framework = ddl::launcher::Framework::kNone;
+  CHECK(start_notes(job, shell).empty());
+}

@@ -114,6 +114,48 @@ TEST_CASE("a rank that dies is named on all hosts in the errors of their open te
   }
 }
 
+TEST_CASE("programs of PyTorch and mpi4py find their ranks on two hosts", "[program]") {
+  const auto script = [](const std::string& name) {
+    return std::string(DDL_E2E_SOURCES) + "/programs/" + name + ".py";
+  };
+#ifdef DDL_E2E_TORCH
+  HostJob torch({"-np", "2", "-H", "node1:1,node2:1", "/usr/bin/python3", script("torch_program")});
+  CHECK(torch.wait() == 0);
+  INFO(torch.err());
+  for (const std::string rank : {"0", "1"})
+    CHECK_THAT(torch.out(), Contains("torch: rank " + rank + " of 2, local 0, node " + rank + ": right"));
+#endif
+#ifdef DDL_E2E_MPI4PY
+  HostJob mpi({"-np", "2", "-H", "node1:1,node2:1", "/usr/bin/python3", script("mpi4py_program")});
+  CHECK(mpi.wait() == 0);
+  INFO(mpi.err());
+  CHECK(occurrences(mpi.out(), " of 2: sum 1, 2 hosts\n") == 2);
+#else
+  DDL_SKIP("there was no torch or mpi4py in /usr/bin/python3 at configuration; scripts/setup installs both");
+#endif
+}
+
+TEST_CASE(
+    "PyTorch's gloo connects hosts whose names are addresses of the loopback, as Debian's installer writes "
+    "them",
+    "[program]") {
+#ifndef DDL_E2E_TORCH
+  DDL_SKIP("there was no torch in /usr/bin/python3 at configuration; scripts/setup installs it");
+#else
+  const SharedScratch scratch;
+  Cluster cluster;
+  for (const std::string host : {"node1", "node2"}) {
+    cluster.cover(host, "/etc/hosts",
+                  scratch.write("hosts." + host, "127.0.0.1 localhost\n127.0.1.1 " + host + "\n"));
+  }
+  HostJob job({"-np", "2", "-H", "10.77.0.1:1,10.77.0.2:1", "/usr/bin/python3",
+               std::string(DDL_E2E_SOURCES) + "/programs/torch_program.py"});
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(occurrences(job.out(), ": right\n") == 2);
+#endif
+}
+
 TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
   HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
   CHECK(job.wait() == 0);

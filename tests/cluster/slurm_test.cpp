@@ -15,6 +15,7 @@
 #include "e2e/harness/fifo.h"
 #include "launcher/job/host_list.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::cluster {
 namespace {
@@ -62,6 +63,19 @@ TEST_CASE("a node with 8 GPUs gets 8 ranks, with the variables that srun would s
     wanted.push_back(number + " " + number + " 0 8 8 node3 0,1,2,3,4,5,6,7 unbound");
   }
   CHECK(lines_of(job.out()) == wanted);
+}
+
+TEST_CASE("a program of PyTorch finds its ranks in a Slurm job, beside Slurm's own variables", "[slurm]") {
+#ifndef DDL_E2E_TORCH
+  DDL_SKIP("there was no torch in /usr/bin/python3 at configuration; scripts/setup installs it");
+#else
+  HostJob job({"/usr/bin/python3", std::string(DDL_E2E_SOURCES) + "/programs/torch_program.py"},
+              in_salloc({"-N", "2", "-n", "2"}));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK_THAT(job.out(), Contains("rank 0 of 2, local 0, node 0: right") &&
+                            Contains("rank 1 of 2, local 0, node 1: right"));
+#endif
 }
 
 TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[slurm]") {

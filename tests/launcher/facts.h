@@ -39,7 +39,7 @@ inline NodeFacts facts_of(const std::string& hostname, int cores) {
   facts.allowed_cpus = cores;
   facts.allowed_cores = cores;
   facts.master_address = "10.0.0." + std::to_string(cores);
-  facts.free_port = 40000 + cores;
+  facts.held_ports = {40000 + cores, 50000 + cores};
   facts.agent_pid = 71;
   facts.architecture = "x86_64";
   facts.addresses = {{"eth0", facts.master_address, 4}, {"eth0", "2001:db8::1", 6}};

@@ -31,9 +31,18 @@ TEST_CASE("the facts of the probe are true of this machine") {
   CHECK(facts.version == ddl::contract::kVersion);
   CHECK(facts.hostname == hostname());
   CHECK(facts.agent_pid == ::getpid());
-  CHECK(facts.free_port > 0);
-  CHECK(facts.free_port < 65536);
   CHECK_FALSE(facts.kernel.empty());
+}
+
+TEST_CASE("/etc/hosts says whether a hostname is one of the loopback") {
+  const std::string debian = "127.0.0.1\tlocalhost\n127.0.1.1\tnode7.site node7  # by the installer\n";
+  CHECK(is_loopback_in(debian, "node7"));
+  CHECK(is_loopback_in(debian, "node7.site"));
+  CHECK_FALSE(is_loopback_in(debian, "node"));
+  CHECK_FALSE(is_loopback_in(debian, "installer"));
+  CHECK_FALSE(is_loopback_in("10.0.0.7 node7\n127.0.1.1 node7\n", "node7"));
+  CHECK(is_loopback_in("::1 node7\n", "node7"));
+  CHECK_FALSE(is_loopback_in("", "node7"));
 }
 
 TEST_CASE("only CPUs that this process may use are counted") {

@@ -70,6 +70,7 @@ TEST_CASE(
     "DDL_DETERMINISTIC=1 makes NCCL combine in the same way in every run, where the user has not said "
     "otherwise") {
   JobSpec spec;
+  spec.framework = Framework::kMpi;
   spec.exports = {{"DDL_DETERMINISTIC", "1"}};
   const Environment set = values(default_variables(spec, {{"NCCL_PROTO", "LL"}}, {}));
   CHECK(set.at("NCCL_ALGO") == "Ring");
@@ -87,8 +88,9 @@ TEST_CASE("defaults come from options before the site, and never replace what th
   const auto defaults = [&](const JobSpec& spec, const Environment& own) {
     return default_variables(spec, own, of_site);
   };
-  CHECK(defaults({}, {}) == of_site);
   JobSpec spec;
+  spec.framework = Framework::kMpi;
+  CHECK(defaults(spec, {}) == of_site);
   spec.network_interfaces = {"eth0", "ib0"};
   CHECK(defaults(spec, {{"NCCL_PROTO", ""}}) ==
         std::vector<DefaultVariable>{{"NCCL_SOCKET_IFNAME", "=eth0,ib0", "--network-interfaces"},
@@ -101,6 +103,31 @@ TEST_CASE("defaults come from options before the site, and never replace what th
   // -x NAME passes on ddlrun's own value, which it has not: the default counts.
   spec.exports = {{"NCCL_NET", std::nullopt}};
   CHECK(values(defaults(spec, {})).at("NCCL_NET") == "OFI");
+}
+
+TEST_CASE("errors of NCCL end a program of torch, as under torchrun, unless the user has chosen otherwise") {
+  const DefaultVariable old{"NCCL_ASYNC_ERROR_HANDLING", "1", "torch"};
+  const DefaultVariable now{"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1", "torch"};
+  JobSpec spec;
+  CHECK(default_variables(spec, {}, {}) == std::vector{old, now});
+  spec.framework = Framework::kDeepspeed;
+  CHECK(default_variables(spec, {{old.name, "0"}}, {}) == std::vector{now});
+  spec.framework = Framework::kJax;
+  CHECK(default_variables(spec, {}, {}).empty());
+}
+
+TEST_CASE(
+    "what another launcher has told a framework is not inherited, but -x and --framework none keep it") {
+  const Environment head{{"TF_CONFIG", "{}"}, {"RANK", "3"}, {"TORCHELASTIC_RUN_ID", "x"}, {"A", "1"}};
+  const auto names = [&](const std::vector<EnvironmentExport>& exports, Framework framework) {
+    Environment kept = common_environment(head, exports, framework);
+    std::erase_if(kept, [&](const auto& one) { return !head.contains(one.first); });
+    return kept;
+  };
+  CHECK(names({}, Framework::kAuto) == Environment{{"A", "1"}});
+  CHECK(names({{"TF_CONFIG", std::nullopt}}, Framework::kMpi) ==
+        Environment{{"A", "1"}, {"TF_CONFIG", "{}"}});
+  CHECK(names({}, Framework::kNone) == head);
 }
 
 TEST_CASE("-x wins over the deny-list: it was asked for") {
@@ -125,30 +152,11 @@ TEST_CASE("PYTHONUNBUFFERED is a default: the head's value and -x stay") {
   CHECK(common_environment({}, {{"PYTHONUNBUFFERED", "0"}}).at("PYTHONUNBUFFERED") == "0");
 }
 
-TEST_CASE("a rank's identity has the names of Horovod and of torch") {
-  const RankPlacement rank{5, 1, 2, 3, 1, 2};
-  CHECK(rank_environment(rank, 7, facts_of("second", 12), "10.0.0.4", 40004, {}) ==
-        Environment{{"HOROVOD_RANK", "5"},
-                    {"HOROVOD_SIZE", "7"},
-                    {"HOROVOD_LOCAL_RANK", "2"},
-                    {"HOROVOD_LOCAL_SIZE", "3"},
-                    {"HOROVOD_CROSS_RANK", "1"},
-                    {"HOROVOD_CROSS_SIZE", "2"},
-                    {"HOROVOD_HOSTNAME", "second"},
-                    {"RANK", "5"},
-                    {"WORLD_SIZE", "7"},
-                    {"LOCAL_RANK", "2"},
-                    {"LOCAL_WORLD_SIZE", "3"},
-                    {"MASTER_ADDR", "10.0.0.4"},
-                    {"MASTER_PORT", "40004"},
-                    {"OMP_NUM_THREADS", "4"}});
-}
-
 TEST_CASE(
     "OMP_NUM_THREADS divides the node's cores by its ranks, at least one each, unless it is set already") {
   const auto threads = [](int cores, int local_size, const Environment& common) {
     const RankPlacement rank{0, 0, 0, local_size, 0, 1};
-    const auto environment = rank_environment(rank, local_size, facts_of("n", cores), "127.0.0.1", 1, common);
+    const auto environment = thread_environment(rank, facts_of("n", cores), common);
     const auto value = environment.find("OMP_NUM_THREADS");
     return value == environment.end() ? "none" : value->second;
   };

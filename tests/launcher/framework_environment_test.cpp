@@ -1,0 +1,144 @@
+#include "launcher/plan/framework_environment.h"
+
+#include <set>
+#include <string>
+
+#include "launcher/facts.h"
+#include "support/catch.h"
+
+using ddl::Environment;
+using namespace ddl::launcher;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+const RankPlacement kRank{5, 1, 2, 3, 1, 2};
+
+FrameworkJob job_for(Framework framework) {
+  return {framework, 7, 2, "ddlrun-1-2", {"10.0.0.4", 40004, 50004}, false, "first,second"};
+}
+
+const Environment kHorovod{{"HOROVOD_RANK", "5"},         {"HOROVOD_SIZE", "7"},
+                           {"HOROVOD_LOCAL_RANK", "2"},   {"HOROVOD_LOCAL_SIZE", "3"},
+                           {"HOROVOD_CROSS_RANK", "1"},   {"HOROVOD_CROSS_SIZE", "2"},
+                           {"HOROVOD_HOSTNAME", "b.site"}};
+const Environment kTorch{{"RANK", "5"},
+                         {"WORLD_SIZE", "7"},
+                         {"LOCAL_RANK", "2"},
+                         {"LOCAL_WORLD_SIZE", "3"},
+                         {"GROUP_RANK", "1"},
+                         {"GROUP_WORLD_SIZE", "2"},
+                         {"NODE_RANK", "1"},
+                         {"ROLE_RANK", "5"},
+                         {"ROLE_WORLD_SIZE", "7"},
+                         {"ROLE_NAME", "default"},
+                         {"MASTER_ADDR", "10.0.0.4"},
+                         {"MASTER_PORT", "40004"},
+                         {"TORCHELASTIC_RUN_ID", "ddlrun-1-2"},
+                         {"TORCHELASTIC_RESTART_COUNT", "0"},
+                         {"TORCHELASTIC_MAX_RESTARTS", "0"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "False"}};
+const Environment kDeepspeed{{"CROSS_RANK", "1"}, {"CROSS_SIZE", "2"}, {"LOCAL_SIZE", "3"}};
+const Environment kJax{{"JAX_COORDINATOR_ADDRESS", "10.0.0.4:50004"}};
+const Environment kJaxBySlurm{{"SLURM_JOB_ID", "50004"},
+                              {"SLURM_STEP_NODELIST", "first,second"},
+                              {"SLURM_NTASKS", "7"},
+                              {"SLURM_PROCID", "5"},
+                              {"SLURM_LOCALID", "2"}};
+
+Environment together(std::initializer_list<Environment> all) {
+  Environment whole;
+  for (const Environment& one : all) whole.insert(one.begin(), one.end());
+  return whole;
+}
+
+Environment of(const FrameworkJob& job) { return framework_environment(job, kRank, "b.site"); }
+
+}  // namespace
+
+TEST_CASE("each framework gets its names, and auto those that can be set together") {
+  CHECK(of(job_for(Framework::kAuto)) == together({kHorovod, kTorch, kDeepspeed, kJax}));
+  CHECK(of(job_for(Framework::kTorch)) == together({kHorovod, kTorch}));
+  CHECK(of(job_for(Framework::kDeepspeed)) == together({kHorovod, kTorch, kDeepspeed}));
+  CHECK(of(job_for(Framework::kHorovod)) == kHorovod);
+  CHECK(of(job_for(Framework::kMpi)) == kHorovod);
+  CHECK(of(job_for(Framework::kJax)) == together({kHorovod, kJax, kJaxBySlurm}));
+  CHECK(of(job_for(Framework::kNone)).empty());
+}
+
+TEST_CASE("in a Slurm job JAX finds Slurm's own variables") {
+  FrameworkJob job = job_for(Framework::kJax);
+  job.in_slurm = true;
+  CHECK(of(job) == together({kHorovod, kJax}));
+}
+
+TEST_CASE("an address of IPv6 has brackets only beside a port") {
+  FrameworkJob job = job_for(Framework::kAuto);
+  job.meeting.address = "2001:db8::1";
+  CHECK(of(job).at("MASTER_ADDR") == "2001:db8::1");
+  CHECK(of(job).at("JAX_COORDINATOR_ADDRESS") == "[2001:db8::1]:50004");
+}
+
+TEST_CASE("the names that are set are those of the list, and ranks inherit none of the list") {
+  std::set<std::string> listed;
+  for (const FrameworkVariables& one : framework_variables()) {
+    for (const std::string_view name : one.set) {
+      listed.emplace(name);
+      CHECK(framework_of(name) == one.framework);
+      CHECK(is_of_framework(name));
+    }
+    for (const std::string_view name : one.other) {
+      CHECK(framework_of(name).empty());
+      CHECK(is_of_framework(name));
+    }
+  }
+  std::set<std::string> set;
+  for (const auto& [name, value] : of(job_for(Framework::kAuto))) set.insert(name);
+  CHECK(set == listed);
+  CHECK(is_of_framework("TF_CONFIG"));
+  CHECK_FALSE(is_of_framework("HOROVOD_CONTROLLER"));
+  CHECK_FALSE(is_of_framework("PATH"));
+}
+
+TEST_CASE("rank 0's servers are at an address that all ranks reach, on ports that its agent holds") {
+  const JobSpec any;
+  JobSpec by_ib = any;
+  by_ib.network_interfaces = {"ib0"};
+  NodeFacts facts = facts_of("a", 4);
+  facts.addresses = {{"eth0", "2001:db8::1", 6}, {"eth0", "10.0.0.4", 4}, {"ib0", "10.1.0.4", 4}};
+  Placement one, two;
+  one.nodes = {{"a", {0}, 0}};
+  two.nodes = {{"a", {0}, 0}, {"b", {1}, 1}};
+
+  CHECK(meeting_point(any, one, facts).address == facts.master_address);
+  CHECK(meeting_point(any, two, facts).address == "10.0.0.4");
+  CHECK(meeting_point(by_ib, two, facts).address == "10.1.0.4");
+  CHECK(meeting_point(any, two, facts).torch_port == 40004);
+  CHECK(meeting_point(any, two, facts).jax_port == 50004);
+  facts.addresses = {{"eth0", "2001:db8::1", 6}};
+  CHECK(meeting_point(any, two, facts).address == "2001:db8::1");
+  facts.addresses.clear();
+  facts.held_ports.clear();
+  CHECK(meeting_point(any, two, facts).address == "a");
+  CHECK(meeting_point(any, two, facts).torch_port == 29500);
+}
+
+TEST_CASE("gloo is told its interface where the hostname would lead it astray, or the user has named some") {
+  JobSpec spec;
+  NodeFacts facts = facts_of("a", 4);
+  facts.addresses = {{"eth0", "10.0.0.4", 4}, {"ib0", "10.1.0.4", 4}};
+  Placement one, two;
+  one.nodes = {{"a", {0}, 0}};
+  two.nodes = {{"a", {0}, 0}, {"b", {1}, 1}};
+
+  CHECK(gloo_interface(spec, two, facts).empty());
+  facts.hostname_is_loopback = true;
+  CHECK(gloo_interface(spec, two, facts) == "eth0");
+  CHECK(gloo_interface(spec, one, facts).empty());
+  facts.hostname_is_loopback = false;
+  spec.network_interfaces = {"ib0", "eth0"};
+  CHECK(gloo_interface(spec, two, facts) == "eth0");
+  spec.network_interfaces = {"ib0"};
+  CHECK(gloo_interface(spec, two, facts) == "ib0");
+  spec.framework = Framework::kJax;
+  CHECK(gloo_interface(spec, two, facts).empty());
+}
