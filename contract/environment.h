@@ -53,6 +53,9 @@ inline constexpr char kPmiFd[] = "PMI_FD";  ///< inherited socket to the launche
 inline constexpr char kPmiRank[] = "PMI_RANK";
 inline constexpr char kPmiSize[] = "PMI_SIZE";
 
+/// The path of the libddl beside ddlrun, for programs that are not linked with it, such as those in Python.
+inline constexpr char kLibrary[] = "DDL_LIBRARY";
+
 // Read by libddl.
 inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";  ///< default deadline of one collective
 inline constexpr char kStartTimeoutSeconds[] =

@@ -91,6 +91,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     node.node_index = static_cast<int>(i);
     node.common_environment =
         with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
+    if (!facts[i].libddl.empty()) node.common_environment.try_emplace(env::kLibrary, facts[i].libddl);
     if (const std::string interface = gloo_interface(spec, placement, facts[i]); !interface.empty()) {
       for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
         node.common_environment.try_emplace(name, interface);

@@ -64,6 +64,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   REQUIRE(plan.nodes.size() == 2);
   CHECK(text_of(plan.nodes[0]) == R"(node 0 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
+  DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
   OMPI_MCA_ess=pmi
   OMPI_MCA_hwloc_base_binding_policy=none
@@ -93,6 +94,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
 )");
   CHECK(text_of(plan.nodes[1]) == R"(node 1 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
+  DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
   OMPI_MCA_ess=pmi
   OMPI_MCA_hwloc_base_binding_policy=none

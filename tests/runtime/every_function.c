@@ -41,7 +41,8 @@ static void who(void) {
          strcmp(ddl_mpi_library(), "") == 0);
   EXPECT(ddl_has_feature("mpi") == 0 || ddl_has_feature("mpi") == 1);
   EXPECT(ddl_has_feature("") == 0 && ddl_has_feature("what nobody has") == 0 && ddl_has_feature(NULL) == 0);
-  EXPECT(ddl_dtype_size(DDL_FLOAT64) == sizeof(double) && ddl_dtype_size(0x300) == 0);
+  EXPECT(ddl_dtype_size(DDL_FLOAT64) == sizeof(double) && ddl_dtype_size(DDL_FLOAT8_E5M2) == 1 &&
+         ddl_dtype_size(0x304) == 0);
 }
 
 static void reductions(void) {
