@@ -1,0 +1,503 @@
+"""The context of this process, process sets, and the ordered collectives.
+
+All ranks of a process set make the same calls in the same order. While a call waits, other threads of Python run.
+"""
+from __future__ import annotations
+
+import atexit
+import struct
+import threading
+from typing import Any, Callable, Sequence
+
+from ddl._buffers import NOTHING, Buffer, buffer_of, number_of
+from ddl._library import NULL, ffi, lib
+from ddl.errors import Error, InvalidArgument, check
+
+SUM = lib.DDL_SUM
+AVERAGE = lib.DDL_AVERAGE
+MIN = lib.DDL_MIN
+MAX = lib.DDL_MAX
+PRODUCT = lib.DDL_PRODUCT
+BIT_AND = lib.DDL_BIT_AND
+BIT_OR = lib.DDL_BIT_OR
+BIT_XOR = lib.DDL_BIT_XOR
+LOGICAL_AND = lib.DDL_LOGICAL_AND
+LOGICAL_OR = lib.DDL_LOGICAL_OR
+LOGICAL_XOR = lib.DDL_LOGICAL_XOR
+
+_WORLD = 0
+_NO_SET = 2**64 - 1
+
+_lock = threading.Lock()
+_context: Any = None
+_at_end: list[Callable[[], None]] = []
+
+
+def init(timeout_seconds: float = 0.0) -> None:
+    """Joins the job that this process was started in; without a launcher, a job of one rank.
+
+    Collective: returns when all ranks have called it. Does nothing if it has been called before.
+    timeout_seconds: of every collective that names none; 0: DDL_TIMEOUT_SECONDS, or no limit.
+    """
+    global _context
+    with _lock:
+        if _context is not None:
+            return
+        options = ffi.new("ddl_init_options *", [ffi.sizeof("ddl_init_options"), 0, timeout_seconds])
+        context = ffi.new("ddl_context **")
+        check(lib.ddl_init(options, context))
+        _context = context[0]
+
+
+def shutdown() -> None:
+    """Leaves the job. Called at the end of the program, too. init() may be called again."""
+    global _context
+    for action in list(_at_end):
+        action()
+    with _lock:
+        if _context is None:
+            return
+        status = lib.ddl_finalize(_context)
+        if status != lib.DDL_ERROR_BUSY:
+            _context = None
+        check(status)
+
+
+def _shutdown_at_exit() -> None:
+    try:
+        shutdown()
+    except Error:
+        pass  # the call that has failed has raised it
+
+
+atexit.register(_shutdown_at_exit)
+
+
+def is_initialized() -> bool:
+    return _context is not None
+
+
+def context() -> Any:
+    """The C context, for ddl.torch."""
+    if _context is None:
+        raise InvalidArgument("libddl has not been initialised; call ddl.init() first")
+    return _context
+
+
+def rank() -> int:
+    """This rank's number in the job, from 0."""
+    return int(lib.ddl_rank(context()))
+
+
+def size() -> int:
+    """The number of ranks of the job."""
+    return int(lib.ddl_size(context()))
+
+
+def local_rank() -> int:
+    """This rank's number among those of its host."""
+    return int(lib.ddl_local_rank(context()))
+
+
+def local_size() -> int:
+    """The number of ranks of this host."""
+    return int(lib.ddl_local_size(context()))
+
+
+def cross_rank() -> int:
+    """The index of this host among those that have this local rank."""
+    return int(lib.ddl_cross_rank(context()))
+
+
+def cross_size() -> int:
+    """The number of hosts that have this local rank."""
+    return int(lib.ddl_cross_size(context()))
+
+
+def has_feature(name: str) -> bool:
+    """Whether libddl has ``"mpi"``, ``"nccl"``, ``"cuda"``, ``"rocm"``, ..., here."""
+    return lib.ddl_has_feature(name.encode()) == 1
+
+
+def version() -> str:
+    """libddl's version."""
+    return ffi.string(lib.ddl_version()).decode()
+
+
+def backend_name() -> str:
+    """What carries out the collectives: ``"ddl"`` or ``"mpi"``."""
+    return ffi.string(lib.ddl_backend_name(context())).decode()
+
+
+def abort(code: int, text: str = "") -> None:
+    """Ends the whole job with this exit code; the text is in every rank's error. Does not return."""
+    check(lib.ddl_abort(context(), code, text.encode()))
+
+
+class ProcessSet:
+    """Some ranks of the job, with collectives of their own. ``world`` is the set of all.
+
+    On a rank that is not in it, ``rank`` is None and calls raise InvalidArgument.
+    """
+
+    def __init__(self, number: int):
+        self._number = number
+
+    @staticmethod
+    def of(ranks: Sequence[int]) -> ProcessSet:
+        """Makes a set of these ranks of the job, in this order. Collective over the job, with the same list."""
+        made = ffi.new("uint64_t *")
+        check(lib.ddl_process_set_create(context(), ffi.new("int32_t[]", list(ranks)), len(ranks), made))
+        return ProcessSet(int(made[0]))
+
+    def split(self, color: int, key: int = 0) -> ProcessSet:
+        """The ranks with the same color, by key; a negative color: none. Collective over this set."""
+        made = ffi.new("uint64_t *")
+        check(lib.ddl_process_set_split(context(), self._number, color, key, made))
+        return ProcessSet(int(made[0]))
+
+    @property
+    def number(self) -> int:
+        return self._number
+
+    @property
+    def rank(self) -> int | None:
+        """This rank's number in the set; None: it is not in it."""
+        number = int(lib.ddl_process_set_rank(context(), self._number))
+        return None if number < 0 else number
+
+    @property
+    def size(self) -> int | None:
+        number = int(lib.ddl_process_set_size(context(), self._number))
+        return None if number < 0 else number
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks in the job of its members."""
+        members = ffi.new("int32_t[]", self.size or 0)
+        check(lib.ddl_process_set_ranks(context(), self._number, members))
+        return list(members)
+
+    def free(self) -> None:
+        """Leaves the set, which cannot be used any more."""
+        check(lib.ddl_process_set_free(context(), self._number))
+        self._number = _NO_SET
+
+    def __repr__(self) -> str:
+        return f"ProcessSet({'no set' if self._number == _NO_SET else self._number})"
+
+
+world = ProcessSet(_WORLD)
+
+
+def options_of(
+    process_set: ProcessSet,
+    timeout_seconds: float = 0.0,
+    stream: Any = NULL,
+    prescale: float = 1.0,
+    postscale: float = 1.0,
+) -> Any:
+    return ffi.new(
+        "ddl_call_options *",
+        [ffi.sizeof("ddl_call_options"), 0, process_set.number, timeout_seconds, stream, prescale, postscale],
+    )
+
+
+def members_of(process_set: ProcessSet) -> int:
+    """How many ranks the set has; for one that this rank is not in, libddl refuses the call."""
+    return process_set.size or 0
+
+
+def _same(a: Buffer, b: Buffer, what: str) -> None:
+    if a.dtype != b.dtype:
+        raise InvalidArgument(f"{what}: the two arrays are of different types")
+
+
+def _like(array: Any, shape: Sequence[int] | None = None) -> Any:
+    """A new array for results: of NumPy's arrays, or of whatever the array's own library makes."""
+    module = type(array).__module__.split(".")[0]
+    if module not in ("numpy", "cupy"):
+        raise InvalidArgument(f"give the result's place with out=: there is no new {type(array).__name__}")
+    import importlib
+
+    return importlib.import_module(module).empty(array.shape if shape is None else tuple(shape), array.dtype)
+
+
+def _stream(buffer: Buffer, stream: Any) -> Any:
+    return buffer.stream if stream is None else ffi.cast("void *", stream)
+
+
+def _reduced(
+    call: Callable[..., int],
+    array: Any,
+    op: int,
+    out: Any,
+    dtype: str | None,
+    stream: Any,
+    options: dict[str, Any],
+    *more: Any,
+) -> Any:
+    """allreduce, reduce and scan, of an array or of a number."""
+    number = number_of(array)
+    if number is not None:
+        memory, code = number
+        view = memoryview(memory).cast(code)
+        buffer = buffer_of(view, "the number", writable=True)
+        check(
+            call(context(), buffer.address, buffer.address, 1, buffer.dtype, op, *more, options_of(**options))
+        )
+        return struct.unpack(code, memory)[0]
+    send = buffer_of(array, "the array", dtype=dtype)
+    result = _like(array) if out is None else out
+    recv = buffer_of(result, "out", writable=True, dtype=dtype)
+    _same(send, recv, "out")
+    if recv.count != send.count:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {send.count}")
+    options["stream"] = _stream(send, stream)
+    check(call(context(), send.address, recv.address, send.count, send.dtype, op, *more, options_of(**options)))
+    return result
+
+
+def allreduce(
+    array: Any,
+    op: int = SUM,
+    *,
+    out: Any = None,
+    prescale: float = 1.0,
+    postscale: float = 1.0,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """The ranks' arrays combined, element by element: the same bits on every rank.
+
+    array: anything with the buffer protocol, an array on a GPU, or a number, of which a number is returned.
+    out: where the result goes, which may be array itself; None: a new array.
+    stream: the handle of the GPU's stream; None: the array's own.
+    """
+    options = dict(
+        process_set=process_set, timeout_seconds=timeout_seconds, prescale=prescale, postscale=postscale
+    )
+    return _reduced(lib.ddl_allreduce, array, op, out, dtype, stream, options)
+
+
+def reduce(
+    array: Any,
+    op: int = SUM,
+    root: int = 0,
+    *,
+    out: Any = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """Like allreduce(), for root alone. The others' result is not to be used."""
+    options = dict(process_set=process_set, timeout_seconds=timeout_seconds)
+    return _reduced(lib.ddl_reduce, array, op, out, dtype, stream, options, root)
+
+
+def scan(
+    array: Any,
+    op: int = SUM,
+    *,
+    out: Any = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """On rank r, the arrays of ranks 0 to r combined."""
+    options = dict(process_set=process_set, timeout_seconds=timeout_seconds)
+    return _reduced(lib.ddl_scan, array, op, out, dtype, stream, options)
+
+
+def broadcast(
+    array: Any,
+    root: int = 0,
+    *,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """Root's elements, in every rank's array, which is returned."""
+    buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
+    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
+    check(lib.ddl_broadcast(context(), buffer.address, buffer.count, buffer.dtype, root, options))
+    return array
+
+
+def allgather(
+    array: Any,
+    *,
+    out: Any = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """Every rank's array, one after the other along the first dimension. All have the same number of elements."""
+    send = buffer_of(array, "the array", dtype=dtype)
+    ranks = members_of(process_set)
+    if out is None:
+        shape = getattr(array, "shape", (send.count,)) or (1,)
+        out = _like(array, (ranks * shape[0], *shape[1:]))
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    _same(send, recv, "out")
+    if recv.count != ranks * send.count:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {ranks * send.count}")
+    options = options_of(process_set, timeout_seconds, _stream(send, stream))
+    check(lib.ddl_allgather(context(), send.address, recv.address, send.count, send.dtype, options))
+    return out
+
+
+def reduce_scatter(
+    array: Any,
+    op: int = SUM,
+    *,
+    out: Any,
+    counts: Sequence[int] | None = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """The ranks' arrays combined, of which rank r gets counts[r] elements in out. counts: None: equal parts."""
+    send = buffer_of(array, "the array", dtype=dtype)
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    _same(send, recv, "out")
+    ranks = members_of(process_set)
+    parts = [send.count // ranks] * ranks if counts is None else list(counts)
+    if len(parts) != ranks or sum(parts) != send.count:
+        raise InvalidArgument(f"counts must be {ranks} numbers whose sum is {send.count}")
+    own = process_set.rank
+    if own is not None and recv.count != parts[own]:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {parts[own]}")
+    options = options_of(process_set, timeout_seconds, _stream(send, stream))
+    check(
+        lib.ddl_reduce_scatter(
+            context(), send.address, recv.address, ffi.new("uint64_t[]", parts), send.dtype, op, options
+        )
+    )
+    return out
+
+
+def alltoall(
+    array: Any,
+    *,
+    out: Any = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """The r-th part of array goes to rank r, whose part comes as the r-th of the result. Parts are equal."""
+    send = buffer_of(array, "the array", dtype=dtype)
+    ranks = members_of(process_set)
+    if ranks and send.count % ranks:
+        raise InvalidArgument(f"{send.count} elements are no {ranks} equal parts")
+    out = _like(array) if out is None else out
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    _same(send, recv, "out")
+    if recv.count != send.count:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {send.count}")
+    options = options_of(process_set, timeout_seconds, _stream(send, stream))
+    check(
+        lib.ddl_alltoall(context(), send.address, recv.address, send.count // max(ranks, 1), send.dtype, options)
+    )
+    return out
+
+
+def gather(
+    array: Any,
+    root: int = 0,
+    *,
+    out: Any = None,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """Every rank's array, one after the other, on root; None on the others."""
+    send = buffer_of(array, "the array", dtype=dtype)
+    recv = NOTHING
+    if process_set.rank == root:
+        ranks = members_of(process_set)
+        if out is None:
+            shape = getattr(array, "shape", (send.count,)) or (1,)
+            out = _like(array, (ranks * shape[0], *shape[1:]))
+        recv = buffer_of(out, "out", writable=True, dtype=dtype)
+        _same(send, recv, "out")
+        if recv.count != ranks * send.count:
+            raise InvalidArgument(f"out has {recv.count} elements instead of {ranks * send.count}")
+    options = options_of(process_set, timeout_seconds, _stream(send, stream))
+    check(lib.ddl_gather(context(), send.address, recv.address, send.count, send.dtype, root, options))
+    return out if process_set.rank == root else None
+
+
+def scatter(
+    array: Any,
+    root: int = 0,
+    *,
+    out: Any,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """The r-th part of root's array, in out of rank r. The others' array is not used, and may be None."""
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    send = NOTHING
+    if process_set.rank == root:
+        send = buffer_of(array, "the array", dtype=dtype)
+        _same(send, recv, "out")
+        if send.count != members_of(process_set) * recv.count:
+            raise InvalidArgument(
+                f"the array has {send.count} elements, and out {recv.count} of each of {members_of(process_set)} ranks"
+            )
+    options = options_of(process_set, timeout_seconds, _stream(recv, stream))
+    check(lib.ddl_scatter(context(), send.address, recv.address, recv.count, recv.dtype, root, options))
+    return out
+
+
+def send(
+    array: Any,
+    to: int,
+    *,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> None:
+    """Sends the array to a rank that calls recv()."""
+    buffer = buffer_of(array, "the array", dtype=dtype)
+    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
+    check(lib.ddl_send(context(), buffer.address, buffer.count, buffer.dtype, to, options))
+
+
+def recv(
+    array: Any,
+    source: int,
+    *,
+    process_set: ProcessSet = world,
+    timeout_seconds: float = 0.0,
+    stream: Any = None,
+    dtype: str | None = None,
+) -> Any:
+    """Stores in the array, which is returned, what a rank sends."""
+    buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
+    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
+    check(lib.ddl_recv(context(), buffer.address, buffer.count, buffer.dtype, source, options))
+    return array
+
+
+def barrier(*, process_set: ProcessSet = world, timeout_seconds: float = 0.0) -> None:
+    """Returns when every rank has called it."""
+    check(lib.ddl_barrier(context(), options_of(process_set, timeout_seconds)))
+
+
+def mark(name: str) -> None:
+    """Marks this moment in the timeline of the job."""
+    check(lib.ddl_mark(context(), name.encode()))

@@ -1,0 +1,288 @@
+"""An optimizer that averages the gradients of all ranks while the backward pass goes on."""
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable
+from weakref import ref
+
+import torch
+
+from ddl.torch import _ops
+from ddl.torch._compression import Compression
+from ddl.torch._ops import Average, Sum
+from ddl.torch._sets import ProcessSet, global_process_set, set_of
+
+
+# By id: a parameter, and what removes its hook, of the last optimizer that was made of it.
+_hooks: dict[int, tuple[Any, Any]] = {}
+
+
+class _Gradients:
+    """The gradients of an optimizer's parameters: which are on their way, and how they are combined."""
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Any,
+        compression: Any,
+        passes: int,
+        op: Any,
+        predivide: float,
+        num_groups: int,
+        groups: Any,
+        sparse_as_dense: bool,
+        process_set: ProcessSet,
+    ):
+        self.own = type(optimizer)
+        self.compression = compression
+        self.passes = passes
+        self.op = op
+        self.prescale, self.postscale = 1.0, 1.0
+        self.sparse_as_dense = sparse_as_dense
+        self.process_set = process_set
+        self.names = _names(optimizer, named_parameters)
+        set_of(process_set)
+        if predivide != 1.0:
+            self.op = Sum
+            self.prescale, self.postscale = 1.0 / predivide, predivide / process_set.size()
+        self.group_of: dict[torch.Tensor, tuple[str, int]] = {}
+        self._make_groups(num_groups, groups)
+        self.left = {parameter: passes for parameter in self.names}
+        # A parameter, and what undoes the compression of its gradient.
+        self.open: dict[torch.Tensor, tuple[Any, Any]] = {}
+        self.is_synchronized = False
+        self.synchronizes = True
+        self._hooked: list[Any] = []
+        if process_set.size() > 1:
+            self._hook()
+
+    def _make_groups(self, num_groups: int, groups: Any) -> None:
+        trained = [parameter for parameter in self.names if parameter.requires_grad]
+        lists: list[list[torch.Tensor]] = []
+        if groups is not None:
+            lists = [list(group) for group in groups]
+            if any(not isinstance(p, torch.Tensor) for group in lists for p in group):
+                raise ValueError("groups is a list of lists of parameters")
+            flat = [id(p) for group in lists for p in group]
+            if len(set(flat)) != len(flat):
+                raise ValueError("a parameter is in groups twice")
+        elif num_groups > 0 and trained:
+            # Of near-equal length, as the parameters follow each other.
+            count = min(num_groups, len(trained))
+            share, more = divmod(len(trained), count)
+            begin = 0
+            for i in range(count):
+                end = begin + share + (1 if i < more else 0)
+                lists.append(trained[begin:end])
+                begin = end
+        known = {id(parameter): parameter for parameter in trained}
+        for i, group in enumerate(lists):
+            members = [known[id(p)] for p in group if id(p) in known]
+            for parameter in members:
+                self.group_of[parameter] = (f"group.{i}", len(members))
+
+    def _hook(self) -> None:
+        for parameter in self.names:
+            if not parameter.requires_grad:
+                continue
+            # What accumulates the gradient calls the hook when the gradient is there. It must be kept.
+            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+            reference, hook = _hooks.get(id(parameter), (lambda: None, None))
+            if reference() is parameter:
+                hook.remove()
+            _hooks[id(parameter)] = (ref(parameter), accumulator.register_hook(self._hook_of(parameter)))
+            self._hooked.append(accumulator)
+
+    def _hook_of(self, parameter: torch.Tensor) -> Callable[..., None]:
+        def hand_over(*_: Any) -> None:
+            if parameter in self.open or self.left[parameter] <= 0:
+                raise AssertionError(
+                    "Gradients were computed more than backward_passes_per_step times before call to step(). "
+                    "Increase backward_passes_per_step to accumulate gradients locally."
+                )
+            self.left[parameter] -= 1
+            if self.left[parameter] == 0:
+                self.hand_over(parameter)
+
+        return hand_over
+
+    def hand_over(self, parameter: torch.Tensor) -> None:
+        gradient = parameter.grad
+        if gradient.is_sparse:
+            if not self.sparse_as_dense:
+                finish = _ops.sparse_allreduce_async(
+                    gradient, self.names[parameter], self.op, self.process_set
+                )
+                self.open[parameter] = (finish, None)
+                return
+            gradient = parameter.grad = gradient.to_dense()
+        small, kept = self.compression.compress(gradient)
+        if not small.is_contiguous():
+            small = small.contiguous()
+        group, size = self.group_of.get(parameter, (None, 0))
+        options = _ops._options(small, self.process_set, self.prescale, self.postscale, group, size)
+        handle = _ops._allreduce_handle(
+            small, small, f"allreduce.{self.names[parameter]}".encode(), self.op, options
+        )
+        self.open[parameter] = (_ops._opened(handle, lambda: small, small), kept)
+
+    def synchronize(self) -> None:
+        """Waits for all gradients. Those that the pass has not computed are zeros."""
+        if self.process_set.size() > 1:
+            for parameter in self.names:
+                if not parameter.requires_grad or parameter in self.open:
+                    continue
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                self.hand_over(parameter)
+        failure = None
+        for parameter, (handle, kept) in self.open.items():
+            try:
+                if callable(handle):
+                    parameter.grad = handle()
+                    continue
+                reduced = self.compression.decompress(_ops.synchronize(handle), kept)
+            except Exception as error:  # the others have to be waited for, too
+                failure = failure or error
+                continue
+            if reduced.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(reduced)
+        self.open.clear()
+        for parameter in self.left:
+            self.left[parameter] = self.passes
+        if failure is not None:
+            raise failure
+        self.is_synchronized = True
+
+
+def _names(optimizer: torch.optim.Optimizer, named_parameters: Any) -> dict[torch.Tensor, str]:
+    """The name of each parameter of the optimizer, the same on all ranks."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if named_parameters is None:
+        return {
+            parameter: f"allreduce.noname.{i}.{j}"
+            for i, group in enumerate(optimizer.param_groups)
+            for j, parameter in enumerate(group["params"])
+        }
+    named = list(named_parameters)
+    if any(not isinstance(pair, tuple) for pair in named):
+        raise ValueError(
+            "named_parameters should be a sequence of tuples (name, parameter), usually model.named_parameters()"
+        )
+    names = [name for name, _ in named]
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) != len(names) else []
+    if repeated:
+        raise ValueError(f"parameter names in named_parameters must be unique; found duplicates: {', '.join(repeated)}")
+    by_id = {id(parameter): name for name, parameter in named}
+    unnamed = [p for p in parameters if id(p) not in by_id]
+    if unnamed:
+        raise ValueError(
+            f"named_parameters was given, but {len(unnamed)} parameters of the optimizer are not in it; "
+            "usually it is model.named_parameters()"
+        )
+    return {parameter: by_id[id(parameter)] for parameter in parameters}
+
+
+class _DistributedOptimizer(torch.optim.Optimizer):
+    """The functions that an optimizer has instead of its own. Its class stays a base, so isinstance() holds."""
+
+    def synchronize(self) -> None:
+        self._ddl.synchronize()
+
+    @contextmanager
+    def skip_synchronize(self) -> Any:
+        """step() in this context does not wait: synchronize() has been called before, to clip gradients, say."""
+        self._ddl.synchronizes = False
+        try:
+            yield
+        finally:
+            self._ddl.synchronizes = True
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        self._ddl.passes = passes
+        for parameter in self._ddl.left:
+            self._ddl.left[parameter] = passes
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        gradients = self._ddl
+        if closure is not None:
+
+            def with_all_gradients() -> Any:
+                loss = closure()
+                gradients.synchronize()
+                return loss
+
+            result = gradients.own.step(self, with_all_gradients)
+            gradients.is_synchronized = False
+            return result
+        if gradients.synchronizes:
+            if gradients.is_synchronized:
+                warnings.warn(
+                    "optimizer.step() called without optimizer.skip_synchronize() context after "
+                    "optimizer.synchronize(). This can cause training slowdown. You may want to consider using "
+                    "optimizer.skip_synchronize() context if you use optimizer.synchronize() in your code."
+                )
+            gradients.synchronize()
+        gradients.is_synchronized = False
+        return gradients.own.step(self)
+
+    def zero_grad(self, *arguments: Any, **named: Any) -> None:
+        if self._ddl.open:
+            raise AssertionError(
+                "optimizer.zero_grad() was called after loss.backward() but before optimizer.step() or "
+                "optimizer.synchronize(). This is prohibited as it can cause a race condition. If a GradScaler has "
+                "skipped the step, call optimizer.synchronize() before scaler.step()."
+            )
+        return self._ddl.own.zero_grad(self, *arguments, **named)
+
+
+def DistributedOptimizer(
+    optimizer: torch.optim.Optimizer,
+    named_parameters: Iterable[tuple[str, torch.Tensor]] | None = None,
+    compression: Any = Compression.none,
+    backward_passes_per_step: int = 1,
+    op: Any = Average,
+    gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: Any = None,
+    sparse_as_dense: bool = False,
+    process_set: ProcessSet = global_process_set,
+) -> torch.optim.Optimizer:
+    """The same optimizer, whose step() uses the gradients of all ranks.
+
+    Each gradient is handed over when the backward pass has computed it. The optimizer keeps its state and parameters.
+    """
+    op = _ops.op_of(None, op)
+    if gradient_predivide_factor != 1.0 and op is not Average:
+        raise ValueError("gradient_predivide_factor not supported with op != Average")
+    if isinstance(groups, int):  # an old form
+        num_groups, groups = groups, None
+    if num_groups < 0:
+        raise ValueError("num_groups must not be negative")
+    if groups is not None and not isinstance(groups, (list, tuple)):
+        raise ValueError("groups is a list of lists of parameters")
+    if backward_passes_per_step <= 0:
+        raise ValueError("backward_passes_per_step must be > 0")
+    if isinstance(optimizer, _DistributedOptimizer):
+        raise ValueError("the optimizer is a DistributedOptimizer already")
+    gradients = _Gradients(
+        optimizer,
+        named_parameters,
+        compression,
+        backward_passes_per_step,
+        op,
+        gradient_predivide_factor,
+        num_groups,
+        groups,
+        sparse_as_dense,
+        process_set,
+    )
+    own = type(optimizer)
+    functions = {name: value for name, value in vars(_DistributedOptimizer).items() if not name.startswith("__")}
+    optimizer.__class__ = type(own.__name__, (own, _DistributedOptimizer), functions)
+    optimizer._ddl = gradients
+    # Schedulers of PyTorch, and its profiler, may have replaced the functions of the object.
+    for name in ("step", "zero_grad"):
+        vars(optimizer).pop(name, None)
+    return optimizer
