@@ -156,6 +156,21 @@ TEST_CASE(
 #endif
 }
 
+TEST_CASE("the Python package works between two hosts", "[program]") {
+#ifndef DDL_CLUSTER_PYTHON
+  DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
+#else
+  for (const std::string name : {"arrays", "torch"}) {
+    CAPTURE(name);
+    HostJob job({"-np", "3", "-H", "node1:2,node2:1", DDL_CLUSTER_PYTHON,
+                 std::string(DDL_CLUSTER_PYTHON_TESTS) + "/" + name + "_program.py"});
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    CHECK(occurrences(job.out(), " tests passed\n") == 3);
+  }
+#endif
+}
+
 TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
   HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
   CHECK(job.wait() == 0);

@@ -78,6 +78,18 @@ TEST_CASE("a program of PyTorch finds its ranks in a Slurm job, beside Slurm's o
 #endif
 }
 
+TEST_CASE("the Python package works in a Slurm job", "[slurm]") {
+#ifndef DDL_CLUSTER_PYTHON
+  DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
+#else
+  HostJob job({DDL_CLUSTER_PYTHON, std::string(DDL_CLUSTER_PYTHON_TESTS) + "/torch_program.py"},
+              in_salloc({"-N", "2", "-n", "2"}));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK_THAT(job.out(), Contains("rank 0: all ") && Contains("rank 1: all "));
+#endif
+}
+
 TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[slurm]") {
   const auto ranks = [](const Words& options) {
     HostJob job({"hostname"}, in_salloc(options));
