@@ -48,6 +48,7 @@ from ddl._context import (
     world,
 )
 from ddl._objects import allgather_object, broadcast_object
+from ddl._run import RunError, run
 from ddl._tensors import Handle, allgather_async, allreduce_async, broadcast_async, join
 from ddl.errors import Aborted, Error, InvalidArgument, Mismatch, PeerLost, Timeout
 

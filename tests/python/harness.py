@@ -22,7 +22,7 @@ def run(namespace, rank):
     for name, test in tests:
         try:
             test()
-        except Exception:  # the other ranks may wait for this one: end the job
+        except BaseException:  # the other ranks may wait for this one: end the job
             print(f"rank {rank}: {name} failed\n{traceback.format_exc()}", file=sys.stderr, flush=True)
             sys.exit(1)
     print(f"rank {rank}: all {len(tests)} tests passed", flush=True)
