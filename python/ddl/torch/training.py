@@ -1,0 +1,148 @@
+"""What a training program needs beside an optimizer: samples for each rank, learning rates, means, checkpoints."""
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Callable, Iterator, Mapping
+
+import torch
+
+import ddl
+from ddl.torch import _ops
+from ddl.torch._functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
+
+
+class DistributedSampler(torch.utils.data.Sampler):
+    """The numbers of this rank's samples: of an epoch, each sample is one rank's, once.
+
+    Nothing is repeated to make the ranks' shares equal, so a rank may have one sample less than another one: end the
+    epoch with hvd.join(), or drop the last batch. After state_dict() and load_state_dict(), an epoch goes on where it
+    was, also with another number of ranks.
+
+    dataset: anything with a length. shuffle: in another order in each epoch, the same for the same seed.
+    """
+
+    def __init__(self, dataset: Any, shuffle: bool = True, seed: int = 0):
+        self._length = len(dataset)
+        self._shuffle = shuffle
+        self._seed = seed
+        self._epoch = 0
+        self._done = 0  # samples of the epoch that all ranks together have had
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins an epoch."""
+        self._epoch, self._done = epoch, 0
+
+    def record(self, samples: int) -> None:
+        """Says that every rank has trained on so many samples more."""
+        self._done = min(self._done + samples * ddl.size(), self._length)
+
+    def state_dict(self) -> dict[str, int]:
+        return {"epoch": self._epoch, "done": self._done}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        self._epoch, self._done = state["epoch"], state["done"]
+
+    def __len__(self) -> int:
+        left = self._length - self._done
+        return (left - ddl.rank() + ddl.size() - 1) // ddl.size() if left > ddl.rank() else 0
+
+    def __iter__(self) -> Iterator[int]:
+        if self._shuffle:
+            generator = torch.Generator()
+            generator.manual_seed(self._seed * 1_000_003 + self._epoch)
+            order = torch.randperm(self._length, generator=generator).tolist()
+        else:
+            order = list(range(self._length))
+        return iter(order[self._done + ddl.rank() :: ddl.size()])
+
+
+def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The mean of each metric over the ranks, which all give the same names."""
+    names = sorted(metrics)
+    values = torch.tensor([float(metrics[name]) for name in names], dtype=torch.float64)
+    if len(names):
+        values = _ops.allreduce(values, name="metrics." + ",".join(names))
+    return dict(zip(names, values.tolist()))
+
+
+class LearningRateSchedule:
+    """Multiplies the learning rates that the optimizer has now by multiplier(epoch), where epoch may be a fraction.
+
+    momentum_correction: after a change, momentum is scaled with the rate for one step (Goyal et al. 2017).
+    """
+
+    def __init__(
+        self, optimizer: torch.optim.Optimizer, multiplier: Callable[[float], float], momentum_correction: bool = True
+    ):
+        self._optimizer = optimizer
+        self._multiplier = multiplier
+        self._corrects = momentum_correction
+        self._rates = [group["lr"] for group in optimizer.param_groups]
+        self._momenta: list[float] | None = None
+
+    def step(self, epoch: float) -> None:
+        """Before a batch. epoch: 2.5 is in the middle of the third one."""
+        groups = self._optimizer.param_groups
+        if self._momenta is not None:
+            for group, momentum in zip(groups, self._momenta):
+                group["momentum"] = momentum
+            self._momenta = None
+        factor = self._multiplier(epoch)
+        rates = [rate * factor for rate in self._rates]
+        changes = any(rate != group["lr"] for rate, group in zip(rates, groups))
+        if changes and self._corrects and all(group.get("momentum") and group["lr"] for group in groups):
+            self._momenta = [group["momentum"] for group in groups]
+            for group, rate in zip(groups, rates):
+                group["momentum"] *= rate / group["lr"]
+        for group, rate in zip(groups, rates):
+            group["lr"] = rate
+
+
+def warmup(epochs: float = 5.0, size: int | None = None) -> Callable[[float], float]:
+    """A multiplier for LearningRateSchedule: from 1/size to 1 in this number of epochs, for an optimizer whose rate is
+    size times that of one rank (Goyal et al. 2017). size: None: the number of ranks."""
+    ranks = ddl.size() if size is None else size
+
+    def multiplier(epoch: float) -> float:
+        return 1.0 if epoch >= epochs else (1.0 + epoch / epochs * (ranks - 1)) / ranks
+
+    return multiplier
+
+
+def start_alike(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None, root_rank: int = 0) -> None:
+    """All ranks begin with root's parameters, buffers, and state of the optimizer."""
+    broadcast_parameters(model.state_dict(), root_rank)
+    if optimizer is not None:
+        broadcast_optimizer_state(optimizer, root_rank)
+
+
+def save_checkpoint(path: str, state: Any) -> None:
+    """Rank 0 writes the state; the others do nothing. The file is complete, or the old one stays."""
+    if ddl.rank() != 0:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    number, name = tempfile.mkstemp(dir=folder, prefix=os.path.basename(path) + ".")
+    try:
+        with os.fdopen(number, "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def load_checkpoint(path: str) -> Any:
+    """The state that rank 0 reads, on every rank; None, on every rank: there is no such file. Collective."""
+    state, problem = None, None
+    if ddl.rank() == 0 and os.path.exists(path):
+        try:
+            state = torch.load(path, map_location="cpu")
+        except Exception as error:  # the other ranks wait to hear of it
+            problem = f"{path} cannot be read: {error}"
+    state, problem = broadcast_object((state, problem))
+    if problem is not None:
+        raise RuntimeError(problem)
+    return state
