@@ -74,8 +74,8 @@ CudaFunctions load_cuda() {
 
 cuda::Address number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 void* pointer(cuda::Address address) {
-  return reinterpret_cast<void*>(
-      address);  // NOLINT(performance-no-int-to-ptr): the driver's addresses are numbers
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver's addresses are numbers
+  return reinterpret_cast<void*>(address);
 }
 
 class CudaDriver final : public Driver {

@@ -27,8 +27,10 @@ HipFunctions load_hip() {
   std::string error;
   for (const char* const name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"}) {
     auto loaded = SharedLibrary::load(name);
-    if (loaded) library.emplace(*std::move(loaded));
-    if (loaded) break;
+    if (loaded) {
+      library.emplace(*std::move(loaded));
+      break;
+    }
     error = loaded.error().message();
   }
   if (!library) throw Skipped(error);
