@@ -8,6 +8,7 @@
 
 using ddl::Environment;
 using namespace ddl::launcher;  // NOLINT(google-build-using-namespace)
+using ddl::launcher::test::facts_of;
 
 namespace {
 

@@ -60,7 +60,10 @@ class _Work(dist._Work if hasattr(dist, "_Work") else dist.Work):
         self._is_taken = False
         self._error: Exception | None = None
         self._result = result
-        self._future: torch.futures.Future = torch.futures.Future()
+        # The second one fails if its function raises, which C++ understands; set_exception() is for Python alone, and
+        # DistributedDataParallel would take the error for a tensor.
+        self._end: torch.futures.Future = torch.futures.Future()
+        self._future = self._end.then(self._outcome)
         with _kept_lock:
             _Work._kept[self] = None
             if len(_Work._kept) > _Work._most_kept:
@@ -71,11 +74,13 @@ class _Work(dist._Work if hasattr(dist, "_Work") else dist.Work):
     def finish(self, error: Exception | None) -> None:
         self._error = error
         self._done.set()
-        if error is None:
-            self._future.set_result(self._result)
-        else:
-            self._future.set_exception(error)
+        self._end.set_result(None)
         self._release()
+
+    def _outcome(self, _: Any) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._result
 
     def _release(self) -> None:
         if self._is_taken and self._done.is_set():
