@@ -22,6 +22,7 @@ struct Kernel {
 template <class T>
 T argument(void** arguments, int index) {
   T value;
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): a pointer is meant where T is one
   std::memcpy(&value, arguments[index], sizeof value);
   return value;
 }
