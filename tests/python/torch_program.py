@@ -349,6 +349,30 @@ def test_closure():
     assert same_everywhere(net) and loss_of(net).item() < before
 
 
+def test_batch_norm():
+    torch.manual_seed(3)
+    for shape in ((12, 4), (12, 4, 5), (12, 4, 3, 2)):
+        whole = torch.rand(shape)
+        factors = torch.rand(shape)
+        alone, mine = torch.nn.BatchNorm1d(4), hvd.SyncBatchNorm(4)
+        if len(shape) == 4:
+            alone = torch.nn.BatchNorm2d(4)
+        share = own_share()
+        everything, part = whole.clone().requires_grad_(), whole[share].clone().requires_grad_()
+        for _ in range(2):
+            expected, output = alone(everything), mine(part)
+        assert torch.allclose(output, expected[share], atol=1e-5)
+        (expected * factors).sum().backward()
+        (output * factors[share]).sum().backward()
+        assert torch.allclose(part.grad, everything.grad[share], atol=1e-4)
+        assert torch.allclose(hvd.allreduce(mine.weight.grad, op=hvd.Sum), alone.weight.grad, atol=1e-4)
+        assert torch.allclose(mine.running_mean, alone.running_mean, atol=1e-6)
+        assert torch.allclose(mine.running_var, alone.running_var, atol=1e-5)
+        assert torch.allclose(mine.eval()(whole), alone.eval()(whole), atol=1e-5)
+    with raises(ValueError, "at least 2D"):
+        hvd.SyncBatchNorm(4)(torch.ones(4))
+
+
 def test_mistakes_with_the_optimizer():
     net = model()
     plain = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -14,6 +14,7 @@ from ddl import cross_rank, cross_size, is_initialized, local_rank, local_size, 
 from ddl._context import _at_end
 from ddl.errors import Error as HorovodInternalError
 from ddl.torch import _sets
+from ddl.torch._batch_norm import SyncBatchNorm
 from ddl.torch._compression import Compression
 from ddl.torch._functions import allgather_object, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ddl.torch._ops import (
