@@ -35,7 +35,7 @@ constexpr OptionEntry kTable[] = {
     {kFusionThreshold, "--fusion-threshold-mb", "MB",
      "named tensors that libddl carries out together (default: 64)", kRanks, kForScript},
     {kFramework, "--framework", "NAME", "torch, horovod, deepspeed, jax, mpi or none (default: auto)", kRanks,
-     kForMpiRank | kNotWithSrun},
+     kForScript | kForMpiRank | kNotWithSrun},
     {kWorkdir, "--workdir", "DIR", "start the ranks in DIR (default: the current directory)", kRanks,
      kForScript},
     {kTimeout, "--timeout", "SECONDS", "end the job after this time, with exit code 124", kRanks,

@@ -132,3 +132,12 @@ TEST_CASE("every key in a group of horovodrun's configuration file belongs to a 
     CHECK(find_spelling(one.spelling) != nullptr);
   }
 }
+
+TEST_CASE("a job script loses no option of its job: each is passed on or refused") {
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.id == OptionId::kNumProc) continue;  // the script is written around it
+    if (entry.group != OptionGroup::kRanks && entry.group != OptionGroup::kInputOutput) continue;
+    CAPTURE(entry.spellings);
+    CHECK((entry.rules & (kForScript | kNotInScript)) != 0);
+  }
+}

@@ -306,6 +306,15 @@ TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {
   CHECK_THAT(refused.error().message, Catch::Contains("'gloo' is neither ddl"));
 }
 
+TEST_CASE("--framework chooses whose variables ranks get") {
+  CHECK(accepted({"-np", "2", "./train"}).job.framework == ddl::launcher::Framework::kAuto);
+  CHECK(accepted({"-np", "2", "--framework", "jax", "./train"}).job.framework ==
+        ddl::launcher::Framework::kJax);
+  const auto refused = parse({"-np", "2", "--framework", "keras", "./train"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message, Catch::Contains("'keras' is not one of auto, torch,"));
+}
+
 TEST_CASE("--gpu-operations sets DDL_GPU_OPERATIONS for the ranks") {
   const auto job = accepted({"-np", "2", "--gpu-operations", "staged", "./train"}).job;
   REQUIRE(job.exports.size() == 1);
