@@ -1,14 +1,6 @@
 #include "gpu/driver.h"
 
-#include <cstdlib>
-#include <cstring>
-
 namespace ddl::gpu_rules {
-
-bool is_hip() {
-  const char* const vendor = std::getenv("DDL_TEST_GPU");
-  return vendor != nullptr && std::strcmp(vendor, "hip") == 0;
-}
 
 const Driver& driver() { return is_hip() ? hip_driver() : cuda_driver(); }
 

@@ -12,6 +12,7 @@
 
 #include "gpu/rules.h"
 #include "runtime/src/device/device.h"
+#include "support/gpu_vendor.h"
 
 namespace ddl::gpu_rules {
 
@@ -86,8 +87,7 @@ class Driver {
   virtual Code open_event(void** event, const IpcHandle& handle) const = 0;
 };
 
-/// DDL_TEST_GPU says which vendor's: cuda (default) or hip.
-bool is_hip();
+using test::is_hip;
 /// Loaded and initialised in the first call. Throws Skipped if there is none.
 const Driver& driver();
 /// What makes them.

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "base/error.h"
 #include "runtime/src/device/device_runtimes.h"
+#include "support/gpu_vendor.h"
 
 namespace ddl::gpu_bench {
 
@@ -29,11 +29,7 @@ T take(Result<T> result) {
   return std::move(*result);
 }
 
-/// DDL_TEST_GPU says whose GPU it is: cuda (default) or hip.
-inline bool is_hip() {
-  const char* const vendor = std::getenv("DDL_TEST_GPU");
-  return vendor != nullptr && std::string(vendor) == "hip";
-}
+using test::is_hip;
 
 /// The first GPU, current on this thread as long as the object lives, and a stream.
 class Gpu {

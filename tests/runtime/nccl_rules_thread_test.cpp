@@ -16,6 +16,7 @@
 #include "runtime/support/on_gpu.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
+#include "support/gpu_vendor.h"
 
 namespace {
 
@@ -30,6 +31,7 @@ using ddl::runtime::test::OnGpu;
 using ddl::runtime::test::sum;
 using ddl::runtime::test::TestGpu;
 using ddl::runtime::test::ThreadJob;
+using ddl::test::is_hip;
 
 /// Each rank has a GPU of its own, and a call that does not go by NCCL fails.
 ThreadJob job_of(int ranks) {
@@ -95,11 +97,6 @@ struct Ones8 {
 };
 constexpr Ones8 kOcp{DDL_FLOAT8_E4M3FN, 0x38383838, 0x40404040};
 constexpr Ones8 kFnuz{DDL_FLOAT8_E4M3FNUZ, 0x40404040, 0x48484848};
-
-bool is_hip() {
-  const char* const vendor = std::getenv("DDL_TEST_GPU");
-  return vendor != nullptr && std::string(vendor) == "hip";
-}
 
 ddl_status sum8(ddl_context* context, const Ones8& format, Floats& floats, const OnGpu& on) {
   return ddl_allreduce(context, floats.data(), floats.data(), 4 * floats.size(), format.dtype, DDL_SUM,

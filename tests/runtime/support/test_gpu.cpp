@@ -9,16 +9,15 @@
 #include <stdexcept>
 #include <string>
 
+#include "support/gpu_vendor.h"
+
 namespace ddl::runtime::test {
 namespace {
 
 constexpr char kCuda[] = "libcuda.so.1";
 constexpr char kHip[] = "libamdhip64.so.6";
 
-bool is_hip() {
-  const char* const vendor = std::getenv("DDL_TEST_GPU");
-  return vendor != nullptr && std::strcmp(vendor, "hip") == 0;
-}
+using ddl::test::is_hip;
 
 void* open_library(const char* name) {
   void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
