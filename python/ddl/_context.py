@@ -208,9 +208,18 @@ def members_of(process_set: ProcessSet) -> int:
     return process_set.size or 0
 
 
-def _same(a: Buffer, b: Buffer, what: str) -> None:
+def _same(a: Buffer, b: Buffer) -> None:
     if a.dtype != b.dtype:
-        raise InvalidArgument(f"{what}: the two arrays are of different types")
+        raise InvalidArgument("out: the two arrays are of different types")
+
+
+def place_for(out: Any, count: int, send: Buffer, dtype: str | None) -> Buffer:
+    """Where results go: out, if it has so many elements of the type of what is sent."""
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    _same(send, recv)
+    if recv.count != count:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {count}")
+    return recv
 
 
 def _like(array: Any, shape: Sequence[int] | None = None) -> Any:
@@ -221,6 +230,12 @@ def _like(array: Any, shape: Sequence[int] | None = None) -> Any:
     import importlib
 
     return importlib.import_module(module).empty(array.shape if shape is None else tuple(shape), array.dtype)
+
+
+def _gathered(array: Any, send: Buffer, ranks: int) -> Any:
+    """A new array for this array of each rank."""
+    shape = getattr(array, "shape", (send.count,)) or (1,)
+    return _like(array, (ranks * shape[0], *shape[1:]))
 
 
 def _stream(buffer: Buffer, stream: Any) -> Any:
@@ -249,10 +264,7 @@ def _reduced(
         return struct.unpack(code, memory)[0]
     send = buffer_of(array, "the array", dtype=dtype)
     result = _like(array) if out is None else out
-    recv = buffer_of(result, "out", writable=True, dtype=dtype)
-    _same(send, recv, "out")
-    if recv.count != send.count:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {send.count}")
+    recv = place_for(result, send.count, send, dtype)
     options["stream"] = _stream(send, stream)
     check(call(context(), send.address, recv.address, send.count, send.dtype, op, *more, options_of(**options)))
     return result
@@ -341,13 +353,8 @@ def allgather(
     """Every rank's array, one after the other along the first dimension. All have the same number of elements."""
     send = buffer_of(array, "the array", dtype=dtype)
     ranks = members_of(process_set)
-    if out is None:
-        shape = getattr(array, "shape", (send.count,)) or (1,)
-        out = _like(array, (ranks * shape[0], *shape[1:]))
-    recv = buffer_of(out, "out", writable=True, dtype=dtype)
-    _same(send, recv, "out")
-    if recv.count != ranks * send.count:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {ranks * send.count}")
+    out = _gathered(array, send, ranks) if out is None else out
+    recv = place_for(out, ranks * send.count, send, dtype)
     options = options_of(process_set, timeout_seconds, _stream(send, stream))
     check(lib.ddl_allgather(context(), send.address, recv.address, send.count, send.dtype, options))
     return out
@@ -366,15 +373,12 @@ def reduce_scatter(
 ) -> Any:
     """The ranks' arrays combined, of which rank r gets counts[r] elements in out. counts: None: equal parts."""
     send = buffer_of(array, "the array", dtype=dtype)
-    recv = buffer_of(out, "out", writable=True, dtype=dtype)
-    _same(send, recv, "out")
     ranks = members_of(process_set)
-    parts = [send.count // ranks] * ranks if counts is None else list(counts)
+    parts = [send.count // max(ranks, 1)] * ranks if counts is None else list(counts)
     if len(parts) != ranks or sum(parts) != send.count:
         raise InvalidArgument(f"counts must be {ranks} numbers whose sum is {send.count}")
     own = process_set.rank
-    if own is not None and recv.count != parts[own]:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {parts[own]}")
+    recv = NOTHING if own is None else place_for(out, parts[own], send, dtype)
     options = options_of(process_set, timeout_seconds, _stream(send, stream))
     check(
         lib.ddl_reduce_scatter(
@@ -399,10 +403,7 @@ def alltoall(
     if ranks and send.count % ranks:
         raise InvalidArgument(f"{send.count} elements are no {ranks} equal parts")
     out = _like(array) if out is None else out
-    recv = buffer_of(out, "out", writable=True, dtype=dtype)
-    _same(send, recv, "out")
-    if recv.count != send.count:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {send.count}")
+    recv = place_for(out, send.count, send, dtype)
     options = options_of(process_set, timeout_seconds, _stream(send, stream))
     check(
         lib.ddl_alltoall(context(), send.address, recv.address, send.count // max(ranks, 1), send.dtype, options)
@@ -425,13 +426,8 @@ def gather(
     recv = NOTHING
     if process_set.rank == root:
         ranks = members_of(process_set)
-        if out is None:
-            shape = getattr(array, "shape", (send.count,)) or (1,)
-            out = _like(array, (ranks * shape[0], *shape[1:]))
-        recv = buffer_of(out, "out", writable=True, dtype=dtype)
-        _same(send, recv, "out")
-        if recv.count != ranks * send.count:
-            raise InvalidArgument(f"out has {recv.count} elements instead of {ranks * send.count}")
+        out = _gathered(array, send, ranks) if out is None else out
+        recv = place_for(out, ranks * send.count, send, dtype)
     options = options_of(process_set, timeout_seconds, _stream(send, stream))
     check(lib.ddl_gather(context(), send.address, recv.address, send.count, send.dtype, root, options))
     return out if process_set.rank == root else None
@@ -452,7 +448,7 @@ def scatter(
     send = NOTHING
     if process_set.rank == root:
         send = buffer_of(array, "the array", dtype=dtype)
-        _same(send, recv, "out")
+        _same(send, recv)
         if send.count != members_of(process_set) * recv.count:
             raise InvalidArgument(
                 f"the array has {send.count} elements, and out {recv.count} of each of {members_of(process_set)} ranks"

@@ -5,7 +5,7 @@ import itertools
 from typing import Any, Callable, Sequence
 
 from ddl._buffers import Buffer, buffer_of
-from ddl._context import SUM, ProcessSet, _like, _same, _stream, context, members_of, world
+from ddl._context import SUM, ProcessSet, _like, _stream, context, members_of, place_for, world
 from ddl._library import NULL, ffi, lib
 from ddl.errors import InvalidArgument, check
 
@@ -59,23 +59,24 @@ def _reap() -> None:
             Handle._abandoned.append(one)
 
 
-class _Options:
+class AsyncOptions:
     """A ddl_async_options, and what it points to."""
 
     def __init__(
         self,
         process_set: ProcessSet,
-        stream: Any,
-        prescale: float,
-        postscale: float,
-        priority: int,
-        group: str | None,
-        group_size: int,
         shape: Sequence[int],
-        zeros_if_joined: bool,
+        stream: Any = NULL,
+        *,
+        prescale: float = 1.0,
+        postscale: float = 1.0,
+        priority: int = 0,
+        group: str | None = None,
+        group_size: int = 0,
+        zeros_if_joined: bool = False,
     ):
-        self.group = ffi.new("char[]", group.encode()) if group else NULL
-        self.shape = ffi.new("uint64_t[]", list(shape))
+        self._group = ffi.new("char[]", group.encode()) if group else NULL
+        self._shape = ffi.new("uint64_t[]", list(shape))
         self.pointer = ffi.new(
             "ddl_async_options *",
             [
@@ -87,10 +88,10 @@ class _Options:
                 postscale,
                 priority,
                 group_size,
-                self.group,
+                self._group,
                 NULL,
                 NULL,
-                self.shape,
+                self._shape,
                 len(shape),
                 int(zeros_if_joined),
             ],
@@ -103,26 +104,11 @@ def _options(
     *,
     process_set: ProcessSet = world,
     stream: Any = None,
-    prescale: float = 1.0,
-    postscale: float = 1.0,
-    priority: int = 0,
-    group: str | None = None,
-    group_size: int = 0,
-    zeros_if_joined: bool = False,
     is_gathered: bool = False,
-) -> _Options:
+    **more: Any,
+) -> AsyncOptions:
     shape = tuple(getattr(array, "shape", ()) or ())
-    return _Options(
-        process_set,
-        _stream(buffer, stream),
-        prescale,
-        postscale,
-        priority,
-        group,
-        group_size,
-        shape[1:] if is_gathered else shape,
-        zeros_if_joined,
-    )
+    return AsyncOptions(process_set, shape[1:] if is_gathered else shape, _stream(buffer, stream), **more)
 
 
 def _named(name: str | None, call: str, process_set: ProcessSet) -> bytes:
@@ -131,7 +117,8 @@ def _named(name: str | None, call: str, process_set: ProcessSet) -> bytes:
     return (name or f"{call}.{next(number)}").encode()
 
 
-def _given(call: Callable[..., int], *arguments: Any) -> Any:
+def hand_over(call: Callable[..., int], *arguments: Any) -> Any:
+    """The handle of a tensor that one of libddl's functions takes."""
     _reap()
     handle = ffi.new("ddl_handle **")
     check(call(context(), *arguments, handle))
@@ -148,12 +135,9 @@ def allreduce_async(
     """
     send = buffer_of(array, "the array", dtype=dtype)
     result = _like(array) if out is None else out
-    recv = buffer_of(result, "out", writable=True, dtype=dtype)
-    _same(send, recv, "out")
-    if recv.count != send.count:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {send.count}")
+    recv = place_for(result, send.count, send, dtype)
     all_options = _options(send, array, **options)
-    handle = _given(
+    handle = hand_over(
         lib.ddl_allreduce_async,
         _named(name, "allreduce", options.get("process_set", world)),
         send.address,
@@ -172,7 +156,7 @@ def broadcast_async(
     """Hands over a tensor for a broadcast of root's elements; wait() returns the array."""
     buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
     all_options = _options(buffer, array, **options)
-    handle = _given(
+    handle = hand_over(
         lib.ddl_broadcast_async,
         _named(name, "broadcast", options.get("process_set", world)),
         buffer.address,
@@ -211,7 +195,7 @@ def allgather_async(array: Any, name: str | None = None, *, dtype: str | None = 
         raise InvalidArgument("arrays on a GPU have no named allgather here; use allgather(), or ddl.torch")
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(options.get("process_set", world)))
     all_options = _options(send, array, is_gathered=True, **options)
-    handle = _given(
+    handle = hand_over(
         lib.ddl_allgatherv_async,
         _named(name, "allgather", options.get("process_set", world)),
         send.address,

@@ -9,7 +9,6 @@ import sys
 import torch
 import torch.distributed as dist
 
-import ddl
 import ddl.torch as hvd
 import ddl.torch.process_group as process_group
 

@@ -4,7 +4,6 @@ import warnings
 
 import torch
 
-import ddl
 import ddl.torch as hvd
 from harness import raises, run
 

@@ -8,9 +8,9 @@ from typing import Any, Callable, Sequence
 import torch
 
 import ddl
-from ddl import _tensors
 from ddl._context import context
 from ddl._library import NULL, ffi, lib
+from ddl._tensors import AsyncOptions, hand_over
 from ddl.errors import check
 from ddl.torch._compression import Compression
 from ddl.torch._sets import ProcessSet, global_process_set, set_of
@@ -144,23 +144,16 @@ def _options(
     group_size: int = 0,
     shape: Sequence[int] | None = None,
 ) -> Any:
-    return _tensors._Options(
+    return AsyncOptions(
         set_of(process_set),
-        _stream_of(tensor),
-        prescale,
-        postscale,
-        0,
-        group,
-        group_size,
         tensor.shape if shape is None else shape,
-        True,
+        _stream_of(tensor),
+        prescale=prescale,
+        postscale=postscale,
+        group=group,
+        group_size=group_size,
+        zeros_if_joined=True,
     )
-
-
-def _hand_over(call: Callable[..., int], *arguments: Any) -> Any:
-    handle = ffi.new("ddl_handle **")
-    check(call(context(), *arguments, handle))
-    return handle[0]
 
 
 def _allreduce_handle(
@@ -170,7 +163,7 @@ def _allreduce_handle(
     op: _Op,
     options: Any,
 ) -> Any:
-    return _hand_over(
+    return hand_over(
         lib.ddl_allreduce_async,
         name,
         _address(tensor),
@@ -377,7 +370,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     rows = _rows(checked(tensor))
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
     options = _options(tensor, process_set, shape=rows.shape[1:])
-    handle = _hand_over(
+    handle = hand_over(
         lib.ddl_allgatherv_async,
         _name("allgather", name, process_set),
         _address(rows),
@@ -409,12 +402,16 @@ def allgather(tensor, name=None, process_set=global_process_set):
     return _Allgather.apply(tensor, name, process_set)
 
 
-def grouped_allgather_async(tensors, name=None, process_set=global_process_set) -> int:
-    whole = _name("grouped_allgather", name, process_set).decode()
-    numbers = [allgather_async(tensor, f"{whole}.{i}", process_set) for i, tensor in enumerate(tensors)]
+def _together(numbers: Sequence[int]) -> int:
+    """One number for several open tensors, whose results are a list."""
     with _lock:
         parts = [_open.pop(number) for number in numbers]
     return _opened([part[0] for part in parts], lambda: [part[1]() for part in parts], parts)
+
+
+def grouped_allgather_async(tensors, name=None, process_set=global_process_set) -> int:
+    whole = _name("grouped_allgather", name, process_set).decode()
+    return _together([allgather_async(tensor, f"{whole}.{i}", process_set) for i, tensor in enumerate(tensors)])
 
 
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
@@ -433,7 +430,7 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
     """Hands over a tensor for a broadcast in place. root_rank: its number in the job."""
     root = _root_in(process_set, root_rank)
     options = _options(checked(tensor), process_set)
-    handle = _hand_over(
+    handle = hand_over(
         lib.ddl_broadcast_async,
         _name("broadcast", name, process_set),
         _address(tensor),
@@ -487,7 +484,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
         row *= length
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", ranks)
     options = _options(tensor, process_set, shape=rows.shape[1:])
-    handle = _hand_over(
+    handle = hand_over(
         lib.ddl_alltoallv_async,
         _name("alltoall", name, process_set),
         _address(rows),
@@ -545,7 +542,7 @@ def reducescatter_async(
     row = rows.numel() // rows.shape[0] if rows.shape[0] else 0
     output = torch.empty((parts[own], *rows.shape[1:]), dtype=rows.dtype, device=rows.device)
     options = _options(tensor, process_set, prescale_factor, postscale_factor)
-    handle = _hand_over(
+    handle = hand_over(
         lib.ddl_reduce_scatter_async,
         _name("reducescatter", name, process_set),
         _address(rows),
@@ -590,13 +587,12 @@ def grouped_reducescatter_async(
     tensors, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
 ) -> int:
     whole = _name("grouped_reducescatter", name, process_set).decode()
-    numbers = [
-        reducescatter_async(tensor, f"{whole}.{i}", op, process_set, prescale_factor, postscale_factor)
-        for i, tensor in enumerate(tensors)
-    ]
-    with _lock:
-        parts = [_open.pop(number) for number in numbers]
-    return _opened([part[0] for part in parts], lambda: [part[1]() for part in parts], parts)
+    return _together(
+        [
+            reducescatter_async(tensor, f"{whole}.{i}", op, process_set, prescale_factor, postscale_factor)
+            for i, tensor in enumerate(tensors)
+        ]
+    )
 
 
 def grouped_reducescatter(

@@ -16,9 +16,9 @@ import torch
 import torch.distributed as dist
 
 import ddl
-from ddl import _tensors
 from ddl._context import context, options_of
 from ddl._library import NULL, ffi, lib
+from ddl._tensors import AsyncOptions, hand_over
 from ddl.errors import check
 from ddl.torch._ops import _TYPES, _address, _stream_of
 
@@ -155,19 +155,15 @@ class ProcessGroup(dist.ProcessGroup):
 
     # A call: what libddl gets, and what is done when it is complete.
 
-    def _options(self, tensor: torch.Tensor) -> Any:
-        return _tensors._Options(ddl.world, _stream_of(tensor), 1.0, 1.0, 0, None, 0, tensor.shape, False)
-
     def _hand_over(
         self, call: Callable[..., int], like: torch.Tensor, *arguments: Any, result: Any, keeps: Any, after: Any = None
     ) -> _Work:
         self._calls += 1
-        options = self._options(like)
-        handle = ffi.new("ddl_handle **")
-        check(call(context(), f"torch.{self._calls}".encode(), *arguments, options.pointer, handle))
+        options = AsyncOptions(ddl.world, like.shape, _stream_of(like))
+        handle = hand_over(call, f"torch.{self._calls}".encode(), *arguments, options.pointer)
 
         def wait() -> None:
-            check(lib.ddl_wait(handle[0]))
+            check(lib.ddl_wait(handle))
             if after is not None:
                 after()
             del keeps[:]
@@ -467,21 +463,17 @@ def average_by_ddl(state, bucket):
         _hook = _Hook()
     _hook.calls += 1
     tensor = bucket.buffer()
-    options = _tensors._Options(ddl.world, _stream_of(tensor), 1.0, 1.0, 0, None, 0, tensor.shape, False)
-    handle = ffi.new("ddl_handle **")
-    check(
-        lib.ddl_allreduce_async(
-            context(),
-            f"bucket.{_hook.calls}".encode(),
-            _address(tensor),
-            _address(tensor),
-            tensor.numel(),
-            _TYPES[tensor.dtype],
-            lib.DDL_AVERAGE,
-            options.pointer,
-            handle,
-        )
+    options = AsyncOptions(ddl.world, tensor.shape, _stream_of(tensor))
+    handle = hand_over(
+        lib.ddl_allreduce_async,
+        f"bucket.{_hook.calls}".encode(),
+        _address(tensor),
+        _address(tensor),
+        tensor.numel(),
+        _TYPES[tensor.dtype],
+        lib.DDL_AVERAGE,
+        options.pointer,
     )
     work = _Work(tensor)
-    _hook.waiter.add(lambda: check(lib.ddl_wait(handle[0])), work)
+    _hook.waiter.add(lambda: check(lib.ddl_wait(handle)), work)
     return work.get_future()
