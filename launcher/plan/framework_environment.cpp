@@ -84,6 +84,11 @@ void add_slurm_for_jax(const FrameworkJob& job, const RankPlacement& rank, Envir
 
 }  // namespace
 
+bool tells_torch(Framework framework) {
+  using enum Framework;
+  return framework == kAuto || framework == kTorch || framework == kDeepspeed;
+}
+
 MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
   MeetingPoint meeting;
   const NodeAddress* const address = first_address(spec, facts);
@@ -107,7 +112,7 @@ Environment framework_environment(const FrameworkJob& job, const RankPlacement& 
   const Framework chosen = job.framework;
   if (chosen == kNone) return environment;
   add_horovod(job, rank, hostname, environment);
-  if (chosen == kAuto || chosen == kTorch || chosen == kDeepspeed) add_torch(job, rank, environment);
+  if (tells_torch(chosen)) add_torch(job, rank, environment);
   if (chosen == kAuto || chosen == kDeepspeed) add_deepspeed(job, rank, environment);
   if (chosen == kAuto || chosen == kJax) add_jax(job, environment);
   if (chosen == kJax && !job.in_slurm) add_slurm_for_jax(job, rank, environment);
@@ -115,10 +120,8 @@ Environment framework_environment(const FrameworkJob& job, const RankPlacement& 
 }
 
 std::string gloo_interface(const JobSpec& spec, const Placement& placement, const NodeFacts& node) {
-  using enum Framework;
-  const bool has_torch = spec.framework == kAuto || spec.framework == kTorch || spec.framework == kDeepspeed;
   const bool must_be_told = node.hostname_is_loopback || !spec.network_interfaces.empty();
-  if (!has_torch || placement.nodes.size() == 1 || !must_be_told) return "";
+  if (!tells_torch(spec.framework) || placement.nodes.size() == 1 || !must_be_told) return "";
   const NodeAddress* const address = first_address(spec, node);
   return address == nullptr ? "" : address->interface;
 }

@@ -24,6 +24,9 @@ struct MeetingPoint {
 /// Of rank 0's node: its address, and the ports that its agent holds.
 MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts);
 
+/// Whether ranks get the variables of torch.
+bool tells_torch(Framework framework);
+
 /// Of a job, as frameworks are told.
 struct FrameworkJob {
   Framework framework = Framework::kAuto;

@@ -79,8 +79,7 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
     for (const auto& [name, value] : contract::kDeterministicNccl)
       add({name, value, std::string(env::kDeterministic) + "=1"});
   }
-  using enum Framework;
-  if (spec.framework == kAuto || spec.framework == kTorch || spec.framework == kDeepspeed) {
+  if (tells_torch(spec.framework)) {
     // As torchrun does. The second name is that of newer versions.
     for (const char* const name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"})
       add({name, "1", "torch"});

@@ -28,7 +28,7 @@ def test_results_by_rank():
 
 
 def test_large_results():
-    results = ddl.run(lambda: os.urandom(3_000_000), np=2)
+    results = ddl.run(lambda: os.urandom(3_000_000), np=2, options=["--framework", "none"])
     assert [len(result) for result in results] == [3_000_000] * 2
 
 
