@@ -9,6 +9,8 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
+# evhttp, and what it needs; libpmix uses the same libevent_core.
+pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent_extra>=2.1 libevent_core>=2.1)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)
 
 # A single header in /usr/include.

@@ -13,6 +13,15 @@ inline constexpr char kCrossRank[] = "HOROVOD_CROSS_RANK";
 inline constexpr char kCrossSize[] = "HOROVOD_CROSS_SIZE";
 inline constexpr char kHostname[] = "HOROVOD_HOSTNAME";
 
+// By which programs of Horovod that were built with Gloo find each other.
+inline constexpr char kHorovodController[] = "HOROVOD_CONTROLLER";
+inline constexpr char kHorovodCpuOperations[] = "HOROVOD_CPU_OPERATIONS";
+inline constexpr char kHorovodGlooIface[] =
+    "HOROVOD_GLOO_IFACE";  ///< the interface of Gloo's own connections
+inline constexpr char kHorovodGlooAddress[] = "HOROVOD_GLOO_RENDEZVOUS_ADDR";
+inline constexpr char kHorovodGlooPort[] = "HOROVOD_GLOO_RENDEZVOUS_PORT";
+inline constexpr char kHorovodGlooTimeout[] = "HOROVOD_GLOO_TIMEOUT_SECONDS";
+
 // Identity, as torch.distributed names it.
 inline constexpr char kTorchRank[] = "RANK";
 inline constexpr char kTorchWorldSize[] = "WORLD_SIZE";
@@ -24,6 +33,13 @@ inline constexpr char kTorchRunId[] = "TORCHELASTIC_RUN_ID";
 
 // Where JAX's first process listens: ADDRESS:PORT.
 inline constexpr char kJaxCoordinator[] = "JAX_COORDINATOR_ADDRESS";
+
+// Which of the GPUs that it sees a process of JAX uses.
+inline constexpr char kJaxLocalDeviceIds[] = "JAX_LOCAL_DEVICE_IDS";
+// TensorFlow's description of its cluster, as JSON.
+inline constexpr char kTensorflowConfig[] = "TF_CONFIG";
+// Where MXNet's scheduler listens.
+inline constexpr char kMxnetRootPort[] = "DMLC_PS_ROOT_PORT";
 
 // Defaults that ddlrun gives unless the user has set them.
 inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";

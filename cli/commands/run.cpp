@@ -15,6 +15,7 @@
 #include "cli/reports/plan_report.h"
 #include "contract/ddlrun.h"
 #include "launcher/head/check_hosts.h"
+#include "launcher/head/dry_run.h"
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"

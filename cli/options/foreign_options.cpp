@@ -12,9 +12,6 @@ constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
 constexpr std::string_view kStepsAreMarked =
     "a timeline marks the steps of named tensors; libddl has no cycles";
-constexpr std::string_view kNoGlooTimeout =
-    "set DDL_TIMEOUT_SECONDS for the ranks (-x DDL_TIMEOUT_SECONDS=60): a collective then fails "
-    "after this time";
 constexpr std::string_view kNoElastic =
     "this version starts a fixed number of ranks; omit it and give that number with -np";
 constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement";
@@ -47,7 +44,6 @@ constexpr OptionEntry kForeignOptions[] = {
     {kWithoutEffect, "--no-mpi-threads-disable", "", "ddlrun never disables threads of an MPI"},
     {kWithoutEffect, "--log-without-timestamp,--log-hide-timestamp", "",
      "ddlrun prints its messages without the time"},
-    {kWithoutEffect, "--gloo", "", "ddlrun starts the ranks itself, without an MPI"},
 
     // Of horovodrun, not in this version.
     {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
@@ -61,10 +57,10 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--reset-limit", "N", kNoElastic},
     {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, "--num-nccl-streams", "N", "this version has no GPU backend; omit it"},
+    {kUnavailable, "--num-nccl-streams", "N",
+     "libddl orders all calls of NCCL on one stream for each process set; omit it"},
     {kUnavailable, "--thread-affinity", "N",
      "libddl's own threads sleep unless tensors are handed over or something fails; omit it"},
-    {kUnavailable, "--gloo-timeout-seconds", "SECONDS", kNoGlooTimeout},
     {kUnavailable, "--log-level", "LEVEL", kNoLog},
     {kUnavailable, "--log-with-timestamp,--no-log-hide-timestamp", "",
      "use --prefix-output-with-timestamp, which puts the time before the lines of the ranks"},

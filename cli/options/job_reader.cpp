@@ -79,6 +79,7 @@ class JobReader {
     read_ranks();
     read_binding(values_, job().binding);
     job().binding.oversubscribe = job().oversubscribe;
+    take(OptionId::kVisibleGpus, parse_gpu_view, job().gpu_view);
     job().report_bindings = has(OptionId::kReportBindings);
     job().strict_bind = has(OptionId::kStrictBind);
     read_hosts_and_launcher();
@@ -103,6 +104,7 @@ class JobReader {
     if (!is_script) {
       find_hosts();
       if (has_job) find_num_ranks(command);
+      if (has_job) add_mxnet_servers();
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
@@ -146,8 +148,33 @@ class JobReader {
     take_export(OptionId::kCpuOperations, parse_cpu_operations);
     take_export(OptionId::kGpuOperations, parse_gpu_operations);
     take_export(OptionId::kFusionThreshold, parse_fusion_threshold);
-    take(OptionId::kFramework, parse_framework, job().framework);
+    take_export(OptionId::kGlooTimeout, parse_gloo_timeout);
+    read_framework();
     job().oversubscribe = has(OptionId::kOversubscribe);
+  }
+
+  void read_framework() {
+    using enum launcher::Framework;
+    take(OptionId::kFramework, parse_framework, job().framework);
+    take(OptionId::kTfRoles, launcher::parse_tensorflow_roles, job().roles);
+    take(OptionId::kMxnetServers, parse_rank_count, mxnet_servers_);
+    const auto imply = [this](OptionId option, launcher::Framework framework, const std::string& name) {
+      if (!has(option)) return;
+      if (has(OptionId::kFramework) && job().framework != framework)
+        refuse_once(
+            given_.origin(option) + display_name(entry_of(option)) + " belongs to --framework " + name,
+            "omit one of them");
+      job().framework = framework;
+    };
+    imply(OptionId::kTfRoles, kTensorflow, "tensorflow");
+    imply(OptionId::kMxnetServers, kMxnet, "mxnet");
+    if (job().roles.empty()) return;
+    const int tasks = launcher::num_ranks_of(job().roles);
+    if (has(OptionId::kNumProc) && job().num_ranks != tasks)
+      refuse_once(
+          "--tf-roles has " + counted(tasks, "task") + ", and -np is " + std::to_string(job().num_ranks),
+          "omit -np: each task is a rank");
+    job().num_ranks = tasks;
   }
 
   void read_stall_check() {
@@ -181,12 +208,15 @@ class JobReader {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
       job().launcher = launcher::LauncherChoice::kMpirun;
     }
-    for (const OptionWithoutEffect& one : given_.without_effect) {
-      if (one.name == "--gloo" && one.where.empty() && job().launcher == launcher::LauncherChoice::kMpirun)
-        refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other", "omit one of them");
-    }
+    read_gloo();
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
+      if (job().framework == launcher::Framework::kTensorflow ||
+          job().framework == launcher::Framework::kMxnet)
+        refuse_once(
+            "the programs of this framework find each other by ports that ddlrun's agents hold, and "
+            "mpirun runs without them",
+            "omit " + mpirun_choice(given_));
       request_.mpi = read_mpi_task(given_, values_);
     } else {
       refuse_mpirun_options();
@@ -209,6 +239,20 @@ class JobReader {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
       }
     }
+  }
+
+  /// Also if Horovod's own variables ask for Gloo.
+  void read_gloo() {
+    const auto is_gloo = [this](const char* name) { return variable_of_ranks(name) == "gloo"; };
+    const bool by_variable =
+        is_gloo(contract::env::kHorovodController) || is_gloo(contract::env::kHorovodCpuOperations);
+    const bool has_agents = job().launcher != launcher::LauncherChoice::kMpirun &&
+                            job().launcher != launcher::LauncherChoice::kSrun;
+    job().serves_gloo = has_agents && (has(OptionId::kGloo) || by_variable);
+    // A file for horovodrun may name Gloo: the command line takes precedence.
+    if (has(OptionId::kGloo) && given_[OptionId::kGloo].front().where.empty() &&
+        job().launcher == launcher::LauncherChoice::kMpirun)
+      refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other", "omit one of them");
   }
 
   void refuse_mpirun_options() {
@@ -364,7 +408,7 @@ class JobReader {
   }
 
   void find_num_ranks(const std::vector<std::string>& command) {
-    if (values_.refusal() || has(OptionId::kNumProc)) return;
+    if (values_.refusal() || job().num_ranks > 0) return;
     const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
       const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
       return entry != nullptr && entry->id == OptionId::kNumProc;
@@ -391,6 +435,14 @@ class JobReader {
     job().num_ranks = *implied;
   }
 
+  /// MXNet's scheduler and servers are started beside the ranks that the user asked for.
+  void add_mxnet_servers() {
+    if (values_.refusal() || job().framework != launcher::Framework::kMxnet) return;
+    const int workers = job().num_ranks;
+    job().roles = launcher::mxnet_roles(workers, mxnet_servers_ > 0 ? mxnet_servers_ : workers);
+    job().num_ranks = launcher::num_ranks_of(job().roles);
+  }
+
   void refuse_once(std::string message, std::string hint) {
     values_.refuse_once(std::move(message), std::move(hint));
   }
@@ -403,6 +455,7 @@ class JobReader {
   const GivenOptions& given_;
   const CommandLineContext& context_;
   ValueReader values_;
+  int mxnet_servers_ = 0;  ///< 0: as many as workers
 };
 
 }  // namespace

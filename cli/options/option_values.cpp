@@ -114,15 +114,28 @@ Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text
                                      std::to_string(static_cast<std::int64_t>(*megabytes) << 20)};
 }
 
+Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text) {
+  const auto seconds = parse_count(text, 1, static_cast<int>(kMaxSeconds));
+  if (!seconds) return fail(seconds.error());
+  return launcher::EnvironmentExport{contract::env::kHorovodGlooTimeout, std::to_string(*seconds)};
+}
+
 Result<launcher::Framework> parse_framework(std::string_view text) {
   using enum launcher::Framework;
   return one_of<launcher::Framework>(text, {{"auto", kAuto},
                                             {"torch", kTorch},
+                                            {"tensorflow", kTensorflow},
                                             {"horovod", kHorovod},
                                             {"deepspeed", kDeepspeed},
                                             {"jax", kJax},
+                                            {"mxnet", kMxnet},
                                             {"mpi", kMpi},
                                             {"none", kNone}});
+}
+
+Result<launcher::GpuView> parse_gpu_view(std::string_view text) {
+  return one_of<launcher::GpuView>(text,
+                                   {{"own", launcher::GpuView::kOwn}, {"node", launcher::GpuView::kNode}});
 }
 
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {

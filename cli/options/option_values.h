@@ -48,7 +48,10 @@ Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);
 Result<launcher::EnvironmentExport> parse_gpu_operations(std::string_view text);
 /// "64", in MiB: the variable that libddl reads, in bytes.
 Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text);
+/// Whole seconds: the variable that Horovod reads.
+Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text);
 Result<launcher::Framework> parse_framework(std::string_view text);
+Result<launcher::GpuView> parse_gpu_view(std::string_view text);
 Result<std::string> not_empty(const std::string& text);
 /// An absolute path; a relative one starts at current_directory. An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);

@@ -56,7 +56,8 @@ BindingReport::BindingReport(const LaunchPlan& plan, const std::vector<NodeBindi
           node.node_names.at(static_cast<std::size_t>(node.node_index)), rank.cpus, rank.memory_nodes, {}};
       const auto local = static_cast<std::size_t>(rank.local_rank);
       if (i < bindings.size() && local < bindings[i].plan.ranks.size())
-        planned.gpus = bindings[i].plan.ranks[local].gpus;
+        planned.gpus = visible_gpus(bindings[i], local);
+      if (i < bindings.size() && bindings[i].shares_view_of_gpus) planned.own = local;
       // As the agent asks for them.
       const auto vendor = vendor_of_gpus(rank.environment);
       if (vendor && *vendor != affinity::GpuVendor::kIntel) without_gpus_.insert(rank.rank);
@@ -119,8 +120,11 @@ std::string BindingReport::gpus_text(const message::VisibleGpus& visible) const 
   std::vector<std::string> texts;
   for (const SeenGpu& gpu : visible.gpus)
     texts.push_back((gpu.uuid.empty() ? "a GPU" : gpu.uuid) + " at " + gpu.bus_id);
-  std::string text = ", " + (texts.empty() ? "no GPU" : join(texts, ", "));
   const Planned* const plan = planned(visible.rank);
+  if (plan != nullptr && plan->own && are_planned(visible.gpus, plan->gpus))
+    return fmt::format(", {} as planned, index {} of the {} that it sees", texts[*plan->own], *plan->own,
+                       texts.size());
+  std::string text = ", " + (texts.empty() ? "no GPU" : join(texts, ", "));
   if (plan == nullptr) return text;
   return text +
          (are_planned(visible.gpus, plan->gpus) ? " as planned" : " (planned: " + bus_ids(plan->gpus) + ")");

@@ -41,7 +41,8 @@ class BindingReport {
     std::string host;
     CpuSet cpus;
     std::vector<int> memory_nodes;
-    std::vector<affinity::AssignedGpu> gpus;
+    std::vector<affinity::AssignedGpu> gpus;  ///< that it sees
+    std::optional<std::size_t> own;           ///< among them, if it sees those of other ranks, too
   };
   const Planned* planned(int rank) const;
   std::vector<std::string> lines_if_complete();

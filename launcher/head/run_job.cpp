@@ -11,15 +11,14 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/head/check_hosts.h"
 #include "launcher/head/fleet_start.h"
 #include "launcher/head/io_forwarding.h"
 #include "launcher/head/job_inspector.h"
+#include "launcher/head/job_planner.h"
 #include "launcher/head/job_recording.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/head/reports.h"
@@ -48,20 +47,6 @@ constexpr int kStoppedSeconds = 4;
 const message::AskActivity kAskForStall{0, 0, 256};
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
-
-Result<std::string> make_job_id() {
-  constexpr std::size_t kRandomBytes = 4;
-  const auto random = random_hex(kRandomBytes);
-  if (!random) return fail(random.error());
-  return fmt::format("ddlrun-{}-{}", ::getpid(), *random);
-}
-
-std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
-  std::vector<int> slots;
-  for (std::size_t i = 0; i < facts.size(); ++i)
-    slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
-  return slots;
-}
 
 /// One job from the first agent to the report: connects fleet, supervisor and output, decides nothing.
 class JobRun : private SupervisorActions {
@@ -127,32 +112,28 @@ class JobRun : private SupervisorActions {
     const auto& facts = fleet_.facts();
     for (std::size_t node = 0; node < facts.size(); ++node) report_facts(node);
     report_times();
-    auto placement = place(spec_, allocation_, slots_of(allocation_, facts));
-    if (!placement) return give_up(placement.error());
-    ranks_ = RankMap(*placement, fleet_.size());
-    std::vector<NodeFacts> placed_facts;
-    for (const std::size_t fleet_index : ranks_.fleet_indices()) placed_facts.push_back(facts[fleet_index]);
-    const bool in_slurm = allocation_.slurm.has_value();
-    const auto bindings = bind_nodes(spec_, *placement, placed_facts, head_environment_, in_slurm);
-    if (!bindings) return give_up(bindings.error());
-    report_bindings(*placement, *bindings);
-    const auto job_id = make_job_id();
-    if (!job_id) return give_up(job_id.error());
-    LaunchPlan plan =
-        make_launch_plan(spec_, *placement, placed_facts, head_environment_, *job_id, *bindings, in_slurm);
-    binding_report_ = BindingReport(plan, *bindings);
+    auto planner = JobPlanner::place_ranks(spec_, allocation_, facts, head_environment_);
+    if (!planner) return give_up(planner.error());
+    planner_.emplace(*std::move(planner));
+    ranks_ = RankMap(planner_->placement(), fleet_.size());
+    if (planner_->has_all_ports()) return launch();
+    for (std::size_t node = 0; node < ranks_.fleet_indices().size(); ++node)
+      fleet_.send(ranks_.fleet_index_of_node(node),
+                  message::HoldPorts{static_cast<int>(planner_->wanted_ports(node))});
+  }
 
-    Supervisor::Job job;
-    for (const RankPlacement& rank : placement->ranks)
-      job.rank_hosts.push_back(placement->nodes[static_cast<std::size_t>(rank.node)].name);
-    job.rank_nodes = ranks_.rank_nodes();
-    job.num_nodes = static_cast<int>(plan.nodes.size());
-    job.kill_grace_seconds = spec_.kill_grace_seconds;
-    supervisor_.emplace(std::move(job), static_cast<SupervisorActions&>(*this));
+  void launch() {
+    auto planned = planner_->plan();
+    if (!planned) return give_up(planned.error());
+    LaunchPlan& plan = planned->launch;
+    report_bindings(planner_->placement(), planned->bindings);
+    binding_report_ = BindingReport(plan, planned->bindings);
+    supervisor_.emplace(planner_->supervised_job(), static_cast<SupervisorActions&>(*this));
 
-    inspect_stalls(*placement);
-    if (auto status = record(*placement); !status) return give_up(status.error());
-    answer_questions(plan, *bindings);
+    if (spec_.serves_gloo) gloo_store_.emplace(planner_->gloo_shape());
+    inspect_stalls();
+    if (auto status = record(); !status) return give_up(status.error());
+    answer_questions(plan, planned->bindings);
     relay_.emplace(loop_, ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
@@ -185,19 +166,18 @@ class JobRun : private SupervisorActions {
     }
   }
 
-  void inspect_stalls(const Placement& placement) {
-    StallInspector::Settings settings{spec_.stall_warning_seconds, spec_.stall_shutdown_seconds, {}, {}};
-    for (const RankPlacement& rank : placement.ranks)
-      settings.hosts.push_back(placement.nodes[static_cast<std::size_t>(rank.node)].name);
-    settings.nodes = ranks_.rank_nodes();
+  void inspect_stalls() {
     stalls_.emplace(
-        loop_, std::move(settings),
+        loop_,
+        StallInspector::Settings{spec_.stall_warning_seconds, spec_.stall_shutdown_seconds,
+                                 planner_->rank_hosts(), ranks_.rank_nodes()},
         StallInspector::Actions{[this] { fleet_.send_all(kAskForStall); },
                                 [this](const std::string& sentence) { note(sentence); },
                                 [this](const std::string& sentence) { supervisor_->on_stall(sentence); }});
   }
 
-  Status record(const Placement& placement) {
+  Status record() {
+    const Placement& placement = planner_->placement();
     std::vector<TimelineRank> ranks;
     for (const RankPlacement& rank : placement.ranks)
       ranks.push_back({placement.nodes[static_cast<std::size_t>(rank.node)].name, rank.node});
@@ -335,6 +315,12 @@ class JobRun : private SupervisorActions {
     return false;
   }
 
+  void on(std::size_t fleet_index, message::PortsHeld& m) {
+    const auto node = ranks_.node_at(fleet_index);
+    if (supervisor_ || !planner_ || !node) return;
+    if (auto status = planner_->add_ports(*node, m.ports); !status) return give_up(status.error());
+    if (planner_->has_all_ports()) launch();
+  }
   void on(std::size_t fleet_index, message::RankStarted& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
@@ -428,6 +414,11 @@ class JobRun : private SupervisorActions {
   void on(std::size_t fleet_index, message::PmiBarrier& m) {
     const auto node = ranks_.node_at(fleet_index);
     if (pmi_barriers_ && node) pmi_barriers_->on(*node, std::move(m));
+  }
+
+  void on(std::size_t fleet_index, const message::AskGlooStore& m) {
+    if (gloo_store_)
+      fleet_.send(fleet_index, message::GlooStoreAnswered{m.id, gloo_store_->apply(m.request)});
   }
 
   template <class Message>
@@ -540,10 +531,12 @@ class JobRun : private SupervisorActions {
   NodeStarters starters_;
   Fleet fleet_;
   FleetProgress progress_;
+  std::optional<JobPlanner> planner_;  ///< once all agents have answered
   RankMap ranks_;
   std::optional<Supervisor> supervisor_;
   std::optional<PmixRelay> relay_;
   std::optional<PmiBarriers> pmi_barriers_;
+  std::optional<GlooStore> gloo_store_;
   std::optional<StallInspector> stalls_;
   std::optional<JobInspector> inspector_;
   std::optional<JobRecording> recording_;
@@ -570,27 +563,6 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices) {
   DDL_TRY(check_open_files_limit());
   return JobRun(spec, allocation, head_environment, notices).run();
-}
-
-Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
-                        const Environment& head_environment, bool asks_hosts,
-                        const std::function<void(const std::string&)>& progress) {
-  const NodeFacts here = probe_node();
-  std::vector<std::optional<NodeFacts>> known;
-  if (!asks_hosts) {
-    for (const AllocatedNode& node : allocation.nodes)
-      known.push_back(is_this_machine(node, here.hostname) ? std::optional(here) : std::nullopt);
-    return make_dry_plan(spec, allocation, known, here, head_environment);
-  }
-  auto hosts = check_hosts(spec, allocation, head_environment, progress);
-  if (!hosts) return fail(std::move(hosts.error()));
-  std::vector<std::string> failures;
-  for (HostCheck& host : *hosts) {
-    if (!host.facts) failures.push_back(host.name + ": " + host.failure);
-    known.push_back(std::move(host.facts));
-  }
-  if (!failures.empty()) return fail(ErrorCode::kUnavailable, join(failures, "; "));
-  return make_dry_plan(spec, allocation, known, here, head_environment);
 }
 
 }  // namespace ddl::launcher

@@ -8,7 +8,6 @@
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/plan/launch_plan.h"
 
 namespace ddl::launcher {
 
@@ -27,12 +26,5 @@ struct Notices {
 /// Error: the job could not be started (more ranks than slots, no agent); nothing is left then either.
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices);
-
-/// The plan as far as it is known without contacting any node but this machine. With asks_hosts, all nodes are
-/// asked as by check_hosts(). progress: as Notices::progress. Error: as run_job(), or every host that did not
-/// answer, and why.
-Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
-                        const Environment& head_environment, bool asks_hosts,
-                        const std::function<void(const std::string&)>& progress);
 
 }  // namespace ddl::launcher

@@ -75,6 +75,7 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
     }
   }
   if (awaiting_root_cause_ && have_all_gone_ranks_ended()) accept_known_failure();
+  end_servers_if_unused();
   finish_if_all_ended();
 }
 
@@ -255,6 +256,16 @@ void Supervisor::mark_node_finished(int node) {
   if (std::find(finished_nodes_.begin(), finished_nodes_.end(), false) != finished_nodes_.end()) return;
   done_ = true;
   actions_.done();
+}
+
+void Supervisor::end_servers_if_unused() {
+  if (job_.serves.empty() || servers_ended_ || ending_ || awaiting_root_cause_) return;
+  if (ended_ == report_.ranks.size()) return;
+  for (const RankOutcome& one : report_.ranks) {
+    if (!job_.serves[static_cast<std::size_t>(one.rank)] && !has_ended(one)) return;
+  }
+  servers_ended_ = true;
+  actions_.end_ranks(SIGTERM, job_.kill_grace_seconds);
 }
 
 void Supervisor::finish_if_all_ended() {

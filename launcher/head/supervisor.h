@@ -35,6 +35,8 @@ class Supervisor {
   struct Job {
     std::vector<std::string> rank_hosts;  ///< by rank
     std::vector<int> rank_nodes;          ///< by rank: the node of its agent
+    std::vector<bool>
+        serves{};  ///< by rank: it serves the others, and is ended when these have ended; empty: none
     int num_nodes = 1;
     double kill_grace_seconds = 5;
   };
@@ -84,6 +86,8 @@ class Supervisor {
   }
   void mark_node_finished(int node);
   void finish_if_all_ended();
+  /// Ends the ranks that serve, if all others have ended.
+  void end_servers_if_unused();
   /// Nothing more is expected from this node, and nothing more is accepted.
   bool is_node_finished(int node) const { return finished_nodes_.at(static_cast<std::size_t>(node)); }
   RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
@@ -97,7 +101,8 @@ class Supervisor {
   bool awaiting_root_cause_ = false;
   bool ending_ = false;
   bool killing_ = false;
-  bool paused_ = false;  // the user has stopped ddlrun, and so the ranks
+  bool paused_ = false;         // the user has stopped ddlrun, and so the ranks
+  bool servers_ended_ = false;  // the job has asked them to
   bool finishing_ = false;
   bool done_ = false;
 };

@@ -7,6 +7,7 @@
 
 #include "affinity/plan/binding_plan.h"
 #include "contract/event_ring.h"
+#include "launcher/job/rank_roles.h"
 
 namespace ddl::launcher {
 
@@ -30,7 +31,11 @@ enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };
 
 /// --framework: whose variables ranks get, by which a framework finds its processes. kAuto: those that can be set at the
 /// same time. kMpi: none beside what MPI programs need. kNone: ddlrun neither sets nor removes any.
-enum class Framework { kAuto, kTorch, kHorovod, kDeepspeed, kJax, kMpi, kNone };
+enum class Framework { kAuto, kTorch, kTensorflow, kHorovod, kDeepspeed, kJax, kMxnet, kMpi, kNone };
+
+/// --visible-gpus: which GPUs a rank sees. kOwn: those that are its own. kNode: those of all ranks of its node, its own
+/// where its local rank is the index. kByFramework: as the programs of JobSpec::framework expect it.
+enum class GpuView { kByFramework, kOwn, kNode };
 
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
@@ -39,6 +44,8 @@ struct JobSpec {
   int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
   Framework framework = Framework::kAuto;
+  RankRoles roles;                    ///< of all num_ranks, or empty
+  bool serves_gloo = false;           ///< ranks get a rendezvous for Horovod that was built with Gloo
   std::string workdir;                ///< absolute; where every rank starts
   double timeout_seconds = 0;         ///< 0: none; then the job is ended and ddlrun exits with 124
   double kill_grace_seconds = 5;      ///< between the signal that asks ranks to end and SIGKILL
@@ -58,8 +65,9 @@ struct JobSpec {
   bool oversubscribe = false;  ///< more ranks than slots are allowed
 
   affinity::BindingPolicy binding;  ///< where on its node each rank runs
-  bool report_bindings = false;     ///< the binding of each rank, as the kernel states it, is shown
-  bool strict_bind = false;         ///< a rank that cannot be bound as planned is an error
+  GpuView gpu_view = GpuView::kByFramework;
+  bool report_bindings = false;  ///< the binding of each rank, as the kernel states it, is shown
+  bool strict_bind = false;      ///< a rank that cannot be bound as planned is an error
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;

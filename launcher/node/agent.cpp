@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
+#include "launcher/node/gloo_service.h"
 #include "launcher/node/gpu_questions.h"
 #include "launcher/node/held_ports.h"
 #include "launcher/node/io_forwarding.h"
@@ -31,6 +32,7 @@
 #include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
 #include "launcher/node/spawner.h"
+#include "launcher/plan/meeting_point.h"
 #include "launcher/pmix/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
@@ -57,10 +59,11 @@ constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 // For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
 constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
-/// For torch and for JAX.
-constexpr std::size_t kHeldPorts = 2;
 // Slurm sends SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
+
+// There are no more on a machine.
+constexpr int kMaxPorts = 1 << 16;
 
 struct Rank {
   int rank = 0;
@@ -72,9 +75,10 @@ struct Rank {
 class Agent {
  public:
   Agent(UniqueFd link_read, UniqueFd link_write, SpawnerProcess spawner, std::string directory,
-        NodeFacts facts, pid_t head)
+        NodeFacts facts, HeldPorts& held_ports, pid_t head)
       : directory_(std::move(directory)),
         facts_(std::move(facts)),
+        held_ports_(held_ports),
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
         terminator_(loop_, {[this](int signal) {
@@ -158,6 +162,11 @@ class Agent {
   void on(const message::StartAgents& message) { relay_.start(message); }
   void on(message::Routed&& message) { relay_.pass_down(std::move(message)); }
 
+  void on(const message::HoldPorts& message) {
+    const int count = std::clamp(message.count, 0, kMaxPorts);
+    report(message::PortsHeld{held_ports_.hold(static_cast<std::size_t>(count))});
+  }
+
   void on(const message::Launch& message) {
     if (!pmix_) return;  // start_pmix() has reported that
     node_ = message.node;
@@ -165,6 +174,12 @@ class Agent {
     pmi_.register_job(node_);
     if (auto status = pmix_->register_job(node_); !status)
       return report(message::AgentFailed{status.error().message(), false});
+    if (node_.serves_gloo) {
+      auto service = GlooService::open(loop_, [this](const message::AgentToHead& m) { report(m); });
+      if (!service)
+        return report(message::AgentFailed{"the rendezvous for Gloo: " + service.error().message(), false});
+      gloo_ = *std::move(service);
+    }
     rank_watch_.prepare(node_);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
@@ -199,6 +214,7 @@ class Agent {
     auto environment = pmix_->client_environment(launch.rank);
     if (!environment) return fail(environment.error());
     environment->merge(pmi_.client_environment(launch.rank));
+    if (gloo_) environment->merge(gloo_->client_environment());
     auto pmi = pmi_.connect(launch.rank);
     if (!pmi) return fail(pmi.error());
     auto streams = make_rank_streams(launch.reads_stdin);
@@ -389,6 +405,9 @@ class Agent {
   }
 
   void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
+  void on(const message::GlooStoreAnswered& message) {
+    if (gloo_) gloo_->on(message);
+  }
 
   template <class Answer>
     requires std::is_constructible_v<message::PmixAnswer, Answer>
@@ -439,11 +458,13 @@ class Agent {
   EventLoop loop_;
   std::string directory_;
   NodeFacts facts_;  // until they are sent
+  HeldPorts& held_ports_;
   OomEvents oom_events_ = OomEvents::watch();
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
   std::unique_ptr<PmixServer> pmix_;
   PmiServer pmi_{loop_, [this](const message::AgentToHead& message) { report(message); }};
+  std::unique_ptr<GlooService> gloo_;  // only if programs of Horovod need it
   Terminator terminator_;
   StdinFeed stdin_feed_;
   Relay relay_;
@@ -459,7 +480,8 @@ class Agent {
   std::optional<QuestionForwarder> questions_;
   GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
                                 report(std::move(answer));
-                                finish_if_done();
+                                // One answer may be for several ranks: after all of them.
+                                loop_.post([this] { finish_if_done(); });
                               }};
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
@@ -516,14 +538,14 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   // In this order: probe_node() forks, and must not see the variables that are set for the PMIx library.
   NodeFacts facts = probe_node();
   // Until nothing of the job is left.
-  const HeldPorts held_ports = HeldPorts::hold(kHeldPorts);
-  facts.held_ports = held_ports.numbers();
+  HeldPorts held_ports;
+  facts.held_ports = held_ports.hold(kMeetingPorts);
   PmixServer::prepare_environment(session_directory);
   if (before_threads) before_threads();
   int status = 0;
   {
     Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory,
-                std::move(facts), head);
+                std::move(facts), held_ports, head);
     status = agent.run();
   }
   // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.

@@ -41,15 +41,15 @@ std::pair<UniqueFd, int> held_port() {
 
 }  // namespace
 
-HeldPorts HeldPorts::hold(std::size_t count) {
-  HeldPorts held;
-  while (held.numbers_.size() < count) {
+std::vector<int> HeldPorts::hold(std::size_t count) {
+  std::vector<int> added;
+  while (added.size() < count) {
     auto [socket, port] = held_port();
     if (port == 0) break;
-    held.sockets_.push_back(std::move(socket));
-    held.numbers_.push_back(port);
+    sockets_.push_back(std::move(socket));
+    added.push_back(port);
   }
-  return held;
+  return added;
 }
 
 }  // namespace ddl::launcher

@@ -13,15 +13,12 @@ namespace ddl::launcher {
 /// and listen beside them, on IPv4 and IPv6. A program that does not set it is refused.
 class HeldPorts {
  public:
-  HeldPorts() = default;
-  /// This number of them, or fewer if the machine has no more. The kernel chooses them.
-  static HeldPorts hold(std::size_t count);
-
-  const std::vector<int>& numbers() const { return numbers_; }
+  /// Holds this number of further ports, or fewer if the machine has no more, and returns them. The kernel chooses
+  /// them.
+  std::vector<int> hold(std::size_t count);
 
  private:
   std::vector<UniqueFd> sockets_;
-  std::vector<int> numbers_;
 };
 
 }  // namespace ddl::launcher

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
 #include "contract/environment.h"
 
 namespace ddl::launcher {
@@ -10,29 +13,6 @@ namespace env = contract::env;
 namespace {
 
 std::string text(int value) { return std::to_string(value); }
-
-bool may_use(const JobSpec& spec, const NodeAddress& address) {
-  return spec.network_interfaces.empty() ||
-         std::find(spec.network_interfaces.begin(), spec.network_interfaces.end(), address.interface) !=
-             spec.network_interfaces.end();
-}
-
-/// A node's first address that the job may use, IPv4 before IPv6 because not every program accepts an IPv6 address;
-/// null: there is none.
-const NodeAddress* first_address(const JobSpec& spec, const NodeFacts& facts) {
-  for (const int family : {4, 6}) {
-    for (const NodeAddress& address : facts.addresses) {
-      if (address.family == family && may_use(spec, address)) return &address;
-    }
-  }
-  return nullptr;
-}
-
-/// "10.0.0.1:4000", "[2001:db8::1]:4000".
-std::string host_and_port(const std::string& address, int port) {
-  const bool is_ipv6 = address.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + address + "]" : address) + ":" + text(port);
-}
 
 void add_horovod(const FrameworkJob& job, const RankPlacement& rank, const std::string& hostname,
                  Environment& to) {
@@ -55,7 +35,7 @@ void add_torch(const FrameworkJob& job, const RankPlacement& rank, Environment& 
   to["GROUP_WORLD_SIZE"] = text(job.num_nodes);
   to["ROLE_NAME"] = "default";
   to[env::kMasterAddr] = job.meeting.address;
-  to[env::kMasterPort] = text(job.meeting.torch_port);
+  to[env::kMasterPort] = text(job.meeting.port);
   to[env::kTorchRunId] = job.id;
   to["TORCHELASTIC_RESTART_COUNT"] = to["TORCHELASTIC_MAX_RESTARTS"] = "0";
   // Rank 0 serves the store itself.
@@ -82,48 +62,70 @@ void add_slurm_for_jax(const FrameworkJob& job, const RankPlacement& rank, Envir
   to["SLURM_LOCALID"] = text(rank.local_rank);
 }
 
+/// As ps-lite, MXNet's parameter servers, reads them.
+void add_mxnet(const FrameworkJob& job, const RankPlacement& rank, const FrameworkNode& node,
+               Environment& to) {
+  const auto count = [&](std::string_view name) {
+    const auto role = std::find_if(job.roles.begin(), job.roles.end(),
+                                   [&](const RankRole& one) { return one.name == name; });
+    return role == job.roles.end() ? 0 : role->count;
+  };
+  to["DMLC_ROLE"] = role_of(job.roles, rank.rank).name;
+  to["DMLC_NUM_WORKER"] = text(count("worker"));
+  to["DMLC_NUM_SERVER"] = text(count("server"));
+  to["DMLC_PS_ROOT_URI"] = job.meeting.address;
+  to[env::kMxnetRootPort] = text(job.meeting.port);
+  to["DMLC_NODE_HOST"] = node.address;
+}
+
 }  // namespace
+
+std::vector<std::string> tensorflow_configs(const RankRoles& roles,
+                                            const std::vector<std::string>& addresses) {
+  nlohmann::json config;
+  const auto role_at = [&](std::size_t rank) { return role_of(roles, static_cast<int>(rank)); };
+  for (std::size_t rank = 0; rank < addresses.size(); ++rank)
+    config["cluster"][role_at(rank).name].push_back(addresses[rank]);
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
+    const RoleOfRank role = role_at(rank);
+    config["task"] = {{"type", role.name}, {"index", role.index}};
+    texts.push_back(config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+  return texts;
+}
 
 bool tells_torch(Framework framework) {
   using enum Framework;
   return framework == kAuto || framework == kTorch || framework == kDeepspeed;
 }
 
-MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
-  MeetingPoint meeting;
-  const NodeAddress* const address = first_address(spec, facts);
-  meeting.address = placement.nodes.size() == 1 ? facts.master_address
-                    : address != nullptr        ? address->address
-                                                : placement.nodes.front().name;
-  // A node without a free port has none for others either.
-  constexpr int kTorchDefault = 29500, kJaxDefault = 61440;
-  const auto port = [&](std::size_t index, int otherwise) {
-    return index < facts.held_ports.size() ? facts.held_ports[index] : otherwise;
-  };
-  meeting.torch_port = port(0, kTorchDefault);
-  meeting.jax_port = port(1, kJaxDefault);
-  return meeting;
-}
-
 Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
-                                  const std::string& hostname) {
+                                  const FrameworkNode& node) {
   using enum Framework;
   Environment environment;
   const Framework chosen = job.framework;
   if (chosen == kNone) return environment;
-  add_horovod(job, rank, hostname, environment);
+  // MXNet's servers are no ranks to Horovod.
+  if (chosen == kMxnet) {
+    add_mxnet(job, rank, node, environment);
+    return environment;
+  }
+  add_horovod(job, rank, node.hostname, environment);
   if (tells_torch(chosen)) add_torch(job, rank, environment);
   if (chosen == kAuto || chosen == kDeepspeed) add_deepspeed(job, rank, environment);
   if (chosen == kAuto || chosen == kJax) add_jax(job, environment);
   if (chosen == kJax && !job.in_slurm) add_slurm_for_jax(job, rank, environment);
+  if (chosen == kTensorflow)
+    environment[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
   return environment;
 }
 
-std::string gloo_interface(const JobSpec& spec, const Placement& placement, const NodeFacts& node) {
-  const bool must_be_told = node.hostname_is_loopback || !spec.network_interfaces.empty();
-  if (!tells_torch(spec.framework) || placement.nodes.size() == 1 || !must_be_told) return "";
-  const NodeAddress* const address = first_address(spec, node);
-  return address == nullptr ? "" : address->interface;
+Environment own_gpus_environment(Framework framework, std::size_t own_gpus) {
+  if (own_gpus == 0 || (framework != Framework::kAuto && framework != Framework::kJax)) return {};
+  std::vector<std::string> indices;
+  for (std::size_t i = 0; i < own_gpus; ++i) indices.push_back(std::to_string(i));
+  return {{env::kJaxLocalDeviceIds, join(indices, ",")}};
 }
 
 const std::vector<FrameworkVariables>& framework_variables() {
@@ -131,7 +133,7 @@ const std::vector<FrameworkVariables>& framework_variables() {
       {"horovod",
        {env::kRank, env::kSize, env::kLocalRank, env::kLocalSize, env::kCrossRank, env::kCrossSize,
         env::kHostname},
-       {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT"}},
+       {env::kHorovodGlooAddress, env::kHorovodGlooPort}},
       {"torch",
        {env::kTorchRank, env::kTorchWorldSize, env::kTorchLocalRank, env::kTorchLocalWorldSize, "GROUP_RANK",
         "GROUP_WORLD_SIZE", "NODE_RANK", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", env::kMasterAddr,
@@ -139,12 +141,12 @@ const std::vector<FrameworkVariables>& framework_variables() {
         "TORCHELASTIC_USE_AGENT_STORE"},
        {"TORCHELASTIC_ERROR_FILE"}},
       {"deepspeed", {"CROSS_RANK", "CROSS_SIZE", "LOCAL_SIZE"}, {}},
-      {"jax", {env::kJaxCoordinator}, {}},
-      {"tensorflow", {}, {"TF_CONFIG"}},
+      {"jax", {env::kJaxCoordinator, env::kJaxLocalDeviceIds}, {}},
+      {"tensorflow", {env::kTensorflowConfig}, {}},
       {"mxnet",
-       {},
-       {"DMLC_ROLE", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
-        "DMLC_NODE_HOST"}},
+       {"DMLC_ROLE", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_PS_ROOT_URI", env::kMxnetRootPort,
+        "DMLC_NODE_HOST"},
+       {}},
   };
   return all;
 }

@@ -8,21 +8,10 @@
 
 #include "base/environment.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/plan/node_facts.h"
+#include "launcher/plan/meeting_point.h"
 #include "launcher/plan/placement.h"
 
 namespace ddl::launcher {
-
-/// Where the servers that frameworks open on rank 0 listen.
-struct MeetingPoint {
-  std::string address;  ///< at which all ranks reach rank 0's node; of IPv6 without brackets
-  // TCP ports that rank 0's agent holds for them (node/held_ports.h).
-  int torch_port = 0;
-  int jax_port = 0;
-};
-
-/// Of rank 0's node: its address, and the ports that its agent holds.
-MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts);
 
 /// Whether ranks get the variables of torch.
 bool tells_torch(Framework framework);
@@ -34,23 +23,35 @@ struct FrameworkJob {
   int num_nodes = 0;
   std::string id;  ///< of this run: different for each
   MeetingPoint meeting;
-  bool in_slurm = false;  ///< ranks get Slurm's variables anyway
-  std::string node_list;  ///< names by comma
+  bool in_slurm = false;                          ///< ranks get Slurm's variables anyway
+  std::string node_list;                          ///< names by comma
+  RankRoles roles{};                              ///< JobSpec::roles
+  std::vector<std::string> tensorflow_configs{};  ///< of each rank; empty for other frameworks
 };
 
-/// The variables of a rank. hostname: of its node. JAX knows its processes by Slurm's variables, so --framework jax sets
-/// these outside of Slurm, too.
-Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
-                                  const std::string& hostname);
+/// TF_CONFIG of each rank: the cluster, and the rank's own task in it. addresses: rank_addresses().
+std::vector<std::string> tensorflow_configs(const RankRoles& roles,
+                                            const std::vector<std::string>& addresses);
 
-/// By which interface gloo, in PyTorch, is to connect on a node; "": it finds it itself. Without it gloo takes the
-/// address of the hostname, which other nodes cannot reach if it is one of the loopback.
-std::string gloo_interface(const JobSpec& spec, const Placement& placement, const NodeFacts& node);
+/// A node, as its ranks are told.
+struct FrameworkNode {
+  std::string hostname;
+  std::string address;  ///< node_address()
+};
+
+/// The variables of a rank. JAX knows its processes by Slurm's variables, so --framework jax sets these outside of
+/// Slurm, too.
+Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
+                                  const FrameworkNode& node);
+
+/// The variables of a rank that sees no GPUs but this number of its own. Without them JAX would take the one whose index
+/// is the local rank.
+Environment own_gpus_environment(Framework framework, std::size_t own_gpus);
 
 /// The names that a framework reads, of those that describe a rank or its job.
 struct FrameworkVariables {
   std::string_view framework;           ///< "torch"
-  std::vector<std::string_view> set;    ///< by framework_environment()
+  std::vector<std::string_view> set;    ///< by framework_environment() and own_gpus_environment()
   std::vector<std::string_view> other;  ///< only by other launchers
 };
 const std::vector<FrameworkVariables>& framework_variables();

@@ -15,16 +15,29 @@ namespace env = contract::env;
 
 namespace {
 
-void bind_rank(RankLaunch& launch, const affinity::BindingPlan& plan, const Environment& common) {
-  const affinity::RankBinding& binding = plan.ranks.at(static_cast<std::size_t>(launch.local_rank));
+void bind_rank(RankLaunch& launch, const NodeBinding& node, const Environment& common, Framework framework) {
+  const auto local_rank = static_cast<std::size_t>(launch.local_rank);
+  const affinity::RankBinding& binding = node.plan.ranks.at(local_rank);
   launch.cpus = binding.cpus;
-  if (plan.binds_memory) launch.memory_nodes = binding.numa_nodes;
-  for (const auto& [name, value] : binding_environment(binding, common)) launch.environment[name] = value;
+  if (node.plan.binds_memory) launch.memory_nodes = binding.numa_nodes;
+  for (const auto& [name, value] : binding_environment(binding, visible_gpus(node, local_rank), common))
+    launch.environment[name] = value;
+  if (!node.shares_view_of_gpus)
+    launch.environment.merge(own_gpus_environment(framework, binding.gpus.size()));
 }
 
 /// The variables that srun would set in a step of these ranks replace those of the step that ddlrun runs in.
 void add_slurm_environment(NodeLaunch& common, const Placement& placement) {
   for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
+}
+
+/// Where the rendezvous is, the agent adds.
+void add_gloo(NodeLaunch& node, const std::string& interface) {
+  node.serves_gloo = true;
+  Environment& environment = node.common_environment;
+  for (const char* const name : {env::kHorovodController, env::kHorovodCpuOperations})
+    environment.try_emplace(name, "gloo");
+  if (!interface.empty()) environment.try_emplace(env::kHorovodGlooIface, interface);
 }
 
 /// Slurm sets a variable for every vendor. If ranks are given GPUs by one of them, another would hide some of these
@@ -78,13 +91,17 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   common.split_lines = common.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
   common.output_window = static_cast<int>(output_window(common.num_ranks));
 
-  const FrameworkJob job{spec.framework,
-                         common.num_ranks,
-                         static_cast<int>(placement.nodes.size()),
-                         job_id,
-                         meeting_point(spec, placement, facts[0]),
-                         in_slurm,
-                         join(common.node_names, ",")};
+  FrameworkJob job{spec.framework,
+                   common.num_ranks,
+                   static_cast<int>(placement.nodes.size()),
+                   job_id,
+                   meeting_point(spec, placement, facts[0]),
+                   in_slurm,
+                   join(common.node_names, ","),
+                   spec.roles};
+  if (spec.framework == Framework::kTensorflow)
+    job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
+  const std::vector<std::string> hostnames = horovod_hostnames(placement, facts);
   LaunchPlan plan;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     NodeLaunch node = common;
@@ -92,10 +109,14 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     node.common_environment =
         with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
     if (!facts[i].libddl.empty()) node.common_environment.try_emplace(env::kLibrary, facts[i].libddl);
-    if (const std::string interface = gloo_interface(spec, placement, facts[i]); !interface.empty()) {
+    const std::string interface =
+        tells_torch(spec.framework) ? gloo_interface(spec, placement, facts[i]) : "";
+    if (!interface.empty()) {
       for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
         node.common_environment.try_emplace(name, interface);
     }
+    if (spec.serves_gloo) add_gloo(node, connecting_interface(spec, placement, facts[i]));
+    const FrameworkNode here{hostnames[i], node_address(spec, placement, i, facts[i])};
     for (const int rank : placement.nodes[i].ranks) {
       const RankPlacement& placed = placement.ranks[static_cast<std::size_t>(rank)];
       RankLaunch launch;
@@ -103,10 +124,11 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       launch.local_rank = placed.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = framework_environment(job, placed, facts[i].hostname);
+      launch.environment = framework_environment(job, placed, here);
       launch.environment.merge(thread_environment(placed, facts[i], node.common_environment));
-      if (i < bindings.size() && !bindings[i].plan.ranks.empty())
-        bind_rank(launch, bindings[i].plan, node.common_environment);
+      // Ranks that take no slots are not bound.
+      if (i < bindings.size() && static_cast<std::size_t>(placed.local_rank) < bindings[i].plan.ranks.size())
+        bind_rank(launch, bindings[i], node.common_environment, spec.framework);
       if (in_slurm) launch.environment.merge(slurm_rank_environment(placement, placed));
       node.ranks.push_back(std::move(launch));
     }
@@ -131,8 +153,12 @@ void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
       if (const auto found = rank.environment.find(name); found != rank.environment.end())
         found->second = kUnknownUntilLaunch;
     };
-    for (const char* const name : {env::kMasterPort, env::kTorchRunId, env::kJaxCoordinator}) mark(name);
-    if (!master_is_known) mark(env::kMasterAddr);
+    for (const char* const name :
+         {env::kMasterPort, env::kTorchRunId, env::kJaxCoordinator, env::kMxnetRootPort})
+      mark(name);
+    if (!master_is_known) {
+      for (const char* const name : {env::kMasterAddr, "DMLC_PS_ROOT_URI", "DMLC_NODE_HOST"}) mark(name);
+    }
     if (!is_known) mark(env::kOmpNumThreads);
   }
 }

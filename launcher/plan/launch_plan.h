@@ -57,6 +57,7 @@ struct NodeLaunch {
   std::string slurm_job;          ///< the Slurm job whose CPUs the ranks use; "": none
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host
+  bool serves_gloo = false;       ///< the agent serves the head's rendezvous store for Horovod's Gloo
   int output_window = 0;          ///< bytes of one rank's stream that may be in flight to the head
   bool operator==(const NodeLaunch&) const = default;
 };
@@ -71,9 +72,6 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
                             bool in_slurm = false);
-
-/// In a dry plan: the value of a variable that is known only once the agents have answered.
-inline constexpr std::string_view kUnknownUntilLaunch = "(unknown until launch)";
 
 /// The launch plan as far as it is known before the job's agents have answered.
 struct DryPlan {

@@ -46,6 +46,39 @@ affinity::Topology as_visible(affinity::Topology topology, const Environment& co
   return topology;
 }
 
+/// Ranks that take no slots are the last ones, and are not bound.
+int bound_ranks(const JobSpec& spec, const PlacedNode& node) {
+  const int end = spec.num_ranks - num_without_slots(spec.roles);
+  return static_cast<int>(
+      std::count_if(node.ranks.begin(), node.ranks.end(), [end](int rank) { return rank < end; }));
+}
+
+/// Level Zero's variable selects GPUs, and does not order them.
+bool can_order(const std::vector<affinity::AssignedGpu>& gpus) {
+  return gpus.front().vendor != GpuVendor::kIntel ||
+         std::is_sorted(gpus.begin(), gpus.end(),
+                        [](const auto& a, const auto& b) { return a.index < b.index; });
+}
+
+/// If every rank has one GPU, and no two the same.
+bool can_share_view(const affinity::BindingPlan& plan) {
+  std::vector<affinity::AssignedGpu> gpus;
+  for (const affinity::RankBinding& rank : plan.ranks) {
+    if (rank.gpus.size() != 1) return false;
+    const affinity::AssignedGpu& own = rank.gpus.front();
+    if (std::find(gpus.begin(), gpus.end(), own) != gpus.end() ||
+        (!gpus.empty() && own.vendor != gpus.front().vendor))
+      return false;
+    gpus.push_back(own);
+  }
+  return !gpus.empty() && can_order(gpus);
+}
+
+bool wants_shared_view(const JobSpec& spec) {
+  return spec.gpu_view == GpuView::kNode ||
+         (spec.gpu_view == GpuView::kByFramework && chooses_gpu_by_local_rank(spec.framework));
+}
+
 /// topology: that of the facts, less the GPUs that are not visible.
 Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const affinity::Topology& topology,
                               int local_ranks) {
@@ -60,6 +93,7 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
   auto plan = affinity::plan_binding(topology, spec.binding, local_ranks);
   if (plan) {
     binding.plan = *std::move(plan);
+    binding.shares_view_of_gpus = wants_shared_view(spec) && can_share_view(binding.plan);
   } else if (is_required) {
     return fail(std::move(plan.error()));
   } else {
@@ -76,8 +110,8 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
   const Environment common = common_environment(head_environment, spec.exports);
   std::vector<NodeBinding> bindings;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
-    const std::size_t ranks = placement.nodes[i].ranks.size();
-    const bool is_as_before = i > 0 && ranks == placement.nodes[i - 1].ranks.size() &&
+    const int ranks = bound_ranks(spec, placement.nodes[i]);
+    const bool is_as_before = i > 0 && ranks == bound_ranks(spec, placement.nodes[i - 1]) &&
                               facts[i].topology == facts[i - 1].topology &&
                               facts[i].visible_devices == facts[i - 1].visible_devices;
     if (is_as_before) {
@@ -86,11 +120,24 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
     }
     auto binding = bind_node(
         spec, facts[i], as_visible(facts[i].topology, with_visible_devices(common, facts[i], spec, in_slurm)),
-        static_cast<int>(ranks));
+        ranks);
     if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
     bindings.push_back(*std::move(binding));
   }
   return bindings;
+}
+
+bool chooses_gpu_by_local_rank(Framework framework) {
+  using enum Framework;
+  return framework == kAuto || framework == kTorch || framework == kHorovod || framework == kDeepspeed ||
+         framework == kJax;
+}
+
+std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, std::size_t local_rank) {
+  if (!binding.shares_view_of_gpus) return binding.plan.ranks.at(local_rank).gpus;
+  std::vector<affinity::AssignedGpu> gpus;
+  for (const affinity::RankBinding& rank : binding.plan.ranks) gpus.push_back(rank.gpus.front());
+  return gpus;
 }
 
 bool is_binding_asked_for(const JobSpec& spec) {
@@ -123,7 +170,9 @@ std::optional<affinity::GpuVendor> vendor_of_gpus(const Environment& rank) {
   return std::nullopt;
 }
 
-Environment binding_environment(const affinity::RankBinding& rank, const Environment& common) {
+Environment binding_environment(const affinity::RankBinding& rank,
+                                const std::vector<affinity::AssignedGpu>& visible,
+                                const Environment& common) {
   Environment environment;
   if (!common.contains(env::kOmpNumThreads)) environment[env::kOmpNumThreads] = std::to_string(rank.threads);
   constexpr std::array kThreadBinding{env::kOmpPlaces, env::kOmpProcBind, "GOMP_CPU_AFFINITY",
@@ -138,13 +187,13 @@ Environment binding_environment(const affinity::RankBinding& rank, const Environ
   }
   if (!rank.nics.empty() && !common.contains(env::kNearNics))
     environment[env::kNearNics] = join(rank.nics, ",");
-  if (!rank.gpus.empty()) {
+  if (!visible.empty()) {
     std::vector<std::string> devices;
-    for (const affinity::AssignedGpu& gpu : rank.gpus)
+    for (const affinity::AssignedGpu& gpu : visible)
       devices.push_back(gpu.visible_as.empty() ? std::to_string(gpu.index) : gpu.visible_as);
     const auto variables =
         std::find_if(kVisibility.begin(), kVisibility.end(),
-                     [&](const VisibilityVariables& one) { return one.vendor == rank.gpus.front().vendor; });
+                     [&](const VisibilityVariables& one) { return one.vendor == visible.front().vendor; });
     const char* const set = variable_set_in(common, *variables);
     environment[set != nullptr ? set : variables->names.front()] = join(devices, ",");
     // The GPUs are numbered in the order of the PCI bus; CUDA's default order begins with the fastest one.

@@ -17,7 +17,16 @@ namespace ddl::launcher {
 struct NodeBinding {
   affinity::BindingPlan plan;   ///< without ranks if nothing is bound
   std::string unbound_because;  ///< "" if ranks are bound, or binding was switched off
+  /// Each rank sees the GPUs of all ranks of the node, its own where its local rank is the index.
+  bool shares_view_of_gpus = false;
 };
+
+/// Whether programs of this framework choose the GPU whose index is their local rank, as torchrun and horovodrun have it.
+/// If not, they take all GPUs that they see, or the first.
+bool chooses_gpu_by_local_rank(Framework framework);
+
+/// The GPUs that a bound rank sees, in the order of its program's indices.
+std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, std::size_t local_rank);
 
 /// Whether the user has given any option of binding: then a binding that is not possible is an error. By default
 /// ranks are bound if it is possible.
@@ -44,7 +53,8 @@ Environment with_visible_devices(Environment common, const NodeFacts& facts, con
 std::optional<affinity::GpuVendor> vendor_of_gpus(const Environment& rank);
 
 /// The variables of a bound rank: OMP_NUM_THREADS, OMP_PLACES and OMP_PROC_BIND, the network adapters near it in
-/// DDL_NEAR_NICS, none of which replaces a value in common, and the variable that selects its GPUs.
-Environment binding_environment(const affinity::RankBinding& rank, const Environment& common);
+/// DDL_NEAR_NICS, none of which replaces a value in common, and the variable that selects the GPUs that it sees.
+Environment binding_environment(const affinity::RankBinding& rank,
+                                const std::vector<affinity::AssignedGpu>& visible, const Environment& common);
 
 }  // namespace ddl::launcher

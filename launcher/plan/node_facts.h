@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "affinity/topology.h"
@@ -18,6 +19,9 @@ struct NodeAddress {
   bool operator==(const NodeAddress&) const = default;
 };
 
+/// In a dry plan, in place of what is known only once the agents have answered.
+inline constexpr std::string_view kUnknownUntilLaunch = "(unknown until launch)";
+
 /// Sent by every agent before ranks are placed.
 struct NodeFacts {
   std::string version;  ///< ddlrun's on that node
@@ -28,7 +32,7 @@ struct NodeFacts {
   int allowed_cpus = 0;        ///< hardware threads that the job may use
   int allowed_cores = 0;       ///< distinct cores among them
   std::string master_address;  ///< MASTER_ADDR if all ranks are on this node: the loopback
-  /// TCP ports that the agent holds for servers of rank 0's program (node/held_ports.h).
+  /// TCP ports that the agent holds for servers of its ranks' programs (node/held_ports.h): see plan/meeting_point.h.
   std::vector<int> held_ports;
   /// The hostname stands for an address of the loopback in /etc/hosts, as Debian's installer writes it.
   bool hostname_is_loopback = false;

@@ -19,10 +19,13 @@ struct Capacity {
   std::vector<int> max;    // with --oversubscribe
 };
 
+/// Of the ranks that take slots.
+int num_placed(const JobSpec& spec) { return spec.num_ranks - num_without_slots(spec.roles); }
+
 Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    int max_ranks = spec.num_ranks;
+    int max_ranks = num_placed(spec);
     if (spec.ranks_per_node > 0) max_ranks = std::min(max_ranks, spec.ranks_per_node);
     if (const auto max_slots = allocation.nodes[i].max_slots) max_ranks = std::min(max_ranks, *max_slots);
     capacity.max.push_back(max_ranks);
@@ -57,15 +60,15 @@ int distribute(const std::vector<int>& limits, std::vector<int>& counts, int lef
 std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
   std::vector<int> counts(capacity.slots.size(), 0);
   std::vector<std::size_t> nodes;
-  nodes.reserve(static_cast<std::size_t>(spec.num_ranks));
+  nodes.reserve(static_cast<std::size_t>(num_placed(spec)));
   if (spec.map_by == MapBy::kNode) {
     const auto assign = [&nodes](std::size_t node) { nodes.push_back(node); };
-    int left = distribute(capacity.slots, counts, spec.num_ranks, assign);
+    int left = distribute(capacity.slots, counts, num_placed(spec), assign);
     left = distribute(capacity.spare, counts, left, assign);
     distribute(capacity.max, counts, left, assign);
     return nodes;
   }
-  int left = spec.num_ranks;
+  int left = num_placed(spec);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     counts[i] = std::min(capacity.slots[i], left);
     left -= counts[i];
@@ -75,6 +78,17 @@ std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& cap
   for (std::size_t i = 0; i < counts.size(); ++i)
     nodes.insert(nodes.end(), static_cast<std::size_t>(counts[i]), i);
   return nodes;
+}
+
+/// Ranks without slots: to the nodes that have ranks in turn, beginning with that of rank 0.
+void add_without_slots(const JobSpec& spec, std::vector<std::size_t>& nodes) {
+  const int count = num_without_slots(spec.roles);
+  if (count == 0) return;
+  std::vector<std::size_t> used;
+  for (const std::size_t node : nodes) {
+    if (std::find(used.begin(), used.end(), node) == used.end()) used.push_back(node);
+  }
+  for (int i = 0; i < count; ++i) nodes.push_back(used[static_cast<std::size_t>(i) % used.size()]);
 }
 
 /// "node1 2, node2 4"; "" for a single host, and for too many hosts for one line.
@@ -90,11 +104,11 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                      const Capacity& capacity) {
-  const std::string asked = counted(spec.num_ranks, "rank") + " asked for, and ";
+  const std::string asked = counted(num_placed(spec), "rank") + " asked for, and ";
   const std::int64_t max_ranks = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
   std::string text;
-  if (max_ranks < spec.num_ranks) {
+  if (max_ranks < num_placed(spec)) {
     // Not even with --oversubscribe.
     text = asked + allocation.origin + " takes " + std::to_string(max_ranks) + " at most";
     text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
@@ -141,11 +155,12 @@ void number_across_nodes(Placement& placement) {
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
   const Capacity capacity = capacity_of(spec, allocation, slots);
-  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < spec.num_ranks) {
+  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec)) {
     return fail(too_many_ranks(spec, allocation, slots, capacity));
   }
 
-  const std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
+  std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
+  add_without_slots(spec, nodes);
   std::vector<std::vector<int>> ranks(slots.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)
     ranks[nodes[rank]].push_back(static_cast<int>(rank));

@@ -41,7 +41,9 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
                                Framework framework) {
   Environment environment;
   for (const auto& [name, value] : head) {
-    const bool is_foreign = framework != Framework::kNone && is_of_framework(name);
+    // Every process of ps-lite, MXNet's parameter servers, would listen on PORT.
+    const bool is_foreign = (framework != Framework::kNone && is_of_framework(name)) ||
+                            (framework == Framework::kMxnet && name == "PORT");
     if (!is_denied(name) && !is_of_slurm_task(name) && !is_foreign) environment.emplace(name, value);
   }
   // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables state

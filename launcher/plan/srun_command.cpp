@@ -217,7 +217,7 @@ class SrunLineBuilder {
     std::vector<std::string> values;
     std::string name;
     for (const affinity::RankBinding& rank : ranks) {
-      for (const auto& [variable, value] : binding_environment(rank, {})) {
+      for (const auto& [variable, value] : binding_environment(rank, rank.gpus, {})) {
         const auto names = visible_device_variables();
         if (std::find(names.begin(), names.end(), variable) == names.end()) continue;
         name = variable;

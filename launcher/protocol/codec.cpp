@@ -126,7 +126,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cp
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
-                                   head_host, head_pid, output_window, stall_warning_seconds,
+                                   head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
                                    stall_shutdown_seconds, timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
@@ -161,6 +161,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SeenGpu, bus_id, uuid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
                                    strict_binding, reports_binding, inherited_fds)
+
+void from_json(const nlohmann::json& j, GlooMethod& method) {
+  read_enum(j, method, GlooMethod::kGet, GlooMethod::kDelete);
+}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GlooRequest, method, scope, key, body)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GlooAnswer, status, body)
 
 namespace message {
 
@@ -273,6 +279,10 @@ DDL_MESSAGE(65, ChangeTimeline, version, starts, path)
 DDL_MESSAGE(66, TimelineChanged, path)
 DDL_MESSAGE(64, Events, id, rank, from, total, count, earliest, now, steps, clock_peer, samples, events)
 DDL_MESSAGE(67, VisibleGpus, rank, is_known, gpus, failure)
+DDL_MESSAGE(68, HoldPorts, count)
+DDL_MESSAGE(69, PortsHeld, ports)
+DDL_MESSAGE(70, AskGlooStore, id, request)
+DDL_MESSAGE(71, GlooStoreAnswered, id, answer)
 
 #undef DDL_MESSAGE
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "launcher/gloo/gloo_store.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/output/output_stream.h"
@@ -50,6 +51,11 @@ struct Routed {
 
 // ---- head to agent ----
 
+/// Hold this number of further TCP ports for servers of the ranks, and answer PortsHeld. Sent before Launch, if at all.
+struct HoldPorts {
+  int count = 0;
+  bool operator==(const HoldPorts&) const = default;
+};
 /// Start these ranks. Sent once.
 struct Launch {
   NodeLaunch node;
@@ -125,6 +131,12 @@ struct AskActivity {
   int max_tensors = 0;  ///< of each rank, the oldest ones
   bool operator==(const AskActivity&) const = default;
 };
+/// The store's answer to AskGlooStore with this id.
+struct GlooStoreAnswered {
+  std::int64_t id = 0;
+  GlooAnswer answer;
+  bool operator==(const GlooStoreAnswered&) const = default;
+};
 /// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer
 /// Finished.
 struct Finish {
@@ -132,9 +144,10 @@ struct Finish {
 };
 
 using HeadToAgent =
-    std::variant<Heartbeat, Routed, JobKey, StartAgents, Launch, Signal, End, StdinData, StdinEof,
+    std::variant<Heartbeat, Routed, JobKey, StartAgents, HoldPorts, Launch, Signal, End, StdinData, StdinEof,
                  OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex, PmixModexData,
-                 PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents, RecordTimeline>;
+                 PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents, RecordTimeline,
+                 GlooStoreAnswered>;
 
 // ---- agent to head: what its starter reads ----
 
@@ -236,6 +249,17 @@ struct AbortRequested {
   std::string text;
   bool operator==(const AbortRequested&) const = default;
 };
+/// The answer to HoldPorts: as many as the node has, so there may be fewer.
+struct PortsHeld {
+  std::vector<int> ports;
+  bool operator==(const PortsHeld&) const = default;
+};
+/// A rank has asked the rendezvous store of Horovod's Gloo. Answered by GlooStoreAnswered.
+struct AskGlooStore {
+  std::int64_t id = 0;
+  GlooRequest request;
+  bool operator==(const AskGlooStore&) const = default;
+};
 /// The ranks took this many bytes of standard input.
 struct StdinCredit {
   std::int64_t bytes = 0;
@@ -253,12 +277,13 @@ using NodeReport =
     std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
                  RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit, StdinClosed,
                  OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
-                 PmixEvent, PmiBarrier, ForwardedRequest, Events>;
+                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, AskGlooStore>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
                  AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
-                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events>;
+                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
+                 PortsHeld, AskGlooStore>;
 
 }  // namespace ddl::launcher::message

@@ -84,6 +84,13 @@ const std::vector<Refused> kRefused = {
     {{"-np4", "a"}, "unknown option -np4", "-np?"},
     {{"-n", "4", "a"}, "-n is not an option of ddlrun", "-np"},
     {{"--nproc_per_node=4", "a"}, "not an option of ddlrun", "--ranks-per-node"},
+    {{"--tf-roles", "chief:1,worker", "a"}, "--tf-roles: the number of tasks is missing", "--tf-roles ROLES"},
+    {{"-np", "4", "--tf-roles", "worker:2", "a"}, "--tf-roles has 2 tasks, and -np is 4", "omit -np"},
+    {{"--framework", "jax", "--tf-roles", "worker:2", "a"}, "--tf-roles belongs to --framework tensorflow", "omit"},
+    {{"-np", "2", "--framework", "tensorflow", "--mxnet-servers", "2", "a"}, "belongs to --framework mxnet", "omit"},
+    {{"-np", "2", "--mpi", "--framework", "tensorflow", "a"}, "mpirun runs without them", "omit --mpi"},
+    {{"-np", "2", "--mpi", "--mxnet-servers", "2", "a"}, "mpirun runs without them", "omit"},
+    {{"-np", "2", "--visible-gpus", "all", "a"}, "'all' is neither own nor node", ""},
     {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
     {{"-np", "2", "--timeout", "inf", "a"}, "'inf' is not a number", ""},
     {{"-np", "2", "--timeout", "1e999", "a"}, "'1e999' is not a number", ""},
@@ -315,6 +322,29 @@ TEST_CASE("--framework chooses whose variables ranks get") {
   CHECK_THAT(refused.error().message, Catch::Contains("'keras' is not one of auto, torch,"));
 }
 
+TEST_CASE("Horovod's programs are served a rendezvous if they were built with Gloo") {
+  CHECK_FALSE(accepted({"-np", "2", "./train"}).job.serves_gloo);
+  CHECK(accepted({"-np", "2", "--gloo", "./train"}).job.serves_gloo);
+  CHECK(accepted({"-np", "2", "-x", "HOROVOD_CONTROLLER=gloo", "./train"}).job.serves_gloo);
+  CHECK_FALSE(accepted({"-np", "2", "-x", "HOROVOD_CONTROLLER=mpi", "./train"}).job.serves_gloo);
+  CHECK_FALSE(accepted({"-np", "2", "--mpi", "-x", "HOROVOD_CONTROLLER=gloo", "./train"}).job.serves_gloo);
+  const auto timed = accepted({"-np", "2", "--gloo-timeout-seconds", "60", "./train"}).job;
+  REQUIRE(timed.exports.size() == 1);
+  CHECK(timed.exports[0].name == "HOROVOD_GLOO_TIMEOUT_SECONDS");
+  CHECK(timed.exports[0].value == "60");
+}
+
+TEST_CASE("the roles of ranks belong to their framework, and state the number of ranks") {
+  const auto tasks = accepted({"--tf-roles", "chief:1,worker:2", "./train"}).job;
+  CHECK(tasks.framework == ddl::launcher::Framework::kTensorflow);
+  CHECK(tasks.num_ranks == 3);
+  CHECK(accepted({"-np", "3", "--tf-roles", "chief:1,worker:2", "./train"}).job.num_ranks == 3);
+  const auto workers = accepted({"-np", "3", "--framework", "mxnet", "./train"}).job;
+  CHECK(workers.num_ranks == 7);
+  CHECK(workers.roles == ddl::launcher::mxnet_roles(3, 3));
+  CHECK(accepted({"-H", "a:2,b:2", "--mxnet-servers", "1", "./train"}).job.num_ranks == 6);
+}
+
 TEST_CASE("--gpu-operations sets DDL_GPU_OPERATIONS for the ranks") {
   const auto job = accepted({"-np", "2", "--gpu-operations", "staged", "./train"}).job;
   REQUIRE(job.exports.size() == 1);
@@ -378,15 +408,14 @@ TEST_CASE("an option of horovodrun that requests the default behaviour is accept
       CHECK(request.job.command == Words{"a"});
     }
   }
-  const Request request = accepted({"-np", "2", "--gloo", "--disable-cache", "--no-autotune", "a"});
-  CHECK(request.notes.size() == 3);
+  const Request request = accepted({"-np", "2", "--disable-cache", "--no-autotune", "a"});
+  CHECK(request.notes.size() == 2);
   CHECK(request.job.launcher == LauncherChoice::kAuto);
   // The command line takes precedence over a file for horovodrun.
   const Request other = accepted({"--config-file", "gloo.yaml", "--mpi", "-np", "2", "a"});
   CHECK(other.job.launcher == LauncherChoice::kMpirun);
-  CHECK(
-      other.notes ==
-      Words{"gloo.yaml:1: controller: gloo changes nothing: ddlrun starts the ranks itself, without an MPI"});
+  CHECK_FALSE(other.job.serves_gloo);
+  CHECK(accepted({"--config-file", "gloo.yaml", "-np", "2", "a"}).job.serves_gloo);
   CHECK(accepted({"--config-file", "mpi.yaml", "a"}).job.launcher == LauncherChoice::kMpirun);
   CHECK(accepted({"--config-file", "mpi.yaml", "--launcher", "ssh", "a"}).job.launcher ==
         LauncherChoice::kSsh);

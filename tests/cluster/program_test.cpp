@@ -156,6 +156,27 @@ TEST_CASE(
 #endif
 }
 
+TEST_CASE("programs that find each other by TF_CONFIG, ps-lite or Horovod's Gloo do so on two hosts",
+          "[program]") {
+  const auto run = [](std::vector<std::string> options, const std::string& program,
+                      const std::vector<std::string>& arguments) {
+    options.insert(options.end(), {"-H", "node1:3,node2:2", "/usr/bin/python3",
+                                   std::string(DDL_E2E_SOURCES) + "/programs/" + program});
+    options.insert(options.end(), arguments.begin(), arguments.end());
+    HostJob job(options);
+    const int status = job.wait();
+    INFO(job.err());
+    CHECK(status == 0);
+    return job.out();
+  };
+  const std::string tasks = run({"--tf-roles", "chief:1,worker:2,ps:2"}, "roles_program.py", {"tensorflow"});
+  CHECK(occurrences(tasks, ": met all\n") == 5);
+  const std::string nodes = run({"-np", "4", "--mxnet-servers", "2"}, "roles_program.py", {"mxnet"});
+  CHECK(occurrences(nodes, "worker: met all\n") == 4);
+  CHECK(occurrences(nodes, "server: met all\n") == 2);
+  CHECK(occurrences(run({"--gloo"}, "gloo_client.py", {"3", "1,4", "4"}), " of 5: 3 rounds\n") == 5);
+}
+
 TEST_CASE("the Python package works between two hosts", "[program]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");

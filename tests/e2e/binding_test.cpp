@@ -137,10 +137,11 @@ TEST_CASE(
                                GpuVendorCase{"0380 [1002:740c]", "ROCR_VISIBLE_DEVICES", "GPU-[0-9a-f]{16}"});
   CAPTURE(vendor.variable);
   const Scratch scratch;
-  const auto report = [&](const std::vector<std::string>& bus_ids, bool has_runtimes, bool as_json = false) {
+  const auto report = [&](const std::vector<std::string>& bus_ids, bool has_runtimes,
+                          const std::vector<std::string>& options = {"--visible-gpus", "own"}) {
     const std::string file = scratch.write("node.xml", node_with_gpus(vendor.pci_type, bus_ids));
     Command command = ddlrun({"-np", "2", "--oversubscribe", "--report-bindings", "true"});
-    if (as_json) command.argv.insert(command.argv.begin() + 1, "--json");
+    command.argv.insert(command.argv.begin() + 1, options.begin(), options.end());
     command.environment = with_libraries(scratch, file, has_runtimes);
     Job job(scratch, command);
     CHECK(job.wait_and_require_nothing_left() == 0);
@@ -154,13 +155,17 @@ TEST_CASE(
   CAPTURE(planned);
   CHECK(seen == std::map<std::string, std::string>{{"0", "0000:c1:00.0"}, {"1", "0000:c2:00.0"}});
   CHECK_THAT(planned, !Contains("was planned"));
+  const std::string together = report({"0000:c1:00.0", "0000:c2:00.0"}, true, {});
+  for (const char* own : {"c1:00.0 as planned, index 0 of the 2", "c2:00.0 as planned, index 1 of the 2"})
+    CHECK_THAT(together, Contains(std::string(" at 0000:") + own + " that it sees"));
 
   // GPU 0 of the runtime is another one than that of the description.
   const std::string others = report({"0000:c2:00.0", "0000:c3:00.0"}, true);
   CHECK_THAT(others, Contains("warning: rank 0 on ") &&
                          Contains(" sees GPU 0000:c1:00.0, but GPU 0000:c2:00.0 was planned: ") &&
                          Contains(" at 0000:c2:00.0 (planned: 0000:c3:00.0)\n"));
-  const std::string text = report({"0000:c2:00.0", "0000:c3:00.0"}, true, true);
+  const std::string text =
+      report({"0000:c2:00.0", "0000:c3:00.0"}, true, {"--visible-gpus", "own", "--json"});
   const auto binding = nlohmann::json::parse(split(trim(text), '\n').back())["ranks"][1]["binding"];
   REQUIRE(binding["gpus"].size() == 1);
   CHECK(binding["gpus"][0]["bus_id"] == "0000:c2:00.0");
@@ -173,7 +178,8 @@ TEST_CASE("with --site ranks are in the order that the site advises", "[binding]
   const Scratch scratch;
   const std::string site = scratch.write("own.yaml", "name: own\nbinding: {rank-order: cpu}\n");
   const auto gpus = [&](std::vector<std::string> options) {
-    options.insert(options.end(), {"-np", "4", "--oversubscribe", "--dry-run", "true"});
+    options.insert(options.end(),
+                   {"-np", "4", "--oversubscribe", "--visible-gpus", "own", "--dry-run", "true"});
     Command command = ddlrun(options);
     command.environment = with_libraries(scratch, DDL_E2E_TOPOLOGIES "/juwels-booster.xml", false);
     Job job(scratch, command);

@@ -55,6 +55,82 @@ TEST_CASE("a program of mpi4py finds its ranks", "[frameworks]") {
 #endif
 }
 
+TEST_CASE("tasks of TensorFlow find each other, and those that serve end with the others", "[frameworks]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(with({"--tf-roles", "chief:1,worker:2,ps:2,evaluator:1", "--oversubscribe"},
+                               with(python("roles_program.py"), {"tensorflow"}))));
+  const int status = job.wait_and_require_nothing_left();
+  INFO(job.err());
+  CHECK(status == 0);
+  CHECK(job.err().empty());
+  for (const std::string task : {"chief 0", "worker 0", "worker 1", "ps 0", "ps 1", "evaluator 0"})
+    CHECK_THAT(job.out(), Contains(task + ": met all"));
+}
+
+TEST_CASE("without roles all tasks of TensorFlow are workers", "[frameworks]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(with({"-np", "2", "--oversubscribe", "--framework", "tensorflow"},
+                               with(python("roles_program.py"), {"tensorflow"}))));
+  const int status = job.wait_and_require_nothing_left();
+  INFO(job.err());
+  CHECK(status == 0);
+  for (const std::string task : {"worker 0", "worker 1"}) CHECK_THAT(job.out(), Contains(task + ": met all"));
+}
+
+TEST_CASE("a task that fails ends the job, also those that serve", "[frameworks]") {
+  const Scratch scratch;
+  const std::string fails = "case $TF_CONFIG in *chief*chief*) exit 5;; esac; sleep 60";
+  Job job(scratch, ddlrun({"--tf-roles", "chief:1,worker:1,ps:1", "--oversubscribe", "sh", "-c", fails}));
+  CHECK(job.wait_and_require_nothing_left() == 5);
+  CHECK_THAT(job.err(), Contains("rank 0"));
+}
+
+TEST_CASE("MXNet's scheduler and servers run beside the ranks, and end with them", "[frameworks]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(with({"-np", "2", "-H", "localhost:2", "--mxnet-servers", "1", "-x", "A=1"},
+                               with(python("roles_program.py"), {"mxnet"}))));
+  const int status = job.wait_and_require_nothing_left();
+  INFO(job.err());
+  CHECK(status == 0);
+  for (const std::string role :
+       {"[0]<stdout>:worker", "[1]<stdout>:worker", "[2]<stdout>:scheduler", "[3]<stdout>:server"})
+    CHECK_THAT(job.out(), Contains(role + ": met all"));
+}
+
+TEST_CASE("programs of Horovod that were built with Gloo meet, again and again", "[frameworks]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(with({"-np", "4", "--oversubscribe", "--gloo"},
+                               with(python("gloo_client.py"), {"5", "0,2,3"}))));
+  const int status = job.wait_and_require_nothing_left();
+  INFO(job.err());
+  CHECK(status == 0);
+  for (const std::string rank : {"0", "1", "2", "3"})
+    CHECK_THAT(job.out(), Contains("rank " + rank + " of 4: 5 rounds"));
+}
+
+TEST_CASE("a rank that dies while programs of Horovod meet ends the job", "[frameworks]") {
+  const Scratch scratch;
+  const std::string dies =
+      "[ $HOROVOD_RANK = 1 ] && exit 7; exec /usr/bin/python3 " DDL_E2E_SOURCES "/programs/gloo_client.py";
+  Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "--gloo", "sh", "-c", dies}));
+  CHECK(job.wait_and_require_nothing_left() == 7);
+}
+
+TEST_CASE("there is a rendezvous for Gloo only if it is asked for", "[frameworks]") {
+  const auto address = [](std::vector<std::string> options) {
+    const Scratch scratch;
+    options.insert(options.end(), {"-np", "1", "sh", "-c", "echo at ${HOROVOD_GLOO_RENDEZVOUS_ADDR:-none}"});
+    Command command = ddlrun(options);
+    command.environment = {{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.0.9"}};
+    Job job(scratch, command);
+    CHECK(job.wait() == 0);
+    return job.out();
+  };
+  CHECK(address({}) == "at none\n");
+  CHECK(address({"--gloo"}) == "at 127.0.0.1\n");
+  CHECK(address({"-x", "HOROVOD_CONTROLLER=gloo"}) == "at 127.0.0.1\n");
+}
+
 TEST_CASE("jobs that run at the same time on one host have ports of their own", "[frameworks]") {
   constexpr int kJobs = 20;
   const Scratch scratch;

@@ -117,6 +117,7 @@ std::vector<HeadToAgent> head_to_agent() {
                       "/d",
                       "0a",
                       "abc"},
+          HoldPorts{4},
           Launch{node_launch()},
           Signal{SIGUSR1},
           End{SIGTERM, 1.5},
@@ -134,7 +135,8 @@ std::vector<HeadToAgent> head_to_agent() {
           PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
           ForwardedAnswer{4, 58, every_byte()},
           AskEvents{4, 2, 131072, 4096, true},
-          RecordTimeline{65536}};
+          RecordTimeline{65536},
+          GlooStoreAnswered{7, {404, every_byte()}}};
 }
 
 RankActivity activity() {
@@ -175,7 +177,9 @@ std::vector<AgentToHead> agent_to_head() {
           kEvent,
           PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
           ForwardedRequest{4, 54, every_byte()},
-          Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 812, 3, every_byte(), every_byte()}};
+          Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 812, 3, every_byte(), every_byte()},
+          PortsHeld{{40000, 40001}},
+          AskGlooStore{7, {GlooMethod::kDelete, "global", "rank_1", every_byte()}}};
 }
 
 std::vector<AgentToSpawner> agent_to_spawner() {

@@ -52,7 +52,7 @@ Environment together(std::initializer_list<Environment> all) {
   return whole;
 }
 
-Environment of(const FrameworkJob& job) { return framework_environment(job, kRank, "b.site"); }
+Environment of(const FrameworkJob& job) { return framework_environment(job, kRank, {"b.site", "10.0.0.5"}); }
 
 }  // namespace
 
@@ -66,10 +66,39 @@ TEST_CASE("each framework gets its names, and auto those that can be set togethe
   CHECK(of(job_for(Framework::kNone)).empty());
 }
 
+TEST_CASE("TensorFlow's tasks have the same cluster, and each its place in it") {
+  FrameworkJob job = job_for(Framework::kTensorflow);
+  job.roles = {{"chief", 1}, {"worker", 4}, {"ps", 2}};
+  const std::vector<std::string> addresses = {"a:1", "a:2", "a:3", "a:4", "[::1]:5", "b:6", "b:7"};
+  job.tensorflow_configs = tensorflow_configs(job.roles, addresses);
+  const std::string cluster =
+      R"({"cluster":{"chief":["a:1"],"ps":["b:6","b:7"],"worker":["a:2","a:3","a:4","[::1]:5"]},"task":)";
+  CHECK(job.tensorflow_configs.at(0) == cluster + R"({"index":0,"type":"chief"}})");
+  CHECK(of(job).at("TF_CONFIG") == cluster + R"({"index":0,"type":"ps"}})");
+  CHECK_FALSE(of(job).contains("RANK"));
+}
+
+TEST_CASE("MXNet's processes get their role, the number of each, and the scheduler's place") {
+  FrameworkJob job = job_for(Framework::kMxnet);
+  job.roles = mxnet_roles(4, 2);
+  CHECK(of(job) == Environment{{"DMLC_ROLE", "server"},
+                               {"DMLC_NUM_WORKER", "4"},
+                               {"DMLC_NUM_SERVER", "2"},
+                               {"DMLC_PS_ROOT_URI", "10.0.0.4"},
+                               {"DMLC_PS_ROOT_PORT", "40004"},
+                               {"DMLC_NODE_HOST", "10.0.0.5"}});
+}
+
 TEST_CASE("in a Slurm job JAX finds Slurm's own variables") {
   FrameworkJob job = job_for(Framework::kJax);
   job.in_slurm = true;
   CHECK(of(job) == together({kHorovod, kJax}));
+}
+
+TEST_CASE("JAX takes all GPUs that it sees if it sees its own alone") {
+  CHECK(own_gpus_environment(Framework::kJax, 2) == Environment{{"JAX_LOCAL_DEVICE_IDS", "0,1"}});
+  CHECK(own_gpus_environment(Framework::kJax, 0).empty());
+  CHECK(own_gpus_environment(Framework::kTorch, 2).empty());
 }
 
 TEST_CASE("an address of IPv6 has brackets only beside a port") {
@@ -93,7 +122,12 @@ TEST_CASE("the names that are set are those of the list, and ranks inherit none 
     }
   }
   std::set<std::string> set;
-  for (const auto& [name, value] : of(job_for(Framework::kAuto))) set.insert(name);
+  FrameworkJob tensorflow = job_for(Framework::kTensorflow);
+  tensorflow.tensorflow_configs.resize(7);
+  for (const FrameworkJob& job : {job_for(Framework::kAuto), job_for(Framework::kMxnet), tensorflow}) {
+    for (const auto& [name, value] : of(job)) set.insert(name);
+  }
+  for (const auto& [name, value] : own_gpus_environment(Framework::kAuto, 1)) set.insert(name);
   CHECK(set == listed);
   CHECK(is_of_framework("TF_CONFIG"));
   CHECK_FALSE(is_of_framework("HOROVOD_CONTROLLER"));
@@ -113,14 +147,14 @@ TEST_CASE("rank 0's servers are at an address that all ranks reach, on ports tha
   CHECK(meeting_point(any, one, facts).address == facts.master_address);
   CHECK(meeting_point(any, two, facts).address == "10.0.0.4");
   CHECK(meeting_point(by_ib, two, facts).address == "10.1.0.4");
-  CHECK(meeting_point(any, two, facts).torch_port == 40004);
+  CHECK(meeting_point(any, two, facts).port == 40004);
   CHECK(meeting_point(any, two, facts).jax_port == 50004);
   facts.addresses = {{"eth0", "2001:db8::1", 6}};
   CHECK(meeting_point(any, two, facts).address == "2001:db8::1");
   facts.addresses.clear();
   facts.held_ports.clear();
   CHECK(meeting_point(any, two, facts).address == "a");
-  CHECK(meeting_point(any, two, facts).torch_port == 29500);
+  CHECK(meeting_point(any, two, facts).port == 29500);
 }
 
 TEST_CASE("gloo is told its interface where the hostname would lead it astray, or the user has named some") {
@@ -140,6 +174,4 @@ TEST_CASE("gloo is told its interface where the hostname would lead it astray, o
   CHECK(gloo_interface(spec, two, facts) == "eth0");
   spec.network_interfaces = {"ib0"};
   CHECK(gloo_interface(spec, two, facts) == "ib0");
-  spec.framework = Framework::kJax;
-  CHECK(gloo_interface(spec, two, facts).empty());
 }

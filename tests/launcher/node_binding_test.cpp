@@ -88,7 +88,8 @@ TEST_CASE("settings of the user for threads are kept") {
 
 TEST_CASE("a rank sees its own GPUs by exactly one variable") {
   const GpuVendor vendor = GENERATE(GpuVendor::kNvidia, GpuVendor::kAmd, GpuVendor::kIntel);
-  const Job job(2, {node_of(kFour, 2, vendor)});
+  Job job(2, {node_of(kFour, 2, vendor)});
+  job.spec.gpu_view = GpuView::kOwn;
   const LaunchPlan plan = job.plan();
   const Environment& second = plan.nodes[0].ranks[1].environment;
   std::vector<std::string> set;
@@ -103,6 +104,55 @@ TEST_CASE("a rank sees its own GPUs by exactly one variable") {
   CHECK(second.contains("CUDA_DEVICE_ORDER") == (vendor == GpuVendor::kNvidia));
   CHECK(plan.nodes[0].ranks[0].cpus.list() == "2-3");
   CHECK(plan.nodes[0].ranks[1].cpus.list() == "0-1");
+}
+
+TEST_CASE(
+    "programs that choose a GPU by their local rank see those of all ranks of the node, in this order") {
+  using enum Framework;
+  Job job(3, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
+  job.spec.binding.rank_order = RankOrder::kCpu;
+  const auto seen = [&job](Framework framework, GpuView view = GpuView::kByFramework) {
+    job.spec.framework = framework;
+    job.spec.gpu_view = view;
+    std::vector<std::string> values;
+    const LaunchPlan plan = job.plan();
+    for (const RankLaunch& rank : plan.nodes[0].ranks)
+      values.push_back(rank.environment.at("ROCR_VISIBLE_DEVICES"));
+    return values;
+  };
+  const auto own = seen(kAuto, GpuView::kOwn);
+  const std::vector<std::string> all(3, ddl::join(own, ","));
+  CHECK(own.front() > own.back());  // the numbers of GPUs descend here
+  for (const Framework framework : {kAuto, kTorch, kHorovod, kDeepspeed, kJax}) CHECK(seen(framework) == all);
+  for (const Framework framework : {kTensorflow, kMpi, kNone}) {
+    CHECK(seen(framework) == own);
+    CHECK(seen(framework, GpuView::kNode) == all);
+  }
+}
+
+TEST_CASE("a rank sees its own GPUs alone if they are several, or another's, too") {
+  Job two(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
+  two.spec.binding.gpus_per_rank = 2;
+  CHECK(two.plan().nodes[0].ranks[1].environment.at("ROCR_VISIBLE_DEVICES") == "2,3");
+  Job shared(4, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 2)});
+  CHECK(shared.plan().nodes[0].ranks[3].environment.at("ROCR_VISIBLE_DEVICES") == "1");
+  // The variable of Intel's GPUs does not order them.
+  Job intel(2, {node_of("pack:1 numa:2 l3:1 core:2 pu:1", 2, GpuVendor::kIntel)});
+  CHECK(intel.plan().nodes[0].ranks[1].environment.at("ZE_AFFINITY_MASK") == "0,1");
+  intel.spec.binding.rank_order = RankOrder::kCpu;
+  CHECK(intel.plan().nodes[0].ranks[1].environment.at("ZE_AFFINITY_MASK") == "0");
+}
+
+TEST_CASE("ranks that take no slots are not bound") {
+  Job job(2, {node_of(kFour)});
+  job.spec.roles = mxnet_roles(2, 2);
+  job.spec.num_ranks = num_ranks_of(job.spec.roles);
+  job.placement = *place(job.spec, allocation_of(1), {4});
+  job.facts = facts_of(job.placement, 4);
+  job.facts[0].topology = node_of(kFour);
+  const LaunchPlan plan = job.plan();
+  CHECK(plan.nodes[0].ranks[1].cpus.list() == "2-3");
+  for (const std::size_t rank : {2, 3, 4}) CHECK(plan.nodes[0].ranks[rank].cpus.is_empty());
 }
 
 TEST_CASE("a rank gets the names of the adapters near its GPUs, unless the user has named others") {
@@ -124,7 +174,8 @@ TEST_CASE("a rank gets the names of the adapters near its GPUs, unless the user 
 }
 
 TEST_CASE("only the GPUs that the user has left visible are assigned, by the user's own variable") {
-  const Job job(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
+  Job job(2, {node_of("pack:1 numa:4 l3:1 core:2 pu:1", 4)});
+  job.spec.gpu_view = GpuView::kOwn;
   const auto devices = [&](const Environment& head, const char* name) {
     const LaunchPlan plan = job.plan(head);
     std::string text;

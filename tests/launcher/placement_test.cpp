@@ -275,3 +275,14 @@ TEST_CASE("every placement holds each rank once, densely numbered on its node an
     }
   }
 }
+
+TEST_CASE("ranks that take no slots go to the nodes of the others in turn") {
+  JobSpec spec = job_of(9);
+  spec.roles = mxnet_roles(4, 4);
+  const auto placement = place(spec, allocation_of(3), {3, 2, 1});
+  REQUIRE(placement);
+  CHECK(text_of(*placement) == "node0: 0 1 2 4 6 8 | node1: 3 5 7");
+  CHECK(placement->ranks.at(4).local_rank == 3);
+
+  CHECK_FALSE(place(spec, allocation_of(1), {3}));
+}

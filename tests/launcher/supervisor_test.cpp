@@ -38,7 +38,8 @@ class RecordingActions : public SupervisorActions {
 /// A supervisor of ranks on nodes, the same number on each.
 class Job {
  public:
-  explicit Job(int num_ranks, int num_nodes = 1) : supervisor_(description(num_ranks, num_nodes), actions_) {}
+  explicit Job(int num_ranks, int num_nodes = 1, std::vector<bool> serves = {})
+      : supervisor_(description(num_ranks, num_nodes, std::move(serves)), actions_) {}
 
   Supervisor* operator->() { return &supervisor_; }
   const JobReport& report() const { return supervisor_.report(); }
@@ -82,8 +83,9 @@ class Job {
   }
 
  private:
-  static Supervisor::Job description(int num_ranks, int num_nodes) {
+  static Supervisor::Job description(int num_ranks, int num_nodes, std::vector<bool> serves) {
     Supervisor::Job job;
+    job.serves = std::move(serves);
     for (int rank = 0; rank < num_ranks; ++rank) {
       const int node = rank * num_nodes / num_ranks;
       job.rank_nodes.push_back(node);
@@ -719,4 +721,39 @@ TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are
   failed.exits(0, 5);
   failed->on_agent_termination_requested(0, "node0: too late", SIGTERM);
   CHECK(failed.report().exit_code == 5);
+}
+
+TEST_CASE("ranks that serve end with the others, and that is a success") {
+  Job job(4, 1, {false, false, true, true});
+  job.all_start();
+  job.exits(0, 0);
+  job.exits(3, 0);  // it may end by itself
+  CHECK(job.take().empty());
+  job.exits(1, 0);
+  CHECK(job.take() == "end 15 5");
+  job.dies(2, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  job->on_finished(0, 0);
+  CHECK(job.take() == "done");
+  CHECK(job.report().reason == EndReason::kSuccess);
+  CHECK(job.report().exit_code == 0);
+  CHECK_FALSE(job.report().first_failure);
+}
+
+TEST_CASE("a rank that serves may fail like any other") {
+  Job job(2, 1, {false, true});
+  job.all_start();
+  job.exits(1, 3);
+  CHECK(job.take() == "end 15 5");
+  job.exits(0, 0);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().exit_code == 3);
+
+  Job late(2, 1, {false, true});
+  late.all_start();
+  late.exits(0, 3);
+  CHECK(late.take() == "end 15 5");
+  late.dies(1, SIGTERM, true);
+  CHECK(late.take() == "finish");
+  CHECK(late.report().first_failure == 0);
 }

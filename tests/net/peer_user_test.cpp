@@ -1,4 +1,4 @@
-#include "launcher/pmix/accept_guard.h"
+#include "net/peer_user.h"
 
 #include <netinet/in.h>
 #include <sys/fsuid.h>
@@ -13,7 +13,7 @@
 #include "support/skip.h"
 
 using namespace ddl;
-using namespace ddl::launcher;
+using namespace ddl::net;
 
 namespace {
 
@@ -38,7 +38,7 @@ constexpr Kind kKinds[] = {
     {"IPv4", AF_INET, AF_INET}, {"IPv6", AF_INET6, AF_INET6}, {"IPv4 mapped to IPv6", AF_INET6, AF_INET}};
 
 /// A connection over the loopback interface; near is what accept() gave. Without descriptors where there is no IPv6.
-struct Pair {
+struct LoopbackPair {
   UniqueFd near, far;
 };
 
@@ -48,7 +48,7 @@ sockaddr_in6 any_v6() {
   return address;
 }
 
-Pair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
+LoopbackPair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
   sockaddr_in6 v6 = any_v6();
   if (kind.client == AF_INET6) v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
   sockaddr_in v4{};
@@ -64,7 +64,7 @@ Pair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
   if (kind.server != kind.client) v4.sin_port = v6.sin6_port;
   auto* to_reach =
       kind.client == AF_INET6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
-  Pair pair;
+  LoopbackPair pair;
   {
     const AsUser as(user);
     pair.far = UniqueFd(::socket(kind.client, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -79,7 +79,7 @@ Pair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
 
 TEST_CASE("the user at the other end of a connection is found by each of the kernel's interfaces") {
   for (const Kind& kind : kKinds) {
-    const Pair pair = connect_over_loopback(kind);
+    const LoopbackPair pair = connect_over_loopback(kind);
     if (!pair.near) continue;
     for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
       CAPTURE(kind.name, static_cast<int>(lookup));
@@ -92,7 +92,7 @@ TEST_CASE("the user at the other end of a connection is found by each of the ker
 TEST_CASE("a connection of another user is distinguished from one's own") {
   if (::geteuid() != 0) DDL_SKIP("only root makes sockets of another user");
   for (const Kind& kind : kKinds) {
-    const Pair pair = connect_over_loopback(kind, kNobody);
+    const LoopbackPair pair = connect_over_loopback(kind, kNobody);
     if (!pair.near) continue;
     for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
       CAPTURE(kind.name, static_cast<int>(lookup));
@@ -105,7 +105,7 @@ TEST_CASE("a connection of another user is distinguished from one's own") {
 TEST_CASE("a peer that has sent something and closed at once has no user") {
   for (const bool sends : {true, false}) {
     for (const Kind& kind : kKinds) {
-      Pair pair = connect_over_loopback(kind);
+      LoopbackPair pair = connect_over_loopback(kind);
       if (!pair.near) continue;
       if (sends) REQUIRE(::send(pair.far.get(), "\0\0\0\0", 4, 0) == 4);
       pair.far.reset();
@@ -126,4 +126,11 @@ TEST_CASE("a socket that is not a TCP connection has no user") {
     CHECK(user_of_peer(unconnected.get(), lookup) == std::nullopt);
     CHECK(user_of_peer(-1, lookup) == std::nullopt);
   }
+}
+
+TEST_CASE("the lookup that is found tells one's own connection") {
+  const auto lookup = find_socket_lookup();
+  REQUIRE(lookup);
+  const LoopbackPair pair = connect_over_loopback(kKinds[0]);
+  CHECK(user_of_peer(pair.near.get(), *lookup) == ::geteuid());
 }

@@ -1,0 +1,390 @@
+#include "launcher/gloo/http_server.h"
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/own_thread.h"
+#include "net/peer_user.h"
+
+namespace ddl::launcher {
+namespace {
+
+// If accept() fails for lack of descriptors, the connection stays in the queue, and the listener readable.
+constexpr timeval kListenerRest{1, 0};
+
+timeval to_timeval(std::chrono::milliseconds time) {
+  return {static_cast<time_t>(time.count() / 1000), static_cast<suseconds_t>(time.count() % 1000 * 1000)};
+}
+
+tl::unexpected<Error> fail_libevent(const char* what) {
+  return fail(ErrorCode::kSystem, std::string("libevent could not make ") + what);
+}
+
+struct Listener {
+  UniqueFd socket;
+  std::uint16_t port = 0;
+};
+
+Result<Listener> listen_on_loopback() {
+  Listener listener{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
+  sockaddr_in in{};
+  in.sin_family = AF_INET;
+  in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* address = reinterpret_cast<sockaddr*>(&in);
+  socklen_t size = sizeof in;
+  if (!listener.socket || ::bind(listener.socket.get(), address, size) != 0 ||
+      ::listen(listener.socket.get(), SOMAXCONN) != 0 ||
+      ::getsockname(listener.socket.get(), address, &size) != 0)
+    return fail_errno("listening on 127.0.0.1");
+  listener.port = ntohs(in.sin_port);
+  return listener;
+}
+
+const char* method_name(evhttp_cmd_type type) {
+  switch (type) {
+    case EVHTTP_REQ_GET: return "GET";
+    case EVHTTP_REQ_PUT: return "PUT";
+    default: return "DELETE";  // no other is allowed
+  }
+}
+
+}  // namespace
+
+struct FreeEventObject {
+  void operator()(event_base* base) const { ::event_base_free(base); }
+  void operator()(event* one) const { ::event_free(one); }
+  void operator()(evbuffer* buffer) const { ::evbuffer_free(buffer); }
+};
+template <class Object>
+using EventObject = std::unique_ptr<Object, FreeEventObject>;
+
+/// The server as libevent sees it. Constructed and destroyed on the loop's thread; between, all but post_answer() and
+/// post_stop() is called on the server's own.
+class HttpSide {
+ public:
+  using Deliver = std::function<void(HttpServer::Id, HttpRequest&&)>;
+
+  static Result<std::unique_ptr<HttpSide>> make(const HttpLimits& limits, Deliver deliver);
+  ~HttpSide();
+  HttpSide(const HttpSide&) = delete;
+  HttpSide& operator=(const HttpSide&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  /// Until post_stop().
+  void run() { ::event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
+  void post_answer(HttpServer::Id id, int status, std::string body);
+  void post_stop();
+
+ private:
+  struct Connection {
+    HttpSide* side = nullptr;
+    bufferevent* stream = nullptr;      ///< a reference of our own
+    evhttp_connection* http = nullptr;  ///< once admitted
+    EventObject<event> turn;            ///< first to admit it, then to end it
+  };
+  struct Answer {
+    HttpServer::Id id = 0;
+    int status = 0;
+    std::string body;
+  };
+
+  HttpSide(const HttpLimits& limits, Deliver deliver) : limits_(limits), deliver_(std::move(deliver)) {}
+  Status set_up();
+  bufferevent* add_connection();
+  void take_turn(Connection& connection);
+  void admit(Connection& connection);
+  void erase(const Connection& connection);
+  void on_request(evhttp_request* request);
+  void on_wake();
+  void reply(const Answer& answer);
+  void wake();
+
+  HttpLimits limits_;
+  Deliver deliver_;
+  net::SocketLookup lookup_{};
+  std::uint16_t port_ = 0;
+
+  std::mutex mutex_;  ///< for the next two
+  std::vector<Answer> answers_;
+  bool is_stopped_ = false;
+  UniqueFd wake_;
+
+  // In this order: events are freed before their base.
+  EventObject<event_base> base_;
+  EventObject<event> wake_event_;
+  evhttp* http_ = nullptr;
+  evconnlistener* listener_ = nullptr;  ///< http_ owns it
+  std::unordered_map<bufferevent*, Connection> connections_;
+  std::map<HttpServer::Id, evhttp_request*> waiting_;
+  HttpServer::Id last_id_ = 0;
+};
+
+Result<std::unique_ptr<HttpSide>> HttpSide::make(const HttpLimits& limits, Deliver deliver) {
+  std::unique_ptr<HttpSide> side(new HttpSide(limits, std::move(deliver)));
+  DDL_TRY(side->set_up());
+  return side;
+}
+
+Status HttpSide::set_up() {
+  auto lookup = net::find_socket_lookup();
+  if (!lookup) return fail(std::move(lookup.error()));
+  lookup_ = *lookup;
+  auto listener = listen_on_loopback();
+  if (!listener) return fail(std::move(listener.error()));
+  port_ = listener->port;
+  wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_) return fail_errno("eventfd");
+
+  // Without locks: only one thread uses the base. libpmix switches locks on for the whole process.
+  const std::unique_ptr<event_config, decltype(&::event_config_free)> config(::event_config_new(),
+                                                                             &::event_config_free);
+  if (!config || ::event_config_set_flag(config.get(), EVENT_BASE_FLAG_NOLOCK) != 0 ||
+      ::event_config_set_flag(config.get(), EVENT_BASE_FLAG_IGNORE_ENV) != 0)
+    return fail_libevent("its configuration");
+  base_.reset(::event_base_new_with_config(config.get()));
+  if (!base_) return fail_libevent("an event base");
+  wake_event_.reset(::event_new(
+      base_.get(), wake_.get(), EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<HttpSide*>(self)->on_wake(); }, this));
+  if (!wake_event_ || ::event_add(wake_event_.get(), nullptr) != 0) return fail_libevent("an event");
+
+  http_ = ::evhttp_new(base_.get());
+  if (!http_) return fail_libevent("an HTTP server");
+  ::evhttp_set_max_headers_size(http_, static_cast<ev_ssize_t>(limits_.header_bytes));
+  ::evhttp_set_max_body_size(http_, static_cast<ev_ssize_t>(limits_.body_bytes));
+  ::evhttp_set_allowed_methods(http_, EVHTTP_REQ_GET | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE);
+  // What is left of a body that is too long is read before 413 is sent: otherwise the kernel would reset the
+  // connection, and the client would not see the answer.
+  ::evhttp_set_flags(http_, EVHTTP_SERVER_LINGERING_CLOSE);
+  ::evhttp_set_default_content_type(http_, nullptr);
+  ::evhttp_set_bevcb(
+      http_, [](event_base*, void* self) { return static_cast<HttpSide*>(self)->add_connection(); }, this);
+  ::evhttp_set_gencb(
+      http_, [](evhttp_request* request, void* self) { static_cast<HttpSide*>(self)->on_request(request); },
+      this);
+  listener_ = ::evconnlistener_new(base_.get(), nullptr, nullptr,
+                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener->socket.get());
+  if (!listener_) return fail_libevent("a listener");
+  listener->socket.release();
+  if (!::evhttp_bind_listener(http_, listener_)) {
+    ::evconnlistener_free(std::exchange(listener_, nullptr));
+    return fail_libevent("a listener");
+  }
+  ::evconnlistener_set_error_cb(listener_, [](evconnlistener* listening, void*) {
+    ::evconnlistener_disable(listening);
+    const auto enable = [](evutil_socket_t, short, void* rested) {
+      ::evconnlistener_enable(static_cast<evconnlistener*>(rested));
+    };
+    ::event_base_once(::evconnlistener_get_base(listening), -1, EV_TIMEOUT, enable, listening,
+                      &kListenerRest);
+  });
+  return {};
+}
+
+HttpSide::~HttpSide() {
+  // evhttp frees the requests of its connections, but not those whose connection has gone.
+  for (const auto& [id, request] : waiting_)
+    if (!::evhttp_request_get_connection(request)) ::evhttp_request_free(request);
+  listener_ = nullptr;
+  if (http_) ::evhttp_free(http_);
+  while (!connections_.empty()) erase(connections_.begin()->second);  // those not admitted yet
+}
+
+void HttpSide::post_answer(HttpServer::Id id, int status, std::string body) {
+  {
+    const std::lock_guard lock(mutex_);
+    answers_.push_back({id, status, std::move(body)});
+  }
+  wake();
+}
+
+void HttpSide::post_stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  wake();
+}
+
+void HttpSide::wake() {
+  const std::uint64_t one = 1;
+  (void)retry_eintr([&] { return ::write(wake_.get(), &one, sizeof one); });
+}
+
+/// evhttp has accepted a connection, and asks for the stream on which it will put the descriptor. Only after that can
+/// the other end be examined: in a turn that comes before the next read of any descriptor.
+bufferevent* HttpSide::add_connection() {
+  bufferevent* stream = ::bufferevent_socket_new(base_.get(), -1, BEV_OPT_CLOSE_ON_FREE);
+  if (!stream) return nullptr;  // evhttp makes one, or fails likewise; on_request() does not know it
+  Connection& connection = connections_[stream];
+  connection.side = this;
+  connection.stream = stream;
+  ::bufferevent_incref(stream);
+  // A line that does not end has no other limit in the middle of a body.
+  ::bufferevent_setwatermark(stream, EV_READ, 0, limits_.header_bytes + limits_.body_bytes);
+  connection.turn.reset(::event_new(
+      base_.get(), -1, EV_TIMEOUT,
+      [](evutil_socket_t, short, void* one) {
+        auto& its_turn = *static_cast<Connection*>(one);
+        its_turn.side->take_turn(its_turn);
+      },
+      &connection));
+  if (connection.turn) ::event_active(connection.turn.get(), EV_TIMEOUT, 0);
+  if (connections_.size() >= limits_.connections) ::evconnlistener_disable(listener_);
+  return stream;
+}
+
+void HttpSide::take_turn(Connection& connection) {
+  if (!connection.http) return admit(connection);
+  ::evhttp_connection_free(connection.http);  // calls erase()
+}
+
+void HttpSide::admit(Connection& connection) {
+  // The argument of the callbacks that evhttp has set: nothing else leads from a stream to its connection. It is null
+  // if evhttp could not begin, and has freed the stream.
+  void* http = nullptr;
+  ::bufferevent_getcb(connection.stream, nullptr, nullptr, nullptr, &http);
+  if (!http) return erase(connection);
+  connection.http = static_cast<evhttp_connection*>(http);
+  DDL_CHECK(::evhttp_connection_get_bufferevent(connection.http) == connection.stream,
+            "libevent has changed");
+  ::evhttp_connection_set_closecb(
+      connection.http,
+      [](evhttp_connection*, void* one) {
+        const auto& closed = *static_cast<Connection*>(one);
+        closed.side->erase(closed);
+      },
+      &connection);
+  const int socket = ::bufferevent_getfd(connection.stream);
+  const auto user = net::user_of_peer(socket, lookup_);
+  if (user && (*user == ::geteuid() || *user == 0)) {
+    const timeval limit = to_timeval(limits_.client_time);
+    ::event_add(connection.turn.get(), &limit);
+    return;
+  }
+  const std::string why =
+      "this port serves only processes of user " + std::to_string(::geteuid()) + " on this host\n";
+  const std::string answer =
+      "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: " + std::to_string(why.size()) +
+      "\r\n\r\n" + why;
+  (void)::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::evhttp_connection_free(connection.http);
+}
+
+void HttpSide::erase(const Connection& connection) {
+  bufferevent* stream = connection.stream;
+  connections_.erase(stream);
+  ::bufferevent_decref(stream);
+  if (listener_ && connections_.size() < limits_.connections) ::evconnlistener_enable(listener_);
+}
+
+void HttpSide::on_request(evhttp_request* request) {
+  bufferevent* stream = ::evhttp_connection_get_bufferevent(::evhttp_request_get_connection(request));
+  const auto connection = connections_.find(stream);
+  if (connection == connections_.end() || !connection->second.http)
+    return ::evhttp_send_error(request, HTTP_INTERNAL, nullptr);
+  ::event_del(connection->second.turn.get());
+  evbuffer* input = ::evhttp_request_get_input_buffer(request);
+  HttpRequest read;
+  read.method = method_name(::evhttp_request_get_command(request));
+  read.path = ::evhttp_request_get_uri(request);
+  read.body.resize(::evbuffer_get_length(input));
+  ::evbuffer_remove(input, read.body.data(), read.body.size());
+  const HttpServer::Id id = ++last_id_;
+  waiting_[id] = request;
+  deliver_(id, std::move(read));
+}
+
+void HttpSide::on_wake() {
+  std::uint64_t count = 0;
+  (void)retry_eintr([&] { return ::read(wake_.get(), &count, sizeof count); });
+  std::vector<Answer> answers;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) {
+      ::event_base_loopbreak(base_.get());
+      return;
+    }
+    answers.swap(answers_);
+  }
+  for (const Answer& answer : answers) reply(answer);
+}
+
+void HttpSide::reply(const Answer& answer) {
+  const auto found = waiting_.find(answer.id);
+  if (found == waiting_.end()) return;
+  evhttp_request* request = found->second;
+  waiting_.erase(found);
+  evhttp_connection* http = ::evhttp_request_get_connection(request);
+  if (!http) return ::evhttp_request_free(request);
+  // evhttp adds the length only for HTTP/1.1 and kept connections.
+  ::evhttp_add_header(::evhttp_request_get_output_headers(request), "Content-Length",
+                      std::to_string(answer.body.size()).c_str());
+  const EventObject<evbuffer> body(::evbuffer_new());
+  if (body) ::evbuffer_add(body.get(), answer.body.data(), answer.body.size());
+  ::evhttp_send_reply(request, answer.status, nullptr, body.get());
+  // evhttp would read while it writes, and drop the answer at the end of what the client sends.
+  bufferevent* stream = ::evhttp_connection_get_bufferevent(http);
+  ::bufferevent_disable(stream, EV_READ);
+  const timeval limit = to_timeval(limits_.client_time);
+  const auto connection = connections_.find(stream);
+  if (connection != connections_.end()) ::event_add(connection->second.turn.get(), &limit);
+}
+
+struct HttpServer::Parts {
+  std::shared_ptr<OnRequest> on_request;
+  std::unique_ptr<HttpSide> side;
+  std::thread thread;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+HttpServer::~HttpServer() {
+  parts_->side->post_stop();
+  parts_->thread.join();
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::open(EventLoop& loop, OnRequest on_request,
+                                                     const HttpLimits& limits) {
+  auto parts = std::make_unique<Parts>();
+  parts->on_request = std::make_shared<OnRequest>(std::move(on_request));
+  auto side = HttpSide::make(
+      limits, [&loop, weak = std::weak_ptr<OnRequest>(parts->on_request)](Id id, HttpRequest&& request) {
+        loop.post([weak, id, request = std::move(request)]() mutable {
+          // Kept here, because the server may end in the call.
+          if (const auto handler = weak.lock()) (*handler)(id, std::move(request));
+        });
+      });
+  if (!side) return fail(std::move(side.error()).during("opening an HTTP server"));
+  parts->side = *std::move(side);
+  auto thread = start_own_thread("ddl-http", [serving = parts->side.get()] { serving->run(); });
+  if (!thread) return fail(std::move(thread.error()).during("opening an HTTP server"));
+  parts->thread = *std::move(thread);
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+}
+
+std::uint16_t HttpServer::port() const { return parts_->side->port(); }
+
+void HttpServer::answer(Id id, int status, std::string body) {
+  parts_->side->post_answer(id, status, std::move(body));
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,111 @@
+#include "launcher/head/job_planner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/text.h"
+#include "launcher/plan/meeting_point.h"
+
+namespace ddl::launcher {
+namespace {
+
+Result<std::string> make_job_id() {
+  constexpr std::size_t kRandomBytes = 4;
+  const auto random = random_hex(kRandomBytes);
+  if (!random) return fail(random.error());
+  return fmt::format("ddlrun-{}-{}", ::getpid(), *random);
+}
+
+std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
+  std::vector<int> slots;
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    slots.push_back(allocation.nodes[i].slots.value_or(facts[i].slots));
+  return slots;
+}
+
+}  // namespace
+
+Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation& allocation,
+                                           const std::vector<NodeFacts>& facts,
+                                           const Environment& head_environment) {
+  auto placement = place(spec, allocation, slots_of(allocation, facts));
+  if (!placement) return fail(std::move(placement.error()));
+  JobPlanner planner(spec, allocation, head_environment, *std::move(placement));
+  for (const PlacedNode& node : planner.placement_.nodes) planner.facts_.push_back(facts[node.allocated]);
+  return planner;
+}
+
+std::vector<std::string> JobPlanner::rank_hosts() const {
+  std::vector<std::string> hosts;
+  for (const RankPlacement& rank : placement_.ranks)
+    hosts.push_back(placement_.nodes[static_cast<std::size_t>(rank.node)].name);
+  return hosts;
+}
+
+Supervisor::Job JobPlanner::supervised_job() const {
+  Supervisor::Job job;
+  job.rank_hosts = rank_hosts();
+  for (const RankPlacement& rank : placement_.ranks) {
+    job.rank_nodes.push_back(rank.node);
+    if (!spec_.roles.empty()) job.serves.push_back(role_of(spec_.roles, rank.rank).serves);
+  }
+  job.num_nodes = static_cast<int>(placement_.nodes.size());
+  job.kill_grace_seconds = spec_.kill_grace_seconds;
+  return job;
+}
+
+GlooShape JobPlanner::gloo_shape() const {
+  const std::vector<std::string> hostnames = horovod_hostnames(placement_, facts_);
+  GlooShape shape;
+  shape.size = static_cast<int>(placement_.ranks.size());
+  for (const RankPlacement& rank : placement_.ranks) {
+    shape.local_sizes[hostnames[static_cast<std::size_t>(rank.node)]] = rank.local_size;
+    const auto local_rank = static_cast<std::size_t>(rank.local_rank);
+    if (shape.cross_sizes.size() <= local_rank) shape.cross_sizes.resize(local_rank + 1);
+    shape.cross_sizes[local_rank] = rank.cross_size;
+  }
+  return shape;
+}
+
+std::size_t JobPlanner::wanted_ports(std::size_t node) const {
+  return ports_for_ranks(spec_.framework, placement_.nodes.at(node).ranks.size());
+}
+
+Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
+  const std::size_t wanted = wanted_ports(node);
+  if (ports.size() < wanted)
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{}: its ranks need {}, and it has {}", placement_.nodes[node].name,
+                            counted(static_cast<std::int64_t>(wanted), "free TCP port"), ports.size()));
+  std::vector<int>& held = facts_.at(node).held_ports;
+  held.resize(kMeetingPorts);
+  held.insert(held.end(), ports.begin(), ports.end());
+  return {};
+}
+
+bool JobPlanner::has_all_ports() const {
+  for (std::size_t node = 0; node < facts_.size(); ++node) {
+    const std::size_t wanted = wanted_ports(node);
+    if (wanted > 0 && facts_[node].held_ports.size() < kMeetingPorts + wanted) return false;
+  }
+  return true;
+}
+
+Result<JobPlanner::Plan> JobPlanner::plan() const {
+  const bool in_slurm = allocation_.slurm.has_value();
+  auto bindings = bind_nodes(spec_, placement_, facts_, head_environment_, in_slurm);
+  if (!bindings) return fail(std::move(bindings.error()));
+  const auto job_id = make_job_id();
+  if (!job_id) return fail(job_id.error());
+  Plan plan;
+  plan.bindings = *std::move(bindings);
+  plan.launch =
+      make_launch_plan(spec_, placement_, facts_, head_environment_, *job_id, plan.bindings, in_slurm);
+  return plan;
+}
+
+}  // namespace ddl::launcher
