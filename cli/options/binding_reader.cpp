@@ -1,5 +1,7 @@
 // Reads the options of binding, and those of --show-bind, --explain-bind and --show-topology.
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/options/option_values.h"
@@ -14,7 +16,16 @@ using affinity::BindingPolicy;
 constexpr int kMaxCores = 8192;
 
 Result<affinity::BindTo> bind_to(const std::string& text) {
-  if (const auto value = affinity::parse_bind_to(text)) return *value;
+  // mpirun's words for the same.
+  constexpr std::pair<std::string_view, std::string_view> kOfMpirun[] = {
+      {"hwthread", "pu"}, {"l3cache", "l3"}, {"package", "socket"}};
+  std::string_view word = text;
+  for (const auto& [theirs, ours] : kOfMpirun) {
+    if (word == theirs) word = ours;
+  }
+  if (const auto value = affinity::parse_bind_to(word)) return *value;
+  if (text.find(":overload-allowed") != std::string::npos)
+    return refuse("'" + text + "' is mpirun's; use --oversubscribe for more ranks than slots");
   return refuse_word(text, {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"});
 }
 

@@ -34,12 +34,14 @@ OptionWord split_word(std::string_view word) {
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }
 
-  // "-xNAME=1", "-p22"; but "-timeout" is --timeout with one dash too few, and "-np4" is not mpirun's "-n p4": the
+  // "-xNAME=1", "-p22", "-n4"; but "-timeout" is --timeout with one dash too few, and "-np4" is not "-n p4": the
   // parser refuses these by name.
   const bool one_dash = word.size() > 2 && word[1] != '-';
   if (one_dash && find_spelling("-" + std::string(word)) == nullptr) {
     const OptionEntry* entry = find_spelling(word.substr(0, 2));
-    if (entry != nullptr && entry->takes_value() && entry->id != OptionId::kForeign)
+    const bool is_number = word[2] >= '0' && word[2] <= '9';
+    if (entry != nullptr && entry->takes_value() && entry->id != OptionId::kForeign &&
+        (entry->id != OptionId::kNumProc || is_number))
       return {entry, word.substr(2)};
   }
   return {};
@@ -129,6 +131,10 @@ SplitArgv split_argv(std::span<const std::string> words) {
       result.options.push_back(has_next && !words[next].starts_with('-') ? words[next++] : "");
     } else if (option.entry->takes_value() && has_next) {
       result.options.push_back(words[next++]);
+      const bool has_value = next < words.size() && words[next] != "--";
+      if ((option.entry->rules & kNameAndValue) != 0 && has_value &&
+          result.options.back().find('=') == std::string::npos)
+        result.options.back() += "=" + words[next++];
     }
   }
   result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());

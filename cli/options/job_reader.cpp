@@ -22,6 +22,7 @@ using launcher::JobSpec;
 
 constexpr int kMaxParallel = 4096;
 constexpr int kMaxFanOut = 4096;
+constexpr int kMaxHosts = 1 << 20;
 
 /// "python train.py", or its beginning, for a hint.
 std::string command_excerpt(const std::vector<std::string>& command) {
@@ -126,7 +127,7 @@ class JobReader {
     take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
     take(OptionId::kJobName, not_empty, job().name);
     take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
-    take(OptionId::kMapBy, parse_map_by, job().map_by);
+    read_map_by();
     take(
         OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().timeout_seconds);
@@ -151,6 +152,14 @@ class JobReader {
     take_export(OptionId::kGlooTimeout, parse_gloo_timeout);
     read_framework();
     job().oversubscribe = has(OptionId::kOversubscribe);
+  }
+
+  /// Also mpirun's "ppr:N:node", which is --ranks-per-node N.
+  void read_map_by() {
+    if (!has(OptionId::kMapBy) || !given_[OptionId::kMapBy].front().text.starts_with("ppr:"))
+      return take(OptionId::kMapBy, parse_map_by, job().map_by);
+    if (has(OptionId::kRanksPerNode)) values_.exclude(OptionId::kMapBy, OptionId::kRanksPerNode);
+    take(OptionId::kMapBy, parse_ranks_per_resource, job().ranks_per_node);
   }
 
   void read_framework() {
@@ -203,6 +212,7 @@ class JobReader {
     }
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
+    take(OptionId::kNnodes, count(1, kMaxHosts), num_hosts_);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
     if (has(OptionId::kMpi)) {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
@@ -221,6 +231,7 @@ class JobReader {
     } else {
       refuse_mpirun_options();
     }
+    read_mca();
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
@@ -237,6 +248,18 @@ class JobReader {
            values_.value_of(OptionId::kNetworkInterfaces, value, parse_interfaces(value.text))) {
         auto& names = job().network_interfaces;
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+      }
+    }
+  }
+
+  /// mpirun has parameters of its own; without it those of the ranks are variables.
+  void read_mca() {
+    for (const GivenValue& value : given_[OptionId::kMca]) {
+      const auto [name, text] = values_.value_of(OptionId::kMca, value, parse_mca(value.text));
+      if (job().launcher == launcher::LauncherChoice::kMpirun) {
+        request_.mpi.options.mpi_args.insert(request_.mpi.options.mpi_args.end(), {"--mca", name, text});
+      } else {
+        job().exports.push_back({"OMPI_MCA_" + name, text});
       }
     }
   }
@@ -282,6 +305,7 @@ class JobReader {
     take(
         OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
         job().output_directory);
+    job().merges_stderr = has(OptionId::kMergeStderr);
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
     if (request_.action != Action::kCheckBuild) read_timeline();
   }
@@ -386,6 +410,18 @@ class JobReader {
     auto allocation = launcher::find_allocation(job(), text, slurm, context_.hostname);
     if (!allocation) return refuse_allocation(allocation.error());
     request_.allocation = *std::move(allocation);
+    choose_first_hosts();
+  }
+
+  /// --nnodes.
+  void choose_first_hosts() {
+    auto& nodes = request_.allocation.nodes;
+    const auto wanted = static_cast<std::size_t>(num_hosts_);
+    if (wanted > nodes.size())
+      refuse_once(given_.origin(OptionId::kNnodes) + "--nnodes asks for " + counted(num_hosts_, "host") +
+                      ", and " + request_.allocation.origin + " has " + std::to_string(nodes.size()),
+                  "name more hosts with -H, as in -H node1:4,node2:4, or with --hostfile");
+    if (wanted > 0 && wanted < nodes.size()) nodes.resize(wanted);
   }
 
   void refuse_allocation(const launcher::AllocationError& error) {
@@ -455,6 +491,7 @@ class JobReader {
   const GivenOptions& given_;
   const CommandLineContext& context_;
   ValueReader values_;
+  int num_hosts_ = 0;      ///< of --nnodes; 0: all
   int mxnet_servers_ = 0;  ///< 0: as many as workers
 };
 

@@ -11,6 +11,7 @@ namespace ddl::cli {
 
 enum class OptionId {
   kNumProc,
+  kNnodes,
   kRanksPerNode,
   kMapBy,
   kOversubscribe,
@@ -21,6 +22,7 @@ enum class OptionId {
   kFramework,
   kGloo,
   kGlooTimeout,
+  kMca,
   kTfRoles,
   kMxnetServers,
   kWorkdir,
@@ -114,6 +116,7 @@ enum class OptionId {
   kTimelineSize,
   kTagOutput,
   kNoTagOutput,
+  kMergeStderr,
   kPrefixTimestamp,
   kDryRun,
   kProbe,
@@ -147,6 +150,7 @@ enum OptionRule : unsigned {
   kForScript = 8,       ///< passed to the ddlrun in a job script
   kNotInScript = 16,    ///< has no meaning in a job script, for which Slurm chooses the hosts
   kOptionalValue = 32,  ///< may have no value: the next word is its value unless that starts with a dash
+  kNameAndValue = 64,   ///< NAME=VALUE, or as two words
 };
 
 struct OptionEntry {

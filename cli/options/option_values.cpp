@@ -150,8 +150,24 @@ Result<std::string> parse_directory(std::string_view text, std::string_view curr
 }
 
 Result<MapBy> parse_map_by(std::string_view text) {
-  if (text.starts_with("ppr:")) return refuse(in_quotes(text) + " is mpirun's; use --ranks-per-node N");
   return one_of<MapBy>(text, {{"slot", MapBy::kSlot}, {"node", MapBy::kNode}});
+}
+
+Result<int> parse_ranks_per_resource(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() < 3 || parts[0] != "ppr")
+    return refuse(in_quotes(text) + " is not of the form ppr:N:node");
+  if (parts.size() == 3 && parts[2] == "node") return parse_rank_count(parts[1]);
+  return refuse(in_quotes(text) + " places ranks by " + std::string(parts[2]) +
+                "; use --ranks-per-node N, and --bind-to " + (parts[2] == "numa" ? "numa" : "socket") +
+                " for that many on a host");
+}
+
+Result<std::pair<std::string, std::string>> parse_mca(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    return refuse(in_quotes(text) + " has a name or a value, and it needs both");
+  return std::pair(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
 }
 
 Result<LauncherChoice> parse_launcher(std::string_view text) {

@@ -136,6 +136,7 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   options.num_ranks = spec.num_ranks;
   options.tag = spec.tag_output;
   options.timestamp = spec.timestamp_output;
+  options.merges_stderr = spec.merges_stderr;
   options.raw = raw;
   options.stdout_sink = out_.get();
   options.stderr_sink = err_ ? err_.get() : out_.get();

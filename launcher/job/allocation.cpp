@@ -63,7 +63,8 @@ Result<Allocation> without_hosts(Allocation allocation, const std::string& exclu
 
 Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation) {
   const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty() || spec.ranks_per_node > 0;
-  if (!chooses && allocation.slurm) return implied_num_ranks(*allocation.slurm);
+  const bool has_all = allocation.slurm && allocation.nodes.size() == allocation.slurm->nodes.size();
+  if (!chooses && has_all) return implied_num_ranks(*allocation.slurm);
   std::int64_t sum = 0;
   for (const AllocatedNode& node : allocation.nodes) {
     if (spec.ranks_per_node == 0 && !node.slots) {

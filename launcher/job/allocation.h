@@ -47,8 +47,8 @@ Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostf
 Result<Allocation> without_hosts(Allocation allocation, const std::string& excluded);
 
 /// The number of ranks if -np is missing: --ranks-per-node on every node, or the sum of the slots that were given;
-/// in a Slurm job without -H, hostfile and --ranks-per-node, implied_num_ranks() of the job. Error
-/// (kInvalidArgument): the number of slots of a node, which is named, is unknown; or there are more than kMaxRanks.
+/// in a Slurm job of which all nodes are used, without -H, hostfile and --ranks-per-node, implied_num_ranks() of the
+/// job. Error (kInvalidArgument): the number of slots of a node, which is named, is unknown; or there are more than kMaxRanks.
 /// Pure.
 Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation);
 

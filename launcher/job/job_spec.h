@@ -85,6 +85,7 @@ struct JobSpec {
   std::string
       output_directory;    ///< "" or where rank.<padded>/{stdout,stderr} are written, besides the terminal
   bool tag_output = true;  ///< "[rank]<stdout>:" before every line
+  bool merges_stderr = false;     ///< ranks' standard error is shown on standard output
   bool timestamp_output = false;  ///< the time at which a line was written, before every line
 
   bool verbose = false;

@@ -24,7 +24,8 @@ OutputMux::OutputMux(OutputMuxOptions options) : options_(std::move(options)) {
     const bool is_rank = rank < options_.num_ranks;
     tags_.push_back(is_rank ? output_tag(rank, stream_of(stream)) : "");
     streams_.emplace_back();
-    streams_.back().screen = is_shared ? 0 : static_cast<std::size_t>(stream % 2);
+    const bool is_first = is_shared || (is_rank && options_.merges_stderr);
+    streams_.back().screen = is_first ? 0 : static_cast<std::size_t>(stream % 2);
     if (is_rank && options_.file_sink) streams_.back().file = options_.file_sink(rank, stream_of(stream));
   }
   const auto add_screen = [this](Sink* sink, bool is_terminal) {

@@ -27,6 +27,7 @@ struct OutputMuxOptions {
   int num_ranks = 1;
   bool tag = true;
   bool timestamp = false;
+  bool merges_stderr = false;  ///< ranks' standard error goes to stdout_sink, too; not that of print()
   /// Pass bytes on unchanged and at once: for one rank without tags and time stamps, whose LineSplitters are raw.
   bool raw = false;
 

@@ -76,6 +76,12 @@ TEST_CASE("every spelling of every option is accepted, with a separate and an at
     for (const auto spelling_view : ddl::split(entry.spellings, ',')) {
       const std::string spelling(spelling_view);
       INFO(spelling);
+      if ((entry.rules & ddl::cli::kNameAndValue) != 0) {
+        CHECK(split_argv(Words{spelling, "n", "v", "cmd"}).options == Words{canonical, "n=v"});
+        CHECK(split_argv(Words{spelling, "n=v=w", "cmd"}).options == Words{canonical, "n=v=w"});
+        CHECK(split_argv(Words{spelling, "n"}).options == Words{canonical, "n"});
+        continue;
+      }
       if (entry.takes_value()) {
         CHECK(split_argv(Words{spelling, "v", "cmd"}).options == Words{canonical, "v"});
         CHECK(split_argv(Words{spelling + "=v", "cmd"}).options == Words{canonical, "v"});

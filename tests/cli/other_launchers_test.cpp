@@ -1,0 +1,163 @@
+// What users of mpirun, srun and torchrun type: taken where it means the same here, and otherwise answered by a hint.
+#include "base/text.h"
+#include "cli/options/request.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;  // NOLINT(google-build-using-namespace)
+using Words = std::vector<std::string>;
+
+namespace {
+
+ddl::Result<std::string> hostfile_of_three(const std::string&) { return std::string("n1:2\nn2:2\nn3:2\n"); }
+
+auto parse_for_hosts(Words words) {
+  words.insert(words.end(), {"./train", "--fast"});
+  return parse_command_line(words, {"/home/me", 6, "head", hostfile_of_three});
+}
+
+/// What the options amount to.
+std::string meaning_of(const Words& words) {
+  const auto request = parse_for_hosts(words);
+  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message));
+  REQUIRE(request);
+  const ddl::launcher::JobSpec& job = request->job;
+  std::string text = "np=" + std::to_string(job.num_ranks) + " each=" + std::to_string(job.ranks_per_node) +
+                     " node=" + std::to_string(static_cast<int>(job.map_by)) + " in=" + job.workdir +
+                     " over=" + std::to_string(job.oversubscribe) + " tag=" + std::to_string(job.tag_output) +
+                     " time=" + std::to_string(job.timestamp_output) +
+                     " merge=" + std::to_string(job.merges_stderr) +
+                     " bind=" + ddl::affinity::name_of(job.binding.bind_to);
+  for (const auto& one : job.exports) text += " " + one.name + "=" + one.value.value_or("");
+  for (const auto& node : request->allocation.nodes) text += " " + node.name;
+  text += " mpi=" + ddl::join(request->mpi.options.mpi_args, " ");
+  return text + " notes=" + std::to_string(request->notes.size());
+}
+
+struct SameOption {
+  Words theirs;
+  Words ours;
+};
+
+struct HintedOption {
+  Words words;
+  std::string hint;  ///< a part of it
+};
+
+// clang-format off
+const std::vector<SameOption> kSame = {
+    {{"-n", "4"}, {"-np", "4"}},
+    {{"-n4"}, {"-np", "4"}},
+    {{"--n", "4"}, {"-np", "4"}},
+    {{"--ntasks=4"}, {"-np", "4"}},
+    {{"-H", "a,b", "-npernode", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--npernode", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "-ppn", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--ppn", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "-perhost", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--ntasks-per-node=2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--nproc-per-node=2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--nproc_per_node", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b", "--map-by", "ppr:2:node"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-H", "a,b,c", "--nnodes", "2", "--nproc-per-node", "4"}, {"-H", "a:4,b:4", "--ranks-per-node", "4"}},
+    {{"-machinefile", "hosts", "--nnodes=2"}, {"-H", "n1:2,n2:2"}},
+    {{"--machinefile", "hosts"}, {"--hostfile", "hosts"}},
+    {{"-H", "a:1,b:1,c:1", "--exclude", "b"}, {"-H", "a:1,c:1"}},
+    {{"-n", "2", "-wdir", "/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
+    {{"-n", "2", "--wd", "/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
+    {{"-n", "2", "--chdir=/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
+    {{"-n", "2", "--map-by", "node"}, {"-np", "2", "--map-by", "node"}},
+    {{"-n", "2", "-map-by", "slot"}, {"-np", "2"}},
+    {{"-n", "2", "--bind-to", "hwthread"}, {"-np", "2", "--bind-to", "pu"}},
+    {{"-n", "2", "--bind-to", "l3cache"}, {"-np", "2", "--bind-to", "l3"}},
+    {{"-n", "2", "-bind-to", "package"}, {"-np", "2", "--bind-to", "socket"}},
+    {{"-n", "2", "--overcommit"}, {"-np", "2", "--oversubscribe"}},
+    {{"-n", "2", "-O"}, {"-np", "2", "--oversubscribe"}},
+    {{"-n", "1", "-tag-output"}, {"-np", "1", "--tag-output"}},
+    {{"-n", "2", "--timestamp-output"}, {"-np", "2", "--prefix-output-with-timestamp"}},
+    {{"-n", "2", "-merge-stderr-to-stdout"}, {"-np", "2", "--merge-stderr-to-stdout"}},
+    {{"-n", "2", "-x", "A=1"}, {"-np", "2", "-x", "A=1"}},
+    {{"-n", "2", "--mca", "btl", "tcp,self"}, {"-np", "2", "-x", "OMPI_MCA_btl=tcp,self"}},
+    {{"-n", "2", "-mca", "btl=tcp,self"}, {"-np", "2", "-x", "OMPI_MCA_btl=tcp,self"}},
+    {{"--mpi", "-n", "2", "--mca", "btl", "tcp,self"}, {"--mpi", "-np", "2", "--mpi-args", "--mca btl tcp,self"}},
+};
+
+const std::vector<HintedOption> kHinted = {
+    {{"-N", "2"}, "--nnodes N for N hosts (srun's)"},
+    {{"-n", "2", "-c", "4"}, "--cores-per-rank N for their cores (srun's)"},
+    {{"-n", "2", "-l"}, "lines of several ranks begin with their rank"},
+    {{"-n", "2", "-w", "a,b"}, "name hosts with -H"},
+    {{"-n", "2", "--host", "a,b"}, "name hosts with -H"},
+    {{"-n", "2", "--nodelist=a"}, "name hosts with -H"},
+    {{"-n", "2", "-f", "hosts"}, "--hostfile FILE"},
+    {{"-n", "2", "--cpu-bind=cores"}, "use --bind-to"},
+    {{"-n", "2", "--gres=gpu:2"}, "salloc OPTIONS ddlrun"},
+    {{"-n", "2", "--gpus=2"}, "salloc OPTIONS ddlrun"},
+    {{"-n", "2", "--reservation=r"}, "--sbatch=OPTION"},
+    {{"-n", "2", "--gpus-per-task=1"}, "--gpus-per-rank N"},
+    {{"-n", "2", "--gpu-bind=closest"}, "--gpus-per-rank N"},
+    {{"-n", "2", "--cpus-per-task=4"}, "--cores-per-rank N"},
+    {{"-n", "2", "--depth", "4"}, "--cores-per-rank N"},
+    {{"-n", "2", "--distribution=cyclic"}, "--map-by slot or node"},
+    {{"-n", "2", "-m", "cyclic"}, "--map-by slot or node (srun's -m), or python -m MODULE"},
+    {{"-n", "2", "--multi-prog"}, "shell script"},
+    {{"-n", "2", "--export=ALL"}, "-x NAME=VALUE"},
+    {{"-n", "2", "-W", "0"}, "--kill-grace"},
+    {{"-n", "2", "--jobid", "7"}, "srun --jobid ID --overlap"},
+    {{"-n", "2", "--map-by", "ppr:2:socket"}, "--map-by slot|node"},
+    {{"-n", "2", "--map-by", "numa"}, "--map-by slot|node"},
+    {{"-n", "2", "--rank-by", "node"}, "--map-by slot or node"},
+    {{"-n", "2", "--rankfile", "r"}, "in the order of ranks with -H"},
+    {{"-n", "2", "-rf", "r"}, "in the order of ranks with -H"},
+    {{"-n", "2", "--use-hwthread-cpus"}, "--smt"},
+    {{"-n", "2", "--bind-to", "core:overload-allowed"}, "--bind-to WHAT"},
+    {{"-n", "2", "--display-map"}, "--dry-run"},
+    {{"-n", "2", "--prefix", "/opt"}, "--remote-path"},
+    {{"-n", "2", "-app", "f"}, "shell script"},
+    {{"-n", "2", "--tune", "f"}, "--mca NAME VALUE"},
+    {{"-n", "2", "--prtemca", "a", "b"}, "--mpi-args ARGS"},
+    {{"-n", "2", "-genv", "A", "1"}, "-x NAME=VALUE"},
+    {{"-n", "2", "--tee", "3"}, "--output-filename DIR"},
+    {{"-n", "2", "-r", "3"}, "--output-filename DIR"},
+    {{"--nnodes", "1:4"}, "--nnodes N"},
+    {{"--nproc-per-node", "gpu"}, "--ranks-per-node N"},
+    {{"-n", "2", "--max-restarts", "3"}, "does not start ranks again"},
+    {{"-n", "2", "--node-rank", "0"}, "start ddlrun once"},
+    {{"-n", "2", "--master-addr", "a"}, "name the hosts with -H"},
+    {{"-n", "2", "--rdzv-endpoint", "a:1"}, "name the hosts with -H"},
+    {{"-n", "2", "--no-python"}, "any program"},
+    {{"-n", "2", "--mca", "=tcp"}, "--mca NAME VALUE"},
+    {{"-H", "a:1", "--nnodes", "2"}, "name more hosts with -H"},
+};
+// clang-format on
+
+}  // namespace
+
+TEST_CASE("options of other launchers with the same meaning are taken") {
+  for (const SameOption& one : kSame) {
+    CAPTURE(ddl::join(one.theirs, " "));
+    CHECK(meaning_of(one.theirs) == meaning_of(one.ours));
+  }
+}
+
+TEST_CASE("other options of other launchers get a hint that says what to type") {
+  for (const HintedOption& one : kHinted) {
+    CAPTURE(ddl::join(one.words, " "));
+    const auto request = parse_for_hosts(one.words);
+    REQUIRE_FALSE(request);
+    CHECK_THAT(request.error().hint, Catch::Contains(one.hint));
+  }
+}
+
+TEST_CASE("options that ask for what ddlrun does anyway change nothing, and that is said") {
+  for (const Words& words :
+       {Words{"--standalone"}, Words{"--allow-run-as-root"}, Words{"--nooversubscribe"}, Words{"-genvall"},
+        Words{"-K"}, Words{"--rdzv-backend", "c10d"}, Words{"--rdzv_id=7"}}) {
+    CAPTURE(words.front());
+    Words all{"-n", "2"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto request = parse_for_hosts(all);
+    REQUIRE(request);
+    CHECK(request->notes.size() == 1);
+    CHECK(request->job.num_ranks == 2);
+  }
+}
