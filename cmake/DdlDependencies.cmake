@@ -1,4 +1,4 @@
-# Third-party packages; each is found once. scripts/setup installs them on Debian 12.
+# Third-party packages; each is found once. scripts/setup installs them on Debian 12 and 13.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -29,7 +29,12 @@ target_link_libraries(ddl_asio INTERFACE Threads::Threads)
 # starts do not read YAML.
 find_library(YAML_CPP_STATIC_LIBRARY "${CMAKE_STATIC_LIBRARY_PREFIX}yaml-cpp${CMAKE_STATIC_LIBRARY_SUFFIX}")
 mark_as_advanced(YAML_CPP_STATIC_LIBRARY)
+# yaml-cpp 0.8 has put its target into a namespace.
+set(yaml_target yaml-cpp)
+if(TARGET yaml-cpp::yaml-cpp)
+  set(yaml_target yaml-cpp::yaml-cpp)
+endif()
 add_library(ddl_yaml INTERFACE)
-target_include_directories(ddl_yaml SYSTEM INTERFACE $<TARGET_PROPERTY:yaml-cpp,INTERFACE_INCLUDE_DIRECTORIES>)
+target_include_directories(ddl_yaml SYSTEM INTERFACE $<TARGET_PROPERTY:${yaml_target},INTERFACE_INCLUDE_DIRECTORIES>)
 target_link_libraries(ddl_yaml INTERFACE
-  $<IF:$<BOOL:${YAML_CPP_STATIC_LIBRARY}>,${YAML_CPP_STATIC_LIBRARY},yaml-cpp>)
+  $<IF:$<BOOL:${YAML_CPP_STATIC_LIBRARY}>,${YAML_CPP_STATIC_LIBRARY},${yaml_target}>)
