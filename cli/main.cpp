@@ -9,8 +9,10 @@
 #include "base/cpu_set.h"
 #include "base/environment.h"
 #include "cli/commands/commands.h"
+#include "cli/options/manual_page.h"
 #include "cli/options/option_table.h"
 #include "cli/options/request.h"
+#include "cli/options/shell_completion.h"
 #include "cli/options/this_process.h"
 #include "cli/reports/console.h"
 #include "contract/ddlrun.h"
@@ -33,7 +35,7 @@ int main(int argc, char** argv) {
   if (words.size() == 2 && words[0] == contract::kAgentOption) ::_exit(launcher::run_remote_agent(words[1]));
   if (words.size() == 2 && words[0] == contract::kJoiningAgentOption)
     ::_exit(launcher::run_joining_agent(words[1]));
-  if (words.size() == 2 && words[0] == contract::kVisibleGpusOption)
+  if (words.size() == 2 && words[0] == contract::kAskGpusOption)
     ::_exit(launcher::print_visible_gpus(words[1]));
   if (words.size() > 3 && words[0] == contract::kMpiEngineOption)
     return launcher::become_mpirun({words.begin() + 1, words.end()});
@@ -49,6 +51,8 @@ int main(int argc, char** argv) {
   }
   switch (request->action) {
     case cli::Action::kHelp: return console.print(cli::help_text());
+    case cli::Action::kCompletion: return console.print(cli::completion_for(request->shell));
+    case cli::Action::kManual: return console.print(cli::manual_page());
     case cli::Action::kVersion: return console.print(cli::version_text());
     case cli::Action::kCheckBuild: return cli::check_build(*request, environment, console);
     case cli::Action::kTimeline: return cli::change_timeline(*request, console);

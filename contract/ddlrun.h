@@ -36,6 +36,6 @@ inline constexpr char kMpiRankOption[] = "--mpi-rank";
 
 /// "ddlrun --visible-gpus nvidia": started by an agent with a rank's environment, prints the GPUs that the vendor's
 /// runtime shows to it, as one line of JSON.
-inline constexpr char kVisibleGpusOption[] = "--visible-gpus";
+inline constexpr char kAskGpusOption[] = "--ask-gpus";
 
 }  // namespace ddl::contract

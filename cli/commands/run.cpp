@@ -93,7 +93,8 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
   for (const auto& [name, value] : environment) {
     const bool is_passed_on = std::any_of(job.exports.begin(), job.exports.end(),
                                           [&name = name](const auto& one) { return one.name == name; });
-    if (launcher::is_of_framework(name) && !is_passed_on) replaced.push_back(name);
+    const bool is_port = job.framework == launcher::Framework::kMxnet && name == "PORT";
+    if ((launcher::is_of_framework(name) || is_port) && !is_passed_on) replaced.push_back(name);
   }
   if (!replaced.empty())
     notes.push_back(

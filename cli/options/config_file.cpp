@@ -116,8 +116,9 @@ class ConfigReader {
   }
 
   std::optional<CommandLineError> read_controller(const YamlNode& value) {
-    const OptionEntry* entry =
-        value.text == "gloo" || value.text == "mpi" ? find_spelling("--" + value.text) : nullptr;
+    std::string name = value.text;  // as horovodrun reads it
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const OptionEntry* entry = name == "gloo" || name == "mpi" ? find_spelling("--" + name) : nullptr;
     if (entry == nullptr) {
       return error(value.line, "controller is an option of horovodrun, with the value gloo or mpi",
                    "omit it");

@@ -1,5 +1,7 @@
 // Reads the options of a job: ranks, hosts, launcher, input and output. Then it determines the job's hosts and its
 // number of ranks.
+#include <strings.h>
+
 #include <algorithm>
 
 #include "base/environment.h"
@@ -11,6 +13,7 @@
 #include "contract/environment.h"
 #include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
+#include "launcher/plan/rank_environment.h"
 #include "templates/script/batch_job.h"
 
 namespace ddl::cli {
@@ -105,7 +108,7 @@ class JobReader {
     if (!is_script) {
       find_hosts();
       if (has_job) find_num_ranks(command);
-      if (has_job) add_mxnet_servers();
+      if (has_job) complete_roles();
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
@@ -166,7 +169,9 @@ class JobReader {
     using enum launcher::Framework;
     take(OptionId::kFramework, parse_framework, job().framework);
     take(OptionId::kTfRoles, launcher::parse_tensorflow_roles, job().roles);
-    take(OptionId::kMxnetServers, parse_rank_count, mxnet_servers_);
+    take(
+        OptionId::kMxnetServers,
+        [](const std::string& text) { return parse_count(text, 1, launcher::kMaxRanks); }, mxnet_servers_);
     const auto imply = [this](OptionId option, launcher::Framework framework, const std::string& name) {
       if (!has(option)) return;
       if (has(OptionId::kFramework) && job().framework != framework)
@@ -177,6 +182,11 @@ class JobReader {
     };
     imply(OptionId::kTfRoles, kTensorflow, "tensorflow");
     imply(OptionId::kMxnetServers, kMxnet, "mxnet");
+    if (has(OptionId::kTfRoles)) values_.exclude(OptionId::kTfRoles, OptionId::kMxnetServers);
+    for (const GivenValue& value : given_[OptionId::kExport]) {
+      const std::string name = value.text.substr(0, value.text.find('='));
+      if (launcher::is_set_for_every_rank(name, job().framework)) refuse_export(value, name);
+    }
     if (job().roles.empty()) return;
     const int tasks = launcher::num_ranks_of(job().roles);
     if (has(OptionId::kNumProc) && job().num_ranks != tasks)
@@ -184,6 +194,11 @@ class JobReader {
           "--tf-roles has " + counted(tasks, "task") + ", and -np is " + std::to_string(job().num_ranks),
           "omit -np: each task is a rank");
     job().num_ranks = tasks;
+  }
+
+  void refuse_export(const GivenValue& value, const std::string& name) {
+    const Result<bool> refused = refuse(name + " is set by ddlrun for every rank");
+    (void)values_.value_of(OptionId::kExport, value, refused);
   }
 
   void read_stall_check() {
@@ -266,12 +281,30 @@ class JobReader {
 
   /// Also if Horovod's own variables ask for Gloo.
   void read_gloo() {
-    const auto is_gloo = [this](const char* name) { return variable_of_ranks(name) == "gloo"; };
-    const bool by_variable =
-        is_gloo(contract::env::kHorovodController) || is_gloo(contract::env::kHorovodCpuOperations);
+    std::string variable;
+    for (const char* const name : {contract::env::kHorovodController, contract::env::kHorovodCpuOperations}) {
+      const std::string value = variable_of_ranks(name);
+      // As Horovod compares it.
+      if (::strcasecmp(value.c_str(), "gloo") == 0) variable = std::string(name) + "=" + value;
+    }
     const bool has_agents = job().launcher != launcher::LauncherChoice::kMpirun &&
                             job().launcher != launcher::LauncherChoice::kSrun;
-    job().serves_gloo = has_agents && (has(OptionId::kGloo) || by_variable);
+    const bool has_ranks =
+        job().framework != launcher::Framework::kNone && job().framework != launcher::Framework::kMxnet;
+    if (has(OptionId::kGloo) && !has_ranks)
+      refuse_once("--gloo needs the variables of Horovod, and --framework gives the ranks others",
+                  "omit one of them");
+    job().serves_gloo = has_agents && has_ranks && (has(OptionId::kGloo) || !variable.empty());
+    for (const GivenValue& value : given_[OptionId::kExport]) {
+      const std::string name = value.text.substr(0, value.text.find('='));
+      const bool is_rendezvous =
+          name == contract::env::kHorovodGlooAddress || name == contract::env::kHorovodGlooPort;
+      if (job().serves_gloo && is_rendezvous) refuse_export(value, name);
+    }
+    if (!variable.empty() && !job().serves_gloo)
+      request_.notes.push_back(
+          variable + ": nobody serves the ranks a rendezvous here, so each rank of a program of " +
+          "Horovod with Gloo would be alone; omit " + (has_agents ? "--framework" : "--launcher and --mpi"));
     // A file for horovodrun may name Gloo: the command line takes precedence.
     if (has(OptionId::kGloo) && given_[OptionId::kGloo].front().where.empty() &&
         job().launcher == launcher::LauncherChoice::kMpirun)
@@ -471,8 +504,14 @@ class JobReader {
     job().num_ranks = *implied;
   }
 
-  /// MXNet's scheduler and servers are started beside the ranks that the user asked for.
-  void add_mxnet_servers() {
+  /// What depends on the number of ranks. MXNet's scheduler and servers are started beside the ranks that the user
+  /// asked for.
+  void complete_roles() {
+    if (job().framework == launcher::Framework::kTensorflow &&
+        job().num_ranks > launcher::kMaxTensorflowTasks)
+      refuse_once("each of " + std::to_string(job().num_ranks) +
+                      " tasks of TensorFlow would get the addresses of all in TF_CONFIG",
+                  "at most " + std::to_string(launcher::kMaxTensorflowTasks) + " tasks are possible");
     if (values_.refusal() || job().framework != launcher::Framework::kMxnet) return;
     const int workers = job().num_ranks;
     job().roles = launcher::mxnet_roles(workers, mxnet_servers_ > 0 ? mxnet_servers_ : workers);

@@ -221,6 +221,9 @@ constexpr OptionEntry kTable[] = {
      kAbout},
     {kCheckCapability, "--check-box", "NAME",
      "check one line of --check-build: exit code 0 if it works, else 1", kAbout},
+    {kCompletion, "--completion", "bash|zsh|fish", "print what this shell needs to complete ddlrun's options",
+     kAbout},
+    {kManual, "--manual", "", "print the manual page, for man -l -", kAbout},
     {kVersion, "-v,--version,-V", "", "print the version", kAbout},
     {kHelp, "-h,--help", "", "print this help", kAbout},
 };
@@ -241,7 +244,7 @@ std::string_view without_dashes(std::string_view word) {
   return first == std::string_view::npos ? std::string_view{} : word.substr(first);
 }
 
-constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
+constexpr OptionHeading kHeadings[] = {
     {OptionGroup::kRanks, "Ranks"},
     {OptionGroup::kBinding, "Binding"},
     {OptionGroup::kHostsAndLauncher, "Hosts"},
@@ -251,7 +254,42 @@ constexpr std::pair<OptionGroup, std::string_view> kHeadings[] = {
     {OptionGroup::kAbout, "About"},
 };
 
+constexpr std::string_view kDescription =
+    "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
+    "first rank that fails.\n"
+    "Options come before the command; everything after it belongs to the command.";
+
+constexpr std::string_view kExitCodes =
+    "That of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121 for a lost\n"
+    "host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the command cannot be\n"
+    "executed or does not exist.";
+
+constexpr OptionExample kExamples[] = {
+    {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
+    {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
+    {"ddlrun -np 4 --timeline-filename t.json ./train", "also writes what the ranks did, and when"},
+    {"ddlrun -np 2 -x LR=0.1 -x DATA ./train", "sets LR, passes on DATA"},
+    {"ddlrun -np 1 --no-tag-output ./train > out", "the rank's output, unchanged"},
+    {"ddlrun -np 8 --oversubscribe --dry-run ./train", "prints what would be started"},
+    {"ddlrun -H node1:2,node2:2 ./train", "2 ranks on each host, over ssh"},
+    {"ddlrun -np 16 -H node[01-04] --map-by node ./a", "hosts in turn, one slot for each CPU"},
+    {"ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train", ""},
+    {"ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname", ""},
+    {"ddlrun --check-hosts --hostfile hosts.txt", "what those hosts have, and how they differ"},
+    {"ddlrun --show-bind -np 8", "CPUs, GPU and NIC that each rank would have"},
+    {"ddlrun --show-bind -np 8 --topology node.xml --format map_cpu", "for srun --cpu-bind="},
+    {"ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh", ""},
+    {"ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train", "write, check and submit it"},
+    {"ddlrun --inspect", "what the ranks of your running job do"},
+    {"ddlrun --inspect train --watch", "the same of the job \"train\", every 2 seconds"},
+    {"ddlrun --timeline start train", "\"train\" records what its ranks do, and when"},
+    {"ddlrun --timeline stop train", "writes that to a file"},
+    {"ddlrun --config-file job.yaml ./train", "num-proc: 8, hosts: [a, b], ... in a file"},
+    {"ddlrun --check-build", "what works on this machine"},
+};
+
 constexpr std::size_t kHelpColumn = 34;
+constexpr std::size_t kExampleColumn = 50;
 
 std::string option_line(const OptionEntry& entry) {
   std::string line = "  ";
@@ -339,47 +377,29 @@ std::optional<std::string> suggest_option(std::string_view word) {
   return std::string(suggestion);
 }
 
+std::string_view help_description() { return kDescription; }
+std::string_view help_exit_codes() { return kExitCodes; }
+std::span<const OptionHeading> option_headings() { return kHeadings; }
+std::span<const OptionExample> option_examples() { return kExamples; }
+
 std::string help_text() {
-  std::string text =
-      "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n"
-      "\n"
-      "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
-      "first rank that fails.\n"
-      "Options come before the command; everything after it belongs to the command.\n";
-  for (const auto& [group, heading] : kHeadings) {
-    text += "\n" + std::string(heading) + ":\n";
+  std::string text = "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n\n";
+  text += std::string(kDescription) + "\n";
+  for (const OptionHeading& heading : kHeadings) {
+    text += "\n" + std::string(heading.text) + ":\n";
     for (const OptionEntry& entry : option_table()) {
-      if (entry.group == group) text += option_line(entry);
+      if (entry.group == heading.group) text += option_line(entry);
     }
   }
-  text +=
-      "\n"
-      "Exit codes: that of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121\n"
-      "for a lost host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the\n"
-      "command cannot be executed or does not exist.\n"
-      "\n"
-      "Examples:\n"
-      "  ddlrun -np 4 python train.py --epochs 10        4 ranks; --epochs belongs to train.py\n"
-      "  ddlrun -np 4 --output-filename logs ./train     also writes each rank's output to logs/rank.R/\n"
-      "  ddlrun -np 4 --timeline-filename t.json ./train also writes what the ranks did, and when\n"
-      "  ddlrun -np 2 -x LR=0.1 -x DATA ./train          sets LR, passes on DATA\n"
-      "  ddlrun -np 1 --no-tag-output ./train > out      the rank's output, unchanged\n"
-      "  ddlrun -np 8 --oversubscribe --dry-run ./train  prints what would be started\n"
-      "  ddlrun -H node1:2,node2:2 ./train               2 ranks on each host, over ssh\n"
-      "  ddlrun -np 16 -H node[01-04] --map-by node ./a  hosts in turn, one slot for each CPU\n"
-      "  ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train\n"
-      "  ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname\n"
-      "  ddlrun --check-hosts --hostfile hosts.txt       what those hosts have, and how they differ\n"
-      "  ddlrun --show-bind -np 8                        CPUs, GPU and NIC that each rank would have\n"
-      "  ddlrun --show-bind -np 8 --topology node.xml --format map_cpu    for srun --cpu-bind=\n"
-      "  ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh\n"
-      "  ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train    write, check and submit it\n"
-      "  ddlrun --inspect                                what the ranks of your running job do\n"
-      "  ddlrun --inspect train --watch                  the same of the job \"train\", every 2 seconds\n"
-      "  ddlrun --timeline start train                   \"train\" records what its ranks do, and when\n"
-      "  ddlrun --timeline stop train                    writes that to a file\n"
-      "  ddlrun --config-file job.yaml ./train           num-proc: 8, hosts: [a, b], ... in a file\n"
-      "  ddlrun --check-build                            what works on this machine\n";
+  text += "\nExit codes:\n" + std::string(kExitCodes) + "\n\nExamples:\n";
+  for (const OptionExample& example : kExamples) {
+    std::string line = "  " + std::string(example.command);
+    if (!example.effect.empty()) {
+      line.resize(std::max(line.size() + 2, kExampleColumn), ' ');
+      line += example.effect;
+    }
+    text += line + "\n";
+  }
   return text;
 }
 

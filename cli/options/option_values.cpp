@@ -83,9 +83,6 @@ Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
     }
     return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
   }
-  if (launcher::is_set_for_every_rank(name)) {
-    return refuse(std::string(name) + " is set by ddlrun for every rank");
-  }
   launcher::EnvironmentExport result{std::string(name), std::nullopt};
   if (equals != std::string_view::npos) result.value = std::string(text.substr(equals + 1));
   return result;

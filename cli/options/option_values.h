@@ -41,7 +41,7 @@ Result<int> parse_rank_count(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
-/// NAME or NAME=VALUE. Names are letters, digits and _; those that ddlrun itself sets for every rank are refused.
+/// NAME or NAME=VALUE. Names are letters, digits and _.
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);
 /// "ddl" or "mpi", as the variable that libddl reads.
 Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text);

@@ -41,6 +41,8 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
 Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kHelp)) return Action::kHelp;
   if (given.has(OptionId::kVersion)) return Action::kVersion;
+  if (given.has(OptionId::kCompletion)) return Action::kCompletion;
+  if (given.has(OptionId::kManual)) return Action::kManual;
   if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kInspect)) return Action::kInspect;
@@ -63,7 +65,8 @@ constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kListSites, Action::kListSites},   {OptionId::kShowSite, Action::kShowSite},
     {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
     {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
-    {OptionId::kDryRun, Action::kDryRun},
+    {OptionId::kDryRun, Action::kDryRun},         {OptionId::kCompletion, Action::kCompletion},
+    {OptionId::kManual, Action::kManual},
 };
 
 /// Refuses two different actions, because one of them would be ignored silently.
@@ -119,6 +122,8 @@ bool is_used_by(Action action, const OptionEntry& entry) {
     case Action::kLint: return id == kLint || id == kSite || id == kJson;
     case Action::kListSites: return id == kListSites || id == kJson;
     case Action::kShowSite: return id == kShowSite;
+    case Action::kCompletion: return id == kCompletion;
+    case Action::kManual: return id == kManual;
     case Action::kInspect: return id == kInspect || id == kWatch || id == kJson;
     case Action::kTimeline: return id == kTimeline || id == kTimelineFile;
     case Action::kCheckBuild:
@@ -233,6 +238,12 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   if (request.action == Action::kTimeline)
     return without_unused(read_timeline(std::move(request), *given, split.command, context), *given);
   if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
+  if (request.action == Action::kCompletion || request.action == Action::kManual) {
+    ValueReader values(*given);
+    values.take(OptionId::kCompletion, parse_shell, request.shell);
+    if (values.refusal()) return Refusal(*values.refusal());
+    return without_unused(std::move(request), *given);
+  }
   const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
                              request.action == Action::kShowSite;
   if (views_scripts) return without_unused(read_script_view(std::move(request), *given), *given);

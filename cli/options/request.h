@@ -15,6 +15,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/given_options.h"
+#include "cli/options/shell_completion.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
@@ -78,6 +79,8 @@ enum class Action {
   kLint,
   kListSites,
   kShowSite,
+  kCompletion,
+  kManual,
   kHelp,
   kVersion,
 };
@@ -93,6 +96,7 @@ struct Request {
   ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
+  Shell shell = Shell::kBash;      ///< for kCompletion
   MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
   std::string site;                ///< of a job: the name or file of a profile; "" for none
   bool has_rank_order = false;     ///< of a job: given by the user, so the site's does not apply

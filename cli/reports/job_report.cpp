@@ -78,8 +78,11 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string label_of(const RankOutcome& rank) {
+/// roles: JobSpec::roles, if they are to be named.
+std::string label_of(const RankOutcome& rank, const launcher::RankRoles& roles = {}) {
   std::string text = fmt::format("rank {}", rank.rank);
+  const launcher::RoleOfRank role = launcher::role_of(roles, rank.rank);
+  if (!roles.empty()) text += fmt::format(", {} {},", role.name, role.index);
   if (!rank.host.empty()) text += " on " + rank.host;
   if (rank.pid > 0) text += fmt::format(" (pid {})", rank.pid);
   return text;
@@ -104,14 +107,15 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
   switch (report.reason) {
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:
-      if (culprit) return label_of(*culprit) + " " + ending_of(*culprit) + after;
+      if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit) + after;
       break;
     case EndReason::kAborted:
       if (culprit)
-        return fmt::format("{} aborted the job with code {}{}", label_of(*culprit), report.exit_code, after);
+        return fmt::format("{} aborted the job with code {}{}", label_of(*culprit, job.roles),
+                           report.exit_code, after);
       break;
     case EndReason::kStartFailed:
-      if (culprit) return label_of(*culprit) + " " + ending_of(*culprit);
+      if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit);
       break;
     case EndReason::kHostLost: break;
     case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
@@ -125,7 +129,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kRankStopped:
       if (culprit) {
         return fmt::format("the job was ended because {} was stopped by {} and did not continue",
-                           label_of(*culprit), signal_text(report.signal));
+                           label_of(*culprit, job.roles), signal_text(report.signal));
       }
       break;
     case EndReason::kSignal: return fmt::format("ended by {}{}", signal_name(report.signal), after);
@@ -377,8 +381,14 @@ std::string duration_text(double seconds) {
 }
 
 std::string success_sentence(const JobReport& report) {
-  return counted(static_cast<std::int64_t>(report.ranks.size()), "rank") + " exited with 0 after " +
-         duration_text(report.run_seconds);
+  const auto exited = std::count_if(report.ranks.begin(), report.ranks.end(), [](const RankOutcome& rank) {
+    return rank.kind == RankOutcome::Kind::kExited && rank.exit_code == 0;
+  });
+  const auto others = static_cast<std::int64_t>(report.ranks.size()) - exited;
+  return counted(exited, "rank") + " exited with 0 after " + duration_text(report.run_seconds) +
+         (others > 0 ? ", and " + std::to_string(others) + " that served " + (others == 1 ? "was" : "were") +
+                           " ended"
+                     : "");
 }
 
 std::string failure_report(const JobReport& report, const JobSpec& job, const TerminalStyle& style) {

@@ -79,7 +79,8 @@ Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
   const std::size_t wanted = wanted_ports(node);
   if (ports.size() < wanted)
     return fail(ErrorCode::kUnavailable,
-                fmt::format("{}: its ranks need {}, and it has {}", placement_.nodes[node].name,
+                fmt::format("{}: its ranks need {}, and it has {}; each takes a descriptor, too (ulimit -n)",
+                            placement_.nodes[node].name,
                             counted(static_cast<std::int64_t>(wanted), "free TCP port"), ports.size()));
   std::vector<int>& held = facts_.at(node).held_ports;
   held.resize(kMeetingPorts);

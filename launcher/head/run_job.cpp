@@ -48,6 +48,9 @@ const message::AskActivity kAskForStall{0, 0, 256};
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 
+// A rank that serves may notice that its clients have ended before their ends are reported.
+constexpr auto kClientsDeadline = std::chrono::milliseconds(500);
+
 /// One job from the first agent to the report: connects fleet, supervisor and output, decides nothing.
 class JobRun : private SupervisorActions {
  public:
@@ -276,6 +279,8 @@ class JobRun : private SupervisorActions {
       const std::string& name = placement.nodes[node].name;
       if (!bindings[node].unbound_because.empty())
         notices_.detail(name + ": ranks are not bound: " + bindings[node].unbound_because);
+      if (!bindings[node].other_view_because.empty())
+        notices_.note(name + ": " + bindings[node].other_view_because);
       for (const std::string& warning : bindings[node].plan.warnings) notices_.detail(name + ": " + warning);
     }
   }
@@ -501,6 +506,10 @@ class JobRun : private SupervisorActions {
   }
   void wait_for_root_cause() override {
     root_cause_timer_ = loop_.after(kRootCauseDeadline, [this] { supervisor_->on_root_cause_timeout(); });
+  }
+
+  void wait_for_clients() override {
+    root_cause_timer_ = loop_.after(kClientsDeadline, [this] { supervisor_->on_root_cause_timeout(); });
   }
 
   void stop_self() override {

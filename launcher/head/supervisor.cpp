@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -59,24 +60,34 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   recorded = std::move(ended);
   ++ended_;
 
-  // A rank that aborts reports that before it exits: its exit is not a second failure.
-  if (is_failure(recorded) && !recorded.ended_by_us) {
-    if (ending_) {
-      if (precedes_first_failure(recorded)) {
-        report_.first_failure = recorded.rank;
-        report_.exit_code = exit_code_of(recorded);
-      }
-    } else if (!is_consequence(recorded)) {
-      end_because_of(recorded);
-    } else if (!awaiting_root_cause_) {
-      awaiting_root_cause_ = true;
-      report_.first_failure = recorded.rank;
-      actions_.wait_for_root_cause();
-    }
-  }
+  // A rank that aborts reports that before it exits: its exit is not a second failure. How a rank ends that has
+  // served all others to their ends does not matter.
+  const bool has_served = servers_ended_ && serves(recorded.rank);
+  if (is_failure(recorded) && !recorded.ended_by_us && !has_served) on_failure(recorded);
   if (awaiting_root_cause_ && have_all_gone_ranks_ended()) accept_known_failure();
   end_servers_if_unused();
   finish_if_all_ended();
+}
+
+void Supervisor::on_failure(const RankOutcome& failed) {
+  if (ending_) {
+    if (!precedes_first_failure(failed)) return;
+    report_.first_failure = failed.rank;
+    report_.exit_code = exit_code_of(failed);
+  } else if (serves(failed.rank) && failed.kind == Kind::kExited) {
+    if (awaiting_clients_ || awaiting_root_cause_) return;
+    awaiting_clients_ = true;
+    report_.first_failure = failed.rank;
+    actions_.wait_for_clients();
+  } else if (!is_consequence(failed)) {
+    end_because_of(failed);
+  } else if (awaiting_clients_) {
+    accept_known_failure();
+  } else if (!awaiting_root_cause_) {
+    awaiting_root_cause_ = true;
+    report_.first_failure = failed.rank;
+    actions_.wait_for_root_cause();
+  }
 }
 
 bool Supervisor::precedes_first_failure(const RankOutcome& ended) const {
@@ -96,7 +107,7 @@ bool Supervisor::have_all_gone_ranks_ended() const {
 }
 
 bool Supervisor::accept_known_failure() {
-  if (!awaiting_root_cause_) return false;
+  if (!awaiting_root_cause_ && !awaiting_clients_) return false;
   end_because_of(first_failure());
   return true;
 }
@@ -104,7 +115,7 @@ bool Supervisor::accept_known_failure() {
 void Supervisor::end_because_of(const RankOutcome& failed) {
   const EndReason reason =
       failed.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
-  awaiting_root_cause_ = false;
+  awaiting_root_cause_ = awaiting_clients_ = false;
   report_.first_failure = failed.rank;
   begin_termination(reason, exit_code_of(failed), SIGTERM, job_.kill_grace_seconds);
 }
@@ -134,8 +145,8 @@ void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
   // An exit status has 8 bits, and an abort is never a success.
   const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
   // A rank that aborts is the cause, and a rank that has only observed the end of another is not.
-  if (awaiting_root_cause_) report_.first_failure.reset();
-  awaiting_root_cause_ = false;
+  if (awaiting_root_cause_ || awaiting_clients_) report_.first_failure.reset();
+  awaiting_root_cause_ = awaiting_clients_ = false;
   if (!begin_termination(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds)) return;
   report_.first_failure = rank;
   report_.abort_message = text;
@@ -220,6 +231,8 @@ void Supervisor::on_signal(int signal) {
 }
 
 void Supervisor::on_timeout() {
+  // All that the job is for has ended.
+  if (servers_ended_ && !ending_) return actions_.end_ranks(SIGKILL, 0);
   begin_termination(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds);
 }
 
@@ -245,7 +258,7 @@ bool Supervisor::begin_termination(EndReason reason, int exit_code, int signal, 
 
 void Supervisor::terminate(EndReason reason, int exit_code, int signal, double grace_seconds) {
   ending_ = true;
-  awaiting_root_cause_ = false;
+  awaiting_root_cause_ = awaiting_clients_ = false;
   report_.reason = reason;
   report_.exit_code = exit_code;
   actions_.end_ranks(signal, grace_seconds);
@@ -260,12 +273,12 @@ void Supervisor::mark_node_finished(int node) {
 
 void Supervisor::end_servers_if_unused() {
   if (job_.serves.empty() || servers_ended_ || ending_ || awaiting_root_cause_) return;
-  if (ended_ == report_.ranks.size()) return;
   for (const RankOutcome& one : report_.ranks) {
     if (!job_.serves[static_cast<std::size_t>(one.rank)] && !has_ended(one)) return;
   }
   servers_ended_ = true;
-  actions_.end_ranks(SIGTERM, job_.kill_grace_seconds);
+  if (std::exchange(awaiting_clients_, false)) report_.first_failure.reset();
+  if (ended_ < report_.ranks.size()) actions_.end_ranks(SIGTERM, job_.kill_grace_seconds);
 }
 
 void Supervisor::finish_if_all_ended() {

@@ -21,6 +21,9 @@ class SupervisorActions {
   /// A rank has failed that observed the end of another: calls on_root_cause_timeout() after a while, once. The
   /// report about the other rank may still be in flight.
   virtual void wait_for_root_cause() = 0;
+  /// A rank that serves has failed, perhaps because the ranks that it serves have ended: calls
+  /// on_root_cause_timeout() after a moment, once.
+  virtual void wait_for_clients() = 0;
   /// Stops ddlrun itself, as the shell expects after ^Z; called after the signal was forwarded to the ranks.
   virtual void stop_self() = 0;
   /// Nothing more will happen: report() is final.
@@ -54,7 +57,7 @@ class Supervisor {
   /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends.
   void on_agent_termination_requested(int node, const std::string& text, int signal);
   void on_finished(int node, int leftovers);
-  /// The time of wait_for_root_cause() has passed.
+  /// The time of wait_for_root_cause() or wait_for_clients() has passed.
   void on_root_cause_timeout();
   void on_signal(int signal);
   void on_timeout();
@@ -86,6 +89,8 @@ class Supervisor {
   }
   void mark_node_finished(int node);
   void finish_if_all_ended();
+  bool serves(int rank) const { return !job_.serves.empty() && job_.serves[static_cast<std::size_t>(rank)]; }
+  void on_failure(const RankOutcome& failed);
   /// Ends the ranks that serve, if all others have ended.
   void end_servers_if_unused();
   /// Nothing more is expected from this node, and nothing more is accepted.
@@ -99,6 +104,8 @@ class Supervisor {
   std::vector<bool> finished_nodes_;
   /// first_failure has observed the end of another rank, and it is not known yet how that one ended.
   bool awaiting_root_cause_ = false;
+  /// first_failure is that of a rank that serves, and it is not known yet whether the others have ended.
+  bool awaiting_clients_ = false;
   bool ending_ = false;
   bool killing_ = false;
   bool paused_ = false;         // the user has stopped ddlrun, and so the ranks

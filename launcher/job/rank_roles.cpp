@@ -45,7 +45,7 @@ bool has_role(const RankRoles& roles, std::string_view name) {
 Result<RankRoles> parse_tensorflow_roles(std::string_view text) {
   RankRoles roles;
   for (const std::string_view part : split(text, ',')) {
-    auto role = parse_role(part);
+    auto role = parse_role(trim(part));
     if (!role) return fail(std::move(role.error()));
     if (has_role(roles, role->name))
       return fail(ErrorCode::kInvalidArgument, "the role " + role->name + " occurs twice");

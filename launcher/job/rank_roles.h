@@ -21,6 +21,9 @@ struct RankRole {
 /// The roles of a job, in the order of its ranks; empty: all ranks do the same.
 using RankRoles = std::vector<RankRole>;
 
+/// Each task is told the addresses of all, so that the whole grows with the square of their number.
+inline constexpr int kMaxTensorflowTasks = 1000;
+
 /// From "chief:1,worker:4,ps:2", whose ranks are numbered in this order. A ps serves; if there is a chief, too, the
 /// workers serve it, as TensorFlow's ParameterServerStrategy has them. Error: a sentence about what is wrong.
 Result<RankRoles> parse_tensorflow_roles(std::string_view text);

@@ -115,6 +115,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   const NodeFacts facts = probe_node();
   const Allocation here = local_allocation(hostname());
   spec.num_ranks = in_job.local_size;
+  spec.serves_gloo = false;  // there is no agent
   spec.oversubscribe = true;
   const auto placement = place(spec, here, {in_job.local_size});
   if (!placement) return fail(placement.error());

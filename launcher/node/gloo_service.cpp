@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "contract/environment.h"
+#include "launcher/plan/meeting_point.h"
 
 namespace ddl::launcher {
 
@@ -19,7 +20,7 @@ Result<std::unique_ptr<GlooService>> GlooService::open(
 }
 
 Environment GlooService::client_environment() const {
-  return {{contract::env::kHorovodGlooAddress, "127.0.0.1"},
+  return {{contract::env::kHorovodGlooAddress, kGlooAddress},
           {contract::env::kHorovodGlooPort, std::to_string(server_->port())}};
 }
 

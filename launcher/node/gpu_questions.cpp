@@ -72,7 +72,7 @@ int print_visible_gpus(const std::string& vendor) {
 }
 
 GpuQuestions::Settings::Settings()
-    : program({own_path(), contract::kVisibleGpusOption}), patience(std::chrono::seconds(10)) {}
+    : program({own_path(), contract::kAskGpusOption}), patience(std::chrono::seconds(10)) {}
 
 void GpuQuestions::ask(const RankLaunch& rank, const std::vector<std::string>& environment) {
   const auto vendor = vendor_of_gpus(rank.environment);

@@ -17,7 +17,7 @@
 
 namespace ddl::launcher {
 
-/// The program "ddlrun --visible-gpus VENDOR": prints one line of JSON, {"gpus": [{"bus_id", "uuid"}, ...]}, or
+/// The program "ddlrun --ask-gpus VENDOR": prints one line of JSON, {"gpus": [{"bus_id", "uuid"}, ...]}, or
 /// {"failure": why}, which is "" where the runtime is not installed. Returns its exit code.
 int print_visible_gpus(const std::string& vendor);
 

@@ -166,6 +166,16 @@ std::string_view framework_of(std::string_view name) {
   return "";
 }
 
+bool is_told(Framework chosen, std::string_view framework) {
+  using enum Framework;
+  if (framework == "horovod") return chosen != kNone && chosen != kMxnet;
+  if (framework == "torch") return tells_torch(chosen);
+  if (framework == "deepspeed") return chosen == kAuto || chosen == kDeepspeed;
+  if (framework == "jax") return chosen == kAuto || chosen == kJax;
+  if (framework == "tensorflow") return chosen == kTensorflow;
+  return framework == "mxnet" && chosen == kMxnet;
+}
+
 bool is_of_framework(std::string_view name) {
   const auto& all = framework_variables();
   return std::any_of(all.begin(), all.end(),

@@ -59,6 +59,9 @@ const std::vector<FrameworkVariables>& framework_variables();
 /// The framework that has the variable among those that ddlrun sets; "": none.
 std::string_view framework_of(std::string_view name);
 
+/// Whether ranks of a job with this choice get the variables of the framework of this name; "": false.
+bool is_told(Framework chosen, std::string_view framework);
+
 /// True for variables by which another launcher, or a shell, has described a process for a framework. Ranks do not
 /// inherit them: some of one job beside some of another would mix two worlds.
 bool is_of_framework(std::string_view name);

@@ -216,6 +216,11 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
       make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, in_slurm);
   // MASTER_ADDR is marked as unknown unless all nodes were asked.
   const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
+  for (NodeLaunch& node : plan.launch.nodes) {
+    if (!node.serves_gloo) continue;
+    node.common_environment[env::kHorovodGlooAddress] = kGlooAddress;
+    node.common_environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
+  }
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)
     mark_unknown(plan.launch.nodes[i], is_known[i], master_is_known);
   plan.asked_all = std::find(known.begin(), known.end(), std::nullopt) == known.end();

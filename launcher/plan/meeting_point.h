@@ -16,6 +16,9 @@ namespace ddl::launcher {
 /// follow, one for each local rank, if the framework needs them.
 inline constexpr std::size_t kMeetingPorts = 2;
 
+/// Where each agent serves its own ranks the rendezvous of Horovod's Gloo.
+inline constexpr char kGlooAddress[] = "127.0.0.1";
+
 /// Of the servers that frameworks open on rank 0's node.
 struct MeetingPoint {
   std::string address;  ///< at which all ranks reach rank 0's node; of IPv6 without brackets

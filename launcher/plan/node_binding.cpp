@@ -83,7 +83,11 @@ bool wants_shared_view(const JobSpec& spec) {
 Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const affinity::Topology& topology,
                               int local_ranks) {
   NodeBinding binding;
-  if (spec.binding.bind_to == affinity::BindTo::kNone) return binding;
+  if (spec.binding.bind_to == affinity::BindTo::kNone) {
+    if (spec.gpu_view != GpuView::kByFramework && !topology.gpus.empty())
+      binding.other_view_because = "--visible-gpus: with --bind-to none ranks see all GPUs of the node";
+    return binding;
+  }
   const bool is_required = is_binding_asked_for(spec);
   if (topology.cores.empty()) {
     binding.unbound_because = "its topology is not known: " + facts.topology_failure;
@@ -94,6 +98,14 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
   if (plan) {
     binding.plan = *std::move(plan);
     binding.shares_view_of_gpus = wants_shared_view(spec) && can_share_view(binding.plan);
+    const bool has_gpus = std::any_of(binding.plan.ranks.begin(), binding.plan.ranks.end(),
+                                      [](const auto& rank) { return !rank.gpus.empty(); });
+    if (spec.gpu_view == GpuView::kNode && has_gpus && !binding.shares_view_of_gpus)
+      binding.other_view_because =
+          "--visible-gpus node: ranks see their own GPUs only, because some have several "
+          "or share one";
+    if (spec.gpu_view != GpuView::kByFramework && !has_gpus && !topology.gpus.empty())
+      binding.other_view_because = "--visible-gpus: ranks are not bound to GPUs, so they see all of the node";
   } else if (is_required) {
     return fail(std::move(plan.error()));
   } else {

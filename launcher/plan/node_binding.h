@@ -19,6 +19,8 @@ struct NodeBinding {
   std::string unbound_because;  ///< "" if ranks are bound, or binding was switched off
   /// Each rank sees the GPUs of all ranks of the node, its own where its local rank is the index.
   bool shares_view_of_gpus = false;
+  std::string
+      other_view_because;  ///< why ranks do not see the GPUs that --visible-gpus asks for; "": they do
 };
 
 /// Whether programs of this framework choose the GPU whose index is their local rank, as torchrun and horovodrun have it.

@@ -33,8 +33,8 @@ bool is_denied(std::string_view name) {
          std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-bool is_set_for_every_rank(std::string_view name) {
-  return !framework_of(name).empty() || name == env::kPmixNamespace || name == env::kPmixRank;
+bool is_set_for_every_rank(std::string_view name, Framework framework) {
+  return is_told(framework, framework_of(name)) || name == env::kPmixNamespace || name == env::kPmixRank;
 }
 
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports,

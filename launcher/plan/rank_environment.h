@@ -17,9 +17,9 @@ namespace ddl::launcher {
 /// described *this* process. docs/reference/environment.md lists them.
 bool is_denied(std::string_view name);
 
-/// True for variables that ddlrun sets for each rank: its identity, and the address of rank 0. With -x all ranks
-/// would get the same value, and so would be the same rank.
-bool is_set_for_every_rank(std::string_view name);
+/// True for variables that ddlrun sets for each rank, with this framework: its identity, and where the others are. With
+/// -x all ranks would get the same value, and so would be the same rank.
+bool is_set_for_every_rank(std::string_view name, Framework framework);
 
 /// A variable that ranks get because neither ddlrun's environment nor -x sets it.
 struct DefaultVariable {

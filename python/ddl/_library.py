@@ -45,7 +45,8 @@ def _load():
             raise ImportError(f"{path} is libddl {version}, and this package needs {OLDEST[0]}.{OLDEST[1]} or newer")
         return library
     raise ImportError(
-        f"{FILE} cannot be loaded. Start the program by ddlrun, or set DDL_LIBRARY to the file's path. Tried: "
+        f"{FILE} cannot be loaded. Start the program by ddlrun, put ddlrun's folder into PATH, or set DDL_LIBRARY to the "
+        "file's path. Tried: "
         + "; ".join(problems)
     )
 

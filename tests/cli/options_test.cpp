@@ -87,6 +87,15 @@ const std::vector<Refused> kRefused = {
     {{"--framework", "jax", "--tf-roles", "worker:2", "a"}, "--tf-roles belongs to --framework tensorflow", "omit"},
     {{"-np", "2", "--framework", "tensorflow", "--mxnet-servers", "2", "a"}, "belongs to --framework mxnet", "omit"},
     {{"-np", "2", "--mpi", "--framework", "tensorflow", "a"}, "mpirun runs without them", "omit --mpi"},
+    {{"--tf-roles", "worker:2", "--mxnet-servers", "2", "a"}, "--mxnet-servers", "omit one of them"},
+    {{"-np", "1001", "--framework", "tensorflow", "-H", "a:2000", "a"}, "each of 1001 tasks", "at most 1000"},
+    {{"-np", "2", "--gloo", "--framework", "none", "a"}, "--gloo needs the variables of Horovod", "omit one"},
+    {{"-np", "2", "--mxnet-servers", "1", "--gloo", "a"}, "--gloo needs the variables of Horovod", "omit one"},
+    {{"-np", "2", "--mxnet-servers", "0", "a"}, "--mxnet-servers: '0'", ""},
+    {{"-np", "2", "--gloo", "-x", "HOROVOD_GLOO_RENDEZVOUS_ADDR=a", "a"}, "is set by ddlrun for every rank", ""},
+    {{"-np", "2", "--framework", "tensorflow", "-x", "TF_CONFIG={}", "a"}, "TF_CONFIG is set by ddlrun", ""},
+    {{"--completion", "csh"}, "'csh' is not one of bash, zsh, fish", ""},
+    {{"--manual", "-np", "2"}, "--manual does not use -np", "omit it"},
     {{"-np", "2", "--mpi", "--mxnet-servers", "2", "a"}, "mpirun runs without them", "omit"},
     {{"-np", "2", "--visible-gpus", "all", "a"}, "'all' is neither own nor node", ""},
     {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
@@ -321,7 +330,18 @@ TEST_CASE("Horovod's programs are served a rendezvous if they were built with Gl
   CHECK(accepted({"-np", "2", "--gloo", "./train"}).job.serves_gloo);
   CHECK(accepted({"-np", "2", "-x", "HOROVOD_CONTROLLER=gloo", "./train"}).job.serves_gloo);
   CHECK_FALSE(accepted({"-np", "2", "-x", "HOROVOD_CONTROLLER=mpi", "./train"}).job.serves_gloo);
-  CHECK_FALSE(accepted({"-np", "2", "--mpi", "-x", "HOROVOD_CONTROLLER=gloo", "./train"}).job.serves_gloo);
+  CHECK(accepted({"-np", "2", "-x", "HOROVOD_CPU_OPERATIONS=GLOO", "./train"}).job.serves_gloo);
+  for (const Words& words : {Words{"--mpi"}, Words{"--framework", "none"}}) {
+    Words all{"-np", "2", "-x", "HOROVOD_CONTROLLER=gloo"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.emplace_back("./train");
+    const Request alone = accepted(all);
+    CHECK_FALSE(alone.job.serves_gloo);
+    REQUIRE(alone.notes.size() == 1);
+    CHECK_THAT(alone.notes[0], Catch::Contains("would be alone; omit " + words.front()) ||
+                                   Catch::Contains("would be alone; omit --launcher"));
+  }
+  CHECK(accepted({"-np", "2", "-x", "TF_CONFIG={}", "./train"}).job.exports.size() == 1);
   const auto timed = accepted({"-np", "2", "--gloo-timeout-seconds", "60", "./train"}).job;
   REQUIRE(timed.exports.size() == 1);
   CHECK(timed.exports[0].name == "HOROVOD_GLOO_TIMEOUT_SECONDS");

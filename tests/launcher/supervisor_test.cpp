@@ -22,6 +22,7 @@ class RecordingActions : public SupervisorActions {
   void forward_signal(int signal) override { add("forward " + std::to_string(signal)); }
   void finish() override { add("finish"); }
   void wait_for_root_cause() override { add("wait"); }
+  void wait_for_clients() override { add("wait for clients"); }
   void stop_self() override { add("stop self"); }
   void done() override { add("done"); }
   void note(const std::string& sentence) override { notes.push_back(sentence); }
@@ -740,14 +741,61 @@ TEST_CASE("ranks that serve end with the others, and that is a success") {
   CHECK_FALSE(job.report().first_failure);
 }
 
+TEST_CASE("how a rank ends that has served all others to their ends does not matter") {
+  Job job(3, 1, {false, true, true});
+  job.all_start();
+  job.exits(0, 0);
+  CHECK(job.take() == "end 15 5");
+  job.exits(1, 143);
+  job.exits(2, 1);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().exit_code == 0);
+  CHECK_FALSE(job.report().first_failure);
+
+  // Its end is reported before those that it has seen.
+  Job early(3, 1, {false, true, true});
+  early.all_start();
+  early.exits(1, 1);
+  CHECK(early.take() == "wait for clients");
+  early.exits(2, 1);
+  early.exits(0, 0);
+  CHECK(early.take() == "finish");
+  CHECK(early.report().reason == EndReason::kSuccess);
+  CHECK_FALSE(early.report().first_failure);
+
+  Job slow(2, 1, {false, true});
+  slow.all_start();
+  slow.exits(0, 0);
+  CHECK(slow.take() == "end 15 5");
+  slow->on_timeout();
+  CHECK(slow.take() == "end 9 0");
+  slow.dies(1, SIGKILL, true);
+  CHECK(slow.report().exit_code == 0);
+}
+
 TEST_CASE("a rank that serves may fail like any other") {
   Job job(2, 1, {false, true});
   job.all_start();
   job.exits(1, 3);
+  CHECK(job.take() == "wait for clients");
+  job->on_root_cause_timeout();
   CHECK(job.take() == "end 15 5");
   job.exits(0, 0);
   CHECK(job.take() == "finish");
   CHECK(job.report().exit_code == 3);
+  CHECK(job.report().first_failure == 1);
+
+  Job killed(2, 1, {false, true});
+  killed.all_start();
+  killed.dies(1, SIGSEGV);
+  CHECK(killed.take() == "end 15 5");
+
+  Job both(3, 1, {false, false, true});
+  both.all_start();
+  both.exits(2, 3);
+  both.exits(0, 4);
+  CHECK(both.take() == "wait for clients, end 15 5");
+  CHECK(both.report().first_failure == 0);
 
   Job late(2, 1, {false, true});
   late.all_start();

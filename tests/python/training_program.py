@@ -82,7 +82,7 @@ def test_checkpoints():
         with open(path, "w") as file:
             file.write("damaged")
     hvd.barrier()
-    with raises(RuntimeError, "cannot be read"):
+    with raises(RuntimeError, "is no checkpoint"):
         training.load_checkpoint(path)
     hvd.barrier()
     if hvd.rank() == 0:

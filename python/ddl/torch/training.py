@@ -141,7 +141,7 @@ def load_checkpoint(path: str) -> Any:
         try:
             state = torch.load(path, map_location="cpu")
         except Exception as error:  # the other ranks wait to hear of it
-            problem = f"{path} cannot be read: {error}"
+            problem = f"{path} is no checkpoint that PyTorch can read: {error}"
     state, problem = broadcast_object((state, problem))
     if problem is not None:
         raise RuntimeError(problem)

@@ -36,5 +36,7 @@ struct FaultRun {
 
 /// A description of what was wrong; "" if nothing was.
 std::string complaints_of(const FaultRun& run);
+/// What complaints_of() returns if no rank passed the point as often as the fault needs: that depends on time.
+inline constexpr char kNotReached[] = "not reached";
 
 }  // namespace ddl::runtime::test
