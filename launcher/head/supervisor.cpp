@@ -124,7 +124,7 @@ void Supervisor::on_root_cause_timeout() { accept_known_failure(); }
 
 bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
   const RankOutcome& stopped = outcome(rank);
-  if (paused_ || ending_ || finishing_ || has_ended(stopped)) return false;
+  if (paused_ || ending_ || servers_ended_ || finishing_ || has_ended(stopped)) return false;
   const std::string pid = std::to_string(stopped.pid);
   actions_.note("rank " + std::to_string(rank) + " on " + stopped.host + " (pid " + pid +
                 ") was stopped by " + signal_text(signal) + "; unless it is continued (kill -CONT " + pid +
@@ -133,7 +133,7 @@ bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
 }
 
 void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
-  if (paused_ || has_ended(outcome(rank))) return;
+  if (paused_ || servers_ended_ || has_ended(outcome(rank))) return;
   if (!begin_termination(EndReason::kRankStopped, contract::kSignalBase + signal, SIGTERM,
                          job_.kill_grace_seconds))
     return;
@@ -142,6 +142,7 @@ void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
 }
 
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
+  if (servers_ended_ && serves(rank)) return;
   // An exit status has 8 bits, and an abort is never a success.
   const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
   // A rank that aborts is the cause, and a rank that has only observed the end of another is not.

@@ -752,6 +752,15 @@ TEST_CASE("how a rank ends that has served all others to their ends does not mat
   CHECK(job.report().exit_code == 0);
   CHECK_FALSE(job.report().first_failure);
 
+  Job others(2, 1, {false, true});
+  others.all_start();
+  others.exits(0, 0);
+  others->on_abort(1, 7, "no more clients");
+  CHECK_FALSE(others->on_rank_stopped(1, SIGSTOP, 4));
+  others->on_rank_stayed_stopped(1, SIGSTOP);
+  CHECK(others.take() == "end 15 5");
+  CHECK(others.report().reason == EndReason::kSuccess);
+
   // Its end is reported before those that it has seen.
   Job early(3, 1, {false, true, true});
   early.all_start();
