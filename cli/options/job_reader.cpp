@@ -13,6 +13,7 @@
 #include "contract/environment.h"
 #include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
+#include "launcher/job/host_list.h"
 #include "launcher/plan/rank_environment.h"
 #include "templates/script/batch_job.h"
 
@@ -25,7 +26,6 @@ using launcher::JobSpec;
 
 constexpr int kMaxParallel = 4096;
 constexpr int kMaxFanOut = 4096;
-constexpr int kMaxHosts = 1 << 20;
 
 /// "python train.py", or its beginning, for a hint.
 std::string command_excerpt(const std::vector<std::string>& command) {
@@ -227,7 +227,7 @@ class JobReader {
     }
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
-    take(OptionId::kNnodes, count(1, kMaxHosts), num_hosts_);
+    take(OptionId::kNnodes, count(1, static_cast<int>(launcher::kMaxHosts)), num_hosts_);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
     if (has(OptionId::kMpi)) {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);

@@ -6,6 +6,7 @@
 // Prints the facts about the cluster's Slurm as one line of JSON (docs/reference/slurm-probe.md) and exits with 0, or
 // prints {"error": "..."} and exits with 1. It answers within the given time; the default is 10 s.
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -53,7 +54,7 @@ std::optional<int> limit_of(std::uint32_t number) {
 }
 
 Error slurm_error(const char* call) {
-  return Error(ErrorCode::kUnavailable, text_of(::slurm_strerror(::slurm_get_errno()))).during(call);
+  return Error(ErrorCode::kUnavailable, text_of(::slurm_strerror(errno))).during(call);
 }
 
 /// The result of one of libslurm's slurm_load_* functions; its slurm_free_* function is the deleter.

@@ -18,10 +18,15 @@ template <std::size_t kSize>
 auto Contains(const char (&text)[kSize]) {
   return ContainsSubstring(text);
 }
+template <std::size_t kSize>
+auto Contains(char (&text)[kSize]) {
+  return ContainsSubstring(text);
+}
 }  // namespace Matchers
 using Matchers::Contains;
 using Matchers::EndsWith;
 using Matchers::StartsWith;
+using Matchers::VectorContains;
 }  // namespace Catch
 using Catch::Approx;
 #else
