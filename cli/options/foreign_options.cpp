@@ -18,7 +18,6 @@ constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by m
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
 constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
-constexpr std::string_view kNumberOfRanks = "give the number of ranks with -np";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
 
 constexpr OptionEntry kForeignOptions[] = {

@@ -6,8 +6,6 @@
 // are the same version, which the greeting, Facts and each request of a client check.
 #pragma once
 
-#include <string_view>
-
 #include "base/error.h"
 #include "launcher/protocol/link.h"
 #include "launcher/protocol/messages.h"
@@ -33,15 +31,5 @@ void send(Link& link, const Direction& message) {
   const net::Frame frame = encode(message);
   link.send(frame.type, frame.payload);
 }
-
-/// Success if bytes are one whole item of plain CBOR (RFC 8949): of definite length, without tags, nested at
-/// most kMaxCborDepth deep, its floating-point numbers finite and at most kMaxCborNumber. Error kProtocol
-/// otherwise. Needs no memory and does not recurse, whatever the bytes are, so that a parser which recurses
-/// may follow.
-Status check_cbor_shape(std::string_view bytes);
-
-inline constexpr int kMaxCborDepth = 16;
-/// Numbers with a fraction are seconds: everything up to this also fits an int.
-inline constexpr double kMaxCborNumber = 1e9;
 
 }  // namespace ddl::launcher::message

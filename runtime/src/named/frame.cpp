@@ -2,8 +2,11 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+
+#include "net/cbor_shape.h"
 
 namespace ddl::runtime {
 namespace {
@@ -22,7 +25,7 @@ Json json_of(const Announcement& announced) {
 /// The deepest items of a frame are the numbers in the lists of an announcement.
 constexpr int kDepth = 4;
 
-/// Accepts arrays up to that depth, and no maps: the library reads nested items by recursion.
+/// Accepts arrays up to that depth, and no maps.
 class ShapeCheck final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
@@ -150,6 +153,9 @@ std::vector<std::uint8_t> Frame::to_bytes() const {
 }
 
 Result<Frame> Frame::parse(std::span<const std::uint8_t> bytes, int ranks) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (const auto shape = net::check_cbor_shape(text, net::CborNumbers::kAny); !shape)
+    return fail(ErrorCode::kProtocol, "a frame of named tensors: " + shape.error().message());
   Frame frame;
   bool is_frame = false;
   try {

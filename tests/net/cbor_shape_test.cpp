@@ -1,9 +1,10 @@
-#include "launcher/protocol/codec.h"
+#include "net/cbor_shape.h"
 
 #include "support/catch.h"
 
-using ddl::launcher::message::check_cbor_shape;
-using ddl::launcher::message::kMaxCborDepth;
+using ddl::net::CborNumbers;
+using ddl::net::check_cbor_shape;
+using ddl::net::kMaxCborDepth;
 
 namespace {
 
@@ -13,7 +14,7 @@ std::string_view bytes(const char (&literal)[size]) {
 }
 
 std::string shape_refusal(std::string_view cbor) {
-  const auto status = check_cbor_shape(cbor);
+  const auto status = check_cbor_shape(cbor, CborNumbers::kSeconds);
   if (status) return "accepted";
   CHECK(status.error().code() == ddl::ErrorCode::kProtocol);
   return status.error().message();
