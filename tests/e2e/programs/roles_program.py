@@ -26,7 +26,7 @@ def call(address, word):
     """Sends a word and returns the answer."""
     while True:
         try:
-            with socket.create_connection(address, timeout=5) as connection:
+            with socket.create_connection(address, timeout=60) as connection:
                 connection.sendall(word.encode() + b"\n")
                 answer = connection.makefile().readline().strip()
                 if answer:
@@ -38,14 +38,15 @@ def call(address, word):
         time.sleep(0.02)
 
 
-def answer_calls(server, name, heard, complete):
-    """Answers with the name until the process ends; notes who has called, and when all have."""
+def answer_calls(server, name, heard, events):
+    """Answers with the name until the process ends; notes what was said."""
     while True:
         connection, _ = server.accept()
         with connection:
             heard.add(connection.makefile().readline().strip())
             connection.sendall(name.encode() + b"\n")
-        complete.set_if(heard)
+        for event in events:
+            event.set_if(heard)
 
 
 class Complete(threading.Event):
@@ -59,11 +60,13 @@ class Complete(threading.Event):
 
 
 def serve(address, name, others):
-    """A thread that answers; the event is set when all others have called."""
-    complete = Complete(others)
-    complete.set_if(set())
-    threading.Thread(target=answer_calls, args=(listen(address), name, set(), complete), daemon=True).start()
-    return complete
+    """A thread that answers; the events are set when all others have called, and have said that they were met."""
+    called, met = Complete(others), Complete(f"{other} was met" for other in others)
+    both = [called, met]
+    for event in both:
+        event.set_if(set())
+    threading.Thread(target=answer_calls, args=(listen(address), name, set(), both), daemon=True).start()
+    return both
 
 
 def split_address(text):
@@ -71,10 +74,8 @@ def split_address(text):
     return host.strip("[]"), int(port)
 
 
-def end_or_serve(name, serves):
-    print(f"{name}: met all", flush=True)
-    if serves:
-        time.sleep(3600)
+def serve_for_ever():
+    time.sleep(3600)
 
 
 def tensorflow():
@@ -88,11 +89,29 @@ def tensorflow():
     assert len(set(tasks.values())) == len(tasks), tasks
     name = f"{kind} {index}"
     others = [one for one in tasks if one != name]
-    complete = serve(("", tasks[name][1]), name, others)
+    called, met = serve(("", tasks[name][1]), name, others)
     for other in others:
         assert call(tasks[other], name) == other
-    assert complete.wait(60), f"{name}: not all have called"
-    end_or_serve(name, kind == "ps" or (kind == "worker" and "chief" in cluster and "ps" in cluster))
+    assert called.wait(60), f"{name}: not all have called"
+    print(f"{name}: met all", flush=True)
+    for other in others:
+        call(tasks[other], f"{name} was met")
+    if kind == "ps" or (kind == "worker" and "chief" in cluster and "ps" in cluster):
+        serve_for_ever()
+    assert met.wait(60), f"{name}: not all were met"
+
+
+def gather(server, workers, servers):
+    """The scheduler answers when all nodes have called."""
+    nodes = []
+    while len(nodes) < workers + servers:
+        connection, _ = server.accept()
+        nodes.append((connection, connection.makefile().readline().split()))
+    counts = [sum(words[0] == kind for _, words in nodes) for kind in ("worker", "server")]
+    assert counts == [workers, servers], counts
+    for connection, _ in nodes:
+        connection.sendall(b"scheduler\n")
+        connection.close()
 
 
 def mxnet():
@@ -101,21 +120,18 @@ def mxnet():
     root = os.environ["DMLC_PS_ROOT_URI"], int(os.environ["DMLC_PS_ROOT_PORT"])
     assert "PORT" not in os.environ
     if role == "scheduler":
-        expected = workers + servers
         with listen(("", root[1])) as server:
-            nodes = []
-            while len(nodes) < expected:
-                connection, _ = server.accept()
-                nodes.append((connection, connection.makefile().readline().split()))
-            counts = [sum(words[0] == kind for _, words in nodes) for kind in ("worker", "server")]
-            assert counts == [workers, servers], counts
-            for connection, _ in nodes:
-                connection.sendall(b"scheduler\n")
-    else:
-        # As each node of ps-lite: it is known by the address that it tells the scheduler.
-        own = listen((os.environ["DMLC_NODE_HOST"], 0))
-        assert call(root, f"{role} {os.environ['DMLC_NODE_HOST']} {own.getsockname()[1]}") == "scheduler"
-    end_or_serve(f"{role}", role != "worker")
+            gather(server, workers, servers)
+            print("scheduler: met all", flush=True)
+            gather(server, workers, servers)
+            serve_for_ever()
+    # As each node of ps-lite: it is known by the address that it tells the scheduler.
+    own = listen((os.environ["DMLC_NODE_HOST"], 0))
+    assert call(root, f"{role} {os.environ['DMLC_NODE_HOST']} {own.getsockname()[1]}") == "scheduler"
+    print(f"{role}: met all", flush=True)
+    assert call(root, f"{role} has printed that") == "scheduler"
+    if role != "worker":
+        serve_for_ever()
 
 
 {"tensorflow": tensorflow, "mxnet": mxnet}[sys.argv[1]]()
