@@ -78,15 +78,40 @@ TEST_CASE("a program of PyTorch finds its ranks in a Slurm job, beside Slurm's o
 #endif
 }
 
-TEST_CASE("the Python package works in a Slurm job", "[slurm]") {
+TEST_CASE("the Python package, with arrays and with PyTorch, works in a Slurm job", "[slurm]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
 #else
-  HostJob job({DDL_CLUSTER_PYTHON, std::string(DDL_CLUSTER_PYTHON_TESTS) + "/torch_program.py"},
-              in_salloc({"-N", "2", "-n", "2"}));
-  CHECK(job.wait() == 0);
-  INFO(job.err());
-  CHECK_THAT(job.out(), Contains("rank 0: all ") && Contains("rank 1: all "));
+  for (const std::string name : {"torch", "arrays"}) {
+    CAPTURE(name);
+    HostJob job({DDL_CLUSTER_PYTHON, std::string(DDL_CLUSTER_PYTHON_TESTS) + "/" + name + "_program.py"},
+                in_salloc({"-N", "2", "-n", "2"}));
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    CHECK_THAT(job.out(), Contains("rank 0: all ") && Contains("rank 1: all "));
+  }
+#endif
+}
+
+TEST_CASE("programs of mpi4py, and tasks that find each other by TF_CONFIG or Gloo, run in a Slurm job",
+          "[slurm]") {
+  const auto output = [](const Words& options, const std::string& program, const Words& arguments) {
+    Words words = options;
+    words.insert(words.end(), {"/usr/bin/python3", std::string(DDL_E2E_SOURCES) + "/programs/" + program});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    HostJob job(words, in_salloc({"-N", "2", "-n", "2"}));
+    const int status = job.wait();
+    INFO(job.err());
+    CHECK(status == 0);
+    return job.out();
+  };
+  CHECK_THAT(output({"--tf-roles", "chief:1,ps:1"}, "roles_program.py", {"tensorflow"}),
+             Contains("chief 0: met all") && Contains("ps 0: met all"));
+  CHECK_THAT(output({"--gloo"}, "gloo_client.py", {"2"}), Contains("rank 0 of 2: 2 rounds"));
+#ifdef DDL_E2E_MPI4PY
+  CHECK_THAT(output({}, "mpi4py_program.py", {}), Contains("rank 1 of 2: sum 1, 2 hosts"));
+#else
+  DDL_SKIP("there was no mpi4py in /usr/bin/python3 at configuration; scripts/setup installs it");
 #endif
 }
 
