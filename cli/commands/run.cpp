@@ -15,7 +15,6 @@
 #include "cli/reports/plan_report.h"
 #include "contract/ddlrun.h"
 #include "launcher/head/check_hosts.h"
-#include "launcher/head/dry_run.h"
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"
@@ -87,14 +86,12 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
       notes.push_back("-x " + one.name + ": " + one.name + " is not set here, so the ranks do not get it");
     }
   }
-  if (job.framework == launcher::Framework::kNone || job.launcher == launcher::LauncherChoice::kSrun)
-    return notes;
+  if (job.launcher == launcher::LauncherChoice::kSrun) return notes;
   std::vector<std::string> replaced;
   for (const auto& [name, value] : environment) {
     const bool is_passed_on = std::any_of(job.exports.begin(), job.exports.end(),
                                           [&name = name](const auto& one) { return one.name == name; });
-    const bool is_port = job.framework == launcher::Framework::kMxnet && name == "PORT";
-    if ((launcher::is_of_framework(name) || is_port) && !is_passed_on) replaced.push_back(name);
+    if (launcher::is_of_another_job(name, job.framework) && !is_passed_on) replaced.push_back(name);
   }
   if (!replaced.empty())
     notes.push_back(

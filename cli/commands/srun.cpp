@@ -2,7 +2,7 @@
 #include "base/command.h"
 #include "base/shell_words.h"
 #include "cli/commands/commands.h"
-#include "launcher/head/dry_run.h"
+#include "launcher/head/check_hosts.h"
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/plan/srun_command.h"
 

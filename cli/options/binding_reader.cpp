@@ -26,7 +26,7 @@ Result<affinity::BindTo> bind_to(const std::string& text) {
   if (const auto value = affinity::parse_bind_to(word)) return *value;
   if (text.find(":overload-allowed") != std::string::npos)
     return refuse("'" + text + "' is mpirun's; use --oversubscribe for more ranks than slots");
-  return refuse_word(text, {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"});
+  return refuse_word(text, words_of_value(OptionId::kBindTo));
 }
 
 Result<affinity::RankOrder> rank_order(const std::string& text) {
@@ -41,8 +41,7 @@ Result<affinity::MemoryBinding> memory(const std::string& text) {
 
 Result<affinity::BindingFormat> format_of(const std::string& text) {
   if (const auto value = affinity::parse_binding_format(text)) return *value;
-  return refuse_word(text, {"table", "map_cpu", "mask_cpu", "srun", "taskset", "hwloc", "omp_places",
-                            "rankfile", "json", "svg"});
+  return refuse_word(text, words_of_value(OptionId::kFormat));
 }
 
 Result<affinity::TopologyFormat> topology_format_of(const std::string& text) {

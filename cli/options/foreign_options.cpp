@@ -82,7 +82,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-host,--host,--nodelist,-w", "HOSTS", kHostsAreGiven},
     {kForeign, "-f", "FILE", "use --hostfile FILE, one host a line"},
     {kForeign, "-l,--label", "", "omit it: lines of several ranks begin with their rank"},
-    {kForeign, "-m,--module-name,--distribution", "WHAT",
+    {kForeign, "-m,--distribution", "WHAT",
      "use --map-by slot or node (srun's -m), or python -m MODULE as the command (torchrun's)"},
     {kForeign, "-ppr,--ppr", "WHAT", "use --ranks-per-node N"},
     {kForeign, "-bynode,--bynode", "", "use --map-by node: hosts get ranks in turn"},

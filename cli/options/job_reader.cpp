@@ -1,7 +1,5 @@
 // Reads the options of a job: ranks, hosts, launcher, input and output. Then it determines the job's hosts and its
 // number of ranks.
-#include <strings.h>
-
 #include <algorithm>
 
 #include "base/environment.h"
@@ -14,7 +12,6 @@
 #include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/host_list.h"
-#include "launcher/plan/rank_environment.h"
 #include "templates/script/batch_job.h"
 
 namespace ddl::cli {
@@ -37,11 +34,6 @@ std::string command_excerpt(const std::vector<std::string>& command) {
     text += (text.empty() ? "" : " ") + quoted;
   }
   return text.empty() ? "command args..." : text;
-}
-
-/// The option by which the user requested mpirun.
-std::string mpirun_choice(const GivenOptions& given) {
-  return given.has(OptionId::kMpi) ? "--mpi" : "--launcher mpirun";
 }
 
 /// The options of --launcher mpirun. Options of a job that mpirun cannot carry out are refused.
@@ -108,7 +100,7 @@ class JobReader {
     if (!is_script) {
       find_hosts();
       if (has_job) find_num_ranks(command);
-      if (has_job) complete_roles();
+      if (has_job) complete_roles(values_, job());
     }
     if (values_.refusal()) return Refusal(*values_.refusal());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
@@ -153,7 +145,7 @@ class JobReader {
     take_export(OptionId::kGpuOperations, parse_gpu_operations);
     take_export(OptionId::kFusionThreshold, parse_fusion_threshold);
     take_export(OptionId::kGlooTimeout, parse_gloo_timeout);
-    read_framework();
+    read_framework(values_, job());
     job().oversubscribe = has(OptionId::kOversubscribe);
   }
 
@@ -163,42 +155,6 @@ class JobReader {
       return take(OptionId::kMapBy, parse_map_by, job().map_by);
     if (has(OptionId::kRanksPerNode)) values_.exclude(OptionId::kMapBy, OptionId::kRanksPerNode);
     take(OptionId::kMapBy, parse_ranks_per_resource, job().ranks_per_node);
-  }
-
-  void read_framework() {
-    using enum launcher::Framework;
-    take(OptionId::kFramework, parse_framework, job().framework);
-    take(OptionId::kTfRoles, launcher::parse_tensorflow_roles, job().roles);
-    take(
-        OptionId::kMxnetServers,
-        [](const std::string& text) { return parse_count(text, 1, launcher::kMaxRanks); }, mxnet_servers_);
-    const auto imply = [this](OptionId option, launcher::Framework framework, const std::string& name) {
-      if (!has(option)) return;
-      if (has(OptionId::kFramework) && job().framework != framework)
-        refuse_once(
-            given_.origin(option) + display_name(entry_of(option)) + " belongs to --framework " + name,
-            "omit one of them");
-      job().framework = framework;
-    };
-    imply(OptionId::kTfRoles, kTensorflow, "tensorflow");
-    imply(OptionId::kMxnetServers, kMxnet, "mxnet");
-    if (has(OptionId::kTfRoles)) values_.exclude(OptionId::kTfRoles, OptionId::kMxnetServers);
-    for (const GivenValue& value : given_[OptionId::kExport]) {
-      const std::string name = value.text.substr(0, value.text.find('='));
-      if (launcher::is_set_for_every_rank(name, job().framework)) refuse_export(value, name);
-    }
-    if (job().roles.empty()) return;
-    const int tasks = launcher::num_ranks_of(job().roles);
-    if (has(OptionId::kNumProc) && job().num_ranks != tasks)
-      refuse_once(
-          "--tf-roles has " + counted(tasks, "task") + ", and -np is " + std::to_string(job().num_ranks),
-          "omit -np: each task is a rank");
-    job().num_ranks = tasks;
-  }
-
-  void refuse_export(const GivenValue& value, const std::string& name) {
-    const Result<bool> refused = refuse(name + " is set by ddlrun for every rank");
-    (void)values_.value_of(OptionId::kExport, value, refused);
   }
 
   void read_stall_check() {
@@ -233,15 +189,9 @@ class JobReader {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
       job().launcher = launcher::LauncherChoice::kMpirun;
     }
-    read_gloo();
+    read_gloo(values_, context_.environment, job(), request_.notes);
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
-      if (job().framework == launcher::Framework::kTensorflow ||
-          job().framework == launcher::Framework::kMxnet)
-        refuse_once(
-            "the programs of this framework find each other by ports that ddlrun's agents hold, and "
-            "mpirun runs without them",
-            "omit " + mpirun_choice(given_));
       request_.mpi = read_mpi_task(given_, values_);
     } else {
       refuse_mpirun_options();
@@ -279,38 +229,6 @@ class JobReader {
     }
   }
 
-  /// Also if Horovod's own variables ask for Gloo.
-  void read_gloo() {
-    std::string variable;
-    for (const char* const name : {contract::env::kHorovodController, contract::env::kHorovodCpuOperations}) {
-      const std::string value = variable_of_ranks(name);
-      // As Horovod compares it.
-      if (::strcasecmp(value.c_str(), "gloo") == 0) variable = std::string(name) + "=" + value;
-    }
-    const bool has_agents = job().launcher != launcher::LauncherChoice::kMpirun &&
-                            job().launcher != launcher::LauncherChoice::kSrun;
-    const bool has_ranks =
-        job().framework != launcher::Framework::kNone && job().framework != launcher::Framework::kMxnet;
-    if (has(OptionId::kGloo) && !has_ranks)
-      refuse_once("--gloo needs the variables of Horovod, and --framework gives the ranks others",
-                  "omit one of them");
-    job().serves_gloo = has_agents && has_ranks && (has(OptionId::kGloo) || !variable.empty());
-    for (const GivenValue& value : given_[OptionId::kExport]) {
-      const std::string name = value.text.substr(0, value.text.find('='));
-      const bool is_rendezvous =
-          name == contract::env::kHorovodGlooAddress || name == contract::env::kHorovodGlooPort;
-      if (job().serves_gloo && is_rendezvous) refuse_export(value, name);
-    }
-    if (!variable.empty() && !job().serves_gloo)
-      request_.notes.push_back(
-          variable + ": nobody serves the ranks a rendezvous here, so each rank of a program of " +
-          "Horovod with Gloo would be alone; omit " + (has_agents ? "--framework" : "--launcher and --mpi"));
-    // A file for horovodrun may name Gloo: the command line takes precedence.
-    if (has(OptionId::kGloo) && given_[OptionId::kGloo].front().where.empty() &&
-        job().launcher == launcher::LauncherChoice::kMpirun)
-      refuse_once("--gloo and " + mpirun_choice(given_) + " contradict each other", "omit one of them");
-  }
-
   void refuse_mpirun_options() {
     for (const OptionId id :
          {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
@@ -343,15 +261,6 @@ class JobReader {
     if (request_.action != Action::kCheckBuild) read_timeline();
   }
 
-  /// By -x, or else from ddlrun's own environment; "" if it has none.
-  std::string variable_of_ranks(const char* name) const {
-    const auto& exports = request_.job.exports;
-    const auto given = std::find_if(
-        exports.rbegin(), exports.rend(),
-        [name](const launcher::EnvironmentExport& one) { return one.name == name && one.value.has_value(); });
-    return given == exports.rend() ? value_of(context_.environment, name) : *given->value;
-  }
-
   void read_timeline() {
     const auto file = [this](const std::string& text) {
       return parse_file(text, context_.current_directory);
@@ -363,13 +272,15 @@ class JobReader {
         [](const std::string& text) { return parse_count(text, 1, contract::kMaxTimelineMegabytes); },
         megabytes);
     if (megabytes == 0) {
-      const std::string variable = variable_of_ranks(contract::env::kTimelineMaxMb);
+      const std::string variable =
+          variable_of_ranks(job(), context_.environment, contract::env::kTimelineMaxMb);
       // libddl refuses what is wrong.
       megabytes = parse_count(variable, 1, contract::kMaxTimelineMegabytes).value_or(0);
     }
     if (megabytes > 0) job().timeline_bytes = static_cast<std::uint64_t>(megabytes) << 20;
-    std::string variable = variable_of_ranks(contract::env::kTimeline);
-    if (variable.empty()) variable = variable_of_ranks(contract::env::kHorovodTimeline);
+    std::string variable = variable_of_ranks(job(), context_.environment, contract::env::kTimeline);
+    if (variable.empty())
+      variable = variable_of_ranks(job(), context_.environment, contract::env::kHorovodTimeline);
     // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
     if (!variable.empty() && variable != "DYNAMIC" && !has(OptionId::kTimelineFile)) {
       if (const auto path = file(variable)) job().timeline_file = *path;
@@ -504,20 +415,6 @@ class JobReader {
     job().num_ranks = *implied;
   }
 
-  /// What depends on the number of ranks. MXNet's scheduler and servers are started beside the ranks that the user
-  /// asked for.
-  void complete_roles() {
-    if (job().framework == launcher::Framework::kTensorflow &&
-        job().num_ranks > launcher::kMaxTensorflowTasks)
-      refuse_once("each of " + std::to_string(job().num_ranks) +
-                      " tasks of TensorFlow would get the addresses of all in TF_CONFIG",
-                  "at most " + std::to_string(launcher::kMaxTensorflowTasks) + " tasks are possible");
-    if (values_.refusal() || job().framework != launcher::Framework::kMxnet) return;
-    const int workers = job().num_ranks;
-    job().roles = launcher::mxnet_roles(workers, mxnet_servers_ > 0 ? mxnet_servers_ : workers);
-    job().num_ranks = launcher::num_ranks_of(job().roles);
-  }
-
   void refuse_once(std::string message, std::string hint) {
     values_.refuse_once(std::move(message), std::move(hint));
   }
@@ -530,11 +427,21 @@ class JobReader {
   const GivenOptions& given_;
   const CommandLineContext& context_;
   ValueReader values_;
-  int num_hosts_ = 0;      ///< of --nnodes; 0: all
-  int mxnet_servers_ = 0;  ///< 0: as many as workers
+  int num_hosts_ = 0;  ///< of --nnodes; 0: all
 };
 
 }  // namespace
+
+std::string mpirun_choice(const GivenOptions& given) {
+  return given.has(OptionId::kMpi) ? "--mpi" : "--launcher mpirun";
+}
+
+std::string variable_of_ranks(const JobSpec& job, const Environment& own, const char* name) {
+  const auto given = std::find_if(
+      job.exports.rbegin(), job.exports.rend(),
+      [name](const launcher::EnvironmentExport& one) { return one.name == name && one.value.has_value(); });
+  return given == job.exports.rend() ? value_of(own, name) : *given->value;
+}
 
 std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {

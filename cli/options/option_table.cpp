@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/options/foreign_options.h"
-#include "contract/version.h"
 
 namespace ddl::cli {
 
@@ -186,9 +185,9 @@ constexpr OptionEntry kTable[] = {
     {kContainerBind, "--container-bind", "DIR[:DIR]", "mount this folder in the container; repeatable",
      kScripts},
     {kContainerRuntime, "--container-runtime", "NAME", "apptainer or singularity", kScripts},
-    {kGpuChoice, "--gpu-choice", "WAY", "for srun: visible-devices or gpu-bind (default: the site's)",
-     kScripts},
-    {kGpuVendor, "--gpu-vendor", "NAME", "nvidia, amd or intel (default: the site's)", kScripts},
+    {kGpuChoice, "--gpu-choice", "visible-devices|gpu-bind",
+     "how srun's ranks get theirs (default: the site's)", kScripts},
+    {kGpuVendor, "--gpu-vendor", "nvidia|amd|intel", "of the nodes (default: the site's)", kScripts},
     {kMpiType, "--mpi-type", "TYPE", "value of srun's --mpi= (default: the site's)", kScripts},
     {kTemplate, "--template", "FILE", "use your own template for the script", kScripts},
     {kScriptFile, "-o,--script-file", "FILE", "write the script to FILE", kScripts},
@@ -242,71 +241,6 @@ bool has_spelling(const OptionEntry& entry, std::string_view wanted) {
 std::string_view without_dashes(std::string_view word) {
   const std::size_t first = word.find_first_not_of('-');
   return first == std::string_view::npos ? std::string_view{} : word.substr(first);
-}
-
-constexpr OptionHeading kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},
-    {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kHostsAndLauncher, "Hosts"},
-    {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kScripts, "Job scripts"},
-    {OptionGroup::kReports, "Reports"},
-    {OptionGroup::kAbout, "About"},
-};
-
-constexpr std::string_view kDescription =
-    "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
-    "first rank that fails.\n"
-    "Options come before the command; everything after it belongs to the command.";
-
-constexpr std::string_view kExitCodes =
-    "That of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121 for a lost\n"
-    "host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the command cannot be\n"
-    "executed or does not exist.";
-
-constexpr OptionExample kExamples[] = {
-    {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
-    {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
-    {"ddlrun -np 4 --timeline-filename t.json ./train", "also writes what the ranks did, and when"},
-    {"ddlrun -np 2 -x LR=0.1 -x DATA ./train", "sets LR, passes on DATA"},
-    {"ddlrun -np 1 --no-tag-output ./train > out", "the rank's output, unchanged"},
-    {"ddlrun -np 8 --oversubscribe --dry-run ./train", "prints what would be started"},
-    {"ddlrun -H node1:2,node2:2 ./train", "2 ranks on each host, over ssh"},
-    {"ddlrun -np 16 -H node[01-04] --map-by node ./a", "hosts in turn, one slot for each CPU"},
-    {"ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train", ""},
-    {"ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname", ""},
-    {"ddlrun --check-hosts --hostfile hosts.txt", "what those hosts have, and how they differ"},
-    {"ddlrun --show-bind -np 8", "CPUs, GPU and NIC that each rank would have"},
-    {"ddlrun --show-bind -np 8 --topology node.xml --format map_cpu", "for srun --cpu-bind="},
-    {"ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh", ""},
-    {"ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train", "write, check and submit it"},
-    {"ddlrun --inspect", "what the ranks of your running job do"},
-    {"ddlrun --inspect train --watch", "the same of the job \"train\", every 2 seconds"},
-    {"ddlrun --timeline start train", "\"train\" records what its ranks do, and when"},
-    {"ddlrun --timeline stop train", "writes that to a file"},
-    {"ddlrun --config-file job.yaml ./train", "num-proc: 8, hosts: [a, b], ... in a file"},
-    {"ddlrun --check-build", "what works on this machine"},
-};
-
-constexpr std::size_t kHelpColumn = 34;
-constexpr std::size_t kExampleColumn = 50;
-
-std::string option_line(const OptionEntry& entry) {
-  std::string line = "  ";
-  bool first = true;
-  for (const std::string_view spelling : split(entry.spellings, ',')) {
-    // Long synonyms would widen the column; docs/reference/ddlrun.md has them.
-    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
-    line += (first ? "" : ", ") + std::string(spelling);
-    first = false;
-  }
-  if (entry.takes_value()) line += " " + std::string(entry.value);
-  if (line.size() + 2 > kHelpColumn) {
-    line += "\n" + std::string(kHelpColumn, ' ');
-  } else {
-    line.append(kHelpColumn - line.size(), ' ');
-  }
-  return line + std::string(entry.help) + "\n";
 }
 
 }  // namespace
@@ -376,33 +310,5 @@ std::optional<std::string> suggest_option(std::string_view word) {
   if (suggestion.empty()) return std::nullopt;
   return std::string(suggestion);
 }
-
-std::string_view help_description() { return kDescription; }
-std::string_view help_exit_codes() { return kExitCodes; }
-std::span<const OptionHeading> option_headings() { return kHeadings; }
-std::span<const OptionExample> option_examples() { return kExamples; }
-
-std::string help_text() {
-  std::string text = "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n\n";
-  text += std::string(kDescription) + "\n";
-  for (const OptionHeading& heading : kHeadings) {
-    text += "\n" + std::string(heading.text) + ":\n";
-    for (const OptionEntry& entry : option_table()) {
-      if (entry.group == heading.group) text += option_line(entry);
-    }
-  }
-  text += "\nExit codes:\n" + std::string(kExitCodes) + "\n\nExamples:\n";
-  for (const OptionExample& example : kExamples) {
-    std::string line = "  " + std::string(example.command);
-    if (!example.effect.empty()) {
-      line.resize(std::max(line.size() + 2, kExampleColumn), ' ');
-      line += example.effect;
-    }
-    text += line + "\n";
-  }
-  return text;
-}
-
-std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }
 
 }  // namespace ddl::cli

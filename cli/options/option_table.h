@@ -183,23 +183,4 @@ std::string usage_line(const OptionEntry& entry);
 /// The spelling of an available option that is closest to word; nullopt if none is close.
 std::optional<std::string> suggest_option(std::string_view word);
 
-/// The text of --help, in parts.
-struct OptionHeading {
-  OptionGroup group;
-  std::string_view text;
-};
-std::span<const OptionHeading> option_headings();  ///< in order
-struct OptionExample {
-  std::string_view command;
-  std::string_view effect;  ///< "": the command says it
-};
-std::span<const OptionExample> option_examples();
-std::string_view help_description();
-std::string_view help_exit_codes();
-
-/// Usage, the options by group, the exit codes, and examples. At most 100 columns wide. Pure.
-std::string help_text();
-/// "ddlrun 0.2.0\n"
-std::string version_text();
-
 }  // namespace ddl::cli

@@ -117,17 +117,40 @@ Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text) {
   return launcher::EnvironmentExport{contract::env::kHorovodGlooTimeout, std::to_string(*seconds)};
 }
 
+namespace {
+
+using launcher::Framework;
+constexpr std::pair<std::string_view, Framework> kFrameworks[] = {{"auto", Framework::kAuto},
+                                                                  {"torch", Framework::kTorch},
+                                                                  {"tensorflow", Framework::kTensorflow},
+                                                                  {"horovod", Framework::kHorovod},
+                                                                  {"deepspeed", Framework::kDeepspeed},
+                                                                  {"jax", Framework::kJax},
+                                                                  {"mxnet", Framework::kMxnet},
+                                                                  {"mpi", Framework::kMpi},
+                                                                  {"none", Framework::kNone}};
+
+}  // namespace
+
+std::vector<std::string> words_of_value(OptionId id) {
+  std::vector<std::string> words;
+  switch (id) {
+    case OptionId::kBindTo: return {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"};
+    case OptionId::kFormat:
+      return {"table", "map_cpu",    "mask_cpu", "srun", "taskset",
+              "hwloc", "omp_places", "rankfile", "json", "svg"};
+    case OptionId::kFramework:
+      for (const auto& [word, framework] : kFrameworks) words.emplace_back(word);
+      return words;
+    default: return {};
+  }
+}
+
 Result<launcher::Framework> parse_framework(std::string_view text) {
-  using enum launcher::Framework;
-  return one_of<launcher::Framework>(text, {{"auto", kAuto},
-                                            {"torch", kTorch},
-                                            {"tensorflow", kTensorflow},
-                                            {"horovod", kHorovod},
-                                            {"deepspeed", kDeepspeed},
-                                            {"jax", kJax},
-                                            {"mxnet", kMxnet},
-                                            {"mpi", kMpi},
-                                            {"none", kNone}});
+  for (const auto& [word, framework] : kFrameworks) {
+    if (text == word) return framework;
+  }
+  return refuse_word(text, words_of_value(OptionId::kFramework));
 }
 
 Result<launcher::GpuView> parse_gpu_view(std::string_view text) {

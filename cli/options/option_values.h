@@ -25,6 +25,9 @@ std::string in_quotes(std::string_view text);
 /// "'text' is neither a nor b", "'text' is not one of a, b, c".
 tl::unexpected<Error> refuse_word(std::string_view text, const std::vector<std::string>& words);
 
+/// The words that the value of an option may be, of options for which --help has no room for them; empty for others.
+std::vector<std::string> words_of_value(OptionId id);
+
 /// The value that belongs to the word text. Error: text is none of the words.
 template <class T>
 Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::string_view, T>> values) {

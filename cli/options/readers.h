@@ -9,9 +9,11 @@
 #include <tl/expected.hpp>
 
 #include "affinity/plan/binding_plan.h"
+#include "base/environment.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_values.h"
 #include "cli/options/request.h"
+#include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
 
@@ -20,6 +22,21 @@ inline constexpr int kMaxGpus = 1024;
 
 /// All but BindingPolicy::oversubscribe.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
+
+/// --framework and the roles of ranks, with the number of ranks that --tf-roles implies. Refuses -x of variables that
+/// ranks get anyway. After -np and -x.
+void read_framework(ValueReader& values, launcher::JobSpec& job);
+/// Whether ranks get a rendezvous for Gloo, also if Horovod's own variables ask for it. Refuses frameworks that the
+/// launcher cannot serve; adds a note if nobody serves Gloo. After the launcher.
+void read_gloo(ValueReader& values, const Environment& own, launcher::JobSpec& job,
+               std::vector<std::string>& notes);
+/// What depends on the number of ranks: adds MXNet's scheduler and servers to them.
+void complete_roles(ValueReader& values, launcher::JobSpec& job);
+
+/// The option by which the user requested mpirun. Pure.
+std::string mpirun_choice(const GivenOptions& given);
+/// By -x, or else from ddlrun's own environment; "" if it has none. Pure.
+std::string variable_of_ranks(const launcher::JobSpec& job, const Environment& own, const char* name);
 
 /// request.binding_view and the job's policy, for --show-bind and --explain-bind.
 tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given);

@@ -22,21 +22,10 @@ bool is_word(std::string_view text) {
   });
 }
 
-/// The words that the value may be, as its name in --help says ("slot|node"), or where --help has no room for them.
+/// The words that the value may be, of which --help names few as "slot|node".
 std::vector<std::string> words_of(const OptionEntry& entry) {
-  using enum OptionId;
-  switch (entry.id) {
-    case kBindTo: return {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"};
-    case kFramework:
-      return {"auto", "torch", "tensorflow", "horovod", "deepspeed", "jax", "mxnet", "mpi", "none"};
-    case kFormat:
-      return {"table", "map_cpu",    "mask_cpu", "srun", "taskset",
-              "hwloc", "omp_places", "rankfile", "json", "svg"};
-    case kGpuChoice: return {"visible-devices", "gpu-bind"};
-    case kGpuVendor: return {"nvidia", "amd", "intel"};
-    default: break;
-  }
-  std::vector<std::string> words;
+  std::vector<std::string> words = words_of_value(entry.id);
+  if (!words.empty()) return words;
   for (const std::string_view part : split(entry.value, '|')) {
     if (is_word(part)) words.emplace_back(part);
   }
@@ -53,7 +42,7 @@ ValueKind kind_of(const OptionEntry& entry) {
   return entry.value == "DIR" ? ValueKind::kDirectory : ValueKind::kOther;
 }
 
-std::string quoted_list(const std::vector<std::string>& words) { return join(words, " "); }
+std::string join_words(const std::vector<std::string>& words) { return join(words, " "); }
 
 // ---- bash ----
 
@@ -61,7 +50,7 @@ std::string quoted_list(const std::vector<std::string>& words) { return join(wor
 std::string bash_values(const OptionEntry& entry) {
   switch (kind_of(entry)) {
     case ValueKind::kWords:
-      return "COMPREPLY=($(compgen -W '" + quoted_list(words_of(entry)) + "' -- \"$cur\"))";
+      return "COMPREPLY=($(compgen -W '" + join_words(words_of(entry)) + "' -- \"$cur\"))";
     case ValueKind::kFile: return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case ValueKind::kDirectory: return "COMPREPLY=($(compgen -d -- \"$cur\"))";
     case ValueKind::kSite: return "COMPREPLY=($(compgen -W \"$(_ddlrun_sites)\" -f -- \"$cur\"))";
@@ -144,7 +133,7 @@ std::string bash_completion() {
       "        ;;\n",
       join(with_value, " | "));
   text += kBashTail;
-  text += "    '')\n      case $cur in\n        -*) COMPREPLY=($(compgen -W '" + quoted_list(all) +
+  text += "    '')\n      case $cur in\n        -*) COMPREPLY=($(compgen -W '" + join_words(all) +
           "' -- \"$cur\")) ;;\n        *) COMPREPLY=($(compgen -c -- \"$cur\")) ;;\n      esac\n      ;;\n";
   for (const OptionEntry& entry : option_table()) {
     if (entry.takes_value()) text += "    " + bash_patterns(entry) + ") " + bash_values(entry) + " ;;\n";
@@ -170,7 +159,7 @@ std::string zsh_text(std::string_view text) {
 
 std::string zsh_values(const OptionEntry& entry) {
   switch (kind_of(entry)) {
-    case ValueKind::kWords: return "(" + quoted_list(words_of(entry)) + ")";
+    case ValueKind::kWords: return "(" + join_words(words_of(entry)) + ")";
     case ValueKind::kFile: return "_files";
     case ValueKind::kDirectory: return "_files -/";
     case ValueKind::kHosts: return "_hosts";
@@ -218,7 +207,7 @@ std::string fish_option(std::string_view spelling) {
 
 std::string fish_values(const OptionEntry& entry) {
   switch (kind_of(entry)) {
-    case ValueKind::kWords: return " -x -a '" + quoted_list(words_of(entry)) + "'";
+    case ValueKind::kWords: return " -x -a '" + join_words(words_of(entry)) + "'";
     case ValueKind::kFile:
     case ValueKind::kSite: return " -r";
     case ValueKind::kDirectory: return " -x -a '(__fish_complete_directories)'";

@@ -1,4 +1,4 @@
-// --check-hosts: an agent is started on every host, asked for its facts and ended.
+// What hosts have, and what a job would be on them: an agent is started on every host, asked for its facts and ended.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
 
 namespace ddl::launcher {
@@ -30,5 +31,12 @@ struct HostCheck {
 Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation& allocation,
                                            const Environment& own,
                                            const std::function<void(const std::string&)>& progress);
+
+/// The plan of a job, which is not started. Without asks_hosts no other machine is contacted, and what only the hosts
+/// know is unknown in the plan; with it, they are asked as by check_hosts(). Error: as run_job(), or every host that did
+/// not answer, and why.
+Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
+                        const Environment& head_environment, bool asks_hosts,
+                        const std::function<void(const std::string&)>& progress);
 
 }  // namespace ddl::launcher

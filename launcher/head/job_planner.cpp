@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "launcher/plan/meeting_point.h"
+#include "launcher/plan/server_addresses.h"
 
 namespace ddl::launcher {
 namespace {
@@ -83,7 +83,7 @@ Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
                             placement_.nodes[node].name,
                             counted(static_cast<std::int64_t>(wanted), "free TCP port"), ports.size()));
   std::vector<int>& held = facts_.at(node).held_ports;
-  held.resize(kMeetingPorts);
+  held.resize(kPortsOfRank0);
   held.insert(held.end(), ports.begin(), ports.end());
   return {};
 }
@@ -91,7 +91,7 @@ Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
 bool JobPlanner::has_all_ports() const {
   for (std::size_t node = 0; node < facts_.size(); ++node) {
     const std::size_t wanted = wanted_ports(node);
-    if (wanted > 0 && facts_[node].held_ports.size() < kMeetingPorts + wanted) return false;
+    if (wanted > 0 && facts_[node].held_ports.size() < kPortsOfRank0 + wanted) return false;
   }
   return true;
 }

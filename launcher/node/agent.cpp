@@ -21,18 +21,17 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
-#include "launcher/node/gloo_service.h"
 #include "launcher/node/gpu_questions.h"
 #include "launcher/node/held_ports.h"
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
-#include "launcher/node/question_forwarder.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
+#include "launcher/node/request_forwarding.h"
 #include "launcher/node/spawner.h"
-#include "launcher/plan/meeting_point.h"
+#include "launcher/plan/server_addresses.h"
 #include "launcher/pmix/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
@@ -539,7 +538,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   NodeFacts facts = probe_node();
   // Until nothing of the job is left.
   HeldPorts held_ports;
-  facts.held_ports = held_ports.hold(kMeetingPorts);
+  facts.held_ports = held_ports.hold(kPortsOfRank0);
   PmixServer::prepare_environment(session_directory);
   if (before_threads) before_threads();
   int status = 0;

@@ -34,8 +34,8 @@ void add_torch(const FrameworkJob& job, const RankPlacement& rank, Environment& 
   to["GROUP_RANK"] = to["NODE_RANK"] = text(rank.node);
   to["GROUP_WORLD_SIZE"] = text(job.num_nodes);
   to["ROLE_NAME"] = "default";
-  to[env::kMasterAddr] = job.meeting.address;
-  to[env::kMasterPort] = text(job.meeting.port);
+  to[env::kMasterAddr] = job.servers.address;
+  to[env::kMasterPort] = text(job.servers.port);
   to[env::kTorchRunId] = job.id;
   to["TORCHELASTIC_RESTART_COUNT"] = to["TORCHELASTIC_MAX_RESTARTS"] = "0";
   // Rank 0 serves the store itself.
@@ -50,12 +50,12 @@ void add_deepspeed(const FrameworkJob& job, const RankPlacement& rank, Environme
 }
 
 void add_jax(const FrameworkJob& job, Environment& to) {
-  to[env::kJaxCoordinator] = host_and_port(job.meeting.address, job.meeting.jax_port);
+  to[env::kJaxCoordinator] = host_and_port(job.servers.address, job.servers.jax_port);
 }
 
 /// The variables by which JAX recognises the processes of a Slurm step. It only has to find a number for the job.
 void add_slurm_for_jax(const FrameworkJob& job, const RankPlacement& rank, Environment& to) {
-  to["SLURM_JOB_ID"] = text(job.meeting.jax_port);
+  to["SLURM_JOB_ID"] = text(job.servers.jax_port);
   to["SLURM_STEP_NODELIST"] = job.node_list;
   to["SLURM_NTASKS"] = text(job.num_ranks);
   to["SLURM_PROCID"] = text(rank.rank);
@@ -73,8 +73,8 @@ void add_mxnet(const FrameworkJob& job, const RankPlacement& rank, const Framewo
   to["DMLC_ROLE"] = role_of(job.roles, rank.rank).name;
   to["DMLC_NUM_WORKER"] = text(count("worker"));
   to["DMLC_NUM_SERVER"] = text(count("server"));
-  to["DMLC_PS_ROOT_URI"] = job.meeting.address;
-  to[env::kMxnetRootPort] = text(job.meeting.port);
+  to["DMLC_PS_ROOT_URI"] = job.servers.address;
+  to[env::kMxnetRootPort] = text(job.servers.port);
   to["DMLC_NODE_HOST"] = node.address;
 }
 
@@ -95,55 +95,49 @@ std::vector<std::string> tensorflow_configs(const RankRoles& roles,
   return texts;
 }
 
-bool tells_torch(Framework framework) {
-  using enum Framework;
-  return framework == kAuto || framework == kTorch || framework == kDeepspeed;
-}
-
 Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
                                   const FrameworkNode& node) {
-  using enum Framework;
   Environment environment;
-  const Framework chosen = job.framework;
-  if (chosen == kNone) return environment;
-  // MXNet's servers are no ranks to Horovod.
-  if (chosen == kMxnet) {
-    add_mxnet(job, rank, node, environment);
-    return environment;
-  }
-  add_horovod(job, rank, node.hostname, environment);
-  if (tells_torch(chosen)) add_torch(job, rank, environment);
-  if (chosen == kAuto || chosen == kDeepspeed) add_deepspeed(job, rank, environment);
-  if (chosen == kAuto || chosen == kJax) add_jax(job, environment);
-  if (chosen == kJax && !job.in_slurm) add_slurm_for_jax(job, rank, environment);
-  if (chosen == kTensorflow)
+  const auto told = [&job](std::string_view framework) { return is_told(job.framework, framework); };
+  if (told("horovod")) add_horovod(job, rank, node.hostname, environment);
+  if (told("torch")) add_torch(job, rank, environment);
+  if (told("deepspeed")) add_deepspeed(job, rank, environment);
+  if (told("jax")) add_jax(job, environment);
+  if (job.framework == Framework::kJax && !job.in_slurm) add_slurm_for_jax(job, rank, environment);
+  if (told("tensorflow"))
     environment[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
+  if (told("mxnet")) add_mxnet(job, rank, node, environment);
   return environment;
 }
 
 Environment own_gpus_environment(Framework framework, std::size_t own_gpus) {
-  if (own_gpus == 0 || (framework != Framework::kAuto && framework != Framework::kJax)) return {};
+  if (own_gpus == 0 || !is_told(framework, "jax")) return {};
   std::vector<std::string> indices;
   for (std::size_t i = 0; i < own_gpus; ++i) indices.push_back(std::to_string(i));
   return {{env::kJaxLocalDeviceIds, join(indices, ",")}};
 }
 
 const std::vector<FrameworkVariables>& framework_variables() {
+  using enum Framework;
   static const std::vector<FrameworkVariables> all = {
+      // MXNet's scheduler and servers would be ranks to Horovod.
       {"horovod",
+       {kAuto, kTorch, kTensorflow, kHorovod, kDeepspeed, kJax, kMpi},
        {env::kRank, env::kSize, env::kLocalRank, env::kLocalSize, env::kCrossRank, env::kCrossSize,
         env::kHostname},
        {env::kHorovodGlooAddress, env::kHorovodGlooPort}},
       {"torch",
+       {kAuto, kTorch, kDeepspeed},
        {env::kTorchRank, env::kTorchWorldSize, env::kTorchLocalRank, env::kTorchLocalWorldSize, "GROUP_RANK",
         "GROUP_WORLD_SIZE", "NODE_RANK", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", env::kMasterAddr,
         env::kMasterPort, env::kTorchRunId, "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS",
         "TORCHELASTIC_USE_AGENT_STORE"},
        {"TORCHELASTIC_ERROR_FILE"}},
-      {"deepspeed", {"CROSS_RANK", "CROSS_SIZE", "LOCAL_SIZE"}, {}},
-      {"jax", {env::kJaxCoordinator, env::kJaxLocalDeviceIds}, {}},
-      {"tensorflow", {env::kTensorflowConfig}, {}},
+      {"deepspeed", {kAuto, kDeepspeed}, {"CROSS_RANK", "CROSS_SIZE", "LOCAL_SIZE"}, {}},
+      {"jax", {kAuto, kJax}, {env::kJaxCoordinator, env::kJaxLocalDeviceIds}, {}},
+      {"tensorflow", {kTensorflow}, {env::kTensorflowConfig}, {}},
       {"mxnet",
+       {kMxnet},
        {"DMLC_ROLE", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_PS_ROOT_URI", env::kMxnetRootPort,
         "DMLC_NODE_HOST"},
        {}},
@@ -153,8 +147,9 @@ const std::vector<FrameworkVariables>& framework_variables() {
 
 namespace {
 
-bool has(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+template <class T>
+bool has(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
 }
 
 }  // namespace
@@ -167,16 +162,15 @@ std::string_view framework_of(std::string_view name) {
 }
 
 bool is_told(Framework chosen, std::string_view framework) {
-  using enum Framework;
-  if (framework == "horovod") return chosen != kNone && chosen != kMxnet;
-  if (framework == "torch") return tells_torch(chosen);
-  if (framework == "deepspeed") return chosen == kAuto || chosen == kDeepspeed;
-  if (framework == "jax") return chosen == kAuto || chosen == kJax;
-  if (framework == "tensorflow") return chosen == kTensorflow;
-  return framework == "mxnet" && chosen == kMxnet;
+  const auto& all = framework_variables();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& one) { return one.framework == framework && has(one.choices, chosen); });
 }
 
-bool is_of_framework(std::string_view name) {
+bool is_of_another_job(std::string_view name, Framework chosen) {
+  if (chosen == Framework::kNone) return false;
+  // Every process of ps-lite, MXNet's parameter servers, would listen on PORT.
+  if (chosen == Framework::kMxnet && name == "PORT") return true;
   const auto& all = framework_variables();
   return std::any_of(all.begin(), all.end(),
                      [&](const auto& one) { return has(one.set, name) || has(one.other, name); });

@@ -8,13 +8,10 @@
 
 #include "base/environment.h"
 #include "launcher/job/job_spec.h"
-#include "launcher/plan/meeting_point.h"
 #include "launcher/plan/placement.h"
+#include "launcher/plan/server_addresses.h"
 
 namespace ddl::launcher {
-
-/// Whether ranks get the variables of torch.
-bool tells_torch(Framework framework);
 
 /// Of a job, as frameworks are told.
 struct FrameworkJob {
@@ -22,7 +19,7 @@ struct FrameworkJob {
   int num_ranks = 0;
   int num_nodes = 0;
   std::string id;  ///< of this run: different for each
-  MeetingPoint meeting;
+  ServersOfRank0 servers;
   bool in_slurm = false;                          ///< ranks get Slurm's variables anyway
   std::string node_list;                          ///< names by comma
   RankRoles roles{};                              ///< JobSpec::roles
@@ -51,6 +48,7 @@ Environment own_gpus_environment(Framework framework, std::size_t own_gpus);
 /// The names that a framework reads, of those that describe a rank or its job.
 struct FrameworkVariables {
   std::string_view framework;           ///< "torch"
+  std::vector<Framework> choices;       ///< of --framework with which ranks get them
   std::vector<std::string_view> set;    ///< by framework_environment() and own_gpus_environment()
   std::vector<std::string_view> other;  ///< only by other launchers
 };
@@ -63,7 +61,7 @@ std::string_view framework_of(std::string_view name);
 bool is_told(Framework chosen, std::string_view framework);
 
 /// True for variables by which another launcher, or a shell, has described a process for a framework. Ranks do not
-/// inherit them: some of one job beside some of another would mix two worlds.
-bool is_of_framework(std::string_view name);
+/// inherit them: some of one job beside some of another would mix two worlds. With --framework none they do.
+bool is_of_another_job(std::string_view name, Framework chosen);
 
 }  // namespace ddl::launcher

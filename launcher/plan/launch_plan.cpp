@@ -95,7 +95,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                    common.num_ranks,
                    static_cast<int>(placement.nodes.size()),
                    job_id,
-                   meeting_point(spec, placement, facts[0]),
+                   servers_of_rank_0(spec, placement, facts[0]),
                    in_slurm,
                    join(common.node_names, ","),
                    spec.roles};
@@ -110,7 +110,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
         with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
     if (!facts[i].libddl.empty()) node.common_environment.try_emplace(env::kLibrary, facts[i].libddl);
     const std::string interface =
-        tells_torch(spec.framework) ? gloo_interface(spec, placement, facts[i]) : "";
+        is_told(spec.framework, "torch") ? gloo_interface(spec, placement, facts[i]) : "";
     if (!interface.empty()) {
       for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
         node.common_environment.try_emplace(name, interface);

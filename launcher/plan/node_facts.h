@@ -32,7 +32,7 @@ struct NodeFacts {
   int allowed_cpus = 0;        ///< hardware threads that the job may use
   int allowed_cores = 0;       ///< distinct cores among them
   std::string master_address;  ///< MASTER_ADDR if all ranks are on this node: the loopback
-  /// TCP ports that the agent holds for servers of its ranks' programs (node/held_ports.h): see plan/meeting_point.h.
+  /// TCP ports that the agent holds for servers of its ranks' programs (node/held_ports.h): see plan/server_addresses.h.
   std::vector<int> held_ports;
   /// The hostname stands for an address of the loopback in /etc/hosts, as Debian's installer writes it.
   bool hostname_is_loopback = false;

@@ -41,10 +41,8 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
                                Framework framework) {
   Environment environment;
   for (const auto& [name, value] : head) {
-    // Every process of ps-lite, MXNet's parameter servers, would listen on PORT.
-    const bool is_foreign = (framework != Framework::kNone && is_of_framework(name)) ||
-                            (framework == Framework::kMxnet && name == "PORT");
-    if (!is_denied(name) && !is_of_slurm_task(name) && !is_foreign) environment.emplace(name, value);
+    if (!is_denied(name) && !is_of_slurm_task(name) && !is_of_another_job(name, framework))
+      environment.emplace(name, value);
   }
   // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables state
   // that it was started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID has
@@ -81,7 +79,7 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
     for (const auto& [name, value] : contract::kDeterministicNccl)
       add({name, value, std::string(env::kDeterministic) + "=1"});
   }
-  if (tells_torch(spec.framework)) {
+  if (is_told(spec.framework, "torch")) {
     // As torchrun does. The second name is that of newer versions.
     for (const char* const name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"})
       add({name, "1", "torch"});

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/options/help_pages.h"
 #include "cli/options/option_table.h"
 #include "cli/program_run.h"
 #include "contract/ddlrun.h"

@@ -1,3 +1,4 @@
+#include "cli/options/help_pages.h"
 #include "cli/options/option_table.h"
 
 #include "base/text.h"

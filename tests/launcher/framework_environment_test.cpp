@@ -103,7 +103,7 @@ TEST_CASE("JAX takes all GPUs that it sees if it sees its own alone") {
 
 TEST_CASE("an address of IPv6 has brackets only beside a port") {
   FrameworkJob job = job_for(Framework::kAuto);
-  job.meeting.address = "2001:db8::1";
+  job.servers.address = "2001:db8::1";
   CHECK(of(job).at("MASTER_ADDR") == "2001:db8::1");
   CHECK(of(job).at("JAX_COORDINATOR_ADDRESS") == "[2001:db8::1]:50004");
 }
@@ -114,11 +114,11 @@ TEST_CASE("the names that are set are those of the list, and ranks inherit none 
     for (const std::string_view name : one.set) {
       listed.emplace(name);
       CHECK(framework_of(name) == one.framework);
-      CHECK(is_of_framework(name));
+      CHECK(is_of_another_job(name, Framework::kAuto));
     }
     for (const std::string_view name : one.other) {
       CHECK(framework_of(name).empty());
-      CHECK(is_of_framework(name));
+      CHECK(is_of_another_job(name, Framework::kAuto));
     }
   }
   std::set<std::string> set;
@@ -129,9 +129,12 @@ TEST_CASE("the names that are set are those of the list, and ranks inherit none 
   }
   for (const auto& [name, value] : own_gpus_environment(Framework::kAuto, 1)) set.insert(name);
   CHECK(set == listed);
-  CHECK(is_of_framework("TF_CONFIG"));
-  CHECK_FALSE(is_of_framework("HOROVOD_CONTROLLER"));
-  CHECK_FALSE(is_of_framework("PATH"));
+  CHECK(is_of_another_job("TF_CONFIG", Framework::kAuto));
+  CHECK_FALSE(is_of_another_job("HOROVOD_CONTROLLER", Framework::kAuto));
+  CHECK_FALSE(is_of_another_job("PATH", Framework::kAuto));
+  CHECK_FALSE(is_of_another_job("TF_CONFIG", Framework::kNone));
+  CHECK(is_of_another_job("PORT", Framework::kMxnet));
+  CHECK_FALSE(is_of_another_job("PORT", Framework::kAuto));
 }
 
 TEST_CASE("rank 0's servers are at an address that all ranks reach, on ports that its agent holds") {
@@ -144,17 +147,17 @@ TEST_CASE("rank 0's servers are at an address that all ranks reach, on ports tha
   one.nodes = {{"a", {0}, 0}};
   two.nodes = {{"a", {0}, 0}, {"b", {1}, 1}};
 
-  CHECK(meeting_point(any, one, facts).address == facts.master_address);
-  CHECK(meeting_point(any, two, facts).address == "10.0.0.4");
-  CHECK(meeting_point(by_ib, two, facts).address == "10.1.0.4");
-  CHECK(meeting_point(any, two, facts).port == 40004);
-  CHECK(meeting_point(any, two, facts).jax_port == 50004);
+  CHECK(servers_of_rank_0(any, one, facts).address == facts.master_address);
+  CHECK(servers_of_rank_0(any, two, facts).address == "10.0.0.4");
+  CHECK(servers_of_rank_0(by_ib, two, facts).address == "10.1.0.4");
+  CHECK(servers_of_rank_0(any, two, facts).port == 40004);
+  CHECK(servers_of_rank_0(any, two, facts).jax_port == 50004);
   facts.addresses = {{"eth0", "2001:db8::1", 6}};
-  CHECK(meeting_point(any, two, facts).address == "2001:db8::1");
+  CHECK(servers_of_rank_0(any, two, facts).address == "2001:db8::1");
   facts.addresses.clear();
   facts.held_ports.clear();
-  CHECK(meeting_point(any, two, facts).address == "a");
-  CHECK(meeting_point(any, two, facts).port == 29500);
+  CHECK(servers_of_rank_0(any, two, facts).address == "a");
+  CHECK(servers_of_rank_0(any, two, facts).port == 29500);
 }
 
 TEST_CASE("gloo is told its interface where the hostname would lead it astray, or the user has named some") {

@@ -1,16 +1,41 @@
-// The rendezvous store of Horovod's Gloo, as the ranks of a node reach it.
+// An agent's part in answering requests that are made on its node: of those who ask about the job, and of ranks that
+// meet by Horovod's Gloo. The head has the answers.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "launcher/control/job_server.h"
 #include "launcher/gloo/http_server.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/plan/launch_plan.h"
 #include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
+
+/// Takes requests at a socket of this node, sends them to the head, and its answers back. If the head does not answer,
+/// the client gets a sentence that names it. One thread.
+class QuestionForwarder {
+ public:
+  /// If the socket cannot be opened, nobody on this node can ask; the job runs without it.
+  QuestionForwarder(EventLoop& loop, const NodeLaunch& node,
+                    std::function<void(const message::AgentToHead&)> report);
+
+  void on(const message::ForwardedAnswer& answer);
+
+ private:
+  void forward(JobServer::Client client, message::ClientToJob&& request);
+
+  EventLoop& loop_;
+  std::string head_;  ///< for a message
+  std::function<void(const message::AgentToHead&)> report_;
+  std::unique_ptr<JobServer> server_;
+  std::map<JobServer::Client, EventLoop::Timer> waiting_;  ///< for the head
+};
 
 /// Serves the head's store over HTTP on this node's loopback: hands requests to the head, and its answers back. Only
 /// processes of the job's user are served. One thread: the loop's.

@@ -1,4 +1,4 @@
-#include "launcher/plan/meeting_point.h"
+#include "launcher/plan/server_addresses.h"
 
 #include <algorithm>
 #include <map>
@@ -36,7 +36,7 @@ std::string node_address(const JobSpec& spec, const Placement& placement, std::s
   return address != nullptr ? address->address : placement.nodes[node].name;
 }
 
-MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
+ServersOfRank0 servers_of_rank_0(const JobSpec& spec, const Placement& placement, const NodeFacts& facts) {
   // A node without a free port has none for others either.
   constexpr int kTorchDefault = 29500, kJaxDefault = 61440;
   return {node_address(spec, placement, 0, facts), held_port(facts, 0, kTorchDefault),
@@ -57,7 +57,7 @@ std::vector<std::string> rank_addresses(const JobSpec& spec, const Placement& pl
   std::vector<std::string> addresses;
   for (const RankPlacement& rank : placement.ranks) {
     const auto node = static_cast<std::size_t>(rank.node);
-    const int port = held_port(facts[node], kMeetingPorts + static_cast<std::size_t>(rank.local_rank), 0);
+    const int port = held_port(facts[node], kPortsOfRank0 + static_cast<std::size_t>(rank.local_rank), 0);
     addresses.push_back(port == 0 ? std::string(kUnknownUntilLaunch)
                                   : host_and_port(node_address(spec, placement, node, facts[node]), port));
   }

@@ -1,9 +1,11 @@
-#include "launcher/node/question_forwarder.h"
+#include "launcher/node/request_forwarding.h"
 
 #include <unistd.h>
 
 #include <utility>
 
+#include "contract/environment.h"
+#include "launcher/plan/server_addresses.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
@@ -39,6 +41,32 @@ void QuestionForwarder::on(const message::ForwardedAnswer& answer) {
   // The rest of an answer has no timer any more. One that comes too late finds no client, or one that does not listen.
   waiting_.erase(answer.client);
   if (server_) server_->answer(answer.client, net::Frame{answer.type, answer.payload});
+}
+
+Result<std::unique_ptr<GlooService>> GlooService::open(
+    EventLoop& loop, std::function<void(const message::AgentToHead&)> report) {
+  std::unique_ptr<GlooService> service(new GlooService(std::move(report)));
+  auto server = HttpServer::open(loop, [&service = *service](HttpServer::Id id, HttpRequest&& request) {
+    service.on_request(id, std::move(request));
+  });
+  if (!server) return fail(std::move(server.error()));
+  service->server_ = *std::move(server);
+  return service;
+}
+
+Environment GlooService::client_environment() const {
+  return {{contract::env::kHorovodGlooAddress, kGlooAddress},
+          {contract::env::kHorovodGlooPort, std::to_string(server_->port())}};
+}
+
+void GlooService::on_request(HttpServer::Id id, HttpRequest&& request) {
+  auto read = read_gloo_request(request.method, request.path, std::move(request.body));
+  if (!read) return server_->answer(id, read.error().status, std::move(read.error().body));
+  report_(message::AskGlooStore{id, *std::move(read)});
+}
+
+void GlooService::on(const message::GlooStoreAnswered& answered) {
+  server_->answer(answered.id, answered.answer.status, answered.answer.body);
 }
 
 }  // namespace ddl::launcher

@@ -12,21 +12,21 @@
 
 namespace ddl::launcher {
 
-/// What NodeFacts::held_ports begins with: a port for the framework's server on rank 0, and one for JAX's. Others
-/// follow, one for each local rank, if the framework needs them.
-inline constexpr std::size_t kMeetingPorts = 2;
+/// What NodeFacts::held_ports begins with, for servers of rank 0: torch's store or MXNet's scheduler, and JAX's
+/// coordinator. Others follow, one for each local rank, if the framework needs them.
+inline constexpr std::size_t kPortsOfRank0 = 2;
 
 /// Where each agent serves its own ranks the rendezvous of Horovod's Gloo.
 inline constexpr char kGlooAddress[] = "127.0.0.1";
 
 /// Of the servers that frameworks open on rank 0's node.
-struct MeetingPoint {
+struct ServersOfRank0 {
   std::string address;  ///< at which all ranks reach rank 0's node; of IPv6 without brackets
   int port = 0;         ///< for torch's store, or MXNet's scheduler
   int jax_port = 0;
 };
 /// facts: of rank 0's node.
-MeetingPoint meeting_point(const JobSpec& spec, const Placement& placement, const NodeFacts& facts);
+ServersOfRank0 servers_of_rank_0(const JobSpec& spec, const Placement& placement, const NodeFacts& facts);
 
 /// At which all ranks reach a node of the placement: the loopback if there is one node.
 std::string node_address(const JobSpec& spec, const Placement& placement, std::size_t node,
@@ -35,7 +35,7 @@ std::string node_address(const JobSpec& spec, const Placement& placement, std::s
 /// "10.0.0.1:4000", "[2001:db8::1]:4000".
 std::string host_and_port(const std::string& address, int port);
 
-/// How many ports a node's agent is to hold for servers of its ranks, beside kMeetingPorts.
+/// How many ports a node's agent is to hold for servers of its ranks, beside kPortsOfRank0.
 std::size_t ports_for_ranks(Framework framework, std::size_t local_ranks);
 
 /// "10.0.0.1:4001": where the server of each rank listens, by rank. facts[i] belongs to placement.nodes[i], and has

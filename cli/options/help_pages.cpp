@@ -1,0 +1,168 @@
+#include "cli/options/help_pages.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/text.h"
+#include "cli/options/option_table.h"
+#include "contract/version.h"
+
+namespace ddl::cli {
+
+namespace {
+
+struct OptionHeading {
+  OptionGroup group;
+  std::string_view text;
+};
+constexpr OptionHeading kHeadings[] = {
+    {OptionGroup::kRanks, "Ranks"},
+    {OptionGroup::kBinding, "Binding"},
+    {OptionGroup::kHostsAndLauncher, "Hosts"},
+    {OptionGroup::kInputOutput, "Input and output"},
+    {OptionGroup::kScripts, "Job scripts"},
+    {OptionGroup::kReports, "Reports"},
+    {OptionGroup::kAbout, "About"},
+};
+
+constexpr std::string_view kDescription =
+    "Starts N ranks of a command on this machine, or on other hosts. Its exit code is that of the\n"
+    "first rank that fails.\n"
+    "Options come before the command; everything after it belongs to the command.";
+
+constexpr std::string_view kExitCodes =
+    "That of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121 for a lost\n"
+    "host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the command cannot be\n"
+    "executed or does not exist.";
+
+struct OptionExample {
+  std::string_view command;
+  std::string_view effect;  ///< "": the command says it
+};
+constexpr OptionExample kExamples[] = {
+    {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
+    {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
+    {"ddlrun -np 4 --timeline-filename t.json ./train", "also writes what the ranks did, and when"},
+    {"ddlrun -np 2 -x LR=0.1 -x DATA ./train", "sets LR, passes on DATA"},
+    {"ddlrun -np 1 --no-tag-output ./train > out", "the rank's output, unchanged"},
+    {"ddlrun -np 8 --oversubscribe --dry-run ./train", "prints what would be started"},
+    {"ddlrun -H node1:2,node2:2 ./train", "2 ranks on each host, over ssh"},
+    {"ddlrun -np 16 -H node[01-04] --map-by node ./a", "hosts in turn, one slot for each CPU"},
+    {"ddlrun -H me@node1:4,[2001:db8::1]:4 -p 2222 ./train", ""},
+    {"ddlrun --hostfile hosts.txt --ranks-per-node 1 hostname", ""},
+    {"ddlrun --check-hosts --hostfile hosts.txt", "what those hosts have, and how they differ"},
+    {"ddlrun --show-bind -np 8", "CPUs, GPU and NIC that each rank would have"},
+    {"ddlrun --show-bind -np 8 --topology node.xml --format map_cpu", "for srun --cpu-bind="},
+    {"ddlrun --slurm -np 16 --site lumi-g --account project_465 --time 30:00 -- ./train > job.sh", ""},
+    {"ddlrun --slurm -np 8 --nodes 2 --time 2:00:00 --submit ./train", "write, check and submit it"},
+    {"ddlrun --inspect", "what the ranks of your running job do"},
+    {"ddlrun --inspect train --watch", "the same of the job \"train\", every 2 seconds"},
+    {"ddlrun --timeline start train", "\"train\" records what its ranks do, and when"},
+    {"ddlrun --timeline stop train", "writes that to a file"},
+    {"ddlrun --config-file job.yaml ./train", "num-proc: 8, hosts: [a, b], ... in a file"},
+    {"ddlrun --check-build", "what works on this machine"},
+};
+
+constexpr std::size_t kHelpColumn = 34;
+constexpr std::size_t kExampleColumn = 50;
+
+std::string option_line(const OptionEntry& entry) {
+  std::string line = "  ";
+  bool first = true;
+  for (const std::string_view spelling : split(entry.spellings, ',')) {
+    // Long synonyms would widen the column; docs/reference/ddlrun.md has them.
+    if (!first && line.size() + spelling.size() > kHelpColumn) continue;
+    line += (first ? "" : ", ") + std::string(spelling);
+    first = false;
+  }
+  if (entry.takes_value()) line += " " + std::string(entry.value);
+  if (line.size() + 2 > kHelpColumn) {
+    line += "\n" + std::string(kHelpColumn, ' ');
+  } else {
+    line.append(kHelpColumn - line.size(), ' ');
+  }
+  return line + std::string(entry.help) + "\n";
+}
+
+/// Text as roff reads it: a backslash, a dash that is no hyphen, and a line that begins with a dot are escaped.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  if (text.starts_with('.') || text.starts_with('\'')) escaped += "\\&";
+  for (const char c : text) {
+    if (c == '\\') {
+      escaped += "\\e";
+    } else if (c == '-') {
+      escaped += "\\-";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+/// "\fB\-np\fR \fIN\fR, \fB\-\-num\-proc\fR \fIN\fR"
+std::string option_heading(const OptionEntry& entry) {
+  std::string line;
+  for (const std::string_view spelling : split(entry.spellings, ',')) {
+    line += (line.empty() ? "" : ", ") + ("\\fB" + roff(spelling)) + "\\fR";
+    if (entry.takes_value()) line += " \\fI" + roff(entry.value) + "\\fR";
+  }
+  return line;
+}
+
+std::string paragraphs(std::string_view text) {
+  std::string page;
+  for (const std::string_view line : split(text, '\n')) page += line.empty() ? ".PP\n" : roff(line) + "\n";
+  return page;
+}
+
+}  // namespace
+
+std::string help_text() {
+  std::string text = "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n\n";
+  text += std::string(kDescription) + "\n";
+  for (const OptionHeading& heading : kHeadings) {
+    text += "\n" + std::string(heading.text) + ":\n";
+    for (const OptionEntry& entry : option_table()) {
+      if (entry.group == heading.group) text += option_line(entry);
+    }
+  }
+  text += "\nExit codes:\n" + std::string(kExitCodes) + "\n\nExamples:\n";
+  for (const OptionExample& example : kExamples) {
+    std::string line = "  " + std::string(example.command);
+    if (!example.effect.empty()) {
+      line.resize(std::max(line.size() + 2, kExampleColumn), ' ');
+      line += example.effect;
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }
+
+std::string manual_page() {
+  std::string page = std::string(".TH DDLRUN 1 \"\" \"ddlrun ") + contract::kVersion +
+                     "\" \"User Commands\"\n.SH NAME\nddlrun \\- start the ranks of a parallel program\n"
+                     ".SH SYNOPSIS\n.B ddlrun\n" +
+                     roff("-np N [-H HOSTS] [options] [--] command [args...]") + "\n.SH DESCRIPTION\n" +
+                     paragraphs(kDescription) + ".SH OPTIONS\n";
+  for (const OptionHeading& heading : kHeadings) {
+    page += ".SS " + roff(heading.text) + "\n";
+    for (const OptionEntry& entry : option_table()) {
+      if (entry.group == heading.group)
+        page += ".TP\n" + option_heading(entry) + "\n" + roff(entry.help) + "\n";
+    }
+  }
+  page += ".SH EXIT STATUS\n" + paragraphs(kExitCodes) + ".SH EXAMPLES\n";
+  for (const OptionExample& example : kExamples) {
+    page += ".TP\n\\fB" + roff(example.command) + "\\fR\n";
+    page += example.effect.empty() ? "\\&\n" : roff(example.effect) + "\n";
+  }
+  return page +
+         ".SH FILES\nThe guides and the reference are in the folder of documents that is installed with "
+         "ddlrun.\n"
+         ".SH SEE ALSO\n.BR mpirun (1),\n.BR srun (1),\n.BR sbatch (1),\n.BR ssh (1)\n";
+}
+
+}  // namespace ddl::cli
