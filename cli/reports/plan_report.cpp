@@ -164,11 +164,14 @@ std::vector<std::pair<std::string, std::vector<std::string>>> frameworks_in(cons
   std::vector<std::pair<std::string, std::vector<std::string>>> found;
   for (const launcher::FrameworkVariables& one : launcher::framework_variables()) {
     std::vector<std::string> names;
-    for (const std::string_view name : one.set) {
-      const auto has = [&](const Environment& environment) {
-        return environment.contains(std::string(name));
-      };
-      if (has(change.set) || std::any_of(change.own.begin(), change.own.end(), has)) names.emplace_back(name);
+    for (const auto& list : {one.set, one.other, one.settings}) {
+      for (const std::string_view name : list) {
+        const auto has = [&](const Environment& environment) {
+          return environment.contains(std::string(name));
+        };
+        if (has(change.set) || std::any_of(change.own.begin(), change.own.end(), has))
+          names.emplace_back(name);
+      }
     }
     if (!names.empty()) found.emplace_back(one.framework, std::move(names));
   }

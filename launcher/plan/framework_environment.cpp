@@ -125,7 +125,8 @@ const std::vector<FrameworkVariables>& framework_variables() {
        {kAuto, kTorch, kTensorflow, kHorovod, kDeepspeed, kJax, kMpi},
        {env::kRank, env::kSize, env::kLocalRank, env::kLocalSize, env::kCrossRank, env::kCrossSize,
         env::kHostname},
-       {env::kHorovodGlooAddress, env::kHorovodGlooPort}},
+       {env::kHorovodGlooAddress, env::kHorovodGlooPort},
+       {env::kHorovodController, env::kHorovodCpuOperations, env::kHorovodGlooIface}},
       {"torch",
        {kAuto, kTorch, kDeepspeed},
        {env::kTorchRank, env::kTorchWorldSize, env::kTorchLocalRank, env::kTorchLocalWorldSize, "GROUP_RANK",
@@ -156,9 +157,15 @@ bool has(const std::vector<T>& all, const T& one) {
 
 std::string_view framework_of(std::string_view name) {
   for (const FrameworkVariables& one : framework_variables()) {
-    if (has(one.set, name)) return one.framework;
+    if (has(one.set, name) || has(one.other, name) || has(one.settings, name)) return one.framework;
   }
   return "";
+}
+
+bool is_told_by(std::string_view name, Framework chosen) {
+  const auto& all = framework_variables();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& one) { return has(one.set, name) && has(one.choices, chosen); });
 }
 
 bool is_told(Framework chosen, std::string_view framework) {

@@ -47,15 +47,20 @@ Environment own_gpus_environment(Framework framework, std::size_t own_gpus);
 
 /// The names that a framework reads, of those that describe a rank or its job.
 struct FrameworkVariables {
-  std::string_view framework;           ///< "torch"
-  std::vector<Framework> choices;       ///< of --framework with which ranks get them
-  std::vector<std::string_view> set;    ///< by framework_environment() and own_gpus_environment()
-  std::vector<std::string_view> other;  ///< only by other launchers
+  std::string_view framework;         ///< "torch"
+  std::vector<Framework> choices;     ///< of --framework with which ranks get them
+  std::vector<std::string_view> set;  ///< by framework_environment() and own_gpus_environment()
+  std::vector<std::string_view>
+      other;  ///< by an agent, or by other launchers; ranks inherit neither these nor set
+  std::vector<std::string_view> settings{};  ///< that the user may have made, and ranks inherit
 };
 const std::vector<FrameworkVariables>& framework_variables();
 
-/// The framework that has the variable among those that ddlrun sets; "": none.
+/// The framework that reads the variable; "": none.
 std::string_view framework_of(std::string_view name);
+
+/// Whether each rank gets the variable with this choice.
+bool is_told_by(std::string_view name, Framework chosen);
 
 /// Whether ranks of a job with this choice get the variables of the framework of this name; "": false.
 bool is_told(Framework chosen, std::string_view framework);

@@ -34,7 +34,7 @@ bool is_denied(std::string_view name) {
 }
 
 bool is_set_for_every_rank(std::string_view name, Framework framework) {
-  return is_told(framework, framework_of(name)) || name == env::kPmixNamespace || name == env::kPmixRank;
+  return is_told_by(name, framework) || name == env::kPmixNamespace || name == env::kPmixRank;
 }
 
 Environment common_environment(const Environment& head, const std::vector<EnvironmentExport>& exports,

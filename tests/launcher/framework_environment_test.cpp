@@ -116,8 +116,13 @@ TEST_CASE("the names that are set are those of the list, and ranks inherit none 
       CHECK(framework_of(name) == one.framework);
       CHECK(is_of_another_job(name, Framework::kAuto));
     }
+    for (const std::string_view name : one.settings) {
+      CHECK(framework_of(name) == one.framework);
+      CHECK_FALSE(is_of_another_job(name, Framework::kAuto));
+    }
     for (const std::string_view name : one.other) {
-      CHECK(framework_of(name).empty());
+      CHECK(framework_of(name) == one.framework);
+      CHECK_FALSE(is_told_by(name, Framework::kAuto));
       CHECK(is_of_another_job(name, Framework::kAuto));
     }
   }

@@ -152,6 +152,11 @@ def test_errors():
         hvd.allreduce(torch.ones(3, 4).t())
     with raises(ValueError, "Tensor type torch.complex64 is not supported."):
         hvd.allreduce(torch.ones(2, dtype=torch.complex64))
+    for call in (hvd.allreduce, hvd.allgather, hvd.alltoall, hvd.reducescatter, hvd.allreduce_):
+        with raises(TypeError, "a tensor is needed, not a float"):
+            call(1.5)
+    with raises(TypeError, "a tensor is needed, not a list"):
+        hvd.broadcast([1.0], 0)
     with raises(ValueError, "give op alone"):
         hvd.allreduce(torch.ones(1), average=True, op=hvd.Sum)
     with raises(NotImplementedError, "Adasum"):

@@ -62,7 +62,9 @@ def op_of(average: bool | None, op: _Op | None) -> _Op:
 
 
 def checked(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor that libddl can take, or a ValueError."""
+    """A tensor that libddl can take, or a ValueError or TypeError."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"a tensor is needed, not a {type(tensor).__name__}: torch.tensor() makes one")
     if tensor.dtype not in _TYPES or tensor.is_sparse:
         kind = "sparse " if tensor.is_sparse else ""
         raise ValueError(f"Tensor type {kind}{tensor.dtype} is not supported.")
@@ -194,7 +196,7 @@ def allreduce_async(
 ) -> int:
     """Hands over a tensor for an allreduce; synchronize() gives a new tensor."""
     op = op_of(average, op)
-    return _reduce(tensor, torch.empty_like(tensor), name, op, prescale_factor, postscale_factor, process_set)
+    return _reduce(tensor, torch.empty_like(checked(tensor)), name, op, prescale_factor, postscale_factor, process_set)
 
 
 def allreduce_async_(
@@ -209,7 +211,7 @@ class _Allreduce(torch.autograd.Function):
     def forward(ctx, tensor, name, op, prescale, postscale, process_set):
         ctx.arguments = (op, prescale, postscale, process_set)
         return synchronize(
-            _reduce(tensor, torch.empty_like(tensor), name, op, prescale, postscale, process_set)
+            _reduce(tensor, torch.empty_like(checked(tensor)), name, op, prescale, postscale, process_set)
         )
 
     @staticmethod
@@ -237,7 +239,7 @@ def allreduce(
 ):
     """The ranks' tensors combined, in a new tensor. With a gradient: that is combined alike."""
     op = op_of(average, op)
-    small, kept = compression.compress(tensor)
+    small, kept = compression.compress(checked(tensor))
     result = _Allreduce.apply(small, name, op, prescale_factor, postscale_factor, process_set)
     return compression.decompress(result, kept)
 
@@ -275,7 +277,7 @@ def grouped_allreduce_async(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ) -> int:
     """Hands over several tensors, which are carried out together; synchronize() gives a list."""
-    outputs = [torch.empty_like(tensor) for tensor in tensors]
+    outputs = [torch.empty_like(checked(tensor)) for tensor in tensors]
     return _grouped(
         tensors, outputs, name, op_of(average, op), prescale_factor, postscale_factor, process_set
     )
@@ -293,7 +295,7 @@ class _GroupedAllreduce(torch.autograd.Function):
     @staticmethod
     def forward(ctx, name, op, prescale, postscale, process_set, *tensors):
         ctx.arguments = (op, prescale, postscale, process_set)
-        outputs = [torch.empty_like(tensor) for tensor in tensors]
+        outputs = [torch.empty_like(checked(tensor)) for tensor in tensors]
         return tuple(synchronize(_grouped(tensors, outputs, name, op, prescale, postscale, process_set)))
 
     @staticmethod
@@ -362,12 +364,13 @@ def _taken(memory: Any, elements: int, like: torch.Tensor) -> torch.Tensor:
 
 
 def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    checked(tensor)
     return tensor if tensor.dim() else tensor.reshape(1)
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     """Hands over a tensor; synchronize() gives those of all ranks along the first dimension, which may differ."""
-    rows = _rows(checked(tensor))
+    rows = _rows(tensor)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
     options = _options(tensor, process_set, shape=rows.shape[1:])
     handle = hand_over(
@@ -470,7 +473,7 @@ def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set) -> int:
     """Hands over splits[r] rows for each rank r; None: equal parts. synchronize() gives the rows that came, and, of a
     call with splits, how many from each rank."""
-    rows, ranks = _rows(checked(tensor)), set_of(process_set).size or 0
+    rows, ranks = _rows(tensor), set_of(process_set).size or 0
     if splits is None:
         if rows.shape[0] % ranks:
             raise ValueError(f"{rows.shape[0]} rows are no {ranks} equal parts; give splits")
@@ -535,7 +538,7 @@ def reducescatter_async(
     """Hands over a tensor; synchronize() gives this rank's rows of the combination. The first ranks get more."""
     if op not in (Average, Sum):
         raise ValueError(f"a reducescatter is by Average or Sum, not {op}")
-    rows, chosen = _rows(checked(tensor)), set_of(process_set)
+    rows, chosen = _rows(tensor), set_of(process_set)
     ranks, own = chosen.size or 1, chosen.rank or 0
     share, more = divmod(rows.shape[0], ranks)
     parts = [share + (1 if rank < more else 0) for rank in range(ranks)]
@@ -578,7 +581,7 @@ def reducescatter(
     prescale_factor=1.0,
     postscale_factor=1.0,
 ):
-    small, kept = compression.compress(tensor)
+    small, kept = compression.compress(checked(tensor))
     result = _Reducescatter.apply(small, name, op, process_set, prescale_factor, postscale_factor)
     return compression.decompress(result, kept)
 
