@@ -152,8 +152,12 @@ std::string slurm_job_of_ranks(const Allocation& allocation, const Environment& 
 
 namespace {
 
-using AllocationFailure = tl::unexpected<AllocationError>;
 using Option = AllocationError::Option;
+
+/// tl::unexpected itself does not take "{...}" since its version 1.2.
+tl::unexpected<AllocationError> no_allocation(AllocationError error) {
+  return tl::unexpected<AllocationError>(std::move(error));
+}
 
 }  // namespace
 
@@ -164,18 +168,16 @@ tl::expected<std::optional<SlurmJob>, AllocationError> slurm_job_to_use(const Jo
                              spec.launcher == LauncherChoice::kMpirun;
   if (spec.launcher != LauncherChoice::kLocal) {
     if (const Status alone = check_single_task(environment); !alone)
-      return AllocationFailure(
-          {alone.error().message(), "to start ranks beside each task: --launcher local"});
+      return no_allocation({alone.error().message(), "to start ranks beside each task: --launcher local"});
   }
   if (!by_srun && !may_be_slurms) return std::nullopt;
   const auto slurm = slurm_job(environment);
   if (!slurm)
-    return AllocationFailure(
-        {slurm.error().message(),
-         "to ignore Slurm: --launcher local for ranks on this machine, or --launcher ssh"});
+    return no_allocation({slurm.error().message(),
+                          "to ignore Slurm: --launcher local for ranks on this machine, or --launcher ssh"});
   if (by_srun && !*slurm)
-    return AllocationFailure({"--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
-                              "start one with salloc first, or write a job script with --slurm"});
+    return no_allocation({"--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
+                          "start one with salloc first, or write a job script with --slurm"});
   return *slurm;
 }
 
@@ -187,22 +189,22 @@ tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
   auto allocation = slurm && !chooses ? without_hosts(allocation_of(*slurm), spec.hosts_exclude)
                                       : make_allocation(spec, hostfile_text, hostname);
   if (!allocation)
-    return AllocationFailure({allocation.error().message(),
-                              "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4",
-                              Option::kHosts});
+    return no_allocation({allocation.error().message(),
+                          "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4",
+                          Option::kHosts});
   if (slurm && spec.fan_out > 0)
-    return AllocationFailure({"--fan-out is for hosts over ssh; in a Slurm job, srun starts every agent",
-                              "omit it, or add --launcher ssh", Option::kFanOut});
+    return no_allocation({"--fan-out is for hosts over ssh; in a Slurm job, srun starts every agent",
+                          "omit it, or add --launcher ssh", Option::kFanOut});
   if (slurm && chooses) allocation = allocation_of(*slurm, *allocation, hostname);
   if (!allocation)
-    return AllocationFailure(
+    return no_allocation(
         {allocation.error().message(), "to use hosts outside the Slurm job over ssh: --launcher ssh"});
   if (spec.launcher != LauncherChoice::kLocal) return *std::move(allocation);
   for (const AllocatedNode& node : allocation->nodes) {
     if (!is_this_machine(node, hostname))
-      return AllocationFailure({"--launcher local starts ranks on this machine, " + hostname + ", but " +
-                                    node.name + " is another one",
-                                "omit --launcher: ddlrun then reaches other hosts over ssh"});
+      return no_allocation({"--launcher local starts ranks on this machine, " + hostname + ", but " +
+                                node.name + " is another one",
+                            "omit --launcher: ddlrun then reaches other hosts over ssh"});
   }
   return *std::move(allocation);
 }
