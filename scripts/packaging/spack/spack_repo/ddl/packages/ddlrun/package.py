@@ -42,7 +42,7 @@ class Ddlrun(CMakePackage):
     depends_on("hwloc@2.4:")
     depends_on("libevent@2.1:")
     depends_on("openssl@3:")
-    depends_on("pmix@4.2:")
+    depends_on("pmix@4.2.6:")
     depends_on("yaml-cpp@0.7:")
 
     depends_on("mpi", when="+mpi")
