@@ -32,3 +32,16 @@ set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH DDL_PREFIX_FROM_PKGCONFIG "/prefix/${pkgconfig_dir}" "/prefix")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ddl.pc.in" "${PROJECT_BINARY_DIR}/generated/ddl.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/generated/ddl.pc" DESTINATION "${pkgconfig_dir}")
+
+# Modulefiles, for Lmod and for Environment Modules. They find the prefix from their own place in it.
+if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DATADIR}")
+  foreach(form IN ITEMS lua tcl)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/modulefile.${form}.in"
+      "${PROJECT_BINARY_DIR}/generated/modulefile.${form}" @ONLY)
+  endforeach()
+  set(module_dir "${CMAKE_INSTALL_DATADIR}/modulefiles/ddlrun")
+  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.lua" DESTINATION "${module_dir}"
+    RENAME "${PROJECT_VERSION}.lua")
+  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.tcl" DESTINATION "${module_dir}"
+    RENAME "${PROJECT_VERSION}")
+endif()
