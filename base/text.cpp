@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <limits>
 
@@ -135,15 +136,50 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
 }
 
 std::string signal_text(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  const char* description = ::sigdescr_np(signal);
-  if (name == nullptr || description == nullptr) return "signal " + std::to_string(signal);
-  // "killed" says no more than SIGKILL.
-  const std::string kSame = " KILL TERM INT QUIT HUP ABRT STOP TSTP TTIN TTOU CONT USR1 USR2 ";
-  if (kSame.find(" " + std::string(name) + " ") != std::string::npos) return "SIG" + std::string(name);
-  std::string lowered = description;
-  lowered[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(lowered[0])));
-  return "SIG" + std::string(name) + " (" + lowered + ")";
+  // sigabbrev_np(3) and sigdescr_np(3) would do, but glibc has them since 2.32.
+  struct Row {
+    int number;
+    std::string_view name;
+    std::string_view meaning;  // empty: it would say no more than the name
+  };
+  static constexpr Row kSignals[] = {
+      {SIGHUP, "SIGHUP", ""},
+      {SIGINT, "SIGINT", ""},
+      {SIGQUIT, "SIGQUIT", ""},
+      {SIGILL, "SIGILL", "illegal instruction"},
+      {SIGTRAP, "SIGTRAP", "trace/breakpoint trap"},
+      {SIGABRT, "SIGABRT", ""},
+      {SIGBUS, "SIGBUS", "bus error"},
+      {SIGFPE, "SIGFPE", "floating point exception"},
+      {SIGKILL, "SIGKILL", ""},
+      {SIGUSR1, "SIGUSR1", ""},
+      {SIGSEGV, "SIGSEGV", "segmentation fault"},
+      {SIGUSR2, "SIGUSR2", ""},
+      {SIGPIPE, "SIGPIPE", "broken pipe"},
+      {SIGALRM, "SIGALRM", "alarm clock"},
+      {SIGTERM, "SIGTERM", ""},
+      {SIGSTKFLT, "SIGSTKFLT", "stack fault"},
+      {SIGCHLD, "SIGCHLD", "child exited"},
+      {SIGCONT, "SIGCONT", ""},
+      {SIGSTOP, "SIGSTOP", ""},
+      {SIGTSTP, "SIGTSTP", ""},
+      {SIGTTIN, "SIGTTIN", ""},
+      {SIGTTOU, "SIGTTOU", ""},
+      {SIGURG, "SIGURG", "urgent I/O condition"},
+      {SIGXCPU, "SIGXCPU", "CPU time limit exceeded"},
+      {SIGXFSZ, "SIGXFSZ", "file size limit exceeded"},
+      {SIGVTALRM, "SIGVTALRM", "virtual timer expired"},
+      {SIGPROF, "SIGPROF", "profiling timer expired"},
+      {SIGWINCH, "SIGWINCH", "window changed"},
+      {SIGIO, "SIGIO", "I/O possible"},
+      {SIGPWR, "SIGPWR", "power failure"},
+      {SIGSYS, "SIGSYS", "bad system call"},
+  };
+  for (const Row& row : kSignals) {
+    if (row.number != signal) continue;
+    return std::string(row.name) + (row.meaning.empty() ? "" : " (" + std::string(row.meaning) + ")");
+  }
+  return "signal " + std::to_string(signal);
 }
 
 }  // namespace ddl

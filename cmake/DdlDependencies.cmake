@@ -9,6 +9,9 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix)
+# Where pkg-config's pmix is a static library, for ddlrun's server: the shared one that libddl's module links.
+set(DDL_PMIX_CLIENT "" CACHE FILEPATH
+  "A shared libpmix for libddl's module, which is installed, too, for systems without one; empty: pkg-config's")
 # evhttp, and what it needs; libpmix uses the same libevent_core.
 pkg_check_modules(LIBEVENT REQUIRED IMPORTED_TARGET libevent_extra>=2.1 libevent_core>=2.1)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.4)

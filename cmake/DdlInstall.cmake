@@ -2,7 +2,7 @@
 # tree they are at the same path relative to bin/.
 install(FILES README.md INSTALL.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT ddl-examples
   FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.py" PATTERN "*.md")
 install(FILES cli/slurm_probe/COPYING DESTINATION "${CMAKE_INSTALL_DOCDIR}/cli/slurm_probe")
 if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DOCDIR}")
@@ -15,7 +15,7 @@ endif()
 include(CMakePackageConfigHelpers)
 
 set(DDL_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/ddl")
-install(EXPORT ddlTargets NAMESPACE ddl:: DESTINATION "${DDL_CMAKE_DIR}")
+install(EXPORT ddlTargets NAMESPACE ddl:: DESTINATION "${DDL_CMAKE_DIR}" COMPONENT libddl-dev)
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/ddlConfig.cmake.in" "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake"
   INSTALL_DESTINATION "${DDL_CMAKE_DIR}")
@@ -25,13 +25,13 @@ write_basic_package_version_file(
   "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake" COMPATIBILITY SameMajorVersion)
 install(FILES
   "${PROJECT_BINARY_DIR}/generated/ddlConfig.cmake" "${PROJECT_BINARY_DIR}/generated/ddlConfigVersion.cmake"
-  DESTINATION "${DDL_CMAKE_DIR}")
+  DESTINATION "${DDL_CMAKE_DIR}" COMPONENT libddl-dev)
 
 # From the folder of ddl.pc up to the prefix: "../.." for lib/pkgconfig.
 set(pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH DDL_PREFIX_FROM_PKGCONFIG "/prefix/${pkgconfig_dir}" "/prefix")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/ddl.pc.in" "${PROJECT_BINARY_DIR}/generated/ddl.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/generated/ddl.pc" DESTINATION "${pkgconfig_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/generated/ddl.pc" DESTINATION "${pkgconfig_dir}" COMPONENT libddl-dev)
 
 # Modulefiles, for Lmod and for Environment Modules. They find the prefix from their own place in it.
 if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DATADIR}")
@@ -40,8 +40,8 @@ if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DATADIR}")
       "${PROJECT_BINARY_DIR}/generated/modulefile.${form}" @ONLY)
   endforeach()
   set(module_dir "${CMAKE_INSTALL_DATADIR}/modulefiles/ddlrun")
-  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.lua" DESTINATION "${module_dir}"
+  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.lua" DESTINATION "${module_dir}" COMPONENT modulefiles
     RENAME "${PROJECT_VERSION}.lua")
-  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.tcl" DESTINATION "${module_dir}"
+  install(FILES "${PROJECT_BINARY_DIR}/generated/modulefile.tcl" DESTINATION "${module_dir}" COMPONENT modulefiles
     RENAME "${PROJECT_VERSION}")
 endif()

@@ -10,7 +10,6 @@
 
 #include "base/cpu_set.h"
 #include "base/files.h"
-#include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
 #include "cli/options/this_process.h"
@@ -65,9 +64,6 @@ void unset_launcher_variables() {
     ::unsetenv(name);
   ::setenv(env::kAllowSingleton, "1", 1);
 }
-
-constexpr char kInstallPmix[] =
-    "install OpenPMIx 4 or 5 (Debian: libpmix2), or name its folder in LD_LIBRARY_PATH";
 
 Finding ask_version(const std::string& name, const std::string& option, const std::string& remedy) {
   const CommandPath command = command_in_path(name, remedy);
@@ -134,18 +130,16 @@ Finding probe_tcp() {
 // The PMIx and PMI-1 servers of the agents, tested by ranks that connect to them.
 
 Finding probe_pmix_server() {
-  const auto library = SharedLibrary::load("libpmix.so.2");
-  if (!library) return fails(library.error().message(), kInstallPmix);
-  auto* version = library->function<const char*()>("PMIx_Get_version");
-  if (version == nullptr || library->function<void()>("PMIx_server_init") == nullptr)
-    return fails(library->path() + " has no PMIx server", kInstallPmix);
-  const std::string package = launcher::pmix_package_version(library->path()).value_or("");
-  if (::geteuid() == 0) {
-    if (auto refusal = launcher::pmix_refusal(version(), package)) return fails(*std::move(refusal));
+  const launcher::PmixLibrary library = launcher::linked_pmix();
+  const std::string package = launcher::pmix_package_version(library).value_or("");
+  const bool as_root = ::geteuid() == 0;
+  if (as_root) {
+    if (auto refusal = launcher::pmix_refusal(library.version_text, package))
+      return fails(*std::move(refusal));
   }
   Finding asked = probe_pmix_bootstrap();
   if (!asked.works) return asked;
-  return works(launcher::pmix_sentence(version(), package, ::geteuid() == 0), library->path());
+  return works(launcher::pmix_sentence(library.version_text, package, as_root), library.path);
 }
 
 Finding probe_pmi_server() {

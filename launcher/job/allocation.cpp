@@ -154,7 +154,7 @@ namespace {
 
 using Option = AllocationError::Option;
 
-/// tl::unexpected itself does not take "{...}" since its version 1.2.
+/// Newer versions of tl::unexpected do not take "{...}" themselves.
 tl::unexpected<AllocationError> no_allocation(AllocationError error) {
   return tl::unexpected<AllocationError>(std::move(error));
 }

@@ -1,5 +1,9 @@
 #include "launcher/pmix/pmix_advisory.h"
 
+#include <dlfcn.h>
+#include <pmix.h>
+#include <pmix_server.h>
+
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -71,9 +75,17 @@ std::optional<std::string> pmix_refusal(std::string_view version_text, std::stri
          contract::env::kAllowExposedPmix + "=1 if nobody else uses this machine";
 }
 
-Result<std::string> pmix_package_version(std::string_view library_path) {
+PmixLibrary linked_pmix() {
+  Dl_info info{};
+  const bool found = ::dladdr(reinterpret_cast<void*>(&PMIx_server_init), &info) != 0;
+  return {PMIx_Get_version(), found ? info.dli_fname : ""};
+}
+
+Result<std::string> pmix_package_version(const PmixLibrary& library) {
+  constexpr std::string_view kCompiledIn = DDL_PMIX_PACKAGE_VERSION;
+  if (!kCompiledIn.empty()) return std::string(kCompiledIn);
   // dpkg knows only the libraries that it put there.
-  if (!library_path.starts_with("/usr/lib/") && !library_path.starts_with("/lib/")) return std::string();
+  if (!library.path.starts_with("/usr/lib/") && !library.path.starts_with("/lib/")) return std::string();
   const auto status = read_file("/var/lib/dpkg/status", std::size_t{64} << 20);
   if (!status && status.error().system_errno() == ENOENT) return std::string();
   if (!status) return fail(status.error());

@@ -31,9 +31,16 @@ std::string pmix_sentence(std::string_view version_text, std::string_view packag
 /// Why root must not start a PMIx server with this library, or nothing. Pure.
 std::optional<std::string> pmix_refusal(std::string_view version_text, std::string_view package_version);
 
-/// The version of the package that this libpmix came with, or "". Reads dpkg's status file, where there is one.
-/// Error: it cannot be read.
-Result<std::string> pmix_package_version(std::string_view library_path);
+/// The PMIx library that this process is linked with, whose server the agents are.
+struct PmixLibrary {
+  std::string version_text;  ///< PMIx_Get_version()
+  std::string path;          ///< this program's own if the library is a part of it
+};
+PmixLibrary linked_pmix();
+
+/// The version of the package that the library came with, or of the one whose sources were compiled into this program;
+/// otherwise "". Reads dpkg's status file, where there is one. Error: it cannot be read.
+Result<std::string> pmix_package_version(const PmixLibrary& library);
 
 /// The version of an installed package in the text of dpkg's status file; "" if it is not there. Pure.
 std::string_view installed_package_version(std::string_view dpkg_status, std::string_view package);

@@ -1,6 +1,5 @@
 #include "launcher/pmix/pmix_server.h"
 
-#include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <unistd.h>
@@ -297,21 +296,17 @@ class LibraryServer : public PmixServer {
   bool started_ = false;
 };
 
-// The path of the PMIx library that this process is linked with.
-std::string library_path() {
-  Dl_info info{};
-  return ::dladdr(reinterpret_cast<void*>(&PMIx_server_init), &info) != 0 ? info.dli_fname : "";
-}
-
 Status check_safety() {
   const char* allowed = std::getenv(contract::env::kAllowExposedPmix);
   if (::geteuid() != 0 || (allowed != nullptr && std::string_view(allowed) == "1")) return {};
-  const char* version = PMIx_Get_version();
-  if (pmix_safety(version, "") != PmixSafety::kExposed) return {};  // the package need not be read
-  const auto package = pmix_package_version(library_path());
+  const PmixLibrary library = linked_pmix();
+  // The package need not be read.
+  if (pmix_safety(library.version_text, "") != PmixSafety::kExposed) return {};
+  const auto package = pmix_package_version(library);
   // Whether the library is patched is unknown: the error is that of reading the package's version.
   if (!package) return fail(package.error());
-  if (const auto refusal = pmix_refusal(version, *package)) return fail(ErrorCode::kUnavailable, *refusal);
+  if (const auto refusal = pmix_refusal(library.version_text, *package))
+    return fail(ErrorCode::kUnavailable, *refusal);
   return {};
 }
 

@@ -52,8 +52,12 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
     return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
                                          contract::env::kPmixRank + " are not both set"};
   }
-  const std::string file = module_directory(settings) + "/" + kPmixModuleFile;
-  const auto symbol = load_symbol(file, kPmixFactorySymbol);
+  const std::string directory = module_directory(settings), file = directory + "/" + kPmixModuleFile;
+  auto symbol = load_symbol(file, kPmixFactorySymbol);
+  // The module links libpmix: the program's, if it has loaded one, or the system's. A package for systems without one
+  // brings it along; once it is loaded, the module finds it by its name.
+  if (!symbol && ::dlopen((directory + "/pmix/libpmix.so.2").c_str(), RTLD_NOW | RTLD_NODELETE) != nullptr)
+    symbol = load_symbol(file, kPmixFactorySymbol);
   if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
   Result<BootstrapAttempt> result;
   if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,

@@ -1,6 +1,7 @@
 #include "runtime/src/common/event_log.h"
 
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ std::int64_t read_clock(clockid_t id) {
 
 std::uint32_t thread_number() {
   static thread_local std::uint32_t number = 0;
-  if (number == 0) number = static_cast<std::uint32_t>(::gettid());
+  if (number == 0) number = static_cast<std::uint32_t>(::syscall(SYS_gettid));
   return number;
 }
 

@@ -1,0 +1,54 @@
+# Debian packages by "cpack -G DEB" in the build folder; scripts/package deb configures a build for them.
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME ddlrun)
+set(CPACK_PACKAGE_CONTACT "The authors of ddlrun <ddlrun@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES OFF) # by CPACK_DEBIAN_DEBUGINFO_PACKAGE, which keeps the symbols
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/DebianDocuments.cmake")
+set(CPACK_DDL_LICENCE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_DDL_CHANGELOG "${PROJECT_SOURCE_DIR}/CHANGELOG.md")
+
+set(library libddl${DDL_SOVERSION})
+set(same_version "(= ${PROJECT_VERSION})")
+set(CPACK_COMPONENTS_ALL "")
+# ddl_package(NAME SECTION DEPENDS SUMMARY [line of the description...])
+function(ddl_package name section depends summary)
+  string(TOUPPER "${name}" key)
+  list(JOIN ARGN "\n" text)
+  set(CPACK_DEBIAN_${key}_PACKAGE_NAME "${name}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${key}_PACKAGE_SECTION "${section}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n${text}" PARENT_SCOPE)
+  set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} ${name} PARENT_SCOPE)
+endfunction()
+
+ddl_package(ddlrun utils "${library} ${same_version}" "launcher for distributed training"
+  "Starts the processes of a job on this machine, over ssh or in a Slurm job,"
+  "binds each to its cores and GPU, and reports which one failed first.")
+ddl_package(${library} libs "" "collectives for distributed training (library)"
+  "Training programs of several processes average gradients and exchange other"
+  "buffers by this library. It runs under ddlrun, srun and mpirun.")
+ddl_package(libddl-dev libdevel "${library} ${same_version}" "collectives for distributed training (development files)"
+  "Headers for C and C++, and what CMake and pkg-config need to find libddl.")
+ddl_package(ddl-examples misc "ddlrun ${same_version}" "examples of distributed training with libddl"
+  "Small programs for C, C++ and Python, as sources and, for C and C++, compiled.")
+foreach(mpi IN LISTS DDL_MPIS)
+  ddl_package(${library}-${mpi} libs "${library} ${same_version}" "collectives for distributed training (${mpi})"
+    "A module of libddl for programs whose buffers this MPI shall move.")
+endforeach()
+if(TARGET slurm_probe)
+  ddl_package(ddl-slurm-probe utils "ddlrun ${same_version}" "asks libslurm about a cluster, for ddlrun"
+    "With it ddlrun reads partitions and nodes from libslurm, not from the output of"
+    "commands.")
+endif()
+set(CPACK_DEBIAN_DDLRUN_PACKAGE_RECOMMENDS "openssh-client")
+set(CPACK_DEBIAN_DDLRUN_PACKAGE_SUGGESTS "ddl-slurm-probe, ddl-examples")
+
+include(CPack)
