@@ -1,5 +1,5 @@
 # Files as data inside a program. Run as a script by ddl_embed():
-#   cmake -DOUTPUT=X.cpp -DFOLDER=DIR -DFILES=a|b -P DdlEmbed.cmake
+#   cmake -DOUTPUT=X.cpp -DHEADER=a/b.h -DFUNCTION=ddl::a::f -DFOLDER=DIR -DFILES=a|b -P DdlEmbed.cmake
 if(CMAKE_SCRIPT_MODE_FILE)
   set(rows "")
   string(REPLACE "|" ";" FILES "${FILES}")
@@ -13,26 +13,27 @@ if(CMAKE_SCRIPT_MODE_FILE)
   file(WRITE "${OUTPUT}" "// Made by cmake/DdlEmbed.cmake.
 #include <iterator>
 
-#include \"templates/shipped_files.h\"
+#include \"${HEADER}\"
 
-namespace ddl::templates {
 namespace {
-constexpr ShippedFile kFiles[] = {
+constexpr ddl::templates::ShippedFile kEmbeddedFiles[] = {
 ${rows}};
 }  // namespace
-std::span<const ShippedFile> shipped_files() { return {std::begin(kFiles), std::end(kFiles)}; }
-}  // namespace ddl::templates
+std::span<const ddl::templates::ShippedFile> ${FUNCTION}() {
+  return {std::begin(kEmbeddedFiles), std::end(kEmbeddedFiles)};
+}
 ")
   return()
 endif()
 
 set(DDL_EMBED_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
-# Generates source, which defines shipped_files(), again whenever one of the files (paths below the current folder)
-# changes.
-function(ddl_embed source)
+# Generates source, which defines the function, declared in header, again whenever one of the files (paths below the
+# folder) changes.
+function(ddl_embed source header function folder)
   string(REPLACE ";" "|" files "${ARGN}")
+  list(TRANSFORM ARGN PREPEND "${folder}/" OUTPUT_VARIABLE paths)
   add_custom_command(OUTPUT "${source}" VERBATIM
-    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${source}" "-DFOLDER=${CMAKE_CURRENT_SOURCE_DIR}" "-DFILES=${files}"
-      -P "${DDL_EMBED_SCRIPT}"
-    DEPENDS ${ARGN} "${DDL_EMBED_SCRIPT}")
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${source}" "-DHEADER=${header}" "-DFUNCTION=${function}"
+      "-DFOLDER=${folder}" "-DFILES=${files}" -P "${DDL_EMBED_SCRIPT}"
+    DEPENDS ${paths} "${DDL_EMBED_SCRIPT}")
 endfunction()

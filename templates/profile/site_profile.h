@@ -12,7 +12,6 @@
 #include "affinity/source/node_model.h"
 #include "affinity/topology.h"
 #include "base/error.h"
-#include "templates/profile/yaml.h"
 
 namespace ddl::templates {
 
@@ -121,11 +120,6 @@ struct SiteSetup {
   std::optional<NeededEnvironment> needed;
 };
 
-/// The sections "slurm" and "setup" of a profile, as docs/reference/site-schema.md has them. Pure. Error
-/// kInvalidArgument with file and line.
-Status read_site_slurm(const YamlNode& map, std::string_view file, SiteSlurm& slurm);
-Status read_site_setup(const YamlNode& map, std::string_view file, SiteSetup& setup);
-
 // What is known of a site: its nodes, how ranks are bound there, and how to request resources of its Slurm.
 
 struct SiteProfile {
@@ -140,8 +134,25 @@ struct SiteProfile {
   std::vector<std::string> notes;  ///< sentences: what is not known, and what a user should know
 };
 
-/// From YAML as docs/reference/site-schema.md has it. Pure. file: what errors call the text. Error kInvalidArgument,
+/// From YAML as docs/reference/site-schema.md has it, and ddl-site(5). Pure. file: what errors call the text. Error kInvalidArgument,
 /// with file and line: text that is not YAML, an unknown key, a value of the wrong kind, or an impossible node.
 Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file);
+
+/// What documents say of a key of a profile. Words of the file are in backquotes.
+struct SiteKey {
+  std::string key;
+  std::string accepts;  ///< which values: "number from 1 to 8192"
+  std::string meaning;
+  std::string default_value;  ///< "": there is none, or it is not worth a word
+};
+
+/// The keys of one map in a profile.
+struct SiteKeyTable {
+  std::string map;  ///< the key that has this map: "node"; "" for the whole profile
+  std::vector<SiteKey> keys;
+};
+
+/// All keys, from the table by which read_site_profile() reads them. Pure.
+std::vector<SiteKeyTable> site_key_tables();
 
 }  // namespace ddl::templates

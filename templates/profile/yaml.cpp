@@ -107,7 +107,7 @@ std::string place(std::string_view file, int line) {
   return std::string(file) + ":" + std::to_string(line) + ": ";
 }
 
-std::string keys_of(std::initializer_list<YamlField> fields) {
+std::string keys_of(const std::vector<YamlField>& fields) {
   std::vector<std::string> keys;
   for (const YamlField& field : fields) keys.emplace_back(field.key);
   return join(keys, ", ");
@@ -115,7 +115,7 @@ std::string keys_of(std::initializer_list<YamlField> fields) {
 
 }  // namespace
 
-Status read_fields(const YamlNode& map, std::string_view file, std::initializer_list<YamlField> fields) {
+Status read_fields(const YamlNode& map, std::string_view file, const std::vector<YamlField>& fields) {
   if (map.kind != Kind::kMap)
     return refuse(place(file, map.line) + "keys with values are expected here: " + keys_of(fields));
   std::set<std::string> seen;
@@ -127,7 +127,7 @@ Status read_fields(const YamlNode& map, std::string_view file, std::initializer_
       return refuse(place(file, key.line) + "unknown key " + shell_quote(key.text) + "; the keys here are " +
                     keys_of(fields));
     if (!seen.insert(key.text).second) return refuse(place(file, key.line) + key.text + " occurs twice");
-    if (auto read = field->read(map.items[i + 1]); !read) {
+    if (auto read = field->value.read(map.items[i + 1]); !read) {
       // An error of an inner map already has its file and line.
       const std::string sentence = read.error().message();
       const bool has_place = sentence.starts_with(std::string(file) + ":");

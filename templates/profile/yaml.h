@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,17 +33,31 @@ Result<YamlNode> parse_yaml(std::string_view text, std::string_view name);
 
 // A map of YAML into the fields of a struct.
 
-/// A key, and the function that reads its value. Errors of read need no file and line: read_fields() adds them.
+/// How a value is read, and which values that accepts. Errors of read need no file and line: read_fields() adds them.
+struct YamlReader {
+  std::function<Status(const YamlNode& value)> read;
+  std::string accepts;  ///< for people: "number from 1 to 9"; words of the file are in backquotes
+
+  YamlReader(std::string what, std::function<Status(const YamlNode&)> how)
+      : read(std::move(how)), accepts(std::move(what)) {}
+  template <class Read>
+    requires std::is_invocable_r_v<Status, Read, const YamlNode&>
+  YamlReader(Read how) : read(std::move(how)) {}
+};
+
+/// A key, the reader of its value, and what a document says of it.
 struct YamlField {
   std::string_view key;
-  std::function<Status(const YamlNode& value)> read;
+  YamlReader value;
+  std::string_view meaning{};
+  std::string_view default_value{};  ///< "": there is none, or it is not worth a word
 };
 
 /// Each key of the map goes to its field; fields without a key are unchanged. Error kInvalidArgument begins with
 /// "file:line: ": a key without a field, a key that occurs twice, a node that is not a map, or a
 /// value that a field does not accept.
 /// file: what errors call the text.
-Status read_fields(const YamlNode& map, std::string_view file, std::initializer_list<YamlField> fields);
+Status read_fields(const YamlNode& map, std::string_view file, const std::vector<YamlField>& fields);
 
 /// The value of a text field: one word or sentence, not empty.
 Result<std::string> yaml_text(const YamlNode& value);
@@ -52,53 +67,75 @@ Result<bool> yaml_bool(const YamlNode& value);
 /// The texts of a list; each has one line.
 Result<std::vector<std::string>> yaml_texts(const YamlNode& value);
 
-inline auto into(std::string& target) {
-  return [&target](const YamlNode& value) -> Status {
-    auto text = yaml_text(value);
-    if (!text) return fail(std::move(text.error()));
-    target = *std::move(text);
-    return {};
-  };
+inline YamlReader into(std::string& target) {
+  return {"text", [&target](const YamlNode& value) -> Status {
+            auto text = yaml_text(value);
+            if (!text) return fail(std::move(text.error()));
+            target = *std::move(text);
+            return {};
+          }};
 }
 
-inline auto into(std::vector<std::string>& target) {
-  return [&target](const YamlNode& value) -> Status {
-    auto texts = yaml_texts(value);
-    if (!texts) return fail(std::move(texts.error()));
-    target = *std::move(texts);
-    return {};
-  };
+inline YamlReader into(std::vector<std::string>& target) {
+  return {"list of texts", [&target](const YamlNode& value) -> Status {
+            auto texts = yaml_texts(value);
+            if (!texts) return fail(std::move(texts.error()));
+            target = *std::move(texts);
+            return {};
+          }};
 }
 
-inline auto into(int& target, int min, int max) {
-  return [&target, min, max](const YamlNode& value) -> Status {
-    const auto number = yaml_integer(value, min, max);
-    if (!number) return fail(number.error());
-    target = static_cast<int>(*number);
-    return {};
-  };
+inline YamlReader into(int& target, int min, int max) {
+  return {"number from " + std::to_string(min) + " to " + std::to_string(max),
+          [&target, min, max](const YamlNode& value) -> Status {
+            const auto number = yaml_integer(value, min, max);
+            if (!number) return fail(number.error());
+            target = static_cast<int>(*number);
+            return {};
+          }};
 }
 
-inline auto into(bool& target) {
-  return [&target](const YamlNode& value) -> Status {
-    const auto flag = yaml_bool(value);
-    if (!flag) return fail(flag.error());
-    target = *flag;
-    return {};
-  };
+inline YamlReader into(bool& target) {
+  return {"`true` or `false`", [&target](const YamlNode& value) -> Status {
+            const auto flag = yaml_bool(value);
+            if (!flag) return fail(flag.error());
+            target = *flag;
+            return {};
+          }};
 }
 
 /// The result of parse for the text: Result<T> parse(const std::string&).
 template <class T, class Parse>
-auto into(T& target, Parse parse) {
-  return [&target, parse](const YamlNode& value) -> Status {
-    auto text = yaml_text(value);
-    if (!text) return fail(std::move(text.error()));
-    auto parsed = parse(*text);
-    if (!parsed) return fail(std::move(parsed.error()));
-    target = *std::move(parsed);
-    return {};
-  };
+YamlReader into(std::string accepts, T& target, Parse parse) {
+  return {std::move(accepts), [&target, parse](const YamlNode& value) -> Status {
+            auto text = yaml_text(value);
+            if (!text) return fail(std::move(text.error()));
+            auto parsed = parse(*text);
+            if (!parsed) return fail(std::move(parsed.error()));
+            target = *std::move(parsed);
+            return {};
+          }};
+}
+
+/// One of the words, each with its value.
+template <class T>
+YamlReader into_choice(T& target, std::initializer_list<std::pair<std::string_view, T>> choices) {
+  std::string accepts, words;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const std::string word(choices.begin()[i].first);
+    accepts += (i == 0 ? "`" : i + 1 == choices.size() ? " or `" : ", `") + word + "`";
+    words += (i == 0 ? "" : ", ") + word;
+  }
+  return {accepts, [&target, words, choices = std::vector(choices)](const YamlNode& value) -> Status {
+            const auto text = yaml_text(value);
+            if (!text) return fail(text.error());
+            for (const auto& [word, meaning] : choices) {
+              if (word != *text) continue;
+              target = meaning;
+              return {};
+            }
+            return refuse("'" + *text + "' is not one of " + words);
+          }};
 }
 
 }  // namespace ddl::templates

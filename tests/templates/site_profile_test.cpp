@@ -138,7 +138,7 @@ TEST_CASE("an error in a profile is reported with its line") {
   CHECK(error_of("name: a\nnode:\n  numa: 4\n")
             .find("own.yaml:3: unknown key numa; the keys here are board,") == 0);
   CHECK(error_of("name: a\nnode:\n  gpus:\n    vendor: nvdia\n") ==
-        "own.yaml:4: vendor: 'nvdia' is not nvidia, amd or intel");
+        "own.yaml:4: vendor: 'nvdia' is not one of nvidia, amd, intel");
   CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: 3\n") ==
         "own.yaml:4: numa: it takes a list of NUMA nodes, one for each GPU");
   CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: [-1]\n").find("own.yaml:4: numa: it takes a number") ==
@@ -146,11 +146,11 @@ TEST_CASE("an error in a profile is reported with its line") {
   CHECK(error_of("name: a\nnode:\n  nics: [hsn0]\n") ==
         "own.yaml:3: nics: it takes the NUMA node of each adapter, as in hsn0: 3");
   CHECK(error_of("name: a\nnode:\n  threads: both\n") ==
-        "own.yaml:3: threads: 'both' is neither across nor adjacent");
+        "own.yaml:3: threads: 'both' is not one of across, adjacent");
   CHECK(error_of("name: a\nnode:\n  reserved: first\n").find("own.yaml:3: reserved: 'first' is neither") ==
         0);
   CHECK(error_of("name: a\nbinding:\n  rank-order: gcd\n") ==
-        "own.yaml:3: rank-order: 'gcd' is neither gpu nor cpu");
+        "own.yaml:3: rank-order: 'gcd' is not one of gpu, cpu");
   // What each number allows and all of them together do not.
   CHECK(error_of("name: a\nnode:\n  gpus:\n    numa: [1]\n") ==
         "own.yaml:3: GPU 0 is on NUMA node 1, and the node has 1");
