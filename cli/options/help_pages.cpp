@@ -1,6 +1,7 @@
 #include "cli/options/help_pages.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "base/text.h"
@@ -11,10 +12,6 @@ namespace ddl::cli {
 
 namespace {
 
-struct OptionHeading {
-  OptionGroup group;
-  std::string_view text;
-};
 constexpr OptionHeading kHeadings[] = {
     {OptionGroup::kRanks, "Ranks"},
     {OptionGroup::kBinding, "Binding"},
@@ -35,10 +32,6 @@ constexpr std::string_view kExitCodes =
     "host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the command cannot be\n"
     "executed or does not exist.";
 
-struct OptionExample {
-  std::string_view command;
-  std::string_view effect;  ///< "": the command says it
-};
 constexpr OptionExample kExamples[] = {
     {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
     {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
@@ -63,6 +56,9 @@ constexpr OptionExample kExamples[] = {
     {"ddlrun --check-build", "what works on this machine"},
 };
 
+/// In the order of ManualPage.
+constexpr std::string_view kManualPages[] = {"ddlrun", "ddl", "ddl-hostfile", "ddl-site"};
+
 constexpr std::size_t kHelpColumn = 34;
 constexpr std::size_t kExampleColumn = 50;
 
@@ -82,38 +78,6 @@ std::string option_line(const OptionEntry& entry) {
     line.append(kHelpColumn - line.size(), ' ');
   }
   return line + std::string(entry.help) + "\n";
-}
-
-/// Text as roff reads it: a backslash, a dash that is no hyphen, and a line that begins with a dot are escaped.
-std::string roff(std::string_view text) {
-  std::string escaped;
-  if (text.starts_with('.') || text.starts_with('\'')) escaped += "\\&";
-  for (const char c : text) {
-    if (c == '\\') {
-      escaped += "\\e";
-    } else if (c == '-') {
-      escaped += "\\-";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-/// "\fB\-np\fR \fIN\fR, \fB\-\-num\-proc\fR \fIN\fR"
-std::string option_heading(const OptionEntry& entry) {
-  std::string line;
-  for (const std::string_view spelling : split(entry.spellings, ',')) {
-    line += (line.empty() ? "" : ", ") + ("\\fB" + roff(spelling)) + "\\fR";
-    if (entry.takes_value()) line += " \\fI" + roff(entry.value) + "\\fR";
-  }
-  return line;
-}
-
-std::string paragraphs(std::string_view text) {
-  std::string page;
-  for (const std::string_view line : split(text, '\n')) page += line.empty() ? ".PP\n" : roff(line) + "\n";
-  return page;
 }
 
 }  // namespace
@@ -141,28 +105,16 @@ std::string help_text() {
 
 std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }
 
-std::string manual_page() {
-  std::string page = std::string(".TH DDLRUN 1 \"\" \"ddlrun ") + contract::kVersion +
-                     "\" \"User Commands\"\n.SH NAME\nddlrun \\- start the ranks of a parallel program\n"
-                     ".SH SYNOPSIS\n.B ddlrun\n" +
-                     roff("-np N [-H HOSTS] [options] [--] command [args...]") + "\n.SH DESCRIPTION\n" +
-                     paragraphs(kDescription) + ".SH OPTIONS\n";
-  for (const OptionHeading& heading : kHeadings) {
-    page += ".SS " + roff(heading.text) + "\n";
-    for (const OptionEntry& entry : option_table()) {
-      if (entry.group == heading.group)
-        page += ".TP\n" + option_heading(entry) + "\n" + roff(entry.help) + "\n";
-    }
+HelpText help_parts() { return {kDescription, kHeadings, kExitCodes, kExamples}; }
+
+Result<ManualPage> parse_manual_page(std::string_view name) {
+  if (name.empty()) return ManualPage::kDdlrun;
+  for (std::size_t i = 0; i < std::size(kManualPages); ++i) {
+    if (kManualPages[i] == name) return static_cast<ManualPage>(i);
   }
-  page += ".SH EXIT STATUS\n" + paragraphs(kExitCodes) + ".SH EXAMPLES\n";
-  for (const OptionExample& example : kExamples) {
-    page += ".TP\n\\fB" + roff(example.command) + "\\fR\n";
-    page += example.effect.empty() ? "\\&\n" : roff(example.effect) + "\n";
-  }
-  return page +
-         ".SH FILES\nThe guides and the reference are in the folder of documents that is installed with "
-         "ddlrun.\n"
-         ".SH SEE ALSO\n.BR mpirun (1),\n.BR srun (1),\n.BR sbatch (1),\n.BR ssh (1)\n";
+  return refuse("'" + std::string(name) + "' is not one of " + join(manual_page_names(), ", "));
 }
+
+std::vector<std::string> manual_page_names() { return {std::begin(kManualPages), std::end(kManualPages)}; }
 
 }  // namespace ddl::cli

@@ -5,6 +5,7 @@
 
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "cli/options/help_pages.h"
 #include "contract/environment.h"
 #include "contract/operations.h"
 #include "launcher/plan/rank_environment.h"
@@ -139,6 +140,7 @@ std::vector<std::string> words_of_value(OptionId id) {
     case OptionId::kFormat:
       return {"table", "map_cpu",    "mask_cpu", "srun", "taskset",
               "hwloc", "omp_places", "rankfile", "json", "svg"};
+    case OptionId::kManual: return manual_page_names();
     case OptionId::kFramework:
       for (const auto& [word, framework] : kFrameworks) words.emplace_back(word);
       return words;

@@ -241,6 +241,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   if (request.action == Action::kCompletion || request.action == Action::kManual) {
     ValueReader values(*given);
     values.take(OptionId::kCompletion, parse_shell, request.shell);
+    values.take(OptionId::kManual, parse_manual_page, request.manual);
     if (values.refusal()) return Refusal(*values.refusal());
     return without_unused(std::move(request), *given);
   }

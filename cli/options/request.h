@@ -15,6 +15,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/given_options.h"
+#include "cli/options/help_pages.h"
 #include "cli/options/shell_completion.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
@@ -97,9 +98,10 @@ struct Request {
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
   Shell shell = Shell::kBash;      ///< for kCompletion
-  MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
-  std::string site;                ///< of a job: the name or file of a profile; "" for none
-  bool has_rank_order = false;     ///< of a job: given by the user, so the site's does not apply
+  ManualPage manual = ManualPage::kDdlrun;  ///< for kManual
+  MpiTask mpi;                              ///< for a job with LauncherChoice::kMpirun
+  std::string site;                         ///< of a job: the name or file of a profile; "" for none
+  bool has_rank_order = false;              ///< of a job: given by the user, so the site's does not apply
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet

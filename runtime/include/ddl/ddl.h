@@ -47,6 +47,8 @@
 extern "C" {
 #endif
 
+/* Types and constants. */
+
 /** One membership in a job: created by ddl_init(), owned by the caller until ddl_finalize(). */
 typedef struct ddl_context ddl_context;
 
@@ -149,6 +151,8 @@ typedef struct ddl_call_options {
 #define DDL_CALL_OPTIONS_INIT \
   { (uint32_t)sizeof(ddl_call_options), 0u, DDL_WORLD, 0.0, (void*)0, 1.0, 1.0 }
 
+/* Joining and leaving the job. */
+
 /** Joins the job that this process was started in and stores the context in *context.
  *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), the MPI that
  *  carries out the collectives, if one does, PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
@@ -184,6 +188,8 @@ DDL_API ddl_status ddl_finalize(ddl_context* context);
  *  a child forked without exec. */
 DDL_API ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text);
 
+/* Ranks. */
+
 DDL_API int32_t ddl_rank(const ddl_context* context);       /**< 0..size-1 */
 DDL_API int32_t ddl_size(const ddl_context* context);       /**< number of ranks in the job */
 DDL_API int32_t ddl_local_rank(const ddl_context* context); /**< 0..local_size-1 on this host */
@@ -196,6 +202,8 @@ DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
 /** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI,
  *  whose name ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
 DDL_API const char* ddl_backend_name(const ddl_context* context);
+
+/* Ordered collectives. */
 
 /** Combines count elements of every rank with op and gives all ranks the same bits, whatever the timing. Elements are
  *  combined in one fixed order: the ranks of each host in rank order, then the hosts by a tree over neighbours
@@ -261,6 +269,11 @@ DDL_API ddl_status ddl_alltoallv(ddl_context* context, const void* send, const u
                                  void* recv, uint64_t recv_capacity, uint64_t* recv_counts, ddl_dtype dtype,
                                  const ddl_call_options* options);
 
+/** Returns when every rank has called it. */
+DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options);
+
+/* From one rank to another. */
+
 /** Sends count elements to another rank of the process set, which calls ddl_recv() from this one with the same count
  *  and dtype. The two calls are a collective of these two ranks, matched in the order in which the ranks make such
  *  calls. ddl_send() returns when the elements have been taken from buffer, ddl_recv() when they have been stored in
@@ -275,6 +288,8 @@ DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t c
 DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t from,
                             const ddl_call_options* options);
 
+/* Memory. */
+
 /** Allocates zeroed memory of this size, aligned to a page, that all ranks of this host can reach. It is used like
  *  any other memory; if the buffers of all ranks of a large call lie in such memory, the call copies less and is
  *  faster. Not collective. Pages are charged when they are first written. Together the ranks of a host can allocate
@@ -284,9 +299,6 @@ DDL_API ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory
 
 /** Frees memory that ddl_alloc() or a named tensor gave to this rank; null is allowed. Not while a call uses it. */
 DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
-
-/** Returns when every rank has called it. */
-DDL_API ddl_status ddl_barrier(ddl_context* context, const ddl_call_options* options);
 
 /* Named tensors.
  *
@@ -419,6 +431,8 @@ DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t*
  *  necessary: it finds steps by the names that come again. Does not block. */
 DDL_API ddl_status ddl_step(ddl_context* context, uint64_t process_set);
 
+/* Timelines. */
+
 /** Begins a timeline: all ranks record what they do, and when. Collective over the whole job, as an ordered call of
  *  DDL_WORLD. Path and max_bytes of rank 0 hold: the file that it will write, which is compressed if its name ends
  *  with ".gz", and the size before that; 0 stands for 128 MiB. What does not fit is dropped, the oldest first.
@@ -445,6 +459,8 @@ DDL_API ddl_status ddl_range_begin(ddl_context* context, const char* name, uint6
 /** Ends a range. From any thread; 0 is allowed and does nothing. */
 DDL_API ddl_status ddl_range_end(ddl_context* context, uint64_t range);
 
+/* Process sets. */
+
 /** Makes a process set of some ranks of the job: ranks[0..count-1] become its ranks 0..count-1, in that order.
  *  Collective over the whole job, with the same list everywhere. *process_set becomes the set's number, by which this
  *  process knows it (another may have another number for it), or DDL_NO_PROCESS_SET on ranks that are not in the
@@ -469,6 +485,8 @@ DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t proces
 /** Fills ranks, which has room for ddl_process_set_size() entries: the rank in the job of each rank of the set. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
 
+/* What this libddl has. */
+
 /** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this
  *  version does not know, so a program may ask an older library about a feature that only a newer one has.
  *    "mpi"          there is a module for at least one MPI
@@ -486,6 +504,8 @@ DDL_API const char* ddl_mpi_library(void);
 
 /** Bytes of one element; 0 if dtype is not a type of this version. May be called at any time, from any thread. */
 DDL_API uint64_t ddl_dtype_size(ddl_dtype dtype);
+
+/* Errors, and the version. */
 
 /** The calling thread's last error in one sentence; "" if there was none. Valid until its next call into libddl. */
 DDL_API const char* ddl_last_error(void);
