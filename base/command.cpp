@@ -1,6 +1,7 @@
 #include "base/command.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -67,6 +68,17 @@ bool is_regular_file(const char* path) {
   return ::stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+/// Whether the kernel could execute it on another machine. A shell would take it for a script and print nonsense.
+/// Between fork and exec: system calls only.
+bool is_elf(const char* path) {
+  char beginning[SELFMAG] = {};
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t count = ::read(fd, beginning, SELFMAG);
+  ::close(fd);
+  return count == SELFMAG && std::memcmp(beginning, ELFMAG, SELFMAG) == 0;
+}
+
 }  // namespace
 
 PreparedCommand::PreparedCommand(const Command& command)
@@ -94,6 +106,7 @@ int PreparedCommand::execute() {
     char** const argv = argv_.data() + kShellWords;
     ::execve(file.c_str(), argv, environment_pointers_.data());
     if (errno == ENOEXEC) {
+      if (is_elf(file.c_str())) return ENOEXEC;
       argv[0] = const_cast<char*>(file.c_str());
       ::execve(kShell, argv_.data(), environment_pointers_.data());
     }
