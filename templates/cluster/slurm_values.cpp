@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -62,6 +63,136 @@ std::optional<std::int64_t> slurm_megabytes(std::string_view text) {
     case 'T': return *number * 1024 * 1024;
     default: return *number;
   }
+}
+
+namespace {
+
+bool is_slurm_count(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string in_upper_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return result;
+}
+
+template <std::size_t N>
+bool is_one_of(const std::string_view (&words)[N], std::string_view text) {
+  return std::find(std::begin(words), std::end(words), text) != std::end(words);
+}
+
+/// "4096", "64G", "64GB"; 0 is all memory of a node.
+bool is_memory(std::string_view text) {
+  constexpr std::string_view kUnits[] = {"",   "K",  "M",   "G",   "T",   "KB", "MB",
+                                         "GB", "TB", "KIB", "MIB", "GIB", "TIB"};
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return digits > 0 && is_one_of(kUnits, in_upper_case(text.substr(digits)));
+}
+
+/// "0-9", "1,3,5-11:2", each perhaps in brackets, with %4 behind.
+bool is_array(std::string_view text) {
+  const std::size_t limit = text.find('%');
+  if (limit != std::string_view::npos && !is_slurm_count(text.substr(limit + 1))) return false;
+  text = text.substr(0, limit);
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  const auto parts = split(text, ',');
+  return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+    const std::size_t colon = part.find(':');
+    const std::size_t dash = part.find('-');
+    if (colon != std::string_view::npos && (dash > colon || !is_slurm_count(part.substr(colon + 1))))
+      return false;
+    part = part.substr(0, colon);
+    if (dash == std::string_view::npos) return is_slurm_count(part);
+    if (!is_slurm_count(part.substr(0, dash)) || !is_slurm_count(part.substr(dash + 1))) return false;
+    return parse_integer(part.substr(0, dash)) <= parse_integer(part.substr(dash + 1));
+  });
+}
+
+/// "4711", "4711_3", "4711_*", and with after also "4711+10".
+bool is_job(std::string_view text) {
+  text = text.substr(0, text.find('+'));
+  const std::size_t task = text.find('_');
+  if (task != std::string_view::npos && text.substr(task + 1) != "*" &&
+      !is_slurm_count(text.substr(task + 1)))
+    return false;
+  return is_slurm_count(text.substr(0, task));
+}
+
+/// "afterok:4711:4712,singleton", or with ? for any of them. A job without a word is Slurm's old form.
+bool is_dependency(std::string_view text) {
+  constexpr std::string_view kWords[] = {"after",   "afterany", "afterburstbuffer", "aftercorr", "afternotok",
+                                         "afterok", "expand"};
+  const char separator = text.find('?') != std::string_view::npos ? '?' : ',';
+  const auto conditions = split(text, separator);
+  return std::all_of(conditions.begin(), conditions.end(), [&](std::string_view condition) {
+    if (condition == "singleton" || is_job(condition)) return true;
+    const auto parts = split(condition, ':');
+    return parts.size() > 1 && is_one_of(kWords, parts.front()) &&
+           std::all_of(parts.begin() + 1, parts.end(), is_job);
+  });
+}
+
+/// "USR2@120", "B:10", "R:SIGTERM@60".
+bool is_signal(std::string_view text) {
+  constexpr std::string_view kSignals[] = {"HUP",  "INT",  "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1",
+                                           "USR2", "URG",  "CONT", "STOP", "TSTP", "TTIN", "TTOU", "XCPU",
+                                           "CHLD", "PIPE", "SEGV", "TRAP", "ILL",  "FPE",  "BUS"};
+  if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
+    if (colon == 0 || in_upper_case(text.substr(0, colon)).find_first_not_of("RB") != std::string::npos)
+      return false;
+    text.remove_prefix(colon + 1);
+  }
+  const std::size_t at = text.find('@');
+  if (at != std::string_view::npos && !is_slurm_count(text.substr(at + 1))) return false;
+  const std::string name = in_upper_case(text.substr(0, at));
+  return is_slurm_count(name) || is_one_of(kSignals, name.starts_with("SIG") ? name.substr(3) : name);
+}
+
+bool is_mail_type(std::string_view text) {
+  constexpr std::string_view kTypes[] = {
+      "NONE",          "BEGIN",          "END",          "FAIL",       "REQUEUE",
+      "ALL",           "INVALID_DEPEND", "STAGE_OUT",    "TIME_LIMIT", "ARRAY_TASKS",
+      "TIME_LIMIT_50", "TIME_LIMIT_80",  "TIME_LIMIT_90"};
+  const auto words = split(text, ',');
+  return std::all_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return is_one_of(kTypes, in_upper_case(word)); });
+}
+
+/// Names of accounts, partitions and qualities of service.
+bool has_no_blank(std::string_view text) { return text.find_first_of(" \t") == std::string_view::npos; }
+
+struct ValueRule {
+  std::string_view option;
+  bool (*is_right)(std::string_view);
+  std::string_view wrong;  ///< after the quoted value
+};
+
+constexpr std::string_view kMemory = " is not a size of memory: a whole number of megabytes, or as in 64G";
+constexpr std::string_view kNoBlanks = " has a blank, and no name in Slurm has one";
+constexpr ValueRule kValueRules[] = {
+    {"--mem", is_memory, kMemory},
+    {"--mem-per-cpu", is_memory, kMemory},
+    {"--mem-per-gpu", is_memory, kMemory},
+    {"--array", is_array, " is not a list of tasks, as in 0-9, 1,3,5 or 0-99%4"},
+    {"--dependency", is_dependency,
+     " is not a condition of Slurm, as in afterok:4711, afterany:4711:4712 or singleton"},
+    {"--signal", is_signal, " is not a signal and a time, as in USR2@120"},
+    {"--mail-type", is_mail_type, " is not a list of events, as in END,FAIL or ALL"},
+    {"--account", has_no_blank, kNoBlanks},
+    {"--partition", has_no_blank, kNoBlanks},
+    {"--qos", has_no_blank, kNoBlanks},
+    {"--mail-user", has_no_blank, " has a blank, and is no address"},
+};
+
+}  // namespace
+
+std::string wrong_slurm_value(std::string_view option, std::string_view value) {
+  for (const ValueRule& rule : kValueRules) {
+    if (rule.option == option && !rule.is_right(value))
+      return "'" + std::string(value) + "'" + std::string(rule.wrong);
+  }
+  return "";
 }
 
 namespace {

@@ -1,9 +1,10 @@
 // How Slurm writes quantities: lengths of time (--time), sizes of memory (--mem), and generic resources (GRES, for
-// GPUs).
+// GPUs); and whether it would refuse the value of an option.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace ddl::templates {
@@ -20,6 +21,12 @@ std::optional<int> slurm_minutes(std::string_view text);
 /// Megabytes, rounded up, of what sbatch's --mem takes: a whole number, with K, M, G or T, or in megabytes without a
 /// unit. nullopt for anything else, and for 0, which means all memory of a node.
 std::optional<std::int64_t> slurm_megabytes(std::string_view text);
+
+// Values that sbatch refuses. What a site's plugin adds is not known here.
+
+/// Why the value of this option of sbatch ("--mem", "--array", ...) is wrong: "'lots' is not a size of memory: ...".
+/// "" if it is right, or if the option's values are not known here. Pure.
+std::string wrong_slurm_value(std::string_view option, std::string_view value);
 
 // Generic resources, as Slurm writes them.
 

@@ -169,6 +169,15 @@ void check_times(LintContext& context, const std::vector<SlurmOption>& options) 
   }
 }
 
+/// Not for what a variable says.
+void check_values(LintContext& context, const std::vector<SlurmOption>& options) {
+  for (const SlurmOption& option : options) {
+    if (option.value.empty() || option.value.find_first_of("$`~") != std::string::npos) continue;
+    if (const std::string wrong = wrong_slurm_value(option.name, option.value); !wrong.empty())
+      context.report("bad-value", option.line, option.name + ": " + wrong + "; Slurm refuses the job");
+  }
+}
+
 /// Reports two different requests for memory.
 void check_memory(LintContext& context, const std::vector<SlurmOption>& options) {
   const SlurmOption* first = nullptr;
@@ -221,6 +230,7 @@ void check_directives(LintContext& context) {
   check_requeue(context);
   check_names(context, script.directives, SlurmProgram::kSbatch);
   check_times(context, script.directives);
+  check_values(context, script.directives);
   for (const ScriptStep& step : script.steps) {
     check_memory(context, step.options);
     check_signal(context, find_option(step.options, "--signal"));

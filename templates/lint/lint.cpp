@@ -20,6 +20,7 @@ constexpr std::array kRules = {
     LintRule{"variable-in-directive", kWarning, "sbatch(1), DESCRIPTION"},
     LintRule{"unknown-option", kError, "sbatch(1) and srun(1), which refuse it"},
     LintRule{"bad-time", kError, "sbatch(1), --time"},
+    LintRule{"bad-value", kError, "sbatch(1), the options that it names"},
     LintRule{"mem-twice", kError, "sbatch(1), --mem"},
     LintRule{"signal-usr1", kWarning, "sbatch(1), --signal"},
     LintRule{"signal-to-shell", kWarning, "sbatch(1), --signal; bash(1), SIGNALS"},

@@ -86,6 +86,8 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --gpu=4\n", kHead + "#SBATCH --gpus=4\nsrun --gpu-b=none app\n"},
       {"unknown-option", 2, "--mpi is an option of srun, and sbatch refuses the script",
        kHead + "#SBATCH --mpi=pmix\n", kHead + "srun --mpi=pmix --cpu_bind=none app\n"},
+      {"bad-value", 2, "--mem: 'lots' is not a size of memory", kHead + "#SBATCH --mem=lots\n",
+       kHead + "#SBATCH --mem=64G\n#SBATCH --mem-per-cpu=$M\n"},
       {"bad-time", 2, "'2h' of --time is not a time", kHead + "#SBATCH --time=2h\n",
        kHead + "#SBATCH --time=00:90:00\nsrun -t 1-12 app\n"},
       {"bad-time", 3, "'1:00:00:00' of --time", kHead + "\nsrun -t 1:00:00:00 app\n",
