@@ -1,4 +1,5 @@
 // --slurm: writes a job script, checks it against the rules and the cluster, and passes it to sbatch.
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -55,7 +56,10 @@ SbatchResult run_sbatch(const std::string& option, const std::string& script,
     return {{},
             {},
             console.refuse({err.empty() ? "sbatch failed without a message" : err,
-                            "ask the staff of the cluster, or try --test-only", contract::kStartFailure})};
+                            ddlrun_option == "--test-only"
+                                ? "ask the staff of the cluster, or omit --test-only to see the script"
+                                : "ask the staff of the cluster, or try --test-only",
+                            contract::kStartFailure})};
   }
   return {std::string(trim(output->out)), std::move(err)};
 }
@@ -118,7 +122,7 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   if (!job) return fail(job.error());
   const auto found =
       templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
-  if (!found) return fail(found.error());
+  if (!found) return fail(Error(found.error()).during("the template cannot be read"));
   auto text = templates::render_script(*found, request, *job, site, {});
   if (!text) return fail(text.error());
   Script script{*text, templates::lint_script(*text, site), {}, job->notes};
@@ -135,7 +139,10 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
 }
 
 /// After an error of write_new_file().
-int refuse_file(const Error& error, const Console& console) {
+int refuse_file(const std::string& file, const Error& error, const Console& console) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+    return console.refuse({file + " is a directory", "name a file with -o, as in -o " + file + "/job.sh"});
   switch (error.system_errno()) {
     case EEXIST: return console.refuse({error.message(), "--force replaces it"});
     case ENOSPC:
@@ -197,7 +204,7 @@ int write_script(const Request& request, const Environment& environment, const C
   if (!task.script_file.empty()) {
     constexpr unsigned kExecutable = 0755;
     const auto written = write_new_file(task.script_file, script->text, kExecutable, task.overwrites);
-    if (!written) return refuse_file(written.error(), console);
+    if (!written) return refuse_file(task.script_file, written.error(), console);
     if (!request.job.quiet && !task.submits)
       console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
   }

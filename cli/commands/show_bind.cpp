@@ -16,7 +16,7 @@ Result<affinity::Topology> topology_of_files(const std::vector<std::string>& pat
   std::string all;
   for (const std::string& path : paths) {
     auto text = read_file(path);
-    if (!text) return fail(std::move(text.error()));
+    if (!text) return fail(std::move(text.error()).during("--topology-text"));
     all += *text + "\n";
   }
   return affinity::topology_of_text(all, join(paths, ", "));
@@ -34,7 +34,11 @@ Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) 
 /// The topology of this machine, of a file or of recorded text.
 Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& read_file) {
   if (!view.text_files.empty()) return topology_of_files(view.text_files, read_file);
-  if (!view.topology.empty()) return affinity::topology_named(view.topology)->load();
+  if (!view.topology.empty()) {
+    auto topology = affinity::topology_named(view.topology)->load();
+    if (!topology) return fail(std::move(topology.error()).during("--topology"));
+    return topology;
+  }
   const auto devices = view.topology_format ? affinity::Devices::kAll : affinity::Devices::kBesideGpus;
   return affinity::this_machine(devices)->load();
 }

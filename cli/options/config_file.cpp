@@ -47,6 +47,9 @@ bool has_commas(OptionId id) {
   return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces;
 }
 
+constexpr std::string_view kNoMap =
+    "a colon with a space behind it makes a map: write node1:4, or NAME=VALUE for -x";
+
 class ConfigReader {
  public:
   explicit ConfigReader(std::string_view name) : name_(name) {}
@@ -177,12 +180,15 @@ class ConfigReader {
     const std::string name = display_name(entry);
     const bool may_be_list = entry.id == OptionId::kExport || has_commas(entry.id);
     if (value.kind == NodeKind::kNull) return error(line, name + " needs a value", usage_line(entry));
-    if (value.kind != NodeKind::kSequence || !may_be_list)
-      return error(line, name + " takes one value", usage_line(entry));
+    if (value.kind != NodeKind::kSequence)
+      return error(line, name + (may_be_list ? " takes one value or a list of them" : " takes one value"),
+                   value.kind == NodeKind::kMap && may_be_list ? std::string(kNoMap) : usage_line(entry));
+    if (!may_be_list) return error(line, name + " takes one value", usage_line(entry));
     std::vector<std::string> parts;
     for (const YamlNode& item : value.items) {
       if (item.kind != NodeKind::kScalar)
-        return error(item.line, name + " takes a list of strings", usage_line(entry));
+        return error(item.line, name + " takes a list of strings",
+                     item.kind == NodeKind::kMap ? std::string(kNoMap) : usage_line(entry));
       if (entry.id == OptionId::kExport) given_[entry.id].push_back({item.text, where(item.line)});
       parts.push_back(item.text);
     }

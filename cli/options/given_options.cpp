@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "cli/options/option_table.h"
+#include "cli/options/typing_mistakes.h"
 
 namespace ddl::cli {
 
@@ -40,8 +41,8 @@ OptionWord split_word(std::string_view word) {
   if (one_dash && find_spelling("-" + std::string(word)) == nullptr) {
     const OptionEntry* entry = find_spelling(word.substr(0, 2));
     const bool is_number = word[2] >= '0' && word[2] <= '9';
-    if (entry != nullptr && entry->takes_value() && entry->id != OptionId::kForeign &&
-        (entry->id != OptionId::kNumProc || is_number))
+    if (entry != nullptr && entry->takes_value() &&
+        ((entry->id != OptionId::kNumProc && entry->id != OptionId::kForeign) || is_number))
       return {entry, word.substr(2)};
   }
   return {};
@@ -61,27 +62,40 @@ Refusal refuse_with_hint(std::string message, std::string hint) {
 }
 
 Refusal refuse_unknown(const std::string& word) {
+  if (auto refused = refuse_typographic(word)) return Refusal(*std::move(refused));
+  const std::string_view first = std::string_view(word).substr(0, word.find_first_of(" \t"));
+  if (first.size() < word.size() && find_spelling(first.substr(0, first.find('='))) != nullptr)
+    return refuse_with_hint("unknown option " + shell_quote(word) + ", which is one word with a space in it",
+                            "omit the quotes: an option and its value are two words");
   const auto suggestion = suggest_option(word);
   return refuse_with_hint("unknown option " + shell_quote(word), suggestion
                                                                      ? "did you mean " + *suggestion + "?"
                                                                      : "ddlrun --help lists the options");
 }
 
-/// CLI11 throws this for an option without its value and for a flag with one.
+/// CLI11 throws this for an option without its value.
 Refusal refuse_arity(const std::vector<std::string>& options) {
   const OptionEntry* last = find_spelling(options.back());
   if (last != nullptr && last->takes_value()) {
     return refuse_with_hint(display_name(*last) + " needs a value", usage_line(*last));
   }
-  for (const std::string& word : options) {
-    const OptionEntry* flag = find_spelling(std::string_view(word).substr(0, word.find('=')));
-    if (flag != nullptr && !flag->takes_value() && word.find('=') != std::string::npos) {
-      return refuse_with_hint(
-          display_name(*flag) + " takes no value, but " + shell_quote(word) + " gives one",
-          "write " + std::string(canonical_spelling(*flag)));
-    }
-  }
   return refuse_with_hint("an option has no value or one too many", "ddlrun --help lists the options");
+}
+
+/// CLI11 would accept --verbose=true, and refuse --verbose=1.
+std::optional<Refusal> refuse_value_of_flag(const std::vector<std::string>& options) {
+  bool is_value = false;
+  for (const std::string& word : options) {
+    const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
+    const bool is_option = !std::exchange(is_value, false) && entry != nullptr;
+    if (!is_option) continue;
+    is_value = entry->takes_value();
+    if (entry->takes_value() || word.find('=') == std::string::npos) continue;
+    return refuse_with_hint(
+        display_name(*entry) + " takes no value, but " + shell_quote(word) + " gives one",
+        "write " + std::string(canonical_spelling(*entry)) + ", or omit it if that is not meant");
+  }
+  return std::nullopt;
 }
 
 CLI::Option* define(CLI::App& app, const OptionEntry& entry) {
@@ -106,10 +120,11 @@ SplitArgv split_argv(std::span<const std::string> words) {
   while (next < words.size()) {
     const std::string& word = words[next];
     if (word == "--") {
+      result.ends_with_dashes = true;
       ++next;
       break;
     }
-    if (word.size() < 2 || word[0] != '-') break;
+    if ((word.size() < 2 || word[0] != '-') && !begins_typographically(word)) break;
     ++next;
 
     const OptionWord option = split_word(word);
@@ -178,6 +193,7 @@ CommandLineError unavailable(const OptionEntry& entry, const std::string& name) 
 
 tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split) {
   const std::vector<std::string>& options = split.options;
+  if (auto refused = refuse_value_of_flag(options)) return *std::move(refused);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

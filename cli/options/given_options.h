@@ -31,14 +31,16 @@ struct SplitArgv {
   std::vector<std::string> command;  ///< untouched
   /// The spelling that was typed first, by canonical spelling.
   std::map<std::string, std::string> typed;
+  bool ends_with_dashes = false;  ///< "--" stands before the command
 };
 
 /// Launchers spell -np, -cb and -hostfile with one dash; CLI11 2.1 would read -np as -n with the value "p".
 ///
 /// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are
 /// not parsed. option_table() states which options take a value. A value is the rest of the word ("-np=4", "-xNAME")
-/// or the next word, which may start with a dash but is never "--"; an optional value that is not there is "". An unknown option is passed on unchanged, without
-/// a value: the parser names it. Pure; words are those after argv[0].
+/// or the next word, which may start with a dash but is never "--"; an optional value that is not there is "". An
+/// unknown option is passed on unchanged, without a value: the parser names it. So is a word that begins with a dash
+/// or a quote of a word processor, which nobody names a program with. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
 
 struct GivenValue {

@@ -337,7 +337,7 @@ class JobReader {
       if (!read) {
         refuse_once(
             given_.origin(OptionId::kHostfile) + "the hostfile cannot be read: " + read.error().message(),
-            usage_line(entry_of(OptionId::kHostfile)));
+            "name a file with one host a line, or hosts with -H, as in -H node1:4,node2:4");
         return;
       }
       text = std::move(*read);
@@ -376,7 +376,16 @@ class JobReader {
       // Where hosts were given is in the message.
       origin = given_.origin(has(OptionId::kHostfile) ? OptionId::kHostfile : OptionId::kHostsExclude);
     }
-    refuse_once(origin + error.message, error.hint);
+    refuse_once(origin + error.message, hint_about_hosts(error));
+  }
+
+  std::string hint_about_hosts(const launcher::AllocationError& error) const {
+    const std::string& hosts = request_.job.hosts;
+    if (error.option != launcher::AllocationError::Option::kHosts || !has(OptionId::kHosts))
+      return error.hint;
+    if (hosts.find('/') != std::string::npos)
+      return "a file of hosts is named with --hostfile; " + error.hint;
+    return hosts.ends_with(',') ? "write the hosts as one word, without a space behind a comma" : error.hint;
   }
 
   void claim_standard_input() {
@@ -401,6 +410,9 @@ class JobReader {
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
     if (!implies_count && !request_.allocation.slurm) {
+      if (command.size() == 1 && (command.front() == "help" || command.front() == "version"))
+        return refuse_once("-np is missing for the command " + command.front(),
+                           "for ddlrun's own: ddlrun --" + command.front());
       const std::string cpus = std::to_string(context_.allowed_cpus);
       return refuse_once("-np is missing: how many ranks?",
                          "ddlrun may use " + counted(context_.allowed_cpus, "CPU") + " here: ddlrun -np " +

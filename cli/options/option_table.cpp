@@ -99,7 +99,7 @@ constexpr OptionEntry kTable[] = {
     {kTopologyText, "--topology-text", "FILE",
      "plan for output of rocm-smi, nvidia-smi topo -m, lscpu; repeatable", kBinding},
 
-    {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots, as in the examples below", kHostsAndLauncher,
+    {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots: node1:4,node2:4", kHostsAndLauncher,
      kNotInScript},
     {kHostfile, "-hostfile,--hostfile,-machinefile,--machinefile", "FILE",
      "the same in a file, one host a line; - is standard input", kHostsAndLauncher, kNotInScript},
@@ -244,6 +244,12 @@ std::string_view without_dashes(std::string_view word) {
   return first == std::string_view::npos ? std::string_view{} : word.substr(first);
 }
 
+std::string in_lower_case(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
 }  // namespace
 
 std::span<const OptionEntry> option_table() { return kTable; }
@@ -285,7 +291,8 @@ std::string usage_line(const OptionEntry& entry) {
 }
 
 std::optional<std::string> suggest_option(std::string_view word) {
-  const std::string_view name = without_dashes(word.substr(0, word.find('=')));
+  const std::string lower = in_lower_case(without_dashes(word.substr(0, word.find_first_of("=:"))));
+  const std::string_view name = lower;
   // A longer word cannot be close to any option.
   constexpr std::size_t kMaxName = 64;
   if (name.empty() || name.size() > kMaxName) return std::nullopt;

@@ -271,17 +271,25 @@ void ValueReader::refuse_once(std::string message, std::string hint) {
   if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};
 }
 
+std::string ValueReader::name_of(const OptionEntry& entry, const GivenValue& value) {
+  const std::string usual = display_name(entry);
+  const auto names = split(usual, '/');
+  const bool is_usual = std::find(names.begin(), names.end(), value.name) != names.end();
+  return value.name.empty() || is_usual ? usual : value.name + " (" + usual + ")";
+}
+
 void ValueReader::refuse_repeated(OptionId id) {
   const std::vector<GivenValue>& values = given_[id];
-  refuse_once(given_.origin(id) + display_name(entry_of(id)) + " was given " + std::to_string(values.size()) +
-                  " times: " + texts_of(values),
+  refuse_once(given_.origin(id) + name_of(entry_of(id), values.front()) + " was given " +
+                  std::to_string(values.size()) + " times: " + texts_of(values),
               "give it once");
 }
 
 void ValueReader::refuse_value(OptionId id, const GivenValue& value, const Error& error) {
   const OptionEntry& entry = entry_of(id);
-  refuse_once((value.where.empty() ? "" : value.where + ": ") + display_name(entry) + ": " + error.message(),
-              usage_line(entry));
+  refuse_once(
+      (value.where.empty() ? "" : value.where + ": ") + name_of(entry, value) + ": " + error.message(),
+      usage_line(entry));
 }
 
 void ValueReader::exclude(OptionId one, OptionId other) {

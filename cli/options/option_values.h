@@ -110,6 +110,8 @@ class ValueReader {
   void exclude(OptionId one, OptionId other);
 
  private:
+  /// As it was typed, if that is none of the names that messages have for the option.
+  static std::string name_of(const OptionEntry& entry, const GivenValue& value);
   void refuse_repeated(OptionId id);
   void refuse_value(OptionId id, const GivenValue& value, const Error& error);
 

@@ -9,6 +9,7 @@
 #include "cli/options/given_options.h"
 #include "cli/options/option_table.h"
 #include "cli/options/readers.h"
+#include "cli/options/typing_mistakes.h"
 
 namespace ddl::cli {
 
@@ -111,6 +112,16 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   return CommandLineError{
       action_name(action, given) + " starts no command, but " + word + " follows the options",
       std::move(hint)};
+}
+
+/// mpirun's and srun's -v means --verbose. A job must not seem to have run because the version was printed.
+std::optional<CommandLineError> refuse_version_of_job(Action action, const GivenOptions& given,
+                                                      const std::vector<std::string>& command) {
+  if (action != Action::kVersion || command.empty() || given.typed_name(OptionId::kVersion) != "-v")
+    return std::nullopt;
+  return CommandLineError{"-v prints the version and starts nothing, but the command " +
+                              shell_quote(command.front()) + " follows",
+                          "write --verbose to see each step of the start, or --version alone"};
 }
 
 /// Whether an option has an effect on an action that starts no command and reads no binding.
@@ -220,11 +231,20 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   Request request;
   request.action = action_of(*given);
   // --help and --version are obeyed before any file is read.
-  if (request.action == Action::kHelp || request.action == Action::kVersion) return request;
+  const auto prints_at_once = [&] {
+    return request.action == Action::kHelp || request.action == Action::kVersion;
+  };
+  if (auto refused = refuse_version_of_job(request.action, *given, split.command))
+    return Refusal(*std::move(refused));
+  if (prints_at_once()) return request;
+  if (auto refused = refuse_mistyped(split, *given)) return Refusal(*std::move(refused));
+  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
   if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
   if (!given) return Refusal(given.error());
   request.action = action_of(*given);
+  if (prints_at_once()) return request;                                               // of a file
+  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));  // of a file
   if (request.action != Action::kInspect && is_typed(*given, OptionId::kWatch))
     return Refusal(CommandLineError{"--watch belongs to --inspect, which shows a running job",
                                     "add --inspect, or omit it"});

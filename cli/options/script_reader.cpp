@@ -47,6 +47,17 @@ Result<std::string> time_limit(const std::string& text) {
   return refuse("'" + text + "' is not a time limit of Slurm: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
 }
 
+/// A parser of values that sbatch would refuse.
+auto slurm_value(std::string_view option) {
+  return [option](const std::string& text) -> Result<std::string> {
+    auto line = one_line(text);
+    if (!line) return line;
+    if (const std::string wrong = templates::wrong_slurm_value(option, text); !wrong.empty())
+      return refuse(wrong);
+    return line;
+  };
+}
+
 class ScriptReader {
  public:
   ScriptReader(Request request, const GivenOptions& given)
@@ -81,6 +92,10 @@ class ScriptReader {
   const launcher::JobSpec& job() const { return request_.job; }
   bool has(OptionId id) const { return given_.has(id); }
   void take_text(OptionId id, std::string& target) { values_.take(id, one_line, target); }
+  /// An option of sbatch with the same name.
+  void take_slurm(OptionId id, std::string& target) {
+    values_.take(id, slurm_value(canonical_spelling(entry_of(id))), target);
+  }
   void take_list(OptionId id, std::vector<std::string>& target) {
     for (const GivenValue& value : given_[id])
       target.push_back(values_.value_of(id, value, one_line(value.text)));
@@ -95,9 +110,9 @@ class ScriptReader {
     values_.take(
         OptionId::kGpusPerNode, [](const std::string& text) { return parse_count(text, 0, kMaxGpus); },
         script().gpus_per_node);
-    take_text(OptionId::kMem, script().memory);
-    take_text(OptionId::kMemPerCpu, script().memory_per_cpu);
-    take_text(OptionId::kMemPerGpu, script().memory_per_gpu);
+    take_slurm(OptionId::kMem, script().memory);
+    take_slurm(OptionId::kMemPerCpu, script().memory_per_cpu);
+    take_slurm(OptionId::kMemPerGpu, script().memory_per_gpu);
     values_.exclude(OptionId::kMem, OptionId::kMemPerCpu);
     values_.exclude(OptionId::kMem, OptionId::kMemPerGpu);
     values_.exclude(OptionId::kMemPerCpu, OptionId::kMemPerGpu);
@@ -107,23 +122,23 @@ class ScriptReader {
 
   void read_directives() {
     take_text(OptionId::kJobName, script().job_name);
-    take_text(OptionId::kAccount, script().account);
-    take_text(OptionId::kPartition, script().partition);
-    take_text(OptionId::kQos, script().qos);
+    take_slurm(OptionId::kAccount, script().account);
+    take_slurm(OptionId::kPartition, script().partition);
+    take_slurm(OptionId::kQos, script().qos);
     take_text(OptionId::kConstraint, script().constraint);
-    take_text(OptionId::kDependency, script().dependency);
-    take_text(OptionId::kArray, script().array);
+    take_slurm(OptionId::kDependency, script().dependency);
+    take_slurm(OptionId::kArray, script().array);
     script().requeue = has(OptionId::kRequeue);
     constexpr int kMaxCode = 255;
     values_.take(
         OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMaxCode); },
         script().requeue_on);
     script().requeue = script().requeue || script().requeue_on > 0;
-    take_text(OptionId::kSignal, script().signal);
+    take_slurm(OptionId::kSignal, script().signal);
     take_text(OptionId::kOutput, script().output);
     take_text(OptionId::kError, script().error);
-    take_text(OptionId::kMailUser, script().mail_user);
-    take_text(OptionId::kMailType, script().mail_type);
+    take_slurm(OptionId::kMailUser, script().mail_user);
+    take_slurm(OptionId::kMailType, script().mail_type);
     for (const GivenValue& value : given_[OptionId::kSbatch])
       script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
     for (const std::string& one : script().directives) {
@@ -232,7 +247,8 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))
       continue;
-    const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError;
+    const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError ||
+                           entry.id == OptionId::kScriptFile;  // srun's -o
     return CommandLineError{
         display_name(entry) + " belongs to --slurm, which writes a job script",
         is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it"};

@@ -49,7 +49,11 @@ void Console::note(const std::string& sentence) const {
 }
 
 int Console::refuse(const CommandLineError& error) const {
-  std::string text = error_style_.alarm("ddlrun:") + " " + launcher::printable_text(error.message) + "\n";
+  // A line end in what a user typed must not break the sentence; sbatch's own words may be several lines.
+  const std::string message = error.exit_code == contract::kUsageError
+                                  ? launcher::printable_line(error.message)
+                                  : launcher::printable_text(error.message);
+  std::string text = error_style_.alarm("ddlrun:") + " " + message + "\n";
   if (!error.hint.empty())
     text += error_style_.strong("hint:") + " " + launcher::printable_text(error.hint) + "\n";
   report(text);

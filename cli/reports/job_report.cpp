@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/reports/start_advice.h"
 #include "contract/ddl_names.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"
@@ -94,7 +95,8 @@ std::string ending_of(const RankOutcome& rank) {
       return fmt::format("was killed by {}{}", signal_text(rank.signal),
                          rank.core_dumped ? ", core dumped" : "");
     case RankOutcome::Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
-    case RankOutcome::Kind::kStartFailed: return "could not be started: " + rank.start_error;
+    case RankOutcome::Kind::kStartFailed:
+      return "could not be started: " + launcher::printable_line(rank.start_error);
     case RankOutcome::Kind::kRunning: return "was running when its host was lost";
     case RankOutcome::Kind::kNotStarted: return "was not started";
   }
@@ -213,26 +215,12 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
   }
 }
 
-/// True if exec failed with this errno.
-bool has_exec_error(const std::string& start_error, int error) {
-  return start_error.starts_with("cannot execute ") &&
-         start_error.ends_with(std::generic_category().message(error));
-}
-
 /// What to do next, in one sentence; "" if the lines above suffice.
 std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
-  const std::string program = job.command.empty() ? "" : shell_quote(job.command.front());
   switch (report.reason) {
     case EndReason::kTimeout: return "if it was still making progress, give --timeout more seconds";
     case EndReason::kStartFailed:
-      // The error of a missing command names the folders that were searched. Only a script may need another hint.
-      if (culprit && has_exec_error(culprit->start_error, EACCES)) {
-        return "make it executable (chmod +x), or start its interpreter: python3 " + program;
-      }
-      if (culprit && has_exec_error(culprit->start_error, ENOEXEC)) {
-        return "begin it with a #! line, or start its interpreter: python3 " + program;
-      }
-      return "";
+      return culprit && !job.command.empty() ? start_advice(culprit->start_error, job.command) : "";
     case EndReason::kRankFailed:
       if (!culprit) return "";
       if (culprit->kind == RankOutcome::Kind::kSignalled) {

@@ -230,6 +230,9 @@ Status read_line(std::string_view line, NodeList& nodes) {
 }  // namespace
 
 Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view text, std::string_view name) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return refuse(std::string(name) +
+                  " is encoded in UTF-16, as some programs of Windows write; save it as UTF-8");
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   NodeList nodes(NamedAgain::kIsSlot);
   int number = 0;

@@ -36,38 +36,6 @@ std::string last_line(const std::string& text) {
   return std::string(lines.back());
 }
 
-struct BadInput {
-  Words words;
-  int exit_code;
-  std::string message;
-};
-
-// clang-format off
-const std::vector<BadInput> kBadInputs = {
-    {{}, 2, "no command was given"},
-    {{"-np", "2"}, 2, "no command was given"},
-    {{"/bin/true"}, 2, "-np is missing"},
-    {{"-np", "0", "/bin/true"}, 2, "'0' is too few ranks"},
-    {{"-np", "nan", "/bin/true"}, 2, "'nan' is not a whole number of ranks"},
-    {{"-np", "99999999999", "/bin/true"}, 2, "too many ranks"},
-    {{"-np", "1", "--verbos", "/bin/true"}, 2, "did you mean --verbose?"},
-    {{"-H", "localhost:two", "-np", "2", "/bin/true"}, 2, "slots must be a positive integer, found \"two\""},
-    {{"-H", "-oProxyCommand=id", "-np", "2", "/bin/true"}, 2, "a host is named with letters"},
-    {{"-H", "localhost", "/bin/true"}, 2, "-H does not say how many slots localhost has"},
-    {{"-H", "localhost:2", "-np", "3", "/bin/true"}, 2, "3 ranks asked for, and -H has 2 slots"},
-    {{"--hostfile", "/no/such/hosts", "-np", "2", "/bin/true"}, 2, "/no/such/hosts: No such file or directory"},
-    {{"--config-file", "/no/such/config", "/bin/true"}, 2, "/no/such/config: No such file or directory"},
-    {{"-np", "1", "--timeout", "0", "/bin/true"}, 2, "leaves no time"},
-    {{"-np", "1", "-x", "A-B=1", "/bin/true"}, 2, "'A-B' is not the name"},
-    {{"-np", "1", "--workdir", "/no/such/place", "/bin/true"}, 127, "/no/such/place does not exist"},
-    {{"-np", "1", "--workdir", "/dev/null", "/bin/true"}, 126, "/dev/null is not a directory"},
-    {{"-np", "1", "--output-filename", "/dev/null/logs", "/bin/true"}, 2, "/dev/null/logs cannot be created"},
-    {{"-np", "1", "--quiet", "--verbose", "/bin/true"}, 2, "contradict each other"},
-    {{"-np", "100000", "/bin/true"}, 2, "100000"},
-    {{"-np", "100000", "--dry-run", "/bin/true"}, 2, "100000"},
-};
-// clang-format on
-
 }  // namespace
 
 TEST_CASE("help and version go to standard output") {
@@ -81,17 +49,6 @@ TEST_CASE("help and version go to standard output") {
     const ProgramRun version = run({word});
     CHECK(version.exit_code == 0);
     CHECK(version.out == ddl::cli::version_text());
-  }
-}
-
-TEST_CASE("an invalid command line gives its exit code and two lines on standard error, and starts nothing") {
-  for (const BadInput& bad : kBadInputs) {
-    INFO("ddlrun " << ddl::join(bad.words, " "));
-    const ProgramRun result = run(bad.words);
-    CHECK(result.exit_code == bad.exit_code);
-    CHECK(result.out.empty());
-    CHECK_THAT(result.err, Catch::StartsWith("ddlrun: ") && Catch::Contains(bad.message));
-    CHECK(ddl::split(ddl::trim(result.err), '\n').size() <= 2);
   }
 }
 

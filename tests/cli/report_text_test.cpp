@@ -125,12 +125,11 @@ TEST_CASE("a command that does not exist, and one that cannot be executed") {
   report.exit_code = 126;
   const auto script = job_of({"./my train.py"});
   report.ranks[0].start_error = "cannot execute ./my train.py: Permission denied";
-  CHECK_THAT(plain(report, script),
-             Catch::EndsWith(
-                 "next: make it executable (chmod +x), or start its interpreter: python3 './my train.py'\n"));
+  CHECK_THAT(plain(report, script), Catch::EndsWith("next: make it executable (chmod +x), or start it with "
+                                                    "its interpreter: python3 './my train.py'\n"));
   report.ranks[0].start_error = "cannot execute ./my train.py: Exec format error";
   CHECK_THAT(plain(report, script),
-             Catch::EndsWith("next: begin it with a #! line, or start its interpreter: python3 "
+             Catch::EndsWith("next: begin it with a #! line, or start it with its interpreter: python3 "
                              "'./my train.py'\n"));
   for (const char* other : {"cannot execute ./my train.py: Argument list too long",
                             "working directory /closed: Permission denied"}) {

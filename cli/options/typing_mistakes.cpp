@@ -1,0 +1,163 @@
+#include "cli/options/typing_mistakes.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.h"
+#include "cli/options/option_table.h"
+#include "cli/options/option_values.h"
+
+namespace ddl::cli {
+
+namespace {
+
+struct Typographic {
+  std::string_view bytes;
+  std::string_view meant;
+};
+
+// Hyphen, non-breaking hyphen, figure dash, en dash, em dash (in word processors, two hyphens), horizontal bar, minus.
+constexpr Typographic kDashes[] = {{"\u2010", "-"},  {"\u2011", "-"},  {"\u2012", "-"}, {"\u2013", "-"},
+                                   {"\u2014", "--"}, {"\u2015", "--"}, {"\u2212", "-"}};
+constexpr Typographic kQuotes[] = {{"\u201c", "\""}, {"\u201d", "\""}, {"\u201e", "\""}, {"\u00ab", "\""},
+                                   {"\u00bb", "\""}, {"\u2018", "'"},  {"\u2019", "'"},  {"\u201a", "'"}};
+
+template <std::size_t N>
+const Typographic* first_of(const Typographic (&list)[N], std::string_view text) {
+  const auto* found = std::find_if(std::begin(list), std::end(list),
+                                   [text](const Typographic& one) { return text.starts_with(one.bytes); });
+  return found == std::end(list) ? nullptr : found;
+}
+
+/// The word with plain dashes at its beginning: "—np" becomes "--np".
+std::string with_plain_dashes(std::string_view word) {
+  std::string dashes;
+  while (!word.empty()) {
+    const Typographic* dash = first_of(kDashes, word);
+    if (dash == nullptr && word.front() != '-') break;
+    dashes += dash == nullptr ? "-" : dash->meant;
+    word.remove_prefix(dash == nullptr ? 1 : dash->bytes.size());
+  }
+  return dashes + std::string(word);
+}
+
+/// The option that was meant, with as many dashes as it has; "" if there is none.
+std::string meant_option(std::string_view word) {
+  const std::string plain = with_plain_dashes(word.substr(0, word.find('=')));
+  const std::size_t name = std::min(plain.find_first_not_of('-'), plain.size());
+  for (const std::string& one : {plain, "-" + plain.substr(name), "--" + plain.substr(name)}) {
+    if (find_spelling(one) != nullptr) return one;
+  }
+  return suggest_option(plain).value_or("");
+}
+
+/// Options whose value is a part of a command line, where an option is not a mistake.
+bool takes_words(OptionId id) {
+  using enum OptionId;
+  return id == kSbatch || id == kSshArgs || id == kMpiArgs || id == kBindingArgs || id == kSetup ||
+         id == kLaunchAgent;
+}
+
+bool names_a_file(const OptionEntry& entry) {
+  constexpr std::string_view kFiles[] = {"FILE",  "DIR",  "NAME|FILE", "NAME|DIR",
+                                         "IMAGE", "PATH", "PATTERN",   "DIR[:DIR]"};
+  return std::find(std::begin(kFiles), std::end(kFiles), entry.value) != std::end(kFiles);
+}
+
+/// The option in the place of the value, or of one of the two words NAME and VALUE; "" if there is none.
+std::string_view option_in(const OptionEntry& entry, std::string_view text) {
+  const auto is_option = [](std::string_view word) {
+    return word.size() > 1 && word[0] == '-' && find_spelling(word) != nullptr;
+  };
+  const std::size_t equals = text.find('=');
+  if (is_option(text)) return text;
+  if ((entry.rules & kNameAndValue) == 0 || equals == std::string_view::npos) return "";
+  if (is_option(text.substr(0, equals))) return text.substr(0, equals);
+  return is_option(text.substr(equals + 1)) ? text.substr(equals + 1) : "";
+}
+
+std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const GivenValue& value) {
+  if (first_of(kQuotes, value.text) != nullptr)
+    return CommandLineError{value.name + ": " + value.text +
+                                " begins with a quote that is not a shell's, as word processors write it",
+                            "type the quotes again, as \" or '"};
+  const std::string option(option_in(entry, value.text));
+  if (option.empty() || takes_words(entry.id)) return std::nullopt;
+  const bool is_file = names_a_file(entry);
+  return CommandLineError{value.name + " needs a value, but the option " + option + " follows",
+                          is_file ? "for a file of this name write ./" + option : usage_line(entry)};
+}
+
+/// "node2:4", which is no program but a piece of -H's value.
+bool is_host_with_slots(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == 0 || colon == std::string_view::npos || colon + 1 == word.size()) return false;
+  const std::string_view slots = word.substr(colon + 1, word.find(',', colon) - colon - 1);
+  return word.find('/') == std::string_view::npos && !slots.empty() &&
+         std::all_of(slots.begin(), slots.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<CommandLineError> refuse_command(const SplitArgv& split, const GivenOptions& given) {
+  if (split.ends_with_dashes || split.command.empty()) return std::nullopt;
+  const std::string& first = split.command.front();
+  if (first == "=")
+    return CommandLineError{"the word = stands where the command begins",
+                            "write a value without spaces: --timeout=60, -x NAME=VALUE"};
+  if (!given.has(OptionId::kHosts)) return std::nullopt;
+  if (!is_host_with_slots(first)) return std::nullopt;
+  return CommandLineError{"the hosts of " + given.typed_name(OptionId::kHosts) +
+                              " end at a space: " + shell_quote(first) + " would be the command",
+                          "write the hosts as one word with commas and no space: -H node1:4,node2:4"};
+}
+
+}  // namespace
+
+bool begins_typographically(std::string_view word) {
+  return first_of(kDashes, word) != nullptr || first_of(kQuotes, word) != nullptr;
+}
+
+std::optional<CommandLineError> refuse_typographic(const std::string& word) {
+  if (first_of(kQuotes, word) != nullptr)
+    return CommandLineError{word + " begins with a quote that is not a shell's, as word processors write it",
+                            "type the quotes again, as \" or '"};
+  if (with_plain_dashes(word) == word) return std::nullopt;
+  const std::string meant = meant_option(word);
+  return CommandLineError{
+      word + " begins with a dash that is not a hyphen, as web pages and word processors write it",
+      meant.empty() ? "type the dash again; a program of this name is given after --" : "type " + meant};
+}
+
+std::optional<CommandLineError> refuse_mistyped(const SplitArgv& split, const GivenOptions& given) {
+  for (const OptionEntry& entry : option_table()) {
+    if (!entry.takes_value()) continue;
+    for (const GivenValue& value : given[entry.id]) {
+      if (auto refused = refuse_value(entry, value)) return refused;
+    }
+  }
+  return refuse_command(split, given);
+}
+
+std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given) {
+  for (const OptionEntry& entry : option_table()) {
+    if (!names_a_file(entry)) continue;
+    for (const GivenValue& value : given[entry.id]) {
+      const bool is_home = value.text.starts_with('~');
+      // --lint explains those of a directive.
+      const bool is_variable = value.text.starts_with('$') && entry.value != "PATTERN";
+      if (!is_home && !is_variable) continue;
+      const std::string name = value.where.empty() ? value.name : value.where + ": " + display_name(entry);
+      const std::string begins = name + ": " + in_quotes(value.text) + " begins with ";
+      if (is_variable)
+        return CommandLineError{begins + "a variable that no shell has replaced",
+                                "write its value, or on the command line \"$NAME/...\" in double quotes"};
+      return CommandLineError{
+          begins + "~, which no shell has replaced here",
+          value.where.empty()
+              ? "write $HOME for ~: a shell replaces ~ only where a word begins, and not in quotes"
+              : "write the whole path"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddl::cli

@@ -1,0 +1,27 @@
+// What fingers and word processors make of a command line: dashes and quotes of a printed page, an option in the place
+// of a value, "~" that no shell has replaced, commas and spaces at the wrong place. Each is refused by its name, where
+// it would otherwise become the name of a program, a folder or a host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/options/given_options.h"
+
+namespace ddl::cli {
+
+/// Whether a word begins with a dash or a quote that no shell knows, as in "–np" and "“python".
+bool begins_typographically(std::string_view word);
+/// The refusal of such a word, which says what to type; nullopt for other words.
+std::optional<CommandLineError> refuse_typographic(const std::string& word);
+
+/// Refuses a value that is quoted typographically or is itself an option, and a command that is a piece of an option's
+/// value. Only of the command line; "--" says that the command is meant. Pure.
+std::optional<CommandLineError> refuse_mistyped(const SplitArgv& split, const GivenOptions& given);
+
+/// Refuses a name of a file or folder that begins with "~" or with a variable: a shell does not replace "~" behind a
+/// "=" and in quotes, and nothing is replaced in a configuration file. Pure.
+std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given);
+
+}  // namespace ddl::cli

@@ -1,0 +1,14 @@
+// What to do next if the command of a job could not be started: what users of a shell expect ddlrun to do, and it does
+// not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ddl::cli {
+
+/// One sentence; "" if the error says enough. start_error: of the rank that could not be started; command: of the job,
+/// not empty. Pure.
+std::string start_advice(const std::string& start_error, const std::vector<std::string>& command);
+
+}  // namespace ddl::cli
