@@ -21,6 +21,9 @@ bool is_consistent(const Topology& topology) {
            is_in(core.package, topology.packages) && is_in(core.numa, topology.numa_nodes) &&
            (core.l3 == -1 || is_in(core.l3, topology.l3s));
   };
+  const auto is_in_package = [&](const NumberedCore& core) {
+    return !core.cpus.is_empty() && is_in(core.package, topology.packages);
+  };
   const auto is_near = [&](const auto& device) {
     return device.numa == -1 || is_in(device.numa, topology.numa_nodes);
   };
@@ -31,6 +34,7 @@ bool is_consistent(const Topology& topology) {
   return !topology.cores.empty() &&
          std::all_of(topology.numa_nodes.begin(), topology.numa_nodes.end(), is_numbered) &&
          std::all_of(topology.cores.begin(), topology.cores.end(), is_placed) &&
+         std::all_of(topology.numbered_cores.begin(), topology.numbered_cores.end(), is_in_package) &&
          std::all_of(topology.gpus.begin(), topology.gpus.end(), is_near) &&
          std::all_of(topology.nics.begin(), topology.nics.end(), is_near);
 }
@@ -52,6 +56,15 @@ CpuSet reserved_cpus(const ReservedCores& reserved, const std::vector<CpuDomain>
     if (!l3.complete.is_empty()) cpus.add(l3.complete.first());
   }
   return cpus;
+}
+
+std::vector<NumberedCore> numbered_cores(const Topology& topology) {
+  if (!topology.numbered_cores.empty()) return topology.numbered_cores;
+  std::vector<NumberedCore> cores;
+  for (const Core& core : topology.cores) cores.push_back({core.cpus, core.package});
+  std::stable_sort(cores.begin(), cores.end(),
+                   [](const NumberedCore& a, const NumberedCore& b) { return a.package < b.package; });
+  return cores;
 }
 
 void sort_by_first_cpu(std::vector<Core>& cores) {

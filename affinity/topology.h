@@ -28,6 +28,13 @@ struct Core {
   bool operator==(const Core&) const = default;
 };
 
+/// A core as hwloc numbers cores (its logical index): package by package, whatever the operating system calls the CPUs.
+struct NumberedCore {
+  CpuSet cpus;      ///< its hardware threads, also those that the job may not use
+  int package = 0;  ///< of packages
+  bool operator==(const NumberedCore&) const = default;
+};
+
 /// A set of cores that share something.
 struct CpuDomain {
   int os_index = 0;
@@ -90,6 +97,8 @@ struct Topology {
   CpuSet allowed;           ///< all CPUs that the job may use
   CpuSet complete;          ///< all that the machine has
   std::vector<Core> cores;  ///< those with an allowed CPU, by their first CPU
+  /// By hwloc's logical index. As in hwloc, without those that a cgroup withholds. Empty: unknown.
+  std::vector<NumberedCore> numbered_cores;
   std::vector<CpuDomain> packages;
   std::vector<NumaNode> numa_nodes;
   std::vector<CpuDomain> l3s;
@@ -102,6 +111,9 @@ struct Topology {
 /// Whether all positions in it are valid in its own vectors, its NUMA nodes have numbers that Linux could give them,
 /// and it has cores to run on: plan_binding() relies on that. For a topology that another process has sent.
 bool is_consistent(const Topology& topology);
+
+/// Topology::numbered_cores, or, where these are unknown, its cores by package and first CPU.
+std::vector<NumberedCore> numbered_cores(const Topology& topology);
 
 /// Sorts cores by their first CPU.
 void sort_by_first_cpu(std::vector<Core>& cores);

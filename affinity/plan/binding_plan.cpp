@@ -39,6 +39,13 @@ const char* name_of(BindTo bind_to) {
   return "";
 }
 
+std::string text_of(const ObjectMapping& mapping) {
+  const char* object = mapping.object == BindTo::kPu   ? "hwthread"
+                       : mapping.object == BindTo::kL3 ? "l3cache"
+                                                       : name_of(mapping.object);
+  return mapping.ranks_per_object > 0 ? fmt::format("ppr:{}:{}", mapping.ranks_per_object, object) : object;
+}
+
 UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy) {
   const CpuSet reserved = reserved_cpus(policy.reserved, topology.l3s);
   UsableCores usable;
@@ -135,25 +142,28 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
                             counted(static_cast<std::int64_t>(topology.cores.size()), "core"),
                             usable.reserved.list()));
   }
-  const bool by_gpu =
-      policy.bind_to == BindTo::kGpu || (policy.bind_to == BindTo::kAuto && !topology.gpus.empty());
+  const bool by_object = policy.mapping.object != BindTo::kAuto;
+  const bool by_gpu = !by_object && (policy.bind_to == BindTo::kGpu ||
+                                     (policy.bind_to == BindTo::kAuto && !topology.gpus.empty()));
   if (!by_gpu && (policy.gpus_per_rank > 0 || policy.ranks_per_gpu > 0)) {
     return fail(ErrorCode::kInvalidArgument,
                 topology.gpus.empty()
                     ? "--gpus-per-rank and --ranks-per-gpu: this node has no GPU"
                     : std::string("--gpus-per-rank and --ranks-per-gpu need --bind-to gpu, not ") +
-                          name_of(policy.bind_to));
+                          (by_object ? "--map-by " + text_of(policy.mapping) : name_of(policy.bind_to)));
   }
   int cpus = 0;
   for (const int core : usable.cores) cpus += topology.cores[static_cast<std::size_t>(core)].cpus.count();
-  if (policy.bind_to == BindTo::kAuto && !by_gpu && local_ranks > cpus && policy.oversubscribe) {
+  if (policy.bind_to == BindTo::kAuto && !by_gpu && !by_object && local_ranks > cpus &&
+      policy.oversubscribe) {
     plan.warnings.push_back(
         fmt::format("{} for {}: ranks are bound to nothing, so that the system may move them",
                     counted(local_ranks, "rank"), counted(cpus, "CPU")));
     return plan;
   }
-  auto assigned = by_gpu ? assign_by_gpu(topology, policy, usable, local_ranks)
-                         : assign_by_cpu(topology, policy, usable, local_ranks);
+  auto assigned = by_object ? assign_by_object(topology, policy, usable, local_ranks)
+                  : by_gpu  ? assign_by_gpu(topology, policy, usable, local_ranks)
+                            : assign_by_cpu(topology, policy, usable, local_ranks);
   if (!assigned) return fail(std::move(assigned.error()));
   plan.binds_memory = policy.memory == MemoryBinding::kLocal;
   plan.warnings.insert(plan.warnings.end(), assigned->warnings.begin(), assigned->warnings.end());

@@ -32,8 +32,22 @@ enum class MemoryBinding : std::uint8_t {
   kNone,
 };
 
+/// Which objects of its node each local rank takes, as mpirun's --map-by has it.
+struct ObjectMapping {
+  BindTo object =
+      BindTo::kAuto;  ///< kSocket, kNuma, kL3, kCore or kPu; kAuto: ranks are not mapped to objects
+  /// So many neighbours share an object. 0: each object takes a rank in turn, and again from the first.
+  int ranks_per_object = 0;
+  bool operator==(const ObjectMapping&) const = default;
+};
+
+/// As mpirun writes it: "ppr:2:numa", "l3cache". Not for kAuto.
+std::string text_of(const ObjectMapping& mapping);
+
 struct BindingPolicy {
   BindTo bind_to = BindTo::kAuto;
+  /// With an object: ranks are bound within theirs, and have no GPUs of their own; bind_to is narrower.
+  ObjectMapping mapping;
   RankOrder rank_order = RankOrder::kGpu;
   MemoryBinding memory = MemoryBinding::kLocal;
   /// Cores of each rank; 0: as many as there are for it.
@@ -94,6 +108,10 @@ struct UsableCores {
 
 /// If a cgroup has already taken away a core that is to be reserved, no other core is reserved for it.
 UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy);
+
+/// How many ranks policy.mapping, which has ranks_per_object, lets the node take: objects without a usable core take
+/// none. Error kUnavailable: the node does not say which cores share such an object.
+Result<int> room_for_mapped_ranks(const Topology& topology, const BindingPolicy& policy);
 
 // The GPUs that a variable such as CUDA_VISIBLE_DEVICES makes visible.
 

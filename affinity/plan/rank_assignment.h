@@ -66,6 +66,14 @@ std::vector<T> take(const std::vector<T>& row, Share share) {
 Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks);
 
+// Ranks by object, as the user maps them: each has a part of its object.
+
+/// By policy.mapping, whose object is not kAuto. Objects are taken in hwloc's order. The ranks of an object share it as
+/// assign_by_cpu() would share a node; with policy.cores_per_rank each takes the next cores of it. Error
+/// kInvalidArgument: an object has too few cores for its ranks.
+Result<Assignment> assign_by_object(const Topology& topology, const BindingPolicy& policy,
+                                    const UsableCores& usable, int local_ranks);
+
 // Ranks by GPU: each has GPUs, and cores near to them.
 
 Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,

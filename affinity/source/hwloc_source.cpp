@@ -103,6 +103,8 @@ class Reader {
   }
 
   void add_core(const CpuSet& all) {
+    if (all.is_empty()) return;
+    topology_.numbered_cores.push_back({all, std::max(narrowest(topology_.packages, all.first()), 0)});
     Core core;
     core.cpus = all & topology_.allowed;
     if (core.cpus.is_empty()) return;

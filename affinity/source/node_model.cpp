@@ -36,6 +36,7 @@ class Builder {
     for (int i = 0; i < cores_; ++i) {
       const CpuSet cpus = cpus_of_core(i) & topology.allowed;
       const auto place = [&](int parts) { return i / (cores_ / parts); };
+      topology.numbered_cores.push_back({cpus_of_core(i), place(model_.packages)});
       if (!cpus.is_empty())
         topology.cores.push_back({cpus, place(model_.packages), place(numa_nodes), place(l3s_)});
     }

@@ -13,8 +13,6 @@ namespace {
 
 using affinity::BindingPolicy;
 
-constexpr int kMaxCores = 8192;
-
 Result<affinity::BindTo> bind_to(const std::string& text) {
   // mpirun's words for the same.
   constexpr std::pair<std::string_view, std::string_view> kOfMpirun[] = {
@@ -64,6 +62,10 @@ void read_binding(ValueReader& values, BindingPolicy& policy) {
   values.take(OptionId::kMemBind, memory, policy.memory);
   policy.smt = values.has(OptionId::kSmt);
   values.take(OptionId::kReserve, affinity::parse_reserved, policy.reserved);
+  if (policy.mapping.object != affinity::BindTo::kAuto && policy.bind_to == affinity::BindTo::kGpu)
+    values.refuse_once("--map-by " + affinity::text_of(policy.mapping) +
+                           " places ranks by CPU, and --bind-to gpu places them by GPU",
+                       "omit one of them");
   if (policy.gpus_per_rank > 1 && policy.ranks_per_gpu > 1)
     values.exclude(OptionId::kGpusPerRank, OptionId::kRanksPerGpu);
 }
@@ -72,11 +74,12 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   ValueReader values(given);
   BindingView& view = request.binding_view;
   view.has_rank_order = given.has(OptionId::kRankOrder);
+  values.take(OptionId::kRanksPerNode, parse_rank_count, request.job.ranks_per_node);
+  read_map_by(values, request.job);
   read_binding(values, request.job.binding);
-  request.job.binding.oversubscribe = given.has(OptionId::kOversubscribe);
-  int per_node = 0;
+  request.job.binding.oversubscribe = request.job.oversubscribe || given.has(OptionId::kOversubscribe);
   values.take(OptionId::kNumProc, parse_rank_count, view.local_ranks);
-  values.take(OptionId::kRanksPerNode, parse_rank_count, per_node);
+  const int per_node = request.job.ranks_per_node;
   if (per_node > 0) view.local_ranks = view.local_ranks > 0 ? std::min(view.local_ranks, per_node) : per_node;
   values.take(OptionId::kTopology, not_empty, view.topology);
   values.take(OptionId::kSite, not_empty, view.site);

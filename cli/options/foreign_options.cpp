@@ -85,7 +85,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-l,--label", "", "omit it: lines of several ranks begin with their rank"},
     {kForeign, "-m,--distribution", "WHAT",
      "use --map-by slot or node (srun's -m), or python -m MODULE as the command (torchrun's)"},
-    {kForeign, "-ppr,--ppr", "WHAT", "use --ranks-per-node N"},
+    {kForeign, "-ppr,--ppr", "WHAT", "use --map-by ppr:N:WHAT, as in --map-by ppr:2:numa"},
     {kForeign, "-bynode,--bynode", "", "use --map-by node: hosts get ranks in turn"},
     {kForeign, "-byslot,--byslot", "", "omit it, or use --map-by slot: one host is filled after the other"},
     {kForeign, "-rank-by,--rank-by,-rankby,--rankby", "WHAT",

@@ -122,7 +122,7 @@ class JobReader {
     take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
     take(OptionId::kJobName, not_empty, job().name);
     take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
-    read_map_by();
+    read_map_by(values_, job());
     take(
         OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().timeout_seconds);
@@ -146,15 +146,7 @@ class JobReader {
     take_export(OptionId::kFusionThreshold, parse_fusion_threshold);
     take_export(OptionId::kGlooTimeout, parse_gloo_timeout);
     read_framework(values_, job());
-    job().oversubscribe = has(OptionId::kOversubscribe);
-  }
-
-  /// Also mpirun's "ppr:N:node", which is --ranks-per-node N.
-  void read_map_by() {
-    if (!has(OptionId::kMapBy) || !given_[OptionId::kMapBy].front().text.starts_with("ppr:"))
-      return take(OptionId::kMapBy, parse_map_by, job().map_by);
-    if (has(OptionId::kRanksPerNode)) values_.exclude(OptionId::kMapBy, OptionId::kRanksPerNode);
-    take(OptionId::kMapBy, parse_ranks_per_resource, job().ranks_per_node);
+    job().oversubscribe |= has(OptionId::kOversubscribe);
   }
 
   void read_stall_check() {
@@ -193,6 +185,7 @@ class JobReader {
     if (job().launcher == launcher::LauncherChoice::kSrun) read_srun();
     if (job().launcher == launcher::LauncherChoice::kMpirun) {
       request_.mpi = read_mpi_task(given_, values_);
+      pass_mapping_to_mpi_ranks();
     } else {
       refuse_mpirun_options();
     }
@@ -215,6 +208,17 @@ class JobReader {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
       }
     }
+  }
+
+  /// mpirun maps the ranks; the ddlrun of each rank binds it by the same rule.
+  void pass_mapping_to_mpi_ranks() {
+    const affinity::BindingPolicy& binding = job().binding;
+    std::vector<std::string>& words = request_.mpi.rank_options;
+    if (!request_.mpi.options.binding_args.empty()) return;
+    if (binding.mapping.object != affinity::BindTo::kAuto)
+      words.insert(words.end(), {"--map-by", affinity::text_of(binding.mapping)});
+    if (binding.cores_per_rank > 0 && !has(OptionId::kCoresPerRank))
+      words.insert(words.end(), {"--cores-per-rank", std::to_string(binding.cores_per_rank)});
   }
 
   /// mpirun has parameters of its own; without it those of the ranks are variables.
@@ -409,6 +413,11 @@ class JobReader {
     }
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
+    if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.slurm && !has_given_slots())
+      return refuse_once("-np is missing: how many ranks? --map-by " +
+                             affinity::text_of(job().binding.mapping) +
+                             " depends on the objects of each host, which are known only at launch",
+                         "give the number of ranks with -np; ddlrun --show-topology counts them on a host");
     if (!implies_count && !request_.allocation.slurm) {
       if (command.size() == 1 && (command.front() == "help" || command.front() == "version"))
         return refuse_once("-np is missing for the command " + command.front(),
@@ -425,6 +434,12 @@ class JobReader {
           "give the number of ranks with -np, or slots for every host, as in -H node1:4,node2:4");
     }
     job().num_ranks = *implied;
+  }
+
+  bool has_given_slots() const {
+    const auto& nodes = request_.allocation.nodes;
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [](const launcher::AllocatedNode& node) { return node.slots.has_value(); });
   }
 
   void refuse_once(std::string message, std::string hint) {

@@ -24,8 +24,8 @@ constexpr OptionEntry kTable[] = {
      "--ranks-per-node,--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost,--nproc-per-node,"
      "--nproc_per_node",
      "N", "start N ranks on each host", kRanks, kForScript},
-    {kMapBy, "--map-by,-map-by", "slot|node",
-     "fill one host after the other (default), or use the hosts in turn", kRanks, kForScript},
+    {kMapBy, "--map-by,-map-by", "WHAT", "slot (default), node, socket, numa, l3, core, pu, ppr:N:WHAT",
+     kRanks, kForScript},
     {kOversubscribe, "--oversubscribe,-oversubscribe,--overcommit,-O", "",
      "allow more ranks than slots; a host has one for each CPU", kRanks, kForScript},
     {kExport, "-x", "NAME[=VALUE]", "set a variable for the ranks, or pass on ddlrun's own; repeatable",

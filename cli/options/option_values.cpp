@@ -16,7 +16,6 @@ namespace {
 
 using launcher::kMaxRanks;
 using launcher::LauncherChoice;
-using launcher::MapBy;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -137,6 +136,8 @@ std::vector<std::string> words_of_value(OptionId id) {
   std::vector<std::string> words;
   switch (id) {
     case OptionId::kBindTo: return {"auto", "gpu", "numa", "l3", "socket", "core", "pu", "none"};
+    case OptionId::kMapBy:
+      return {"slot", "node", "socket", "package", "numa", "l3", "l3cache", "core", "pu", "hwthread"};
     case OptionId::kFormat:
       return {"table", "map_cpu",    "mask_cpu", "srun", "taskset",
               "hwloc", "omp_places", "rankfile", "json", "svg"};
@@ -169,20 +170,6 @@ Result<std::string> parse_directory(std::string_view text, std::string_view curr
   std::string normal = path.lexically_normal().string();
   if (normal.size() > 1 && normal.ends_with('/')) normal.pop_back();
   return normal;
-}
-
-Result<MapBy> parse_map_by(std::string_view text) {
-  return one_of<MapBy>(text, {{"slot", MapBy::kSlot}, {"node", MapBy::kNode}});
-}
-
-Result<int> parse_ranks_per_resource(std::string_view text) {
-  const auto parts = split(text, ':');
-  if (parts.size() < 3 || parts[0] != "ppr")
-    return refuse(in_quotes(text) + " is not of the form ppr:N:node");
-  if (parts.size() == 3 && parts[2] == "node") return parse_rank_count(parts[1]);
-  return refuse(in_quotes(text) + " places ranks by " + std::string(parts[2]) +
-                "; use --ranks-per-node N, and --bind-to " + (parts[2] == "numa" ? "numa" : "socket") +
-                " for that many on a host");
 }
 
 Result<std::pair<std::string, std::string>> parse_mca(std::string_view text) {

@@ -59,9 +59,6 @@ Result<std::string> not_empty(const std::string& text);
 /// An absolute path; a relative one starts at current_directory. An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
 
-Result<launcher::MapBy> parse_map_by(std::string_view text);
-/// The ranks of each host by mpirun's "ppr:N:node".
-Result<int> parse_ranks_per_resource(std::string_view text);
 /// Name and value of a parameter of Open MPI, from NAME=VALUE.
 Result<std::pair<std::string, std::string>> parse_mca(std::string_view text);
 Result<launcher::LauncherChoice> parse_launcher(std::string_view text);

@@ -17,10 +17,15 @@
 
 namespace ddl::cli {
 
+/// No node has more cores.
+inline constexpr int kMaxCores = 8192;
 /// No node has more GPUs.
 inline constexpr int kMaxGpus = 1024;
 
-/// All but BindingPolicy::oversubscribe.
+/// --map-by, with what mpirun's modifiers in it stand for. After --ranks-per-node.
+void read_map_by(ValueReader& values, launcher::JobSpec& job);
+
+/// All but BindingPolicy::oversubscribe. After --map-by.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
 
 /// --framework and the roles of ranks, with the number of ranks that --tf-roles implies. Refuses -x of variables that

@@ -118,10 +118,13 @@ std::string output_text(const JobSpec& job) {
 std::string hosts_text(const DryPlan& plan) {
   const auto unknown = std::count(plan.slots.begin(), plan.slots.end(), std::nullopt);
   std::string text = plan.hosts_from;
-  if (unknown == 0) return text;
-  return text +
-         fmt::format("; the slots of {} are unknown until launch; assumed: {} each, as on this machine",
-                     counted(unknown, "host"), plan.assumed_slots);
+  if (unknown > 0)
+    text += fmt::format("; the slots of {} are unknown until launch; assumed: {} each, as on this machine",
+                        counted(unknown, "host"), plan.assumed_slots);
+  if (plan.unknown_objects > 0)
+    text += fmt::format("; what --map-by counts on {} is unknown until launch; assumed: as on this machine",
+                        counted(plan.unknown_objects, "host"));
+  return text;
 }
 
 std::string asked_text(const DryPlan& plan) {

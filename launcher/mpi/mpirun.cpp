@@ -169,15 +169,22 @@ class Line {
     for (const std::string& name : exportable(environment_)) add({"-x", name});
   }
 
+  /// After --map-by. PRRTE calls a socket a package; Open MPI 4 does not know that word here.
+  std::string mapping() const {
+    if (spec_.ranks_per_node > 0) return "ppr:" + std::to_string(spec_.ranks_per_node) + ":node";
+    affinity::ObjectMapping objects = spec_.binding.mapping;
+    if (objects.object == affinity::BindTo::kAuto) return spec_.map_by == MapBy::kNode ? "node" : "slot";
+    std::string text = affinity::text_of(objects);
+    if (site_.flavor == MpiFlavor::kPrrte && objects.object == affinity::BindTo::kSocket)
+      text.replace(text.rfind("socket"), std::string::npos, "package");
+    return text;
+  }
+
   Status open_mpi_4() {
     if (site_.is_root) add({"--allow-run-as-root"});
     add({"-np", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
-    if (spec_.ranks_per_node > 0) {
-      add({"--map-by", "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"});
-    } else {
-      add({"--map-by", spec_.map_by == MapBy::kNode ? "node" : "slot"});
-    }
+    add({"--map-by", mapping()});
     if (spec_.oversubscribe) add({"--oversubscribe"});
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
@@ -199,11 +206,7 @@ class Line {
     if (site_.is_root) add({"--allow-run-as-root"});
     add({"-n", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
-    std::string mapping = spec_.ranks_per_node > 0 ? "ppr:" + std::to_string(spec_.ranks_per_node) + ":node"
-                          : spec_.map_by == MapBy::kNode ? "node"
-                                                         : "slot";
-    if (spec_.oversubscribe) mapping += ":OVERSUBSCRIBE";
-    add({"--map-by", mapping});
+    add({"--map-by", mapping() + (spec_.oversubscribe ? ":OVERSUBSCRIBE" : "")});
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
     if (!ssh) return fail(ssh.error());
@@ -223,6 +226,9 @@ class Line {
   }
 
   Status hydra() {
+    if (spec_.binding.mapping.ranks_per_object > 0)
+      return cannot("hydra cannot count ranks by objects of a node, as --map-by " +
+                    affinity::text_of(spec_.binding.mapping) + " does; use --ranks-per-node N");
     add({"-n", std::to_string(spec_.num_ranks)});
     // Round robin: one rank on each host, and from the first host again.
     const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;

@@ -80,11 +80,14 @@ struct DryPlan {
   std::vector<std::optional<int>> slots;  ///< of launch.nodes[i]; nullopt: unknown until launch
   int assumed_slots = 0;  ///< the number assumed for nodes whose slots are unknown: the slots of this machine
   std::string hosts_from;  ///< Allocation::origin
+  /// For so many nodes the ranks that --map-by ppr gives them were counted by the objects of this machine.
+  int unknown_objects = 0;
   bool asked_all = false;  ///< the facts of all nodes are known
 };
 
 /// Pure. known[i]: the facts of allocation.nodes[i], if it was asked. here: the facts of this machine; its number
-/// of slots is assumed for nodes whose slots are unknown. Error: as place() and bind_nodes().
+/// of slots is assumed for nodes whose slots are unknown, and its objects for nodes whose topology is. Error: as
+/// object_rooms(), place() and bind_nodes().
 Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
                               const std::vector<std::optional<NodeFacts>>& known, const NodeFacts& here,
                               const Environment& head_environment);

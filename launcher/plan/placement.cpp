@@ -22,11 +22,13 @@ struct Capacity {
 /// Of the ranks that take slots.
 int num_placed(const JobSpec& spec) { return spec.num_ranks - num_without_slots(spec.roles); }
 
-Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
+Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
+                     const std::vector<int>& object_rooms) {
   Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     int max_ranks = num_placed(spec);
     if (spec.ranks_per_node > 0) max_ranks = std::min(max_ranks, spec.ranks_per_node);
+    if (!object_rooms.empty()) max_ranks = std::min(max_ranks, object_rooms[i]);
     if (const auto max_slots = allocation.nodes[i].max_slots) max_ranks = std::min(max_ranks, *max_slots);
     capacity.max.push_back(max_ranks);
     // No limit is larger than the number of ranks, so that sums do not overflow.
@@ -102,8 +104,20 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
   return join(parts, ", ");
 }
 
-Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
-                     const Capacity& capacity) {
+/// Why a job takes no more than a number of ranks, even with --oversubscribe.
+std::string limit_text(const JobSpec& spec, const Allocation& allocation,
+                       const std::vector<int>& object_rooms) {
+  if (!object_rooms.empty()) {
+    const std::string by_host = slots_by_host(allocation, object_rooms);
+    return "--map-by " + affinity::text_of(spec.binding.mapping) + (by_host.empty() ? "" : ": " + by_host);
+  }
+  if (spec.ranks_per_node == 0) return "the sum of its max_slots";
+  return "--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
+         counted(static_cast<std::int64_t>(allocation.nodes.size()), "host");
+}
+
+Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Capacity& capacity,
+                     const std::vector<int>& object_rooms) {
   const std::string asked = counted(num_placed(spec), "rank") + " asked for, and ";
   const std::int64_t max_ranks = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
@@ -111,9 +125,7 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
   if (max_ranks < num_placed(spec)) {
     // Not even with --oversubscribe.
     text = asked + allocation.origin + " takes " + std::to_string(max_ranks) + " at most";
-    text += spec.ranks_per_node > 0 ? " (--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
-                                          counted(static_cast<std::int64_t>(slots.size()), "host") + ")"
-                                    : " (the sum of its max_slots)";
+    text += " (" + limit_text(spec, allocation, object_rooms) + ")";
     text += "; ask for -np " + std::to_string(max_ranks) + ", or give more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
@@ -127,6 +139,7 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const st
   }
   text = asked + allocation.origin + " has " + counted(total, "slot");
   if (spec.ranks_per_node > 0) text += " for --ranks-per-node " + std::to_string(spec.ranks_per_node);
+  if (!object_rooms.empty()) text += " for --map-by " + affinity::text_of(spec.binding.mapping);
   if (!detail.empty()) text += " (" + detail + ")";
   text += "; ";
   if (total > 0) text += "ask for -np " + std::to_string(total) + ", or ";
@@ -152,11 +165,31 @@ void number_across_nodes(Placement& placement) {
 
 }  // namespace
 
-Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots) {
+Result<std::vector<int>> object_rooms(const JobSpec& spec, const Allocation& allocation,
+                                      const std::vector<NodeFacts>& facts) {
+  std::vector<int> rooms;
+  if (spec.binding.mapping.ranks_per_object == 0) return rooms;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    const affinity::Topology& topology = facts[i].topology;
+    auto room = topology.cores.empty()
+                    ? Result<int>(fail(ErrorCode::kUnavailable,
+                                       "its topology is not known: " + facts[i].topology_failure))
+                    : affinity::room_for_mapped_ranks(topology, spec.binding);
+    if (!room)
+      return fail(std::move(room.error())
+                      .during("--map-by " + affinity::text_of(spec.binding.mapping))
+                      .during(allocation.nodes[i].name));
+    rooms.push_back(*room);
+  }
+  return rooms;
+}
+
+Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
+                        const std::vector<int>& object_rooms) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  const Capacity capacity = capacity_of(spec, allocation, slots);
+  const Capacity capacity = capacity_of(spec, allocation, slots, object_rooms);
   if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec)) {
-    return fail(too_many_ranks(spec, allocation, slots, capacity));
+    return fail(too_many_ranks(spec, allocation, capacity, object_rooms));
   }
 
   std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);

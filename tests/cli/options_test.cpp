@@ -158,7 +158,7 @@ const std::vector<Refused> kRefused = {
     {{"--hostfile", "-", "--stdin", "all", "-np", "2", "a"}, "ranks cannot", "name a file"},
     {{"--hostfile", "hosts", "a"}, "-np is missing, and hosts does not say how many slots n2 has", ""},
     {{"--ranks-per-node", "0", "a"}, "--ranks-per-node: '0' is too few ranks", "--ranks-per-node N"},
-    {{"--map-by", "core", "-np", "2", "a"}, "'core' is neither slot nor node", "--map-by slot|node"},
+    {{"--map-by", "board", "-np", "2", "a"}, "'board' is not one of slot, node, socket", "--map-by WHAT"},
     {{"--launcher", "slurm", "-np", "2", "a"}, "'slurm' is not one of auto, local, ssh", ""},
     {{"--launcher", "local", "-H", "localhost:1,b:1", "a"},
      "starts ranks on this machine, head, but b is another", "ssh"},

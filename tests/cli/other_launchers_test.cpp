@@ -26,7 +26,10 @@ std::string meaning_of(const Words& words) {
                      " over=" + std::to_string(job.oversubscribe) + " tag=" + std::to_string(job.tag_output) +
                      " time=" + std::to_string(job.timestamp_output) +
                      " merge=" + std::to_string(job.merges_stderr) +
-                     " bind=" + ddl::affinity::name_of(job.binding.bind_to);
+                     " bind=" + ddl::affinity::name_of(job.binding.bind_to) +
+                     " cores=" + std::to_string(job.binding.cores_per_rank);
+  if (job.binding.mapping.object != ddl::affinity::BindTo::kAuto)
+    text += " map=" + ddl::affinity::text_of(job.binding.mapping);
   for (const auto& one : job.exports) text += " " + one.name + "=" + one.value.value_or("");
   for (const auto& node : request->allocation.nodes) text += " " + node.name;
   text += " mpi=" + ddl::join(request->mpi.options.mpi_args, " ");
@@ -67,6 +70,16 @@ const std::vector<SameOption> kSame = {
     {{"-n", "2", "--chdir=/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
     {{"-n", "2", "--map-by", "node"}, {"-np", "2", "--map-by", "node"}},
     {{"-n", "2", "-map-by", "slot"}, {"-np", "2"}},
+    {{"-n", "2", "--map-by", "package"}, {"-np", "2", "--map-by", "socket"}},
+    {{"-n", "2", "--map-by", "L3CACHE"}, {"-np", "2", "--map-by", "l3"}},
+    {{"-n", "2", "--map-by", "hwthread"}, {"-np", "2", "--map-by", "pu"}},
+    {{"-n", "2", "--map-by", "ppr:2:package"}, {"-np", "2", "--map-by", "ppr:2:socket"}},
+    {{"-n", "2", "--map-by", "ppr:2:l3"}, {"-np", "2", "--map-by", "ppr:2:l3cache"}},
+    {{"-n", "2", "--map-by", "slot:PE=3"}, {"-np", "2", "--cores-per-rank", "3"}},
+    {{"-n", "2", "--map-by", "numa:pe=3,OVERSUBSCRIBE"},
+     {"-np", "2", "--map-by", "numa", "--cores-per-rank", "3", "--oversubscribe"}},
+    {{"-H", "a,b", "--map-by", "ppr:2:node:NOOVERSUBSCRIBE:PE=2"},
+     {"-H", "a,b", "--ranks-per-node", "2", "--cores-per-rank", "2"}},
     {{"-n", "2", "--bind-to", "hwthread"}, {"-np", "2", "--bind-to", "pu"}},
     {{"-n", "2", "--bind-to", "l3cache"}, {"-np", "2", "--bind-to", "l3"}},
     {{"-n", "2", "-bind-to", "package"}, {"-np", "2", "--bind-to", "socket"}},
@@ -103,8 +116,7 @@ const std::vector<HintedOption> kHinted = {
     {{"-n", "2", "--export=ALL"}, "-x NAME=VALUE"},
     {{"-n", "2", "-W", "0"}, "--kill-grace"},
     {{"-n", "2", "--jobid", "7"}, "srun --jobid ID --overlap"},
-    {{"-n", "2", "--map-by", "ppr:2:socket"}, "--map-by slot|node"},
-    {{"-n", "2", "--map-by", "numa"}, "--map-by slot|node"},
+    {{"-n", "2", "--map-by", "ppr:2:board"}, "--map-by WHAT"},
     {{"-n", "2", "--rank-by", "node"}, "--map-by slot or node"},
     {{"-n", "2", "--rankfile", "r"}, "in the order of ranks with -H"},
     {{"-n", "2", "-rf", "r"}, "in the order of ranks with -H"},
@@ -160,4 +172,56 @@ TEST_CASE("options that ask for what ddlrun does anyway change nothing, and that
     CHECK(request->notes.size() == 1);
     CHECK(request->job.num_ranks == 2);
   }
+}
+
+TEST_CASE("what --map-by does not take is named, with what to type instead") {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"numa:SPAN", "--map-by: SPAN in 'numa:SPAN' is mpirun's; instead of it type --map-by node"},
+      {"ppr:2:numa:PE=2,nolocal",
+       "nolocal in 'ppr:2:numa:PE=2,nolocal' is mpirun's; instead of it type --hosts-exclude"},
+      {"core:HWTCPUS", "HWTCPUS in 'core:HWTCPUS' is mpirun's; instead of it type --smt"},
+      {"numa:PE=0", "PE=0 in 'numa:PE=0': '0' is not a whole number from 1"},
+      {"numa:PE", "'PE' in 'numa:PE' is neither PE=N nor OVERSUBSCRIBE"},
+      {"ppr:2", "'ppr:2' is not of the form ppr:N:WHAT, as in ppr:2:numa"},
+      {"ppr:0:numa", "'ppr:0:numa': '0' is too few ranks"},
+      {"ppr:2:l2cache", "'l2cache' in 'ppr:2:l2cache' is not one of node, socket,"},
+      {"seq", "'seq' is not one of slot, node, socket,"},
+      {"", "'' is not one of slot, node"},
+  };
+  for (const auto& [text, message] : refused) {
+    CAPTURE(text);
+    const auto request = parse_for_hosts({"-n", "2", "--map-by", text});
+    REQUIRE_FALSE(request);
+    CHECK_THAT(request.error().message, Catch::Contains(message));
+  }
+}
+
+TEST_CASE("--map-by contradicts other options for the same") {
+  for (const Words& words : {Words{"--map-by", "ppr:2:numa", "--ranks-per-node", "2"},
+                             Words{"--map-by", "numa:PE=2", "--cores-per-rank", "2"},
+                             Words{"--map-by", "numa", "--bind-to", "gpu"}}) {
+    CAPTURE(ddl::join(words, " "));
+    Words all{"-np", "2"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto request = parse_for_hosts(all);
+    REQUIRE_FALSE(request);
+    CHECK(request.error().hint == "omit one of them");
+  }
+}
+
+TEST_CASE("ranks counted by objects need -np, unless slots say how many there are") {
+  const auto here = parse_for_hosts({"--map-by", "ppr:1:numa"});
+  REQUIRE_FALSE(here);
+  CHECK(here.error().message ==
+        "-np is missing: how many ranks? --map-by ppr:1:numa depends on the objects of each host, which are "
+        "known "
+        "only at launch");
+  CHECK(parse_for_hosts({"-H", "a:4,b:4", "--map-by", "ppr:1:numa"})->job.num_ranks == 8);
+}
+
+TEST_CASE("with --launcher mpirun the ddlrun of each rank binds by the same rule") {
+  const auto request = parse_for_hosts({"--mpi", "-np", "4", "--map-by", "ppr:2:numa:PE=2"});
+  REQUIRE(request);
+  CHECK(ddl::join(request->mpi.rank_options, " ") == "--map-by ppr:2:numa --cores-per-rank 2");
+  CHECK(parse_for_hosts({"--mpi", "-np", "4", "--map-by", "node"})->mpi.rank_options.empty());
 }

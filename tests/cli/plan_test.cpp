@@ -109,6 +109,16 @@ TEST_CASE("after a node was asked, the plan gives the reason for the position of
   CHECK(parsed["nodes"][0]["warnings"] == json::parse(R"(["GPUs are numbered by their bus ids"])"));
 }
 
+TEST_CASE("the plan says that what --map-by counts is assumed for hosts that were not asked") {
+  DryPlan assumed = plan();
+  assumed.slots = {2, 2};
+  assumed.unknown_objects = 1;
+  CHECK_THAT(ddl::cli::plan_text(assumed, job(), kHead),
+             Catch::Contains(
+                 "  hosts       -H; what --map-by counts on 1 host is unknown until launch; assumed: as on "
+                 "this machine\n"));
+}
+
 TEST_CASE("the plan describes other options of input and output") {
   JobSpec spec = job();
   spec.stdin_target = StdinTarget::kAll;

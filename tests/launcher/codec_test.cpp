@@ -52,6 +52,7 @@ NodeFacts facts() {
   node.allowed = cpus("1-3");
   node.complete = cpus("0-3");
   node.cores = {{cpus("1"), 0, 0, -1}, {cpus("2-3"), 0, 0, 0}};
+  node.numbered_cores = {{cpus("0"), 0}, {cpus("2-3"), 0}, {cpus("1"), 0}};
   node.packages = {{0, cpus("1-3"), cpus("0-3")}};
   node.numa_nodes = {{4, cpus("1-3"), cpus("0-3"), 1u << 30}, {5, {}, {}, 0}};
   node.l3s = {{0, cpus("2-3"), cpus("2-3")}};
@@ -525,6 +526,8 @@ TEST_CASE("a topology that contradicts itself is refused") {
   CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].l3 = 1; }), Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].cpus = {}; }), Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.cores[1].cpus = cpus("0"); }), Catch::Contains(complaint));
+  CHECK_THAT(refusal_of([](Topology& node) { node.numbered_cores[2].package = 1; }),
+             Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.gpus[0].numa = 7; }), Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.cores.resize(5000); }), Catch::Contains("too many cores"));
 }

@@ -111,3 +111,25 @@ TEST_CASE("a binding that was asked for is not refused for hosts whose facts are
   CHECK(plan.bindings.at(0).plan.ranks.empty());
   CHECK(plan.bindings.at(0).unbound_because.empty());
 }
+
+TEST_CASE("for hosts that were not asked, objects are counted as on this machine, and that is said") {
+  JobSpec spec = job_of(3);
+  spec.binding.mapping = {ddl::affinity::BindTo::kNuma, 1};
+  NodeFacts here = facts_of("head", 4);
+  here.topology = *ddl::affinity::hwloc_synthetic("numa:2 core:2 pu:1")->load();
+  const auto plan = make_dry_plan(spec, hosts("a:4,b:4"), {std::nullopt, std::nullopt}, here, {});
+  REQUIRE(plan);
+  CHECK(plan->launch.nodes.at(0).ranks.size() == 2);
+  CHECK(plan->unknown_objects == 2);
+  spec.num_ranks = 5;
+  CHECK_FALSE(make_dry_plan(spec, hosts("a:4,b:4"), {std::nullopt, std::nullopt}, here, {}));
+  // Another host, which was asked, has fewer.
+  NodeFacts other = facts_of("a", 4);
+  other.topology = *ddl::affinity::hwloc_synthetic("numa:1 core:4 pu:1")->load();
+  spec.num_ranks = 3;
+  const auto probed = make_dry_plan(spec, hosts("a:4,b:4"), {other, here}, here, {});
+  REQUIRE(probed);
+  CHECK(probed->launch.nodes.at(0).ranks.size() == 1);
+  CHECK(probed->launch.nodes.at(1).ranks.at(1).cpus.list() == "2-3");
+  CHECK(probed->unknown_objects == 0);
+}

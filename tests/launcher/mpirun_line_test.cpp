@@ -183,6 +183,20 @@ TEST_CASE("ranks on each host, and ranks round robin") {
   CHECK_THAT(line(spec, two, site_of(MpiFlavor::kHydra)), Catch::Contains("-hosts a,b -ppn 1 "));
 }
 
+TEST_CASE("objects of nodes are mapped by mpirun in its own words") {
+  JobSpec spec = mpi_job_of(4);
+  spec.tag_output = false;
+  const Allocation one = hosts({"head"}, 4);
+  spec.binding.mapping = {ddl::affinity::BindTo::kSocket, 2};
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kOpenMpi4)), Catch::Contains(" --map-by ppr:2:socket "));
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kPrrte)), Catch::Contains(" --map-by ppr:2:package "));
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kHydra)),
+             Catch::Contains("refused: hydra cannot count ranks"));
+  spec.binding.mapping = {ddl::affinity::BindTo::kL3, 0};
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kOpenMpi4)), Catch::Contains(" --map-by l3cache "));
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kHydra)), !Catch::Contains("refused"));
+}
+
 TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   JobSpec spec = mpi_job_of(2);
   spec.hosts = "a,b";

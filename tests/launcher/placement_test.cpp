@@ -286,3 +286,60 @@ TEST_CASE("ranks that take no slots go to the nodes of the others in turn") {
 
   CHECK_FALSE(place(spec, allocation_of(1), {3}));
 }
+
+namespace {
+
+std::vector<NodeFacts> facts_with_numa_nodes(const std::vector<int>& numbers) {
+  std::vector<NodeFacts> facts;
+  for (const int number : numbers) {
+    NodeFacts& one = facts.emplace_back();
+    for (int core = 0; core < 4 * number; ++core)
+      one.topology.cores.push_back({ddl::CpuSet::of({core}), 0, core / 4, -1});
+    one.topology.packages.resize(1);
+    one.topology.numa_nodes.resize(static_cast<std::size_t>(number));
+  }
+  return facts;
+}
+
+JobSpec mapped_to_numa(int num_ranks, int each) {
+  JobSpec spec = job_of(num_ranks);
+  spec.binding.mapping = {ddl::affinity::BindTo::kNuma, each};
+  return spec;
+}
+
+ddl::Result<Placement> place_by_numa(const JobSpec& spec, const std::vector<int>& numa_nodes,
+                                     const std::vector<int>& slots) {
+  const Allocation allocation = allocation_of(slots.size());
+  const auto rooms = object_rooms(spec, allocation, facts_with_numa_nodes(numa_nodes));
+  if (!rooms) return ddl::fail(rooms.error());
+  return place(spec, allocation, slots, *rooms);
+}
+
+}  // namespace
+
+TEST_CASE("--map-by ppr:N:numa gives each node N ranks for each of its NUMA nodes") {
+  CHECK(text_of(*place_by_numa(mapped_to_numa(5, 2), {1, 2}, {4, 8})) == "node0: 0 1 | node1: 2 3 4");
+  CHECK(text_of(*place_by_numa(mapped_to_numa(1, 2), {1, 2}, {4, 8})) == "node0: 0");
+  // Objects in turn: as many as there are slots.
+  CHECK(text_of(*place_by_numa(mapped_to_numa(5, 0), {1, 2}, {4, 8})) == "node0: 0 1 2 3 | node1: 4");
+  CHECK(object_rooms(job_of(2), allocation_of(1), {NodeFacts{}})->empty());
+}
+
+TEST_CASE("more ranks than the objects take are refused with both numbers, also with --oversubscribe") {
+  JobSpec spec = mapped_to_numa(7, 2);
+  spec.oversubscribe = true;
+  CHECK(place_by_numa(spec, {1, 2}, {4, 8}).error().message() ==
+        "7 ranks asked for, and the test takes 6 at most (--map-by ppr:2:numa: node0 2, node1 4); ask for "
+        "-np 6, or "
+        "give more hosts");
+  // Slots are a limit as well.
+  CHECK_THAT(place_by_numa(mapped_to_numa(6, 2), {1, 2}, {1, 8}).error().message(),
+             Catch::Contains("has 5 slots for --map-by ppr:2:numa (node0 1, node1 4"));
+}
+
+TEST_CASE("a node whose objects are unknown is named") {
+  NodeFacts facts;
+  facts.topology_failure = "no /sys";
+  CHECK(object_rooms(mapped_to_numa(2, 1), allocation_of(1), {facts}).error().message() ==
+        "node0: --map-by ppr:1:numa: its topology is not known: no /sys");
+}
