@@ -1,4 +1,4 @@
-// Reads --map-by, in mpirun's words: WHAT, ppr:N:WHAT, and modifiers after a colon.
+// Reads --map-by and --rank-by, in mpirun's words: WHAT, ppr:N:WHAT, and modifiers after a colon.
 #include <utility>
 
 #include "base/text.h"
@@ -116,6 +116,19 @@ Result<MapByValue> parse_map_by(std::string_view text) {
   return value;
 }
 
+Result<launcher::RankBy> parse_rank_by(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "slot" || word == "fill") return launcher::RankBy::kSlot;
+  if (word == "node") return launcher::RankBy::kNode;
+  if (word == "span")
+    return refuse(in_quotes(text) + " is mpirun's; type --map-by node, which uses the hosts in turn");
+  if (object_named(word))
+    return refuse(in_quotes(text) +
+                  " is mpirun's; ranks of a host are numbered as they are placed: type --map-by " + word +
+                  ", which places them on objects in turn");
+  return refuse_word(text, {"slot", "node"});
+}
+
 }  // namespace
 
 void read_map_by(ValueReader& values, launcher::JobSpec& job) {
@@ -131,6 +144,7 @@ void read_map_by(ValueReader& values, launcher::JobSpec& job) {
     job.binding.cores_per_rank = value.cores_per_rank;
   }
   job.oversubscribe |= value.oversubscribe;
+  values.take(OptionId::kRankBy, parse_rank_by, job.rank_by);
 }
 
 }  // namespace ddl::cli

@@ -26,6 +26,8 @@ constexpr OptionEntry kTable[] = {
      "N", "start N ranks on each host", kRanks, kForScript},
     {kMapBy, "--map-by,-map-by", "WHAT", "slot (default), node, socket, numa, l3, core, pu, ppr:N:WHAT",
      kRanks, kForScript},
+    {kRankBy, "--rank-by,-rank-by,--rankby,-rankby", "slot|node",
+     "then number ranks host by host, or one of each host in turn", kRanks, kForScript},
     {kOversubscribe, "--oversubscribe,-oversubscribe,--overcommit,-O", "",
      "allow more ranks than slots; a host has one for each CPU", kRanks, kForScript},
     {kExport, "-x", "NAME[=VALUE]", "set a variable for the ranks, or pass on ddlrun's own; repeatable",

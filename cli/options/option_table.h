@@ -14,6 +14,7 @@ enum class OptionId {
   kNnodes,
   kRanksPerNode,
   kMapBy,
+  kRankBy,
   kOversubscribe,
   kExport,
   kCpuOperations,

@@ -22,7 +22,7 @@ inline constexpr int kMaxCores = 8192;
 /// No node has more GPUs.
 inline constexpr int kMaxGpus = 1024;
 
-/// --map-by, with what mpirun's modifiers in it stand for. After --ranks-per-node.
+/// --rank-by, and --map-by with what mpirun's modifiers in it stand for. After --ranks-per-node.
 void read_map_by(ValueReader& values, launcher::JobSpec& job);
 
 /// All but BindingPolicy::oversubscribe. After --map-by.

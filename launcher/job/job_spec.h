@@ -24,6 +24,9 @@ enum class StdinTarget { kRank0, kAll, kNone };
 /// in turn.
 enum class MapBy { kSlot, kNode };
 
+/// The order in which placed ranks are numbered: as they were placed, node by node, or one of each node in turn.
+enum class RankBy { kPlaced, kSlot, kNode };
+
 /// How agents are started. kAuto: by srun in a Slurm job; elsewhere forked on this machine and over ssh on others.
 /// kLocal: forked. kSsh: over ssh, also on this machine. kSrun and kMpirun: there are no agents; one srun or mpirun
 /// starts the ranks.
@@ -61,6 +64,7 @@ struct JobSpec {
   std::string hostfile;               ///< the path of the hostfile; "": none; "-": standard input
   std::string hosts_exclude;          ///< hosts that are not used, as in -H
   MapBy map_by = MapBy::kSlot;
+  RankBy rank_by = RankBy::kPlaced;
   int ranks_per_node = 0;  ///< 0: by slots; otherwise this number on each node, maybe fewer on the last one
   bool oversubscribe = false;  ///< more ranks than slots are allowed
 
@@ -91,5 +95,10 @@ struct JobSpec {
   bool verbose = false;
   bool quiet = false;  ///< no notes of ddlrun's own; errors and the ranks' output are still shown
 };
+
+/// Whether consecutive ranks are on different nodes, as far as there are ranks on several. Pure.
+constexpr bool numbers_by_node(const JobSpec& spec) {
+  return spec.rank_by == RankBy::kNode || (spec.rank_by == RankBy::kPlaced && spec.map_by == MapBy::kNode);
+}
 
 }  // namespace ddl::launcher

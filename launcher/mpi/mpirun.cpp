@@ -180,11 +180,17 @@ class Line {
     return text;
   }
 
+  void add_ranking() {
+    if (spec_.rank_by != RankBy::kPlaced)
+      add({"--rank-by", spec_.rank_by == RankBy::kNode ? "node" : "slot"});
+  }
+
   Status open_mpi_4() {
     if (site_.is_root) add({"--allow-run-as-root"});
     add({"-np", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
     add({"--map-by", mapping()});
+    add_ranking();
     if (spec_.oversubscribe) add({"--oversubscribe"});
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
@@ -207,6 +213,7 @@ class Line {
     add({"-n", std::to_string(spec_.num_ranks)});
     DDL_TRY(add_hosts("--host"));
     add({"--map-by", mapping() + (spec_.oversubscribe ? ":OVERSUBSCRIBE" : "")});
+    add_ranking();
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
     auto ssh = as_one_word(ssh_words(spec_));
     if (!ssh) return fail(ssh.error());
@@ -229,6 +236,8 @@ class Line {
     if (spec_.binding.mapping.ranks_per_object > 0)
       return cannot("hydra cannot count ranks by objects of a node, as --map-by " +
                     affinity::text_of(spec_.binding.mapping) + " does; use --ranks-per-node N");
+    if (numbers_by_node(spec_) != (spec_.map_by == MapBy::kNode))
+      return cannot("hydra numbers ranks as it places them; omit --rank-by");
     add({"-n", std::to_string(spec_.num_ranks)});
     // Round robin: one rank on each host, and from the first host again.
     const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;

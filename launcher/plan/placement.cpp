@@ -82,6 +82,17 @@ std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& cap
   return nodes;
 }
 
+/// Numbers the ranks anew; each node keeps as many as it has.
+void number(RankBy rank_by, std::size_t num_nodes, std::vector<std::size_t>& nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  if (rank_by == RankBy::kSlot) return;
+  std::vector<int> limits(num_nodes, 0), counts(num_nodes, 0);
+  for (const std::size_t node : nodes) ++limits[node];
+  const int ranks = static_cast<int>(nodes.size());
+  nodes.clear();
+  distribute(limits, counts, ranks, [&nodes](std::size_t node) { nodes.push_back(node); });
+}
+
 /// Ranks without slots: to the nodes that have ranks in turn, beginning with that of rank 0.
 void add_without_slots(const JobSpec& spec, std::vector<std::size_t>& nodes) {
   const int count = num_without_slots(spec.roles);
@@ -193,6 +204,7 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   }
 
   std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
+  if (spec.rank_by != RankBy::kPlaced) number(spec.rank_by, slots.size(), nodes);
   add_without_slots(spec, nodes);
   std::vector<std::vector<int>> ranks(slots.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)

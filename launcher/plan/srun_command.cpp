@@ -114,7 +114,7 @@ class SrunLineBuilder {
     add("--nodelist=" + join(names, ","));
     add("--ntasks=" + std::to_string(nodes().size() * per_node));
     add("--ntasks-per-node=" + std::to_string(per_node));
-    add(spec_.map_by == MapBy::kNode ? "--distribution=cyclic" : "--distribution=block");
+    add(numbers_by_node(spec_) ? "--distribution=cyclic" : "--distribution=block");
     if (spec_.oversubscribe) add("--overcommit");
     // Without a number, Slurm 22.05 may leave a step without some of the job's GPUs, or refuse it.
     const auto first = std::find_if(job_.nodes.begin(), job_.nodes.end(),

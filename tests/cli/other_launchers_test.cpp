@@ -22,7 +22,8 @@ std::string meaning_of(const Words& words) {
   REQUIRE(request);
   const ddl::launcher::JobSpec& job = request->job;
   std::string text = "np=" + std::to_string(job.num_ranks) + " each=" + std::to_string(job.ranks_per_node) +
-                     " node=" + std::to_string(static_cast<int>(job.map_by)) + " in=" + job.workdir +
+                     " node=" + std::to_string(static_cast<int>(job.map_by)) +
+                     std::to_string(static_cast<int>(job.rank_by)) + " in=" + job.workdir +
                      " over=" + std::to_string(job.oversubscribe) + " tag=" + std::to_string(job.tag_output) +
                      " time=" + std::to_string(job.timestamp_output) +
                      " merge=" + std::to_string(job.merges_stderr) +
@@ -70,6 +71,8 @@ const std::vector<SameOption> kSame = {
     {{"-n", "2", "--chdir=/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
     {{"-n", "2", "--map-by", "node"}, {"-np", "2", "--map-by", "node"}},
     {{"-n", "2", "-map-by", "slot"}, {"-np", "2"}},
+    {{"-n", "2", "-rank-by", "FILL"}, {"-np", "2", "--rank-by", "slot"}},
+    {{"-n", "2", "--rankby", "node"}, {"-np", "2", "--rank-by", "node"}},
     {{"-n", "2", "--map-by", "package"}, {"-np", "2", "--map-by", "socket"}},
     {{"-n", "2", "--map-by", "L3CACHE"}, {"-np", "2", "--map-by", "l3"}},
     {{"-n", "2", "--map-by", "hwthread"}, {"-np", "2", "--map-by", "pu"}},
@@ -117,7 +120,7 @@ const std::vector<HintedOption> kHinted = {
     {{"-n", "2", "-W", "0"}, "--kill-grace"},
     {{"-n", "2", "--jobid", "7"}, "srun --jobid ID --overlap"},
     {{"-n", "2", "--map-by", "ppr:2:board"}, "--map-by WHAT"},
-    {{"-n", "2", "--rank-by", "node"}, "--map-by slot or node"},
+    {{"-n", "2", "--rank-by", "board"}, "--rank-by slot|node"},
     {{"-n", "2", "--rankfile", "r"}, "in the order of ranks with -H"},
     {{"-n", "2", "-rf", "r"}, "in the order of ranks with -H"},
     {{"-n", "2", "--use-hwthread-cpus"}, "--smt"},
@@ -194,6 +197,14 @@ TEST_CASE("what --map-by does not take is named, with what to type instead") {
     REQUIRE_FALSE(request);
     CHECK_THAT(request.error().message, Catch::Contains(message));
   }
+}
+
+TEST_CASE("other orders of mpirun's --rank-by get a hint") {
+  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "span"}).error().message,
+             Catch::Contains("'span' is mpirun's; type --map-by node"));
+  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "NUMA"}).error().message,
+             Catch::Contains(
+                 "'NUMA' is mpirun's; ranks of a host are numbered as they are placed: type --map-by numa"));
 }
 
 TEST_CASE("--map-by contradicts other options for the same") {

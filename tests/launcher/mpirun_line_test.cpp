@@ -197,6 +197,20 @@ TEST_CASE("objects of nodes are mapped by mpirun in its own words") {
   CHECK_THAT(line(spec, one, site_of(MpiFlavor::kHydra)), !Catch::Contains("refused"));
 }
 
+TEST_CASE("the numbering of ranks is mpirun's, where it has a choice") {
+  JobSpec spec = mpi_job_of(4);
+  spec.tag_output = false;
+  spec.rank_by = RankBy::kNode;
+  const Allocation one = hosts({"head"}, 4);
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kOpenMpi4)),
+             Catch::Contains(" --map-by slot --rank-by node "));
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kPrrte)), Catch::Contains(" --map-by slot --rank-by node "));
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kHydra)),
+             Catch::Contains("refused: hydra numbers ranks as it"));
+  spec.rank_by = RankBy::kSlot;
+  CHECK_THAT(line(spec, one, site_of(MpiFlavor::kHydra)), !Catch::Contains("refused"));
+}
+
 TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   JobSpec spec = mpi_job_of(2);
   spec.hosts = "a,b";

@@ -343,3 +343,18 @@ TEST_CASE("a node whose objects are unknown is named") {
   CHECK(object_rooms(mapped_to_numa(2, 1), allocation_of(1), {facts}).error().message() ==
         "node0: --map-by ppr:1:numa: its topology is not known: no /sys");
 }
+
+TEST_CASE("--rank-by numbers the ranks anew, and each node keeps as many as it has") {
+  JobSpec spec = job_of(6);
+  spec.rank_by = RankBy::kNode;  // as mpirun -H a:4,b:4 -np 6 --map-by slot --rank-by node
+  CHECK(text_of(*place(spec, allocation_of(2), {4, 4})) == "node0: 0 2 4 5 | node1: 1 3");
+  spec.rank_by = RankBy::kSlot;
+  spec.map_by = MapBy::kNode;
+  CHECK(text_of(*place(spec, allocation_of(2), {4, 4})) == "node0: 0 1 2 | node1: 3 4 5");
+  CHECK(text_of(*place(spec, allocation_of(2), {1, 6})) == "node0: 0 | node1: 1 2 3 4 5");
+  JobSpec numa = mapped_to_numa(5, 1);
+  numa.rank_by = RankBy::kNode;
+  const auto placement = place_by_numa(numa, {3, 2}, {12, 8});
+  CHECK(text_of(*placement) == "node0: 0 2 4 | node1: 1 3");
+  CHECK(placement->ranks[4].local_rank == 2);
+}

@@ -72,6 +72,8 @@ TEST_CASE("the options of a job become options and environment of srun") {
   CHECK_THAT(text, Catch::StartsWith("srun --nodes=2") && Contains("--distribution=cyclic") &&
                        Contains("--overcommit") && Contains("--input=none") && !Contains("--label"));
   CHECK(made->environment == Environment{{"HOME", "/home/me"}, {"LR", "0.1"}});
+  one.spec.rank_by = RankBy::kSlot;
+  CHECK_THAT(ddl::join(one.line({}, "")->words, " "), Contains("--distribution=block"));
 }
 
 TEST_CASE("nodes that were not asked are not bound") {
