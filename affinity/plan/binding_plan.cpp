@@ -131,6 +131,23 @@ void complete(RankBinding& rank, const Topology& topology, const AssignedRank& o
 
 }  // namespace
 
+BindingPlan plan_of(Assignment assignment, const Topology& topology, const BindingPolicy& policy) {
+  BindingPlan plan;
+  plan.binds_memory = policy.memory == MemoryBinding::kLocal;
+  plan.warnings = topology.warnings;
+  plan.warnings.insert(plan.warnings.end(), assignment.warnings.begin(), assignment.warnings.end());
+  for (std::size_t rank = 0; rank < assignment.ranks.size(); ++rank) {
+    AssignedRank& own = assignment.ranks[rank];
+    RankBinding& binding = plan.ranks.emplace_back();
+    binding.local_rank = static_cast<int>(rank);
+    binding.gpus = std::move(own.gpus);
+    binding.nics = std::move(own.nics);
+    binding.why = std::move(own.why);
+    complete(binding, topology, own, policy);
+  }
+  return plan;
+}
+
 Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& policy, int local_ranks) {
   BindingPlan plan;
   plan.warnings = topology.warnings;
@@ -165,18 +182,7 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
                   : by_gpu  ? assign_by_gpu(topology, policy, usable, local_ranks)
                             : assign_by_cpu(topology, policy, usable, local_ranks);
   if (!assigned) return fail(std::move(assigned.error()));
-  plan.binds_memory = policy.memory == MemoryBinding::kLocal;
-  plan.warnings.insert(plan.warnings.end(), assigned->warnings.begin(), assigned->warnings.end());
-  for (std::size_t rank = 0; rank < assigned->ranks.size(); ++rank) {
-    AssignedRank& own = assigned->ranks[rank];
-    RankBinding& binding = plan.ranks.emplace_back();
-    binding.local_rank = static_cast<int>(rank);
-    binding.gpus = std::move(own.gpus);
-    binding.nics = std::move(own.nics);
-    binding.why = std::move(own.why);
-    complete(binding, topology, own, policy);
-  }
-  return plan;
+  return plan_of(*std::move(assigned), topology, policy);
 }
 
 }  // namespace ddl::affinity

@@ -27,6 +27,9 @@ struct Assignment {
   std::vector<std::string> warnings;
 };
 
+/// Cores become CPUs, and what follows from them.
+BindingPlan plan_of(Assignment assignment, const Topology& topology, const BindingPolicy& policy);
+
 /// Leaves each rank the first policy.cores_per_rank of its cores; an error that names the rank that has fewer.
 Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
 

@@ -76,6 +76,9 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   view.has_rank_order = given.has(OptionId::kRankOrder);
   values.take(OptionId::kRanksPerNode, parse_rank_count, request.job.ranks_per_node);
   read_map_by(values, request.job);
+  if (given.has(OptionId::kRankfile) || !request.job.rankfile.empty())
+    values.refuse_once("a rankfile is for a job, and this plans for one node",
+                       "for a job: ddlrun --dry-run --probe --rankfile FILE ./train");
   read_binding(values, request.job.binding);
   request.job.binding.oversubscribe = request.job.oversubscribe || given.has(OptionId::kOversubscribe);
   values.take(OptionId::kNumProc, parse_rank_count, view.local_ranks);

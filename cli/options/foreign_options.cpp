@@ -88,8 +88,6 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-ppr,--ppr", "WHAT", "use --map-by ppr:N:WHAT, as in --map-by ppr:2:numa"},
     {kForeign, "-bynode,--bynode", "", "use --map-by node: hosts get ranks in turn"},
     {kForeign, "-byslot,--byslot", "", "omit it, or use --map-by slot: one host is filled after the other"},
-    {kForeign, "-rankfile,--rankfile,-rf,--rf", "FILE",
-     "name hosts in the order of ranks with -H; on each host --bind-to and --rank-order choose the CPUs"},
     {kForeign, "--multi-prog", "FILE",
      "start a shell script that runs one program or the other, depending on $RANK"},
     {kForeign, "--cpus-per-task,--cpus-per-rank,--depth", "N",

@@ -73,6 +73,7 @@ class JobReader {
   tl::expected<Request, CommandLineError> read(std::vector<std::string> command) {
     job().workdir = context_.current_directory;
     read_ranks();
+    read_rankfile(values_, context_, job());
     read_binding(values_, job().binding);
     job().binding.oversubscribe = job().oversubscribe;
     take(OptionId::kVisibleGpus, parse_gpu_view, job().gpu_view);
@@ -189,6 +190,11 @@ class JobReader {
     } else {
       refuse_mpirun_options();
     }
+    const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
+                            job().launcher != launcher::LauncherChoice::kMpirun;
+    if (!job().placed_ranks.empty() && !has_agents)
+      refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
+                  "omit it, or omit --launcher");
     read_mca();
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
@@ -359,6 +365,10 @@ class JobReader {
     if (!allocation) return refuse_allocation(allocation.error());
     request_.allocation = *std::move(allocation);
     choose_first_hosts();
+    if (const Status placed =
+            launcher::resolve_hosts(job().placed_ranks, request_.allocation, context_.hostname);
+        !placed)
+      refuse_once(placed.error().message(), usage_line(entry_of(OptionId::kRankfile)));
   }
 
   /// --nnodes.

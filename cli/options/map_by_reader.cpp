@@ -1,9 +1,10 @@
-// Reads --map-by and --rank-by, in mpirun's words: WHAT, ppr:N:WHAT, and modifiers after a colon.
+// Reads --rankfile, and --map-by and --rank-by in mpirun's words: WHAT, ppr:N:WHAT, and modifiers after a colon.
 #include <utility>
 
 #include "base/text.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
+#include "launcher/job/rankfile.h"
 
 namespace ddl::cli {
 
@@ -18,6 +19,7 @@ struct MapByValue {
   affinity::ObjectMapping mapping;
   int cores_per_rank = 0;  ///< of PE=N
   bool oversubscribe = false;
+  std::string rankfile;  ///< of rankfile:file=FILE
 };
 
 constexpr std::pair<std::string_view, BindTo> kObjects[] = {
@@ -104,7 +106,18 @@ Result<std::size_t> read_target(const std::vector<std::string_view>& parts, std:
   return std::size_t{3};
 }
 
+/// "rankfile:file=FILE"; the name of the file may have colons.
+Result<MapByValue> parse_rankfile_word(std::string_view text) {
+  constexpr std::string_view kBeginning = "rankfile:file=";
+  if (!lower_case(text).starts_with(kBeginning) || text.size() == kBeginning.size())
+    return refuse(in_quotes(text) + " names no file; type --rankfile FILE");
+  MapByValue value;
+  value.rankfile = text.substr(kBeginning.size());
+  return value;
+}
+
 Result<MapByValue> parse_map_by(std::string_view text) {
+  if (lower_case(text.substr(0, text.find(':'))) == "rankfile") return parse_rankfile_word(text);
   MapByValue value;
   const auto parts = split(text, ':');
   const auto target = read_target(parts, text, value);
@@ -135,6 +148,7 @@ void read_map_by(ValueReader& values, launcher::JobSpec& job) {
   MapByValue value;
   values.take(OptionId::kMapBy, parse_map_by, value);
   job.map_by = value.map_by;
+  job.rankfile = value.rankfile;
   job.binding.mapping = value.mapping;
   if (value.ranks_per_node > 0 || value.mapping.ranks_per_object > 0)
     values.exclude(OptionId::kMapBy, OptionId::kRanksPerNode);
@@ -145,6 +159,38 @@ void read_map_by(ValueReader& values, launcher::JobSpec& job) {
   }
   job.oversubscribe |= value.oversubscribe;
   values.take(OptionId::kRankBy, parse_rank_by, job.rank_by);
+}
+
+void read_rankfile(ValueReader& values, const CommandLineContext& context, launcher::JobSpec& job) {
+  if (!job.rankfile.empty()) {
+    values.exclude(OptionId::kMapBy, OptionId::kRankfile);
+  } else {
+    values.exclude(OptionId::kRankfile, OptionId::kMapBy);
+    values.take(OptionId::kRankfile, not_empty, job.rankfile);
+  }
+  if (job.rankfile.empty() || values.refusal()) return;
+  const OptionId given_by = values.has(OptionId::kRankfile) ? OptionId::kRankfile : OptionId::kMapBy;
+  for (const OptionId other :
+       {OptionId::kRanksPerNode, OptionId::kRankBy, OptionId::kBindTo, OptionId::kCoresPerRank,
+        OptionId::kReserve, OptionId::kRankOrder, OptionId::kGpusPerRank, OptionId::kRanksPerGpu})
+    values.exclude(given_by, other);
+  if (values.refusal()) return;
+  const std::string origin = values.given().origin(given_by);
+  const auto text = context.read_file ? context.read_file(job.rankfile)
+                                      : Result<std::string>(refuse("files are not read here"));
+  if (!text)
+    return values.refuse_once(origin + "the rankfile cannot be read: " + text.error().message(),
+                              usage_line(entry_of(OptionId::kRankfile)));
+  auto ranks = launcher::parse_rankfile(*text, job.rankfile);
+  if (!ranks)
+    return values.refuse_once(origin + ranks.error().message(), usage_line(entry_of(OptionId::kRankfile)));
+  job.placed_ranks = *std::move(ranks);
+  const auto count = static_cast<int>(job.placed_ranks.size());
+  if (job.num_ranks > 0 && job.num_ranks != count)
+    values.refuse_once(job.rankfile + " places " + counted(count, "rank") + ", and the job has " +
+                           std::to_string(job.num_ranks),
+                       "omit -np, or give every rank a line in " + job.rankfile);
+  job.num_ranks = count;
 }
 
 }  // namespace ddl::cli

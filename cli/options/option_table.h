@@ -15,6 +15,7 @@ enum class OptionId {
   kRanksPerNode,
   kMapBy,
   kRankBy,
+  kRankfile,
   kOversubscribe,
   kExport,
   kCpuOperations,

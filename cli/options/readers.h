@@ -24,6 +24,9 @@ inline constexpr int kMaxGpus = 1024;
 
 /// --rank-by, and --map-by with what mpirun's modifiers in it stand for. After --ranks-per-node.
 void read_map_by(ValueReader& values, launcher::JobSpec& job);
+/// The file that --rankfile or --map-by names, and the number of ranks that it places. Refuses options that place or bind
+/// ranks otherwise. After -np, --tf-roles and --map-by.
+void read_rankfile(ValueReader& values, const CommandLineContext& context, launcher::JobSpec& job);
 
 /// All but BindingPolicy::oversubscribe. After --map-by.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);

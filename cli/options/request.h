@@ -119,8 +119,8 @@ struct CommandLineContext {
   Environment environment{};  ///< of this process: whether it runs in a Slurm job
 };
 
-/// Reads the words after argv[0], then the configuration file and the hostfile that they name. Pure except for
-/// context.read_file, which is called at most once for each of the two files.
+/// Reads the words after argv[0], then the configuration file, the hostfile and the rankfile that they name. Pure
+/// except for context.read_file, which is called at most once for each of them.
 tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
                                                            const CommandLineContext& context);
 

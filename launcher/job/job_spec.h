@@ -8,6 +8,7 @@
 #include "affinity/plan/binding_plan.h"
 #include "contract/event_ring.h"
 #include "launcher/job/rank_roles.h"
+#include "launcher/job/rankfile.h"
 
 namespace ddl::launcher {
 
@@ -66,6 +67,8 @@ struct JobSpec {
   MapBy map_by = MapBy::kSlot;
   RankBy rank_by = RankBy::kPlaced;
   int ranks_per_node = 0;  ///< 0: by slots; otherwise this number on each node, maybe fewer on the last one
+  std::string rankfile;    ///< the path of the rankfile; "": none
+  Rankfile placed_ranks;   ///< of the rankfile: all ranks that take slots, in place of map_by; empty: none
   bool oversubscribe = false;  ///< more ranks than slots are allowed
 
   affinity::BindingPolicy binding;  ///< where on its node each rank runs

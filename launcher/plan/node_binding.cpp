@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "affinity/plan/binding_plan.h"
+#include "affinity/plan/named_cores.h"
 #include "base/text.h"
 #include "contract/environment.h"
 
@@ -79,9 +80,25 @@ bool wants_shared_view(const JobSpec& spec) {
          (spec.gpu_view == GpuView::kByFramework && chooses_gpu_by_local_rank(spec.framework));
 }
 
-/// topology: that of the facts, less the GPUs that are not visible.
+/// The first local_ranks ranks of the node, by the rankfile if there is one.
+Result<affinity::BindingPlan> plan_ranks(const JobSpec& spec, const affinity::Topology& topology,
+                                         const std::vector<int>& ranks, int local_ranks) {
+  if (spec.placed_ranks.empty()) return affinity::plan_binding(topology, spec.binding, local_ranks);
+  std::vector<affinity::RankOnCores> placed;
+  for (int local_rank = 0; local_rank < local_ranks; ++local_rank) {
+    const int rank = ranks[static_cast<std::size_t>(local_rank)];
+    const RankfileEntry& entry = spec.placed_ranks[static_cast<std::size_t>(rank)];
+    auto cores = affinity::find_cores(topology, entry.cores);
+    if (!cores)
+      return fail(std::move(cores.error()).during("rank " + std::to_string(rank)).during(entry.origin));
+    placed.push_back({*std::move(cores), "is placed by " + entry.origin});
+  }
+  return affinity::plan_on_cores(topology, spec.binding, placed);
+}
+
+/// topology: that of the facts, less the GPUs that are not visible. ranks: of the node.
 Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const affinity::Topology& topology,
-                              int local_ranks) {
+                              const std::vector<int>& ranks, int local_ranks) {
   NodeBinding binding;
   if (spec.binding.bind_to == affinity::BindTo::kNone) {
     if (spec.gpu_view != GpuView::kByFramework && !topology.gpus.empty())
@@ -94,7 +111,7 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
     if (is_required) return fail(ErrorCode::kUnavailable, binding.unbound_because);
     return binding;
   }
-  auto plan = affinity::plan_binding(topology, spec.binding, local_ranks);
+  auto plan = plan_ranks(spec, topology, ranks, local_ranks);
   if (plan) {
     binding.plan = *std::move(plan);
     binding.shares_view_of_gpus = wants_shared_view(spec) && can_share_view(binding.plan);
@@ -123,7 +140,8 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
   std::vector<NodeBinding> bindings;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     const int ranks = bound_ranks(spec, placement.nodes[i]);
-    const bool is_as_before = i > 0 && ranks == bound_ranks(spec, placement.nodes[i - 1]) &&
+    const bool is_as_before = i > 0 && spec.placed_ranks.empty() &&
+                              ranks == bound_ranks(spec, placement.nodes[i - 1]) &&
                               facts[i].topology == facts[i - 1].topology &&
                               facts[i].visible_devices == facts[i - 1].visible_devices;
     if (is_as_before) {
@@ -132,7 +150,7 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
     }
     auto binding = bind_node(
         spec, facts[i], as_visible(facts[i].topology, with_visible_devices(common, facts[i], spec, in_slurm)),
-        ranks);
+        placement.nodes[i].ranks, ranks);
     if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
     bindings.push_back(*std::move(binding));
   }
@@ -153,7 +171,7 @@ std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, std:
 }
 
 bool is_binding_asked_for(const JobSpec& spec) {
-  return spec.strict_bind ||
+  return spec.strict_bind || !spec.placed_ranks.empty() ||
          spec.binding != affinity::BindingPolicy{.oversubscribe = spec.binding.oversubscribe};
 }
 

@@ -159,6 +159,24 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Ca
   return {ErrorCode::kInvalidArgument, std::move(text)};
 }
 
+/// The node of every rank that takes a slot.
+Result<std::vector<std::size_t>> place_by_capacity(const JobSpec& spec, const Allocation& allocation,
+                                                   const std::vector<int>& slots,
+                                                   const std::vector<int>& object_rooms) {
+  const Capacity capacity = capacity_of(spec, allocation, slots, object_rooms);
+  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec))
+    return fail(too_many_ranks(spec, allocation, capacity, object_rooms));
+  std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
+  if (spec.rank_by != RankBy::kPlaced) number(spec.rank_by, slots.size(), nodes);
+  return nodes;
+}
+
+std::vector<std::size_t> nodes_in(const Rankfile& ranks) {
+  std::vector<std::size_t> nodes;
+  for (const RankfileEntry& rank : ranks) nodes.push_back(rank.node);
+  return nodes;
+}
+
 /// Sets cross_rank and cross_size: the index of a rank's node among the nodes that have its local rank, and their
 /// number.
 void number_across_nodes(Placement& placement) {
@@ -198,13 +216,10 @@ Result<std::vector<int>> object_rooms(const JobSpec& spec, const Allocation& all
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                         const std::vector<int>& object_rooms) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  const Capacity capacity = capacity_of(spec, allocation, slots, object_rooms);
-  if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec)) {
-    return fail(too_many_ranks(spec, allocation, capacity, object_rooms));
-  }
-
-  std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
-  if (spec.rank_by != RankBy::kPlaced) number(spec.rank_by, slots.size(), nodes);
+  auto placed = spec.placed_ranks.empty() ? place_by_capacity(spec, allocation, slots, object_rooms)
+                                          : Result<std::vector<std::size_t>>(nodes_in(spec.placed_ranks));
+  if (!placed) return fail(std::move(placed.error()));
+  std::vector<std::size_t> nodes = *std::move(placed);
   add_without_slots(spec, nodes);
   std::vector<std::vector<int>> ranks(slots.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)

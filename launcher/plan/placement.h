@@ -37,7 +37,8 @@ struct Placement {
 /// Distributes the ranks over the nodes, in the order of the allocation: all slots of a node before those of the
 /// next one (MapBy::kSlot), or one rank to each node in turn (kNode). Ranks beyond the slots go to each node with
 /// spare slots in turn; with --oversubscribe, ranks beyond these go to each node in turn. No node gets more than
-/// its max_slots or than --ranks-per-node. Then ranks are numbered by JobSpec::rank_by. Ranks that take no slots (JobSpec::roles) go to the nodes of the others in
+/// its max_slots or than --ranks-per-node. Then ranks are numbered by JobSpec::rank_by. JobSpec::placed_ranks
+/// have their places already, whatever the slots. Ranks that take no slots (JobSpec::roles) go to the nodes of the others in
 /// turn. Pure; linear in ranks and nodes.
 /// slots[i]: of node i of the allocation: the number given by the user or Slurm, or the one that its agent found.
 /// object_rooms[i]: how many ranks its objects take (object_rooms()); empty: no limit.

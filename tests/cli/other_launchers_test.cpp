@@ -8,11 +8,15 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-ddl::Result<std::string> hostfile_of_three(const std::string&) { return std::string("n1:2\nn2:2\nn3:2\n"); }
+/// A hostfile of three, and a rankfile of two ranks.
+ddl::Result<std::string> file_named(const std::string& path) {
+  if (path.ends_with("ranks")) return std::string("rank 1=n1 slot=0\nrank 0=n2 slot=1\n");
+  return std::string("n1:2\nn2:2\nn3:2\n");
+}
 
 auto parse_for_hosts(Words words) {
   words.insert(words.end(), {"./train", "--fast"});
-  return parse_command_line(words, {"/home/me", 6, "head", hostfile_of_three});
+  return parse_command_line(words, {"/home/me", 6, "head", file_named});
 }
 
 /// What the options amount to.
@@ -71,6 +75,8 @@ const std::vector<SameOption> kSame = {
     {{"-n", "2", "--chdir=/tmp"}, {"-np", "2", "--workdir", "/tmp"}},
     {{"-n", "2", "--map-by", "node"}, {"-np", "2", "--map-by", "node"}},
     {{"-n", "2", "-map-by", "slot"}, {"-np", "2"}},
+    {{"-rf", "ranks"}, {"-np", "2", "--rankfile", "ranks"}},
+    {{"--map-by", "rankfile:FILE=ranks"}, {"--rankfile", "ranks"}},
     {{"-n", "2", "-rank-by", "FILL"}, {"-np", "2", "--rank-by", "slot"}},
     {{"-n", "2", "--rankby", "node"}, {"-np", "2", "--rank-by", "node"}},
     {{"-n", "2", "--map-by", "package"}, {"-np", "2", "--map-by", "socket"}},
@@ -121,8 +127,8 @@ const std::vector<HintedOption> kHinted = {
     {{"-n", "2", "--jobid", "7"}, "srun --jobid ID --overlap"},
     {{"-n", "2", "--map-by", "ppr:2:board"}, "--map-by WHAT"},
     {{"-n", "2", "--rank-by", "board"}, "--rank-by slot|node"},
-    {{"-n", "2", "--rankfile", "r"}, "in the order of ranks with -H"},
-    {{"-n", "2", "-rf", "r"}, "in the order of ranks with -H"},
+    {{"-n", "3", "--rankfile", "ranks"}, "omit -np, or give every rank a line in ranks"},
+    {{"-rf", "hosts"}, "rank 0=node1 slot=0-3"},
     {{"-n", "2", "--use-hwthread-cpus"}, "--smt"},
     {{"-n", "2", "--bind-to", "core:overload-allowed"}, "--bind-to WHAT"},
     {{"-n", "2", "--display-map"}, "--dry-run"},
@@ -196,6 +202,35 @@ TEST_CASE("what --map-by does not take is named, with what to type instead") {
     const auto request = parse_for_hosts({"-n", "2", "--map-by", text});
     REQUIRE_FALSE(request);
     CHECK_THAT(request.error().message, Catch::Contains(message));
+  }
+}
+
+TEST_CASE("a rankfile says where ranks run, and how many there are") {
+  const auto request = parse_for_hosts({"--rankfile", "ranks"});
+  REQUIRE(request);
+  CHECK(request->job.num_ranks == 2);
+  CHECK(request->job.tag_output);
+  REQUIRE(request->allocation.nodes.size() == 2);
+  CHECK(request->allocation.nodes[0].name == "n2");  // of rank 0
+  CHECK(request->job.placed_ranks[1].node == 1);
+  CHECK(parse_for_hosts({"--hostfile", "hosts", "--rankfile", "ranks"})->job.placed_ranks[1].node == 0);
+  CHECK(parse_for_hosts({"-H", "n1", "--rankfile", "ranks"}).error().message ==
+        "ranks:2: rank 0: n2 is not a host of -H; name one of its hosts, or add this one there");
+  CHECK(parse_for_hosts({"--rankfile", "hosts"}).error().message ==
+        "hosts:1: found \"n1:2\"; a line is rank N=HOST slot=CORES, as in rank 0=node1 slot=0-3");
+  CHECK_THAT(parse_for_hosts({"--map-by", "rankfile"}).error().message,
+             Catch::Contains("'rankfile' names no file; type --rankfile FILE"));
+  for (const Words& by : {Words{"--rankfile", "ranks"}, Words{"--map-by", "rankfile:file=ranks"}}) {
+    Words all{"--mpi"};
+    all.insert(all.end(), by.begin(), by.end());
+    CHECK_THAT(parse_for_hosts(all).error().message, Catch::Contains("needs ddlrun's agents"));
+  }
+  for (const Words& words :
+       {Words{"--bind-to", "core"}, Words{"--map-by", "node"}, Words{"--rank-by", "node"},
+        Words{"--ranks-per-node", "1"}, Words{"--gpus-per-rank", "1"}}) {
+    Words all{"--rankfile", "ranks"};
+    all.insert(all.end(), words.begin(), words.end());
+    CHECK_THAT(parse_for_hosts(all).error().message, Catch::Contains("contradict each other"));
   }
 }
 

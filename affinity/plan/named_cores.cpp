@@ -1,0 +1,77 @@
+#include "affinity/plan/named_cores.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "affinity/plan/rank_assignment.h"
+#include "base/text.h"
+
+namespace ddl::affinity {
+namespace {
+
+std::string name_of(const CoreRange& range, int core) {
+  return range.package ? fmt::format("core {} of package {}", core, *range.package)
+                       : fmt::format("core {}", core);
+}
+
+/// Those of the package, or all.
+Result<std::vector<NumberedCore>> cores_counted(const Topology& topology, const CoreRange& range) {
+  std::vector<NumberedCore> cores = numbered_cores(topology);
+  if (!range.package) return cores;
+  if (static_cast<std::size_t>(*range.package) >= topology.packages.size())
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("there is no package {}: the node has {}, which count from 0", *range.package,
+                            counted(static_cast<std::int64_t>(topology.packages.size()), "package")));
+  std::erase_if(cores, [&](const NumberedCore& core) { return core.package != *range.package; });
+  return cores;
+}
+
+}  // namespace
+
+Result<std::vector<int>> find_cores(const Topology& topology, const NamedCores& named) {
+  std::vector<int> found;
+  for (const CoreRange& range : named) {
+    const auto counted_cores = cores_counted(topology, range);
+    if (!counted_cores) return fail(counted_cores.error());
+    const auto count = static_cast<int>(counted_cores->size());
+    const int last = range.last == CoreRange::kToTheEnd ? count - 1 : range.last;
+    if (range.first >= count || last >= count)
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("there is no {}: {} has {}, which count from 0",
+                              name_of(range, std::max(range.first, last)),
+                              range.package ? "the package" : "the node", counted(count, "core")));
+    for (int index = range.first; index <= last; ++index) {
+      const CpuSet& cpus = (*counted_cores)[static_cast<std::size_t>(index)].cpus;
+      const auto core = std::find_if(topology.cores.begin(), topology.cores.end(),
+                                     [&](const Core& one) { return one.cpus.intersects(cpus); });
+      if (core == topology.cores.end())
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("the job may not use {} (CPUs {}); it may use CPUs {}", name_of(range, index),
+                                cpus.list(), topology.allowed.list()));
+      found.push_back(static_cast<int>(core - topology.cores.begin()));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+BindingPlan plan_on_cores(const Topology& topology, const BindingPolicy& policy,
+                          const std::vector<RankOnCores>& ranks) {
+  BindingPolicy shared = policy;
+  shared.smt = true;
+  shared.oversubscribe = true;
+  Assignment assignment;
+  for (const RankOnCores& rank : ranks) {
+    AssignedRank& own = assignment.ranks.emplace_back();
+    own.cores = rank.cores;
+    own.why = rank.why;
+  }
+  // Only adds a warning, because it is allowed.
+  const Status allowed = allow_sharing(assignment, shared, topology);
+  DDL_CHECK(allowed.has_value(), "ranks on named cores");
+  return plan_of(std::move(assignment), topology, shared);
+}
+
+}  // namespace ddl::affinity

@@ -1,0 +1,43 @@
+// Rankfiles of Open MPI: the host and the cores of each rank, as the user names them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "affinity/plan/named_cores.h"
+#include "base/error.h"
+
+namespace ddl::launcher {
+
+struct Allocation;
+
+/// Where one rank runs.
+struct RankfileEntry {
+  std::string host;               ///< as in the file; "" with host_index
+  std::optional<int> host_index;  ///< of "+n2": the host of this index in the allocation
+  affinity::NamedCores cores;     ///< not empty
+  std::string origin;             ///< for messages: "ranks.txt:3"
+  std::size_t node = 0;           ///< index into Allocation::nodes; of resolve_hosts()
+  bool operator==(const RankfileEntry&) const = default;
+};
+
+/// By rank.
+using Rankfile = std::vector<RankfileEntry>;
+
+/// Lines "rank N=HOST slot=LIST", in any order, blanks anywhere; "#" begins a comment. HOST is a name, or "+n2". LIST
+/// has cores by their logical indices, "10-12" or "0,1,4", or those of packages, "1:0-2" or "1:*"; ";" separates as ","
+/// does. Every rank from 0 on occurs once. Pure. name: of the file, in messages.
+/// Error: "ranks.txt:3: rank 1 was placed already, in line 2", and the like.
+Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name);
+
+/// Sets each entry's node. Pure. hostname: of this machine, to which "localhost" refers. Error: a host that the
+/// allocation does not have, or one with more ranks than its max_slots.
+Status resolve_hosts(Rankfile& ranks, const Allocation& allocation, const std::string& hostname);
+
+/// The names of the hosts, each once, in the order of ranks; all names of this machine are one host. Error: "+n2" names a host that must be given elsewhere.
+Result<std::vector<std::string>> hosts_of(const Rankfile& ranks, const std::string& hostname);
+
+}  // namespace ddl::launcher
