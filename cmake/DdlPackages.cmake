@@ -17,7 +17,11 @@ set(CPACK_DDL_CHANGELOG "${PROJECT_SOURCE_DIR}/CHANGELOG.md")
 
 set(library libddl${DDL_SOVERSION})
 set(same_version "(= ${PROJECT_VERSION})")
-set(CPACK_COMPONENTS_ALL "")
+# Components of the install tree that go into the package of another one.
+set(CPACK_COMPONENT_MANUAL_GROUP ddlrun)
+set(CPACK_COMPONENT_MANUAL-DEVELOPMENT_GROUP libddl-dev)
+set(CPACK_COMPONENTS_ALL manual manual-development)
+set(CPACK_DDL_PACKAGES "")
 # ddl_package(NAME SECTION DEPENDS SUMMARY [line of the description...])
 function(ddl_package name section depends summary)
   string(TOUPPER "${name}" key)
@@ -26,7 +30,9 @@ function(ddl_package name section depends summary)
   set(CPACK_DEBIAN_${key}_PACKAGE_SECTION "${section}" PARENT_SCOPE)
   set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
   set(CPACK_DEBIAN_${key}_DESCRIPTION "${summary}\n${text}" PARENT_SCOPE)
+  set(CPACK_COMPONENT_${key}_GROUP "${name}" PARENT_SCOPE)
   set(CPACK_COMPONENTS_ALL ${CPACK_COMPONENTS_ALL} ${name} PARENT_SCOPE)
+  set(CPACK_DDL_PACKAGES ${CPACK_DDL_PACKAGES} ${name} PARENT_SCOPE)
 endfunction()
 
 ddl_package(ddlrun utils "${library} ${same_version}" "launcher for distributed training"

@@ -1,6 +1,6 @@
 # Run by CPack before it makes Debian packages: what the policy wants below share/doc/PACKAGE, and compressed manual pages.
 find_program(GZIP gzip REQUIRED)
-foreach(package IN LISTS CPACK_COMPONENTS_ALL)
+foreach(package IN LISTS CPACK_DDL_PACKAGES)
   set(root "${CPACK_TEMPORARY_DIRECTORY}/${package}${CPACK_PACKAGING_INSTALL_PREFIX}/share")
   file(MAKE_DIRECTORY "${root}/doc/${package}")
   file(COPY_FILE "${CPACK_DDL_LICENCE}" "${root}/doc/${package}/copyright")

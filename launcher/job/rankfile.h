@@ -37,7 +37,8 @@ Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name);
 /// allocation does not have, or one with more ranks than its max_slots.
 Status resolve_hosts(Rankfile& ranks, const Allocation& allocation, const std::string& hostname);
 
-/// The names of the hosts, each once, in the order of ranks; all names of this machine are one host. Error: "+n2" names a host that must be given elsewhere.
+/// The names of the hosts, each once, in the order of ranks; all names of this machine are one host. Error: "+n2" counts
+/// hosts that only -H, a hostfile or a Slurm job can give.
 Result<std::vector<std::string>> hosts_of(const Rankfile& ranks, const std::string& hostname);
 
 }  // namespace ddl::launcher
