@@ -1,12 +1,14 @@
-# Run by CPack before it makes Debian packages: what the policy wants below share/doc/PACKAGE, and compressed manual pages.
+# Run by CPack before it makes Debian packages: what the policy wants below share/doc/PACKAGE, and compressed manual
+# pages.
 find_program(GZIP gzip REQUIRED)
 foreach(package IN LISTS CPACK_DDL_PACKAGES)
   set(root "${CPACK_TEMPORARY_DIRECTORY}/${package}${CPACK_PACKAGING_INSTALL_PREFIX}/share")
   file(MAKE_DIRECTORY "${root}/doc/${package}")
   file(COPY_FILE "${CPACK_DDL_LICENCE}" "${root}/doc/${package}/copyright")
   file(COPY_FILE "${CPACK_DDL_CHANGELOG}" "${root}/doc/${package}/changelog")
-  file(GLOB pages LIST_DIRECTORIES FALSE "${root}/man/*/*")
-  foreach(file IN LISTS pages ITEMS "${root}/doc/${package}/changelog")
-    execute_process(COMMAND "${GZIP}" -9nf "${file}" COMMAND_ERROR_IS_FATAL ANY)
-  endforeach()
+  set(compressed "${root}/doc/${package}/changelog")
+  if(IS_DIRECTORY "${root}/man")
+    list(APPEND compressed "${root}/man")
+  endif()
+  execute_process(COMMAND "${GZIP}" -9nr ${compressed} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

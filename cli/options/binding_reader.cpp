@@ -22,6 +22,10 @@ Result<affinity::BindTo> bind_to(const std::string& text) {
     if (word == theirs) word = ours;
   }
   if (const auto value = affinity::parse_bind_to(word)) return *value;
+  if (text.ends_with(":if-supported"))
+    return refuse("'" + text +
+                  "' is mpirun's; omit the end of it: without --strict-bind ranks start unbound " +
+                  "where they cannot be bound");
   if (text.find(":overload-allowed") != std::string::npos)
     return refuse("'" + text + "' is mpirun's; use --oversubscribe for more ranks than slots");
   return refuse_word(text, words_of_value(OptionId::kBindTo));
@@ -74,7 +78,7 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
   ValueReader values(given);
   BindingView& view = request.binding_view;
   view.has_rank_order = given.has(OptionId::kRankOrder);
-  values.take(OptionId::kRanksPerNode, parse_rank_count, request.job.ranks_per_node);
+  values.take(OptionId::kRanksPerNode, parse_ranks_per_node, request.job.ranks_per_node);
   read_map_by(values, request.job);
   if (given.has(OptionId::kRankfile) || !request.job.rankfile.empty())
     values.refuse_once("a rankfile is for a job, and this plans for one node",

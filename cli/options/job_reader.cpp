@@ -122,7 +122,7 @@ class JobReader {
   void read_ranks() {
     take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
     take(OptionId::kJobName, not_empty, job().name);
-    take(OptionId::kRanksPerNode, parse_rank_count, job().ranks_per_node);
+    take(OptionId::kRanksPerNode, parse_ranks_per_node, job().ranks_per_node);
     read_map_by(values_, job());
     take(
         OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
@@ -176,7 +176,7 @@ class JobReader {
     }
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
-    take(OptionId::kNnodes, count(1, static_cast<int>(launcher::kMaxHosts)), num_hosts_);
+    take(OptionId::kNnodes, parse_host_count, num_hosts_);
     take(OptionId::kLauncher, parse_launcher, job().launcher);
     if (has(OptionId::kMpi)) {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);

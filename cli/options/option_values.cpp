@@ -59,6 +59,24 @@ Result<int> parse_rank_count(std::string_view text) {
   return static_cast<int>(*number);
 }
 
+Result<int> parse_ranks_per_node(std::string_view text) {
+  for (const std::string_view word : {"gpu", "cpu", "auto", "xpu"}) {
+    if (text == word)
+      return refuse(in_quotes(text) +
+                    " is torchrun's; write a number, or omit it for the slots of the hosts: " +
+                    "-H node1:4, or one for each CPU");
+  }
+  return parse_rank_count(text);
+}
+
+Result<int> parse_host_count(std::string_view text) {
+  if (const std::size_t colon = text.find(':'); colon != std::string_view::npos)
+    return refuse(in_quotes(text) +
+                  " is torchrun's for a job that grows and shrinks; the number of hosts is fixed " +
+                  "here: --nnodes " + std::string(text.substr(colon + 1)));
+  return parse_count(text, 1, static_cast<int>(launcher::kMaxHosts));
+}
+
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {
   const auto number = parse_number(text);
   if (!number) return refuse(in_quotes(text) + " is not a number of seconds, such as 90 or 0.5");

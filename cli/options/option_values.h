@@ -41,6 +41,10 @@ Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::str
 
 /// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
+/// The same; for words of torchrun, such as "gpu", the error says what to write.
+Result<int> parse_ranks_per_node(std::string_view text);
+/// 1 to kMaxHosts; torchrun's "1:4" is an error that says what to write.
+Result<int> parse_host_count(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
 #include "templates/cluster/slurm_values.h"
@@ -235,6 +236,22 @@ tl::expected<Request, CommandLineError> read_script_view(Request request, const 
   return request;
 }
 
+namespace {
+
+/// "tag,timestamp,dir=logs,merge": of mpirun 5.
+bool is_output_of_mpirun(std::string_view text) {
+  const auto words = split(text, ',');
+  return std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    for (const std::string_view known :
+         {"tag", "tag-detailed", "tag-fullname", "rank", "timestamp", "xml", "merge"}) {
+      if (word == known) return true;
+    }
+    return word.starts_with("dir=") || word.starts_with("file=");
+  });
+}
+
+}  // namespace
+
 std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
@@ -247,6 +264,11 @@ std::optional<CommandLineError> refuse_script_options(const GivenOptions& given)
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))
       continue;
+    if (entry.id == OptionId::kOutput && is_output_of_mpirun(values.back().text)) {
+      return CommandLineError{"--output " + values.back().text + " is mpirun's",
+                              "use --tag-output, --prefix-output-with-timestamp, --output-filename DIR, "
+                              "--merge-stderr-to-stdout"};
+    }
     const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError ||
                            entry.id == OptionId::kScriptFile;  // srun's -o
     return CommandLineError{

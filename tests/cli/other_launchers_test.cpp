@@ -48,7 +48,7 @@ struct SameOption {
 
 struct HintedOption {
   Words words;
-  std::string hint;  ///< a part of it
+  std::string hint;  ///< a part of it, or of the sentence before it
 };
 
 // clang-format off
@@ -143,6 +143,20 @@ const std::vector<HintedOption> kHinted = {
     {{"--nproc-per-node", "gpu"}, "--ranks-per-node N"},
     {{"-n", "2", "--max-restarts", "3"}, "does not start ranks again"},
     {{"-n", "2", "--node-rank", "0"}, "start ddlrun once"},
+    {{"-H", "a,b", "--nnodes", "1:2"}, "--nnodes 2"},
+    {{"-H", "a,b", "--nproc-per-node", "gpu"}, "write a number"},
+    {{"-H", "a,b", "--nproc_per_node=auto"}, "write a number"},
+    {{"-n", "2", "--local-addr", "a"}, "--network-interfaces"},
+    {{"-n", "2", "--start-method", "spawn"}, "omit it"},
+    {{"-n", "2", "--monitor_interval", "5"}, "omit it"},
+    {{"-n", "2", "--run-path"}, "python FILE"},
+    {{"-n", "2", "--output", "tag,timestamp,dir=logs,merge"}, "--output-filename DIR"},
+    {{"-n", "2", "--bind-to", "core:if-supported"}, "--strict-bind"},
+    {{"-n", "2", "-a", "1"}, "--ranks-per-node"},
+    {{"-n", "2", "-g", "1"}, "--gpus-per-rank"},
+    {{"-n", "2", "-b", "packed:2"}, "--bind-to"},
+    {{"-n", "2", "-d", "4"}, "--cores-per-rank"},
+    {{"-n", "2", "-E", "A=1"}, "-x NAME=VALUE"},
     {{"-n", "2", "--master-addr", "a"}, "name the hosts with -H"},
     {{"-n", "2", "--rdzv-endpoint", "a:1"}, "name the hosts with -H"},
     {{"-n", "2", "--no-python"}, "any program"},
@@ -165,7 +179,7 @@ TEST_CASE("other options of other launchers get a hint that says what to type") 
     CAPTURE(ddl::join(one.words, " "));
     const auto request = parse_for_hosts(one.words);
     REQUIRE_FALSE(request);
-    CHECK_THAT(request.error().hint, Catch::Contains(one.hint));
+    CHECK_THAT(request.error().message + "; " + request.error().hint, Catch::Contains(one.hint));
   }
 }
 
