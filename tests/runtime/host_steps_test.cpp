@@ -211,7 +211,8 @@ TEST_CASE("partners are mutual, few, and enough for every collective") {
   };
   for (int own = 0; own < hosts; ++own) {
     const auto partners = partner_hosts(hosts, own);
-    CHECK(partners.size() <= std::bit_width(static_cast<unsigned>(hosts)));
+    CHECK(static_cast<int>(partners.size()) <=
+          static_cast<int>(std::bit_width(static_cast<unsigned>(hosts))));
     for (const int partner : partners) CHECK(is_partner(partner, own));
     for (const HostStep& step : halving_steps(hosts, own, 64)) CHECK(is_partner(own, step.host));
     for (int root = 0; root < hosts; ++root) {
