@@ -29,7 +29,8 @@ std::vector<SourceFile> project_files(const fs::path& root) {
       it.disable_recursion_pending();
       continue;
     }
-    if (!it->is_regular_file() || path == "compile_commands.json") continue;
+    // In a worktree .git is a file.
+    if (!it->is_regular_file() || path == "compile_commands.json" || path == ".git") continue;
     std::ifstream stream(it->path(), std::ios::binary);
     files.push_back({path, std::string(std::istreambuf_iterator<char>(stream), {})});
   }
