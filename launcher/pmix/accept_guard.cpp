@@ -1,6 +1,7 @@
 #include "launcher/pmix/accept_guard.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <string>
 
 #include "base/fd.h"
 #include "net/peer_user.h"
@@ -16,8 +18,8 @@ namespace ddl::launcher {
 namespace {
 
 /// How long a read of the library's thread waits for a process of the same user that has connected and sends nothing,
-/// for example because it was stopped. libpmix 4.2 repeats such a read once, so one connection takes twice this time;
-/// PMIx_Init of all other ranks waits meanwhile. On a node with hundreds of processes for each CPU a rank may need
+/// for example because it was stopped. A connection that has sent a part takes twice this time; PMIx_Init of all other
+/// ranks waits meanwhile. On a node with hundreds of processes for each CPU a rank may need
 /// seconds between connecting and sending.
 constexpr timeval kMaxSilence{4, 0};
 /// If accept() fails for lack of descriptors or memory, the connection stays in the queue and is tried again after
@@ -34,7 +36,8 @@ bool is_in_this_program(const void* address) {
   return ::dladdr(&here, &own) != 0 && ::dladdr(address, &other) != 0 && own.dli_fbase == other.dli_fbase;
 }
 
-/// -1 with ECONNABORTED or EAGAIN: after any other error libpmix 4.2 never listens again.
+/// -1 with EAGAIN: after any other error but ECONNABORTED libpmix 4.2 never listens again, and libpmix 5.0 not even
+/// after that.
 int accept_own_user(int listener, sockaddr* address, socklen_t* size) {
   UniqueFd connection(::accept4(listener, address, size, SOCK_CLOEXEC));
   if (!connection) {
@@ -44,7 +47,7 @@ int accept_own_user(int listener, sockaddr* address, socklen_t* size) {
   }
   if (net::user_of_peer(connection.get(), the_lookup) != ::geteuid()) {
     connection.reset();
-    errno = ECONNABORTED;
+    errno = EAGAIN;
     return -1;
   }
   // Until the library has read the peer's identity, which it does with blocking reads; then it makes the socket
@@ -53,14 +56,24 @@ int accept_own_user(int listener, sockaddr* address, socklen_t* size) {
   return connection.release();
 }
 
+/// After kMaxSilence a read of a blocking socket ends with EAGAIN, which libpmix 4.2 repeats once and libpmix 5.0
+/// without end.
+bool has_fallen_silent(int socket) {
+  if (errno != EAGAIN) return false;
+  const int flags = ::fcntl(socket, F_GETFL);
+  errno = EAGAIN;
+  return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
 }  // namespace
 
 Status check_accept_guard() {
-  if (!is_in_this_program(::dlsym(RTLD_DEFAULT, "accept"))) {
+  for (const char* const name : {"accept", "recv"}) {
+    if (is_in_this_program(::dlsym(RTLD_DEFAULT, name))) continue;
     return fail(ErrorCode::kUnavailable,
-                "other users of this node could connect to the PMIx server: libraries do not call this "
-                "program's own accept(); "
-                "build it with its symbol \"accept\" exported");
+                "other processes of this node could disturb the PMIx server: libraries do not call this "
+                "program's own " +
+                    std::string(name) + "(); build it with this symbol exported");
   }
   const auto lookup = net::find_socket_lookup();
   if (!lookup)
@@ -77,4 +90,16 @@ extern "C" __attribute__((visibility("default"), noinline)) int accept(int liste
   return ddl::launcher::is_in_this_program(__builtin_return_address(0))
              ? ::accept4(listener, address, size, 0)
              : ddl::launcher::accept_own_user(listener, address, size);
+}
+
+/// See accept_guard.h.
+extern "C" __attribute__((visibility("default"), noinline)) ssize_t recv(int socket, void* data,
+                                                                         std::size_t size, int flags) {
+  const ssize_t got = ::recvfrom(socket, data, size, flags, nullptr, nullptr);
+  if (got < 0 && (flags & MSG_DONTWAIT) == 0 &&
+      !ddl::launcher::is_in_this_program(__builtin_return_address(0)) &&
+      ddl::launcher::has_fallen_silent(socket)) {
+    errno = ETIMEDOUT;
+  }
+  return got;
 }

@@ -11,8 +11,12 @@ namespace ddl::launcher {
 // libraries the executable's. That function accepts, asks the kernel to which user the other end belongs, and closes
 // the connection of another user. It does so for whatever library calls it; the program's own calls are passed on
 // unchanged.
+//
+// libpmix reads the first message of a connection with blocking calls of recv(), on the thread that accepts. So recv()
+// is this program's, too: if a peer sends nothing for some seconds, it returns an error, after which libpmix closes the
+// connection.
 
-/// To be called before libpmix listens. Error kUnavailable: accept() is not guarded in this program, or this kernel
+/// To be called before libpmix listens. Error kUnavailable: accept() or recv() is not guarded in this program, or this kernel
 /// does not say to whom sockets belong.
 Status check_accept_guard();
 
