@@ -19,6 +19,13 @@ struct Mpi {
   std::string rank0;  ///< the prefix of rank 0's lines
 };
 
+/// Open MPI 5 writes a space after its tag.
+std::string without_space_after_tag(const std::string& out) {
+  std::string text = out;
+  for (std::size_t at = 0; (at = text.find(">: ", at)) != std::string::npos;) text.erase(at + 2, 1);
+  return text;
+}
+
 std::vector<Mpi> mpis() {
   std::vector<Mpi> all;
 #ifdef DDL_E2E_OPEN_MPI
@@ -43,8 +50,8 @@ TEST_CASE("programs of an MPI run by its mpirun, and its sums are right", "[mpir
     const Scratch scratch;
     Job job(scratch, by(mpi, {"-np", "3"}, {program(mpi.program), "sum"}));
     CHECK(job.wait_and_require_nothing_left() == 0);
-    CHECK_THAT(job.out(), Contains(mpi.rank0 + "mpi rank 0 of 3: 0 wrong sums\n") &&
-                              Contains("mpi rank 2 of 3: 0 wrong sums\n"));
+    CHECK_THAT(without_space_after_tag(job.out()), Contains(mpi.rank0 + "mpi rank 0 of 3: 0 wrong sums\n") &&
+                                                       Contains("mpi rank 2 of 3: 0 wrong sums\n"));
   }
 }
 
@@ -131,7 +138,7 @@ TEST_CASE("under mpirun only rank 0 gets standard input, with its end", "[mpirun
     job.write("hello\n");
     job.close_input();
     CHECK(job.wait_and_require_nothing_left() == 0);
-    CHECK(job.out() == mpi.rank0 + "hello\n");
+    CHECK(without_space_after_tag(job.out()) == mpi.rank0 + "hello\n");
   }
 }
 

@@ -53,6 +53,13 @@ bool MpiProcess::is_running() {
   return MPI_Finalized(&is_finalized) == MPI_SUCCESS && is_finalized == 0;
 }
 
+bool MpiProcess::must_precede_pmix() {
+  // Tried with Open MPI 5.0.7: if PMIx is initialised, it omits PMIx_Init() and so does not know its own name. The
+  // version is asked at run time, because 4 and 5 have the same SONAME.
+  const std::string library = library_version();
+  return library.starts_with("Open MPI") && !library.starts_with("Open MPI v4");
+}
+
 Status MpiProcess::enter() {
   const std::lock_guard guard(entering_);
   int is_finalized = 0, is_initialized = 0;

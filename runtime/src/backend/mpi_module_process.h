@@ -17,6 +17,8 @@ class MpiProcess {
   static MpiProcess& instance();
   /// MPI has not been finalised. Only after enter().
   static bool is_running();
+  /// MPI's initialisation fails if PMIx has been initialised in this process by others.
+  static bool must_precede_pmix();
 
   /// Initialises MPI for several threads unless the program has done so; an error if it has been finalised.
   Status enter();

@@ -224,11 +224,25 @@ Result<std::unique_ptr<MpiWorld>> create(const MpiIdentity* wanted) {
 }  // namespace
 }  // namespace ddl::runtime::mpi
 
+namespace {
+bool is_same_build(std::uint32_t interface, const char* version) {
+  return interface == ddl::runtime::kMpiInterface && std::strcmp(version, ddl::contract::kVersion) == 0;
+}
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int ddl_mpi_enter_first(std::uint32_t interface,
+                                                                          const char* version,
+                                                                          ddl::Status* result) {
+  if (!is_same_build(interface, version)) return 0;
+  if (ddl::runtime::mpi::MpiProcess::must_precede_pmix())
+    *result = ddl::runtime::mpi::MpiProcess::instance().enter();
+  return 1;
+}
+
 extern "C" __attribute__((visibility("default"))) int ddl_mpi_world_create(
     std::uint32_t interface, const char* version, const ddl::runtime::MpiIdentity* identity,
     ddl::Result<std::unique_ptr<ddl::runtime::MpiWorld>>* result) {
-  if (interface != ddl::runtime::kMpiInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
-    return 0;
+  if (!is_same_build(interface, version)) return 0;
   *result = ddl::runtime::mpi::create(identity);
   return 1;
 }

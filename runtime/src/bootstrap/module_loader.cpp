@@ -47,35 +47,6 @@ Result<void*> load_symbol(const std::string& file, const char* symbol) {
   return found;
 }
 
-Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation) {
-  if (!settings.pmix_promised) {
-    return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
-                                         contract::env::kPmixRank + " are not both set"};
-  }
-  const std::string directory = module_directory(settings), file = directory + "/" + kPmixModuleFile;
-  auto symbol = load_symbol(file, kPmixFactorySymbol);
-  // The module links libpmix: the program's, if it has loaded one, or the system's. A package for systems without one
-  // brings it along; once it is loaded, the module finds it by its name.
-  if (!symbol && ::dlopen((directory + "/pmix/libpmix.so.2").c_str(), RTLD_NOW | RTLD_NODELETE) != nullptr)
-    symbol = load_symbol(file, kPmixFactorySymbol);
-  if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
-  Result<BootstrapAttempt> result;
-  if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
-                                             settings.start_deadline(), &result) == 0) {
-    return BootstrapAttempt{
-        nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
-  }
-  if (!result || result->bootstrap) return result;
-  // Variables that a process inherits from a job that has ended may look like a promise.
-  if (settings.allow_singleton && !settings.pmi) return result;
-  // The server may have admitted other ranks: by another bootstrap this rank would wait for them, and they for it.
-  return fail(ErrorCode::kProtocol, result->not_available +
-                                        "; the launcher has promised PMIx to all ranks. Is there room in "
-                                        "TMPDIR, and may this user start threads (ulimit "
-                                        "-u)? If no launcher started this process, unset " +
-                                        contract::env::kPmixNamespace);
-}
-
 namespace {
 
 namespace env = contract::env;
@@ -122,10 +93,12 @@ std::string what_there_is(const std::string& directory) {
   return std::string(env::kMpi) + " can be " + join({names.begin(), names.end()}, " or ") + "; otherwise ";
 }
 
-}  // namespace
-
-Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
-                                           const std::optional<MpiIdentity>& identity) {
+/// A function of the module for the MPI of the program, or else for an MPI that the settings allow.
+struct MpiFunction {
+  std::string file;
+  void* address = nullptr;
+};
+Result<MpiFunction> load_mpi(const Settings& settings, const char* symbol) {
   const std::string program = flavor_of_program();
   if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
     return fail(ErrorCode::kInvalidArgument,
@@ -134,22 +107,72 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
   std::string reasons;
   for (const std::string& flavor : wanted_flavors(settings, program)) {
     const std::string file = module_directory(settings) + "/" + flavor + "/" + kMpiModuleFile;
-    const auto symbol = load_symbol(file, kMpiFactorySymbol);
-    if (!symbol) {
-      reasons += (reasons.empty() ? "" : "; ") + flavor + ": " + symbol.error().message();
-      continue;
-    }
-    Result<std::unique_ptr<MpiWorld>> world;
-    if (reinterpret_cast<MpiFactory>(*symbol)(kMpiInterface, contract::kVersion,
-                                              identity ? &*identity : nullptr, &world) == 0) {
-      return fail(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
-                                               contract::kVersion + "); install both from one build");
-    }
-    return world;
+    const auto address = load_symbol(file, symbol);
+    if (address) return MpiFunction{file, *address};
+    reasons += (reasons.empty() ? "" : "; ") + flavor + ": " + address.error().message();
   }
   return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons + "); " +
                                            what_there_is(module_directory(settings)) +
                                            "build libddl where that MPI's mpicc is in PATH");
+}
+
+Error other_build(const std::string& file) {
+  return Error(ErrorCode::kUnavailable, file + " was built for another version of libddl (this is " +
+                                            contract::kVersion + "); install both from one build");
+}
+
+/// Before PMIx, for an MPI that needs it. If no module can be loaded, join_mpi() says so later.
+Status enter_mpi_first(const Settings& settings) {
+  const auto function = load_mpi(settings, kMpiEnterFirstSymbol);
+  if (!function) return {};
+  Status entered;
+  if (reinterpret_cast<MpiEnterFirst>(function->address)(kMpiInterface, contract::kVersion, &entered) == 0)
+    return fail(other_build(function->file));
+  return entered;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
+                                           const std::optional<MpiIdentity>& identity) {
+  const auto function = load_mpi(settings, kMpiFactorySymbol);
+  if (!function) return fail(function.error());
+  Result<std::unique_ptr<MpiWorld>> world;
+  if (reinterpret_cast<MpiFactory>(function->address)(kMpiInterface, contract::kVersion,
+                                                      identity ? &*identity : nullptr, &world) == 0) {
+    return fail(other_build(function->file));
+  }
+  return world;
+}
+
+Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation) {
+  if (!settings.pmix_promised) {
+    return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
+                                         contract::env::kPmixRank + " are not both set"};
+  }
+  if (settings.cpu_operations == contract::CpuOperations::kMpi) DDL_TRY(enter_mpi_first(settings));
+  const std::string directory = module_directory(settings), file = directory + "/" + kPmixModuleFile;
+  auto symbol = load_symbol(file, kPmixFactorySymbol);
+  // The module links libpmix: the program's, if it has loaded one, or the system's. A package for systems without one
+  // brings it along; once it is loaded, the module finds it by its name.
+  if (!symbol && ::dlopen((directory + "/pmix/libpmix.so.2").c_str(), RTLD_NOW | RTLD_NODELETE) != nullptr)
+    symbol = load_symbol(file, kPmixFactorySymbol);
+  if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
+  Result<BootstrapAttempt> result;
+  if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
+                                             settings.start_deadline(), &result) == 0) {
+    return BootstrapAttempt{
+        nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
+  }
+  if (!result || result->bootstrap) return result;
+  // Variables that a process inherits from a job that has ended may look like a promise.
+  if (settings.allow_singleton && !settings.pmi) return result;
+  // The server may have admitted other ranks: by another bootstrap this rank would wait for them, and they for it.
+  return fail(ErrorCode::kProtocol, result->not_available +
+                                        "; the launcher has promised PMIx to all ranks. Is there room in "
+                                        "TMPDIR, and may this user start threads (ulimit "
+                                        "-u)? If no launcher started this process, unset " +
+                                        contract::env::kPmixNamespace);
 }
 
 }  // namespace ddl::runtime

@@ -99,8 +99,9 @@ class MpiWorld {
 // when libddl was built, in a folder of that MPI's name; only the modules link an MPI.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
-inline constexpr std::uint32_t kMpiInterface = 3;
+inline constexpr std::uint32_t kMpiInterface = 4;
 inline constexpr char kMpiModuleFile[] = "libddl_mpi.so";
+inline constexpr char kMpiEnterFirstSymbol[] = "ddl_mpi_enter_first";
 inline constexpr char kMpiFactorySymbol[] = "ddl_mpi_world_create";
 
 /// This process's rank in a job, and the number of the job's ranks.
@@ -108,6 +109,10 @@ struct MpiIdentity {
   int rank = 0;
   int size = 1;
 };
+
+/// Before this process calls PMIx: initialises MPI, unless the program has, if it must be initialised before PMIx, and
+/// stores success or the error in *result. Returns 1, or 0 as MpiFactory. Collective over the job.
+using MpiEnterFirst = int (*)(std::uint32_t interface, const char* version, Status* result);
 
 /// Initialises MPI unless the program has, and stores its world, or the error, in *result. identity: as the job's
 /// bootstrap says, and MPI's size must equal its size; null: as MPI says. Returns 1; 0 without storing anything if

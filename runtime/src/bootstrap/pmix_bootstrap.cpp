@@ -304,6 +304,11 @@ class PmixBootstrap final : public Bootstrap {
     };
     const auto answered = ask("PMIx_Fence", commit_and_fence, deadline);
     if (!answered) return fail(answered.error());
+    if (answered->status == PMIX_ERR_INVALID_ARG) {
+      return fail(ErrorCode::kProtocol, *answered->text +
+                                            ": another rank makes another fence, as MPI_Init does; " +
+                                            contract::env::kCpuOperations + " must be the same on all ranks");
+    }
     if (answered->status != PMIX_SUCCESS) return fail(pmix_error(*answered->text, answered->status));
     return {};
   }
