@@ -47,7 +47,8 @@ std::optional<HostProcess> look_at(pid_t pid) {
   if (!stat || !stat->is_alive()) return std::nullopt;
   HostProcess process;
   process.pid = pid;
-  process.name = stat->name;
+  // Since OpenSSH 9.8, connections have programs of their own, such as sshd-session.
+  process.name = stat->name.starts_with("sshd-") ? "sshd" : stat->name;
   process.state = stat->state;
   process.start_time = stat->start_time;
   process.command = read_file(proc_path(pid, "cmdline")).value_or("");

@@ -85,9 +85,18 @@ make_keys() {
 	MaxSessions 200
 	PrintMotd no
 	PidFile none
+	$(parts_of_sshd)
 	Match User denied
 	  AuthorizedKeysFile none
 	END
+}
+
+# Since OpenSSH 9.8, sshd executes other programs. Those of a package that is only unpacked are not where sshd looks.
+parts_of_sshd() {
+  local folder
+  folder=$(dirname "$(find_sshd)")/../lib/openssh
+  [ ! -x "$folder/sshd-session" ] || echo "SshdSessionPath $folder/sshd-session"
+  [ ! -x "$folder/sshd-auth" ] || echo "SshdAuthPath $folder/sshd-auth"
 }
 
 find_sshd() { command -v sshd || command -v "$repository/build/openssh-server/usr/sbin/sshd"; }
