@@ -33,6 +33,15 @@ void call(void* library, const char* name, Arguments... arguments) {
     throw std::runtime_error(std::string(name) + " fails with error " + std::to_string(error));
 }
 
+/// "cuInit" or "hipInit": fails where the library is, but no GPU.
+void start(void* library, const char* name) {
+  try {
+    call(library, name, 0u);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(std::string("--device gpu: no GPU can be used here: ") + error.what());
+  }
+}
+
 class Cuda final : public GpuCopy::Vendor {
  public:
   explicit Cuda(void* library) : library_(library) {}
@@ -40,7 +49,7 @@ class Cuda final : public GpuCopy::Vendor {
   void use(int gpu) override {
     int count = 0, device = 0;
     void* context = nullptr;
-    call(library_, "cuInit", 0u);
+    start(library_, "cuInit");
     call(library_, "cuDeviceGetCount", &count);
     call(library_, "cuDeviceGet", &device, count > 0 ? gpu % count : 0);
     call(library_, "cuDevicePrimaryCtxRetain", &context, device);
@@ -74,7 +83,7 @@ class Hip final : public GpuCopy::Vendor {
 
   void use(int gpu) override {
     int count = 0;
-    call(library_, "hipInit", 0u);
+    start(library_, "hipInit");
     call(library_, "hipGetDeviceCount", &count);
     call(library_, "hipSetDevice", count > 0 ? gpu % count : 0);
   }
