@@ -491,6 +491,7 @@ TEST_CASE("two ddlruns whose mpiruns have different nodes of a job do not warn",
 #endif
 
 TEST_CASE("a job that scancel ends while mpirun runs its ranks exits with 143", "[slurm]") {
+  bool is_refused = false;
   for (const std::string& mpirun : installed_mpiruns()) {
     CAPTURE(mpirun);
     const JobFolder folder;
@@ -501,9 +502,15 @@ TEST_CASE("a job that scancel ends while mpirun runs its ranks exits with 143", 
                             "echo ended with $?\n");
     const auto result = folder.run({"env", "TMPDIR=/tmp", "salloc", "-Q", "-N", "2", "--ntasks-per-node", "2",
                                     "-w", "node[1-2]", "sh", script});
+    // Debian 13's PRRTE does not understand what Debian's srun says of its version, and starts nothing in a job.
+    if (Contains("The Slurm process starter requires a minimum Slurm version").match(result.out)) {
+      is_refused = true;
+      continue;
+    }
     CHECK_THAT(result.out, Contains("ddlrun: ended by SIGTERM after ") && Contains("Slurm has ended job ") &&
                                Contains("ended with 143\n"));
   }
+  if (is_refused) DDL_SKIP("an mpirun here does not understand this Slurm's version");
 }
 
 TEST_CASE("lists of nodes are expanded as Slurm expands them", "[slurm]") {

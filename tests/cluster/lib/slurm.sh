@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2154  # Variables are the script's or each other's.
 #
 #   node1, node2, node5 and so on   8 cores each, according to slurm.conf
-#   node3, node4                    64 cores with two threads, 8 GPUs of type mi250, as LUMI-G's nodes; partition gpu
+#   node3, node4                    64 cores with two threads, 8 GPUs of type mi250, as LUMI-G's nodes; partition gpu.
+#                                   Two sockets, because Slurm 24 allows no GPU for a part of a socket.
 #
 # Slurm does not check the hardware, so jobs are placed as on such nodes, but not bound. All of its files are in
 # /etc/slurm, which hosts and head share.
@@ -57,7 +58,7 @@ write_slurm_conf() {
 	END
   if [ "$size" -ge 4 ]; then
     cat >>"$kSlurm/slurm.conf" <<-END
-	NodeName=node[3-4] Sockets=1 CoresPerSocket=64 ThreadsPerCore=2 RealMemory=480000 Gres=gpu:mi250:8 Features=gpu
+	NodeName=node[3-4] Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=480000 Gres=gpu:mi250:8 Features=gpu
 	PartitionName=gpu Nodes=node[3-4] MaxTime=60 State=UP
 	END
     cat >"$kSlurm/gres.conf" <<-END
