@@ -83,6 +83,7 @@ class Way:
         if name == "ddl":
             self.optimizer = hvd.DistributedOptimizer(self.optimizer, self.model.named_parameters())
         if name == "ddp":
+            os.environ.setdefault("USE_LIBUV", "0")  # Debian 13 has built PyTorch without libuv
             torch.distributed.init_process_group("gloo")
             # Its fastest form: gradients are not copied out of the buckets.
             self.model = torch.nn.parallel.DistributedDataParallel(self.model, gradient_as_bucket_view=True)

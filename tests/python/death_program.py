@@ -20,6 +20,7 @@ way = sys.argv[1]
 if way == "optimizer":
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters())
 else:
+    os.environ.setdefault("USE_LIBUV", "0")  # Debian 13 has built PyTorch without libuv
     dist.init_process_group("ddl" if way == "ddp" else "gloo")
     net = torch.nn.parallel.DistributedDataParallel(net)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)

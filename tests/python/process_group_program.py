@@ -11,6 +11,7 @@ from torch_program import loss_of, model  # the same small model
 
 
 def setup():
+    os.environ.setdefault("USE_LIBUV", "0")  # Debian 13 has built PyTorch without libuv
     dist.init_process_group("ddl")
     return dist.get_rank(), dist.get_world_size()
 

@@ -30,6 +30,8 @@ def train(net, share):
         optimizer.step()
 
 
+# PyTorch asks for libuv, without which Debian 13 has built it; the store of older versions does not need it.
+os.environ.setdefault("USE_LIBUV", "0")
 dist.init_process_group("gloo")  # env://
 rank, size = dist.get_rank(), dist.get_world_size()
 total = torch.tensor([rank + 1.0])
