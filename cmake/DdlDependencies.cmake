@@ -1,4 +1,4 @@
-# Third-party packages; each is found once. scripts/setup installs them on Debian 12 and 13.
+# Third-party packages; each is found once. scripts/setup installs them on Debian 12 and 13, and names them elsewhere.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
