@@ -19,8 +19,8 @@ namespace {
 
 /// How long a read of the library's thread waits for a process of the same user that has connected and sends nothing,
 /// for example because it was stopped. A connection that has sent a part takes twice this time; PMIx_Init of all other
-/// ranks waits meanwhile. On a node with hundreds of processes for each CPU a rank may need
-/// seconds between connecting and sending.
+/// ranks waits meanwhile. On a node with hundreds of processes for each CPU a rank may need seconds between connecting
+/// and sending.
 constexpr timeval kMaxSilence{4, 0};
 /// If accept() fails for lack of descriptors or memory, the connection stays in the queue and is tried again after
 /// this.
@@ -65,9 +65,28 @@ bool has_fallen_silent(int socket) {
   return flags >= 0 && (flags & O_NONBLOCK) == 0;
 }
 
-}  // namespace
+ssize_t receive_or_give_up(int socket, void* data, std::size_t size, int flags) {
+  const ssize_t got = ::recvfrom(socket, data, size, flags, nullptr, nullptr);
+  if (got < 0 && (flags & MSG_DONTWAIT) == 0 && has_fallen_silent(socket)) errno = ETIMEDOUT;
+  return got;
+}
 
-Status check_accept_guard() {
+#ifdef DDL_STATIC_PMIX
+constexpr bool kCallsOwnNames = true;
+#else
+constexpr bool kCallsOwnNames = false;
+#endif
+
+/// The functions that libpmix calls are this program's.
+Status check_functions() {
+  // A part of this program is not exported by it.
+  if (::dlsym(RTLD_DEFAULT, "PMIx_server_init") == nullptr) {
+    if (kCallsOwnNames) return {};
+    return fail(
+        ErrorCode::kUnavailable,
+        "other users of this node could disturb the PMIx server, which is a part of this program; set "
+        "DDL_PMIX_CLIENT to a shared libpmix when you build with a static one");
+  }
   for (const char* const name : {"accept", "recv"}) {
     if (is_in_this_program(::dlsym(RTLD_DEFAULT, name))) continue;
     return fail(ErrorCode::kUnavailable,
@@ -75,6 +94,13 @@ Status check_accept_guard() {
                 "program's own " +
                     std::string(name) + "(); build it with this symbol exported");
   }
+  return {};
+}
+
+}  // namespace
+
+Status check_accept_guard() {
+  DDL_TRY(check_functions());
   const auto lookup = net::find_socket_lookup();
   if (!lookup)
     return fail(Error(lookup.error()).during("other users of this node could connect to the PMIx server"));
@@ -95,11 +121,18 @@ extern "C" __attribute__((visibility("default"), noinline)) int accept(int liste
 /// See accept_guard.h.
 extern "C" __attribute__((visibility("default"), noinline)) ssize_t recv(int socket, void* data,
                                                                          std::size_t size, int flags) {
-  const ssize_t got = ::recvfrom(socket, data, size, flags, nullptr, nullptr);
-  if (got < 0 && (flags & MSG_DONTWAIT) == 0 &&
-      !ddl::launcher::is_in_this_program(__builtin_return_address(0)) &&
-      ddl::launcher::has_fallen_silent(socket)) {
-    errno = ETIMEDOUT;
-  }
-  return got;
+  return ddl::launcher::is_in_this_program(__builtin_return_address(0))
+             ? ::recvfrom(socket, data, size, flags, nullptr, nullptr)
+             : ddl::launcher::receive_or_give_up(socket, data, size, flags);
 }
+
+#ifdef DDL_STATIC_PMIX
+/// What a static libpmix calls in place of accept() and recv(): it cannot be told from the program by its address.
+extern "C" int ddl_pmix_accept(int listener, sockaddr* address, socklen_t* size) {
+  return ddl::launcher::accept_own_user(listener, address, size);
+}
+
+extern "C" ssize_t ddl_pmix_recv(int socket, void* data, std::size_t size, int flags) {
+  return ddl::launcher::receive_or_give_up(socket, data, size, flags);
+}
+#endif

@@ -15,9 +15,12 @@ namespace ddl::launcher {
 // libpmix reads the first message of a connection with blocking calls of recv(), on the thread that accepts. So recv()
 // is this program's, too: if a peer sends nothing for some seconds, it returns an error, after which libpmix closes the
 // connection.
+//
+// A libpmix that is linked statically must call ddl_pmix_accept() and ddl_pmix_recv() instead, by renamed symbols
+// (scripts/packaging/portable.sh); the configuration of the build checks that it does.
 
-/// To be called before libpmix listens. Error kUnavailable: accept() or recv() is not guarded in this program, or this kernel
-/// does not say to whom sockets belong.
+/// To be called before libpmix listens. Error kUnavailable: accept() or recv() is not guarded in this program, or this
+/// kernel does not say to whom sockets belong.
 Status check_accept_guard();
 
 }  // namespace ddl::launcher
