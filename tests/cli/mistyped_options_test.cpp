@@ -15,7 +15,7 @@ TEST_CASE("numbers that are none, or not in their range, are refused by the opti
       {{"-n", "true"}, "-n (-np/--num-proc): 'true' is not a whole number", "-np N"},
       {{"-n", "2", "-n", "3", "a"}, "-n (-np/--num-proc) was given 2 times: 2, 3", "give it once"},
       {{"--nproc_per_node=gpu", "train.py"},
-       "--nproc_per_node (--ranks-per-node): 'gpu' is not",
+       "--nproc_per_node (--ranks-per-node): 'gpu' is torchrun's",
        "--ranks-per-node N"},
       {{"--ppn", "0", "a"}, "--ppn (--ranks-per-node): '0' is too few ranks", "--ranks-per-node N"},
       {{"--machinefile", "", "-np", "2", "a"},
