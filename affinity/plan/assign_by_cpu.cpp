@@ -60,6 +60,7 @@ Assignment shared_by_thread(const Topology& topology, const UsableCores& usable,
 Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
   const int count = static_cast<int>(domains.size());
   Assignment assignment;
+  if (count == 0) return assignment;  // without a usable core there are no ranks
   for (int rank = 0; rank < ranks; ++rank) {
     AssignedRank& own = assignment.ranks.emplace_back();
     if (ranks <= count) {
