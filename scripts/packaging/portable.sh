@@ -111,8 +111,8 @@ make_compilers() {
   # Only these headers, in this order: those of the compiler's own C library must not mix with the old ones.
   flags="--sysroot=$s -B$s/usr/lib/$triplet -B$s/lib/$triplet -L$portable/lib -L$s/usr/lib/$triplet -L$s/lib/$triplet"
   flags+=" -pthread -include $portable/portable.h -nostdinc"
-  # No message contains a path of the build.
-  flags+=" -ffile-prefix-map=$portable/sources/= -ffile-prefix-map=$PWD/="
+  # No message contains a path of this machine.
+  flags+=" -ffile-prefix-map=$PWD/="
   for compiler in gcc g++; do
     headers=''
     [ "$compiler" = gcc ] || headers=$(LC_ALL=C "$cross$compiler" -E -x c++ -v /dev/null 2>&1 |
