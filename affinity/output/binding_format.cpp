@@ -77,9 +77,15 @@ std::string as_omp_places(const BindingPlan& plan) {
   });
 }
 
-std::string as_rankfile(const BindingPlan& plan, const std::string& host, int first_rank) {
+std::string as_rankfile(const Topology& topology, const BindingPlan& plan, const std::string& host,
+                        int first_rank) {
+  const std::vector<NumberedCore> cores = numbered_cores(topology);
   return joined(plan, "\n", [&](const RankBinding& rank) {
-    return fmt::format("rank {}={} slot={}", first_rank + rank.local_rank, host, rank.cpus.list());
+    std::vector<int> indices;
+    for (std::size_t core = 0; core < cores.size(); ++core) {
+      if (cores[core].cpus.intersects(rank.cpus)) indices.push_back(static_cast<int>(core));
+    }
+    return fmt::format("rank {}={} slot={}", first_rank + rank.local_rank, host, CpuSet::of(indices).list());
   });
 }
 
@@ -208,7 +214,7 @@ std::string format_binding(const Topology& topology, const BindingPlan& plan, Bi
     case BindingFormat::kTaskset: return as_taskset(plan) + "\n";
     case BindingFormat::kHwloc: return as_hwloc_bind(plan) + "\n";
     case BindingFormat::kOmpPlaces: return as_omp_places(plan) + "\n";
-    case BindingFormat::kRankfile: return as_rankfile(plan, "localhost", 0) + "\n";
+    case BindingFormat::kRankfile: return as_rankfile(topology, plan, "localhost", 0) + "\n";
     case BindingFormat::kJson: return binding_json(topology, plan);
     case BindingFormat::kSvg: return topology_svg(topology, plan);
   }

@@ -48,7 +48,9 @@ std::string as_taskset(const BindingPlan& plan);
 std::string as_hwloc_bind(const BindingPlan& plan);
 /// "{49},{50},{51}": a line for each rank, for OMP_PLACES.
 std::string as_omp_places(const BindingPlan& plan);
-/// "rank 0=node0 slot=49-55": Open MPI's; host stands for every node, whose first rank is first_rank.
-std::string as_rankfile(const BindingPlan& plan, const std::string& host, int first_rank);
+/// "rank 0=node0 slot=49-55": Open MPI's, and that of --rankfile, with cores by hwloc's logical index; host stands for
+/// every node, whose first rank is first_rank. A rank gets all hardware threads of its cores there.
+std::string as_rankfile(const Topology& topology, const BindingPlan& plan, const std::string& host,
+                        int first_rank);
 
 }  // namespace ddl::affinity

@@ -4,6 +4,7 @@
 #include "affinity/output/binding_format.h"
 #include "affinity/output/topology_format.h"
 #include "affinity/plan/binding_plan.h"
+#include "affinity/source/topology_source.h"
 #include "affinity/support/model.h"
 #include "support/catch.h"
 
@@ -56,6 +57,20 @@ TEST_CASE("a plan in the forms that other programs take") {
   CHECK(printed("omp_places") == "{2},{3}\n{0},{1}\n");
   CHECK(printed("rankfile") == "rank 0=localhost slot=2-3\nrank 1=localhost slot=0-1\n");
   CHECK_FALSE(parse_binding_format("yaml"));
+}
+
+TEST_CASE("a rankfile has cores as hwloc counts them, and not CPUs of Linux") {
+  Topology node = *hwloc_synthetic("pack:2 core:2 pu:2(indexes=0,4,2,6,1,5,3,7)")->load();
+  REQUIRE(node.numbered_cores.at(1).cpus.list() == "2,6");
+  const auto plan = plan_binding(node, {}, 2);
+  REQUIRE(plan);
+  CHECK(format_binding(node, *plan, BindingFormat::kTaskset) == "taskset -c 0,2\ntaskset -c 1,3\n");
+  const std::string rankfile = format_binding(node, *plan, BindingFormat::kRankfile);
+  CHECK(rankfile == "rank 0=localhost slot=0-1\nrank 1=localhost slot=2-3\n");
+  // A core that taskset excludes is counted.
+  std::erase_if(node.cores, [](const Core& core) { return core.cpus.contains(0); });
+  CHECK(format_binding(node, plan_binding(node, {}, 1).value(), BindingFormat::kRankfile) ==
+        "rank 0=localhost slot=1-3\n");
 }
 
 TEST_CASE("a plan as a table") {
