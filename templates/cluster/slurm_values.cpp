@@ -82,6 +82,11 @@ bool is_one_of(const std::string_view (&words)[N], std::string_view text) {
   return std::find(std::begin(words), std::end(words), text) != std::end(words);
 }
 
+/// sbatch passes over blanks behind a comma, and over nothing between two commas.
+std::string_view without_blanks_in_front(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+}
+
 /// "4096", "64G", "64GB"; 0 is all memory of a node.
 bool is_memory(std::string_view text) {
   constexpr std::string_view kUnits[] = {"",   "K",  "M",   "G",   "T",   "KB", "MB",
@@ -90,23 +95,27 @@ bool is_memory(std::string_view text) {
   return digits > 0 && is_one_of(kUnits, in_upper_case(text.substr(digits)));
 }
 
-/// "0-9", "1,3,5-11:2", each perhaps in brackets, with %4 behind.
+/// "0-9", "1, 3, 5-11:2", each perhaps in brackets, with %4 behind or in them.
 bool is_array(std::string_view text) {
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   const std::size_t limit = text.find('%');
   if (limit != std::string_view::npos && !is_slurm_count(text.substr(limit + 1))) return false;
   text = text.substr(0, limit);
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   const auto parts = split(text, ',');
-  return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-    const std::size_t colon = part.find(':');
-    const std::size_t dash = part.find('-');
-    if (colon != std::string_view::npos && (dash > colon || !is_slurm_count(part.substr(colon + 1))))
-      return false;
-    part = part.substr(0, colon);
-    if (dash == std::string_view::npos) return is_slurm_count(part);
-    if (!is_slurm_count(part.substr(0, dash)) || !is_slurm_count(part.substr(dash + 1))) return false;
-    return parse_integer(part.substr(0, dash)) <= parse_integer(part.substr(dash + 1));
-  });
+  return text.find_first_not_of(',') != std::string_view::npos &&
+         std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+           if (part.empty()) return true;
+           part = without_blanks_in_front(part);
+           const std::size_t colon = part.find(':');
+           const std::size_t dash = part.find('-');
+           if (colon != std::string_view::npos && (dash > colon || !is_slurm_count(part.substr(colon + 1))))
+             return false;
+           part = part.substr(0, colon);
+           if (dash == std::string_view::npos) return is_slurm_count(part);
+           if (!is_slurm_count(part.substr(0, dash)) || !is_slurm_count(part.substr(dash + 1))) return false;
+           return parse_integer(part.substr(0, dash)) <= parse_integer(part.substr(dash + 1));
+         });
 }
 
 /// "4711", "4711_3", "4711_*", and with after also "4711+10".
@@ -119,14 +128,15 @@ bool is_job(std::string_view text) {
   return is_slurm_count(text.substr(0, task));
 }
 
-/// "afterok:4711:4712,singleton", or with ? for any of them. A job without a word is Slurm's old form.
+/// "afterok:4711:4712,singleton", with ? for any of them, in any case. A job without a word is Slurm's old form.
 bool is_dependency(std::string_view text) {
-  constexpr std::string_view kWords[] = {"after",   "afterany", "afterburstbuffer", "aftercorr", "afternotok",
-                                         "afterok", "expand"};
-  const char separator = text.find('?') != std::string_view::npos ? '?' : ',';
-  const auto conditions = split(text, separator);
+  constexpr std::string_view kWords[] = {"AFTER",   "AFTERANY", "AFTERBURSTBUFFER", "AFTERCORR", "AFTERNOTOK",
+                                         "AFTEROK", "EXPAND"};
+  std::string list = in_upper_case(text);
+  std::replace(list.begin(), list.end(), '?', ',');
+  const auto conditions = split(list, ',');
   return std::all_of(conditions.begin(), conditions.end(), [&](std::string_view condition) {
-    if (condition == "singleton" || is_job(condition)) return true;
+    if (condition == "SINGLETON" || is_job(condition)) return true;
     const auto parts = split(condition, ':');
     return parts.size() > 1 && is_one_of(kWords, parts.front()) &&
            std::all_of(parts.begin() + 1, parts.end(), is_job);
@@ -155,8 +165,9 @@ bool is_mail_type(std::string_view text) {
       "ALL",           "INVALID_DEPEND", "STAGE_OUT",    "TIME_LIMIT", "ARRAY_TASKS",
       "TIME_LIMIT_50", "TIME_LIMIT_80",  "TIME_LIMIT_90"};
   const auto words = split(text, ',');
-  return std::all_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return is_one_of(kTypes, in_upper_case(word)); });
+  return !text.empty() && std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    return word.empty() || is_one_of(kTypes, in_upper_case(without_blanks_in_front(word)));
+  });
 }
 
 /// Names of accounts, partitions and qualities of service.
@@ -182,7 +193,6 @@ constexpr ValueRule kValueRules[] = {
     {"--account", has_no_blank, kNoBlanks},
     {"--partition", has_no_blank, kNoBlanks},
     {"--qos", has_no_blank, kNoBlanks},
-    {"--mail-user", has_no_blank, " has a blank, and is no address"},
 };
 
 }  // namespace
