@@ -51,10 +51,9 @@ OptionWord split_word(std::string_view word) {
 using Refusal = tl::unexpected<CommandLineError>;
 
 constexpr Contradiction kContradictions[] = {
-    {OptionId::kTagOutput, OptionId::kNoTagOutput},
-    {OptionId::kVerbose, OptionId::kQuiet},
-    {OptionId::kHosts, OptionId::kHostfile},
-    {OptionId::kMpi, OptionId::kLauncher},
+    {OptionId::kTagOutput, OptionId::kNoTagOutput}, {OptionId::kVerbose, OptionId::kQuiet},
+    {OptionId::kHosts, OptionId::kHostfile},        {OptionId::kMpi, OptionId::kLauncher},
+    {OptionId::kRankfile, OptionId::kMapBy},        {OptionId::kRankfile, OptionId::kRanksPerNode},
 };
 
 Refusal refuse_with_hint(std::string message, std::string hint) {
@@ -173,6 +172,9 @@ void GivenOptions::complete_from(GivenOptions others) {
   for (const auto& [one, other] : kContradictions) {
     if (has(one)) others[other].clear();
     if (has(other)) others[one].clear();
+  }
+  for (const OptionId said : kSaidByRankfile) {
+    if (has(OptionId::kRankfile)) others[said].clear();
   }
   without_effect.insert(without_effect.end(), std::make_move_iterator(others.without_effect.begin()),
                         std::make_move_iterator(others.without_effect.end()));

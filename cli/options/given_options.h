@@ -72,7 +72,8 @@ class GivenOptions {
   /// As the first of its values was typed on the command line: "-H", "--hosts"; else its canonical spelling.
   std::string typed_name(OptionId id) const;
 
-  /// Adds options of lower precedence: one that is given here, or that an option given here excludes, is dropped. Of
+  /// Adds options of lower precedence: one that is given here, or that an option given here excludes, is dropped. A
+  /// rankfile of lower precedence is not dropped for an option of binding given here: that is an error later. Of
   /// -x all are kept, those of others first.
   void complete_from(GivenOptions others);
 
@@ -86,6 +87,11 @@ struct Contradiction {
   OptionId other;
 };
 std::span<const Contradiction> contradictions();
+
+/// What a rankfile says already, beside --map-by and --ranks-per-node.
+constexpr OptionId kSaidByRankfile[] = {OptionId::kRankBy,     OptionId::kBindTo,    OptionId::kCoresPerRank,
+                                        OptionId::kReserve,    OptionId::kRankOrder, OptionId::kGpusPerRank,
+                                        OptionId::kRanksPerGpu};
 
 /// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
 /// value; unless help or the version is requested. Pure.

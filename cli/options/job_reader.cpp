@@ -339,8 +339,9 @@ class JobReader {
   void find_hosts() {
     if (values_.refusal()) return;
     std::string text;
+    if (job().rankfile == "-") claim_standard_input("--rankfile -");
     if (!job().hostfile.empty()) {
-      if (job().hostfile == "-") claim_standard_input();
+      if (job().hostfile == "-") claim_standard_input("--hostfile -");
       auto read = context_.read_file
                       ? context_.read_file(job().hostfile)
                       : Result<std::string>(fail(ErrorCode::kUnavailable, "files are not read here"));
@@ -368,7 +369,11 @@ class JobReader {
     if (const Status placed =
             launcher::resolve_hosts(job().placed_ranks, request_.allocation, context_.hostname);
         !placed)
-      refuse_once(placed.error().message(), usage_line(entry_of(OptionId::kRankfile)));
+      refuse_once(placed.error().message(),
+                  has(OptionId::kHostsExclude) || has(OptionId::kNnodes)
+                      ? "--hosts-exclude and --nnodes leave hosts out: omit them, or "
+                        "place no rank there"
+                      : usage_line(entry_of(OptionId::kRankfile)));
   }
 
   /// --nnodes.
@@ -402,11 +407,11 @@ class JobReader {
     return hosts.ends_with(',') ? "write the hosts as one word, without a space behind a comma" : error.hint;
   }
 
-  void claim_standard_input() {
+  void claim_standard_input(const std::string& reader) {
     if (!has(OptionId::kStdin)) {
       job().stdin_target = launcher::StdinTarget::kNone;
     } else if (job().stdin_target != launcher::StdinTarget::kNone) {
-      refuse_once("--hostfile - reads standard input, so ranks cannot", "omit --stdin, or name a file");
+      refuse_once(reader + " reads standard input, so ranks cannot", "omit --stdin, or name a file");
     }
   }
 

@@ -229,14 +229,20 @@ Status read_line(std::string_view line, NodeList& nodes) {
 
 }  // namespace
 
-Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view text, std::string_view name) {
+Result<std::string_view> without_byte_order_mark(std::string_view text, std::string_view name) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     return refuse(std::string(name) +
                   " is encoded in UTF-16, as some programs of Windows write; save it as UTF-8");
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
+Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view whole, std::string_view name) {
+  const auto text = without_byte_order_mark(whole, name);
+  if (!text) return fail(text.error());
   NodeList nodes(NamedAgain::kIsSlot);
   int number = 0;
-  for (std::string_view line : split(text, '\n')) {
+  for (std::string_view line : split(*text, '\n')) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (auto status = read_line(line.substr(0, line.find('#')), nodes); !status) {

@@ -70,6 +70,10 @@ Result<std::vector<AllocatedNode>> parse_host_list(std::string_view text);
 /// As parse_host_list(), but only names, without users and slots. A name may occur twice. Pure.
 Result<std::vector<std::string>> parse_host_names(std::string_view text);
 
+/// The text of a hostfile or rankfile without the byte order mark that some programs of Windows write. Pure. Error: it
+/// is encoded in UTF-16. name: of the file.
+Result<std::string_view> without_byte_order_mark(std::string_view text, std::string_view name);
+
 /// The nodes of a hostfile, in the order of its lines. A line is a host as in -H, and then any of `slots=4` (or "4"
 /// alone), `max_slots=8`, `port=2222`, `user=me`, in any order; "#" begins a comment. Lines end with LF or CR LF; a
 /// byte order mark is skipped. The same host on several lines is one node with the sum of the slots, or, if none of

@@ -8,6 +8,7 @@
 #include "base/cpu_set.h"
 #include "base/text.h"
 #include "launcher/job/allocation.h"
+#include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
 
 namespace ddl::launcher {
@@ -98,6 +99,9 @@ Status parse_host(std::string_view word, RankfileEntry& entry) {
     return {};
   }
   if (word.empty()) return refuse("the host is missing; " + std::string(kForm));
+  if (word.find('@') != std::string_view::npos)
+    return refuse(in_double_quotes(word) +
+                  " has a user; write the host alone here, and the user with -H or in a hostfile: me@node1");
   DDL_TRY(check_host_name(word));
   entry.host = word;
   return {};
@@ -125,10 +129,12 @@ Result<int> parse_line(Line line, RankfileEntry& entry) {
 
 }  // namespace
 
-Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name) {
+Result<Rankfile> parse_rankfile(std::string_view whole_text, std::string_view name) {
+  const auto text = without_byte_order_mark(whole_text, name);
+  if (!text) return fail(text.error());
   std::unordered_map<int, RankfileEntry> entries;
   int number = 0, last = -1;
-  for (const std::string_view whole : split(text, '\n')) {
+  for (const std::string_view whole : split(*text, '\n')) {
     ++number;
     const Line line(whole.substr(0, whole.find('#')));
     if (line.is_at_end()) continue;

@@ -29,7 +29,7 @@ using Rankfile = std::vector<RankfileEntry>;
 
 /// Lines "rank N=HOST slot=LIST", in any order, blanks anywhere; "#" begins a comment. HOST is a name, or "+n2". LIST
 /// has cores by their logical indices, "10-12" or "0,1,4", or those of packages, "1:0-2" or "1:*"; ";" separates as ","
-/// does. Every rank from 0 on occurs once. Pure. name: of the file, in messages.
+/// does. Every rank from 0 on occurs once. A byte order mark is skipped. Pure. name: of the file, in messages.
 /// Error: "ranks.txt:3: rank 1 was placed already, in line 2", and the like.
 Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name);
 

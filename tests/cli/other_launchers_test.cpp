@@ -230,6 +230,12 @@ TEST_CASE("a rankfile says where ranks run, and how many there are") {
   CHECK(parse_for_hosts({"--hostfile", "hosts", "--rankfile", "ranks"})->job.placed_ranks[1].node == 0);
   CHECK(parse_for_hosts({"-H", "n1", "--rankfile", "ranks"}).error().message ==
         "ranks:2: rank 0: n2 is not a host of -H; name one of its hosts, or add this one there");
+  for (const Words& left_out : {Words{"--hosts-exclude", "n2"}, Words{"--nnodes", "1"}}) {
+    Words all{"--rankfile", "ranks", "-H", "n1,n2"};
+    all.insert(all.end(), left_out.begin(), left_out.end());
+    CHECK(parse_for_hosts(all).error().hint ==
+          "--hosts-exclude and --nnodes leave hosts out: omit them, or place no rank there");
+  }
   CHECK(parse_for_hosts({"--rankfile", "hosts"}).error().message ==
         "hosts:1: found \"n1:2\"; a line is rank N=HOST slot=CORES, as in rank 0=node1 slot=0-3");
   CHECK_THAT(parse_for_hosts({"--map-by", "rankfile"}).error().message,
@@ -246,6 +252,50 @@ TEST_CASE("a rankfile says where ranks run, and how many there are") {
     all.insert(all.end(), words.begin(), words.end());
     CHECK_THAT(parse_for_hosts(all).error().message, Catch::Contains("contradict each other"));
   }
+}
+
+TEST_CASE("a rankfile on standard input leaves none to the ranks, to a hostfile and to a job script") {
+  const auto read_dash = [](const std::string& path) {
+    return path == "-" ? ddl::Result<std::string>("rank 0=n1 slot=0\n") : file_named(path);
+  };
+  const auto parse = [&](Words words) {
+    words.insert(words.end(), {"--", "./train"});
+    return parse_command_line(words, {"/home/me", 6, "head", read_dash});
+  };
+  const auto request = parse({"--rankfile", "-"});
+  REQUIRE(request);
+  CHECK(request->job.stdin_target == ddl::launcher::StdinTarget::kNone);
+  CHECK_THAT(parse({"--rankfile", "-", "--stdin", "0"}).error().message,
+             Catch::Contains("--rankfile - reads standard input, so ranks cannot"));
+  CHECK_THAT(parse({"--rankfile", "-", "--hostfile", "-"}).error().message,
+             Catch::Contains("would both read standard input"));
+  CHECK_THAT(parse({"--rankfile", "-", "--slurm", "--site", "generic-cpu"}).error().message,
+             Catch::Contains("which a job script does not have"));
+}
+
+TEST_CASE("a rankfile of the command line has precedence over what a configuration file says of places") {
+  const auto read = [](const std::string& path) {
+    if (path == "bind.yaml") return ddl::Result<std::string>("bind-to: core\nmap-by: numa\nreserve: 0\n");
+    if (path == "count.yaml") return ddl::Result<std::string>("np: 3\n");
+    if (path == "ranks.yaml") return ddl::Result<std::string>("rankfile: ranks\n");
+    return file_named(path);
+  };
+  const auto parse = [&](Words words) {
+    words.insert(words.end(), {"--", "./train"});
+    return parse_command_line(words, {"/home/me", 6, "head", read});
+  };
+  const auto ranks = parse({"--config-file", "bind.yaml", "--rankfile", "ranks"});
+  REQUIRE(ranks);
+  CHECK(ranks->job.placed_ranks.size() == 2);
+  CHECK(ranks->job.binding == ddl::affinity::BindingPolicy{});
+  const auto mapped = parse({"--config-file", "ranks.yaml", "--map-by", "numa", "-np", "3"});
+  REQUIRE(mapped);
+  CHECK(mapped->job.placed_ranks.empty());
+  CHECK(parse({"--config-file", "count.yaml", "--rankfile", "ranks"}).error().message ==
+        "count.yaml:1: ranks places 2 ranks, and the job has 3");
+  // The rankfile is not dropped without a word.
+  CHECK_THAT(parse({"--config-file", "ranks.yaml", "--bind-to", "core"}).error().message,
+             Catch::Contains("contradict each other"));
 }
 
 TEST_CASE("other orders of mpirun's --rank-by get a hint") {

@@ -59,7 +59,8 @@ TEST_CASE("a rankfile gives each rank its host and its cores") {
   CHECK((*ranks)[0] == RankfileEntry{"node1", {}, {{{}, 10, 12}}, "r.txt:4", 0});
   CHECK((*ranks)[1] == RankfileEntry{"node2", {}, {{{}, 0, 0}, {{}, 1, 1}, {{}, 4, 4}}, "r.txt:5", 0});
   CHECK((*ranks)[2] == RankfileEntry{"", 1, {{1, 0, 2}, {1, 3, 3}}, "r.txt:2", 0});
-  const auto package = parse_rankfile("rank 0=a slot=1:*", "r.txt");
+  const auto package = parse_rankfile("\xef\xbb\xbfrank 0=a slot=1:*", "r.txt");
+  REQUIRE(package);
   CHECK(package->front().cores == ddl::affinity::NamedCores{{1, 0, ddl::affinity::CoreRange::kToTheEnd}});
 }
 
@@ -82,6 +83,8 @@ TEST_CASE("an invalid line of a rankfile is refused with its number, and what to
       {"rank 0=a slot=99999999999999999999", "are no cores"},
       {"rank 0=+1 slot=0", "\"+1\" is not a host's index, as in +n0"},
       {"rank 0=-oProxyCommand slot=0", "r.txt:1: rank 0: "},
+      {"rank 0=me@a slot=0", "r.txt:1: rank 0: \"me@a\" has a user; write the host alone here"},
+      {"\xff\xfer", "r.txt is encoded in UTF-16, as some programs of Windows write; save it as UTF-8"},
       {"rank 0=a slot=0\nrank 0=b slot=1",
        "r.txt:2: rank 0 was placed already, by r.txt:1; remove one of these lines"},
       {"rank 0=a slot=0\nrank 2=a slot=1", "r.txt places rank 2 and not rank 1; add a line for it"},
