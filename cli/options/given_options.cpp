@@ -135,7 +135,10 @@ SplitArgv split_argv(std::span<const std::string> words) {
     result.options.push_back(canonical);
     std::string_view typed = word;
     if (option.attached_value) typed.remove_suffix(option.attached_value->size());
-    if (option.attached_value && typed.ends_with('=')) typed.remove_suffix(1);
+    if (option.attached_value && typed.ends_with('=')) {
+      typed.remove_suffix(1);
+      result.bound_values.emplace_back(*option.attached_value);
+    }
     result.typed.try_emplace(canonical, typed);
     const bool may_lack_value = (option.entry->rules & kOptionalValue) != 0;
     const bool has_next = next < words.size() && words[next] != "--";
@@ -146,8 +149,10 @@ SplitArgv split_argv(std::span<const std::string> words) {
     } else if (option.entry->takes_value() && has_next) {
       result.options.push_back(words[next++]);
       const bool has_value = next < words.size() && words[next] != "--";
-      if ((option.entry->rules & kNameAndValue) != 0 && has_value &&
-          result.options.back().find('=') == std::string::npos)
+      const bool is_bound = result.options.back().find('=') != std::string::npos;
+      if ((option.entry->rules & kNameAndValue) != 0 && is_bound)
+        result.bound_values.push_back(result.options.back());
+      if ((option.entry->rules & kNameAndValue) != 0 && has_value && !is_bound)
         result.options.back() += "=" + words[next++];
     }
   }

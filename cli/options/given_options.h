@@ -32,6 +32,8 @@ struct SplitArgv {
   /// The spelling that was typed first, by canonical spelling.
   std::map<std::string, std::string> typed;
   bool ends_with_dashes = false;  ///< "--" stands before the command
+  /// Values that "=" binds to their option or name, as in "--job-name=-x": no option was taken for a value there.
+  std::vector<std::string> bound_values;
 };
 
 /// Launchers spell -np, -cb and -hostfile with one dash; CLI11 2.1 would read -np as -n with the value "p".

@@ -61,31 +61,45 @@ bool takes_words(OptionId id) {
 bool names_a_file(const OptionEntry& entry) {
   constexpr std::string_view kFiles[] = {"FILE",  "DIR",  "NAME|FILE", "NAME|DIR",
                                          "IMAGE", "PATH", "PATTERN",   "DIR[:DIR]"};
-  return std::find(std::begin(kFiles), std::end(kFiles), entry.value) != std::end(kFiles);
+  // No synthetic node of --topology begins as a path does.
+  return entry.id == OptionId::kTopology ||
+         std::find(std::begin(kFiles), std::end(kFiles), entry.value) != std::end(kFiles);
 }
 
-/// The option in the place of the value, or of one of the two words NAME and VALUE; "" if there is none.
-std::string_view option_in(const OptionEntry& entry, std::string_view text) {
+/// The option in the place of the value, or of one of the two words NAME and VALUE; "" if there is none. Open MPI's
+/// parameters with options of ssh and the like are named ..._args. is_bound: the value is behind a "=".
+std::string_view option_in(const OptionEntry& entry, std::string_view text, bool is_bound) {
   const auto is_option = [](std::string_view word) {
     return word.size() > 1 && word[0] == '-' && find_spelling(word) != nullptr;
   };
   const std::size_t equals = text.find('=');
-  if (is_option(text)) return text;
-  if ((entry.rules & kNameAndValue) == 0 || equals == std::string_view::npos) return "";
-  if (is_option(text.substr(0, equals))) return text.substr(0, equals);
+  const bool has_name = (entry.rules & kNameAndValue) != 0;
+  if (is_option(text)) return is_bound && !has_name ? "" : text;
+  if (!has_name || equals == std::string_view::npos) return "";
+  const std::string_view name = text.substr(0, equals);
+  if (is_option(name)) return name;
+  if (is_bound || name.ends_with("_args")) return "";
   return is_option(text.substr(equals + 1)) ? text.substr(equals + 1) : "";
 }
 
-std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const GivenValue& value) {
+/// What to write if the option is the value after all.
+std::string how_to_give(const OptionEntry& entry, const GivenValue& value, const std::string& option) {
+  if (names_a_file(entry)) return "for a file of this name write ./" + option;
+  if ((entry.rules & kNameAndValue) == 0 || value.text.starts_with('-')) return usage_line(entry);
+  return usage_line(entry) + "; for this value write " + value.name + " " + shell_quote(value.text);
+}
+
+std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const GivenValue& value,
+                                             const std::vector<std::string>& bound_values) {
   if (first_of(kQuotes, value.text) != nullptr)
     return CommandLineError{value.name + ": " + value.text +
                                 " begins with a quote that is not a shell's, as word processors write it",
                             "type the quotes again, as \" or '"};
-  const std::string option(option_in(entry, value.text));
+  const bool is_bound = std::find(bound_values.begin(), bound_values.end(), value.text) != bound_values.end();
+  const std::string option(option_in(entry, value.text, is_bound));
   if (option.empty() || takes_words(entry.id)) return std::nullopt;
-  const bool is_file = names_a_file(entry);
   return CommandLineError{value.name + " needs a value, but the option " + option + " follows",
-                          is_file ? "for a file of this name write ./" + option : usage_line(entry)};
+                          how_to_give(entry, value, option)};
 }
 
 /// "node2:4", which is no program but a piece of -H's value.
@@ -105,9 +119,11 @@ std::optional<CommandLineError> refuse_command(const SplitArgv& split, const Giv
                             "write a value without spaces: --timeout=60, -x NAME=VALUE"};
   if (!given.has(OptionId::kHosts)) return std::nullopt;
   if (!is_host_with_slots(first)) return std::nullopt;
-  return CommandLineError{"the hosts of " + given.typed_name(OptionId::kHosts) +
-                              " end at a space: " + shell_quote(first) + " would be the command",
-                          "write the hosts as one word with commas and no space: -H node1:4,node2:4"};
+  return CommandLineError{
+      "the hosts of " + given.typed_name(OptionId::kHosts) + " end at a space: " + shell_quote(first) +
+          " would be the command",
+      "write the hosts as one word with commas and no space: -H node1:4,node2:4; a program of "
+      "this name is given after --"};
 }
 
 }  // namespace
@@ -131,7 +147,7 @@ std::optional<CommandLineError> refuse_mistyped(const SplitArgv& split, const Gi
   for (const OptionEntry& entry : option_table()) {
     if (!entry.takes_value()) continue;
     for (const GivenValue& value : given[entry.id]) {
-      if (auto refused = refuse_value(entry, value)) return refused;
+      if (auto refused = refuse_value(entry, value, split.bound_values)) return refused;
     }
   }
   return refuse_command(split, given);

@@ -192,6 +192,8 @@ TEST_CASE("a name of a file that no shell has expanded makes no folder of that n
       {{"-np", "1", "--mpi", "--mpirun=~/bin/mpirun", "x"},
        "--mpirun: '~/bin/mpirun' begins with ~",
        "$HOME"},
+      {{"-np", "1", "--rankfile=~/ranks", "x"}, "--rankfile: '~/ranks' begins with ~", "$HOME"},
+      {{"--show-bind", "-np", "1", "--topology=~/n.xml"}, "--topology: '~/n.xml' begins with ~", "$HOME"},
       {{"-np", "1", "--slurm", "--script-file=~/job.sh", "x"}, "--script-file: '~/job.sh' begins", "$HOME"},
       {{"-np", "1", "--slurm", "--venv=~/venv", "x"}, "--venv: '~/venv' begins with ~", "$HOME"},
       {{"-np", "1", "--slurm", "--container=~/i.sif", "x"}, "--container: '~/i.sif' begins with ~", "$HOME"},

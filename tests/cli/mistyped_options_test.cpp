@@ -136,15 +136,26 @@ TEST_CASE("an option without its value does not take the next option for it") {
       {{"--show-bind", "-np", "--json"}, "-np needs a value, but the option --json follows", "-np N"},
       {{"--mca", "-np", "2", "a"}, "--mca needs a value, but the option -np follows", "--mca NAME"},
       {{"--mca", "btl", "-np", "2", "a"}, "--mca needs a value, but the option -np follows", "--mca NAME"},
+      {{"--mca", "btl", "-np", "2", "a"}, "but the option -np follows", "for this value write --mca btl=-np"},
       {{"--hostfile"}, "-hostfile/--hostfile needs a value", "-hostfile FILE"},
       {{"--launcher"}, "--launcher needs a value", "--launcher auto|local|ssh"},
       {{"--check-box"}, "--check-box needs a value", "--check-box NAME"},
       {{"--show-site"}, "--show-site needs a value", "--show-site NAME|FILE"},
       {{"--completion"}, "--completion needs a value", "--completion bash|zsh|fish"},
   });
-  // Where options of other programs are the value.
-  CHECK(ddl::cli::parse_command_line(std::vector<std::string>{"-np", "2", "--ssh-args", "-v", "a"},
-                                     {"/", 2, "head"}));
+  // Where options of other programs are the value, or where no option was forgotten.
+  for (const std::vector<std::string>& value : {std::vector<std::string>{"--ssh-args", "-v"},
+                                                {"--mca", "plm_rsh_args", "-q"},
+                                                {"--mca", "btl=-q"},
+                                                {"--job-name=-x"},
+                                                {"--output-filename=-v"},
+                                                {"-x", "CFLAGS=-g"}}) {
+    std::vector<std::string> words = {"-np", "2"};
+    words.insert(words.end(), value.begin(), value.end());
+    words.emplace_back("a");
+    CAPTURE(value.front());
+    CHECK(ddl::cli::parse_command_line(words, {"/", 2, "head"}));
+  }
 }
 
 TEST_CASE("a flag takes no value, not even true") {
