@@ -37,7 +37,8 @@ struct Allocation {
 Allocation local_allocation(const std::string& hostname);
 
 /// The nodes that spec.hosts or spec.hostfile names, else those of spec.placed_ranks, without those of
-/// spec.hosts_exclude; the machine itself where the spec has none of them. Pure. hostfile_text: what spec.hostfile holds, read by the caller; unused without one.
+/// spec.hosts_exclude; the machine itself where the spec has none of them. Pure. hostfile_text: what spec.hostfile
+/// holds, read by the caller; unused without one.
 /// Error (kInvalidArgument): an invalid entry, after "hosts.txt:7: " or "-H: "; or no node is left.
 Result<Allocation> make_allocation(const JobSpec& spec, const std::string& hostfile_text,
                                    const std::string& hostname);
