@@ -99,7 +99,14 @@ TEST_CASE("a rank that dies is named on all hosts in the errors of their open te
       words.insert(words.end(), {"-x", "DDL_FAULT=" + fault, "-x", "UCX_LOG_LEVEL=fatal",
                                  e2e::program("ddl_program"), "named"});
       HostJob job(words);
-      CHECK(job.wait() == 128 + SIGKILL);
+      const int status = job.wait();
+      if (mpi == "openmpi" && status != 128 + SIGKILL) {
+        // Open MPI 5 ends a process itself when a connection to another host breaks.
+        CHECK(status == 14);
+        CHECK_THAT(job.err(), Contains("aborted the job with code 14") && Contains("was killed by SIGKILL"));
+        continue;
+      }
+      CHECK(status == 128 + SIGKILL);
       for (const std::string rank : {"0", "1"}) {
         const std::string head = "[" + rank + "]<stdout>:", dead = "rank 2 on node2 (pid ";
         // A survivor may have gone on to its next tensors, and not have handed over all of them.
@@ -216,7 +223,10 @@ TEST_CASE("PMIx data reach other hosts: collected by a fence, on demand, and pub
     HostJob publish(on(layout, {e2e::program("pmix_client"), "publish"}));
     CHECK(publish.wait() == 0);
     CHECK(occurrences(publish.out(), "found=here I am from rank 0\n") == layout.size);
-    CHECK(occurrences(publish.out(), "after_unpublish=NOT-FOUND\n") == layout.size);
+    // As libpmix 4 and as libpmix 5 name it.
+    CHECK(occurrences(publish.out(), "after_unpublish=NOT-FOUND\n") +
+              occurrences(publish.out(), "after_unpublish=PMIX_ERR_NOT_FOUND\n") ==
+          layout.size);
   }
 }
 
@@ -329,7 +339,8 @@ TEST_CASE("a failing rank under mpirun on two hosts is named, and no process is 
     CHECK(killed.wait() == 128 + SIGKILL);
     HostJob beheaded = by_mpirun({e2e::program("daemon_family"), "stay"});
     beheaded.job().wait_for("ready", 3);
-    const auto heads = beheaded.processes(mpirun.substr(mpirun.rfind('/') + 1), "head");
+    auto heads = beheaded.processes(mpirun.substr(mpirun.rfind('/') + 1), "head");
+    if (heads.empty()) heads = beheaded.processes("prterun", "head");  // of Open MPI 5
     REQUIRE(heads.size() == 1);
     REQUIRE(::kill(heads.front().pid, SIGKILL) == 0);
     CHECK(beheaded.wait() == 128 + SIGKILL);
