@@ -9,11 +9,12 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+# Of libddl itself, which other packages link.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/DebianDocuments.cmake")
-set(CPACK_DDL_LICENCE "${PROJECT_SOURCE_DIR}/LICENSE")
-set(CPACK_DDL_CHANGELOG "${PROJECT_SOURCE_DIR}/CHANGELOG.md")
+set(CPACK_DDL_COPYRIGHT "${PROJECT_SOURCE_DIR}/scripts/packaging/debian-copyright")
+set(CPACK_DDL_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
 
 set(library libddl${DDL_SOVERSION})
 set(same_version "(= ${PROJECT_VERSION})")
@@ -54,6 +55,12 @@ if(TARGET slurm_probe)
     "With it ddlrun reads partitions and nodes from libslurm, not from the output of"
     "commands.")
 endif()
+# What dpkg does when the library is installed, and what packages that link it depend on.
+set(control "${PROJECT_BINARY_DIR}/generated/debian")
+file(WRITE "${control}/triggers" "activate-noawait ldconfig\n")
+file(WRITE "${control}/shlibs" "libddl ${DDL_SOVERSION} ${library} (>= ${PROJECT_VERSION})\n")
+string(TOUPPER "${library}" key)
+set(CPACK_DEBIAN_${key}_PACKAGE_CONTROL_EXTRA "${control}/triggers;${control}/shlibs")
 set(CPACK_DEBIAN_DDLRUN_PACKAGE_RECOMMENDS "openssh-client")
 set(CPACK_DEBIAN_DDLRUN_PACKAGE_SUGGESTS "ddl-slurm-probe, ddl-examples")
 
