@@ -8,6 +8,7 @@
 #include "cli/options/help_pages.h"
 #include "contract/environment.h"
 #include "contract/operations.h"
+#include "launcher/job/host_list.h"
 #include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {

@@ -230,11 +230,11 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].empty()) continue;
     for (std::size_t local = 0; local < ranks[i].size(); ++local) {
-      RankPlacement& placed = placement.ranks[static_cast<std::size_t>(ranks[i][local])];
-      placed.rank = ranks[i][local];
-      placed.node = static_cast<int>(placement.nodes.size());
-      placed.local_rank = static_cast<int>(local);
-      placed.local_size = static_cast<int>(ranks[i].size());
+      RankPlacement& own = placement.ranks[static_cast<std::size_t>(ranks[i][local])];
+      own.rank = ranks[i][local];
+      own.node = static_cast<int>(placement.nodes.size());
+      own.local_rank = static_cast<int>(local);
+      own.local_size = static_cast<int>(ranks[i].size());
     }
     placement.nodes.push_back({allocation.nodes[i].name, std::move(ranks[i]), i});
   }
