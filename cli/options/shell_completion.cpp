@@ -332,7 +332,7 @@ function __ddlrun_command
             case --
                 string escape -- $words[(math $i + 1)..]
                 return 0
-            case '-?*'
+            case '-*'
             case '*'
                 string escape -- $words[$i..]
                 return 0
