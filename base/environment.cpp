@@ -1,6 +1,7 @@
 #include "base/environment.h"
 
 #include <unistd.h>
+#include <algorithm>
 
 namespace ddl {
 
@@ -8,6 +9,13 @@ Environment process_environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
   return parse_environment(entries);
+}
+
+bool is_variable_name(std::string_view text) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
+    return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  });
 }
 
 std::string value_of(const Environment& environment, const std::string& name) {

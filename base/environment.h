@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ddl {
@@ -11,6 +12,9 @@ using Environment = std::map<std::string, std::string>;
 
 /// This process's own environment. Not while another thread calls setenv(3).
 Environment process_environment();
+
+/// Letters, digits and "_", and no digit first: what a shell can set.
+bool is_variable_name(std::string_view text);
 
 /// "" if it is not set.
 std::string value_of(const Environment& environment, const std::string& name);

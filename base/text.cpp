@@ -135,6 +135,18 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
   return nearest;
 }
 
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+std::string in_upper_case(std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return upper;
+}
+
 std::string signal_text(int signal) {
   // sigabbrev_np(3) and sigdescr_np(3) would do, but glibc has them since 2.32.
   struct Row {

@@ -30,6 +30,9 @@ int edit_distance(std::string_view a, std::string_view b);
 /// The one of several words of which this is most likely a misspelling: their edit distance is at most a third of the
 /// letters of the longer one, case and dashes not counted.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& words);
+/// With the letters of ASCII in the other case; independent of the locale.
+std::string in_lower_case(std::string_view text);
+std::string in_upper_case(std::string_view text);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "affinity/plan/core_domains.h"
 #include "affinity/plan/rank_assignment.h"
 #include "base/text.h"
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "affinity/plan/core_domains.h"
 #include "affinity/plan/rank_assignment.h"
 #include "base/text.h"
 
@@ -101,7 +100,7 @@ Result<Assignment> share_object(const Topology& topology, const BindingPolicy& p
 
 }  // namespace
 
-Result<int> room_for_mapped_ranks(const Topology& topology, const BindingPolicy& policy) {
+Result<int> max_mapped_ranks(const Topology& topology, const BindingPolicy& policy) {
   const auto objects = objects_of(topology, usable_cores(topology, policy), policy.mapping.object);
   if (!objects) return fail(objects.error());
   constexpr std::int64_t kMaxRoom = 1'000'000;

@@ -34,8 +34,8 @@ enum class MemoryBinding : std::uint8_t {
 
 /// Which objects of its node each local rank takes, as mpirun's --map-by has it.
 struct ObjectMapping {
-  BindTo object =
-      BindTo::kAuto;  ///< kSocket, kNuma, kL3, kCore or kPu; kAuto: ranks are not mapped to objects
+  /// kSocket, kNuma, kL3, kCore or kPu; kAuto: ranks are not mapped to objects.
+  BindTo object = BindTo::kAuto;
   /// So many neighbours share an object. 0: each object takes a rank in turn, and again from the first.
   int ranks_per_object = 0;
   bool operator==(const ObjectMapping&) const = default;
@@ -111,7 +111,7 @@ UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy);
 
 /// How many ranks policy.mapping, which has ranks_per_object, lets the node take: objects without a usable core take
 /// none. Error kUnavailable: the node does not say which cores share such an object.
-Result<int> room_for_mapped_ranks(const Topology& topology, const BindingPolicy& policy);
+Result<int> max_mapped_ranks(const Topology& topology, const BindingPolicy& policy);
 
 // The GPUs that a variable such as CUDA_VISIBLE_DEVICES makes visible.
 

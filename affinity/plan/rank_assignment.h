@@ -37,6 +37,26 @@ Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Top
 /// them.
 Status allow_sharing(Assignment& assignment, const BindingPolicy& policy, const Topology& topology);
 
+// The usable cores of a node, grouped by what they share.
+
+/// Usable cores that share a package, a NUMA node, an L3 or a core.
+struct Domain {
+  std::vector<int> cores;  ///< positions in Topology::cores, by first CPU; not empty
+  std::string name;        ///< "NUMA node 3"
+};
+
+/// The domains of a kind, by their first core. Every kind but kSocket, kNuma and kL3 stands for cores.
+std::vector<Domain> domains_of(const Topology& topology, const UsableCores& usable, BindTo kind);
+
+/// A hardware thread.
+struct Pu {
+  int core;  ///< position in Topology::cores
+  int cpu;
+};
+
+/// The hardware threads of usable cores, core by core.
+std::vector<Pu> pus_of(const Topology& topology, const UsableCores& usable);
+
 // How a row of cores is split.
 
 /// A run of neighbours in a row.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
 
@@ -28,9 +27,7 @@ constexpr std::array<Vendor, 2> kVendors{{
 }  // namespace
 
 std::string canonical_bus_id(const std::string& text) {
-  std::string id = text;
-  std::transform(id.begin(), id.end(), id.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  std::string id = in_lower_case(text);
   // The domain has eight digits here; Linux writes four unless it needs more.
   const std::size_t colon = id.find(':');
   if (colon == 8 && id.starts_with("0000")) id.erase(0, 4);

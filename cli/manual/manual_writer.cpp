@@ -77,24 +77,16 @@ std::string roff_prose(std::string_view text) {
   return line + roff_text(text.substr(plain), line.empty());
 }
 
-std::string upper_case(std::string_view text) {
-  std::string upper(text);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return upper;
-}
-
 }  // namespace
 
 ManualWriter::ManualWriter(std::string_view name, int chapter, std::string_view manual)
-    : page_(".TH " + roff_text(upper_case(name), false) + " " + std::to_string(chapter) + " \"\" \"ddlrun " +
-            contract::kVersion + "\" \"" + std::string(manual) + "\"\n" +
+    : page_(".TH " + roff_text(in_upper_case(name), false) + " " + std::to_string(chapter) +
+            " \"\" \"ddlrun " + contract::kVersion + "\" \"" + std::string(manual) + "\"\n" +
             // No hyphenation, which would put dashes into names, and no blanks to fill lines.
             ".nh\n.ad l\n") {}
 
 void ManualWriter::section(std::string_view heading) {
-  page_ += ".SH " + roff_text(upper_case(heading), false) + "\n";
+  page_ += ".SH " + roff_text(in_upper_case(heading), false) + "\n";
 }
 void ManualWriter::subsection(std::string_view heading) { page_ += ".SS " + roff_prose(heading) + "\n"; }
 void ManualWriter::paragraph(std::string_view prose) { page_ += ".PP\n" + roff_prose(prose) + "\n"; }

@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "cli/manual/embedded_files.h"
 #include "cli/options/option_table.h"
 #include "templates/profile/site_profile.h"
 

@@ -34,15 +34,6 @@ std::optional<BindTo> object_named(std::string_view word) {
   return std::nullopt;
 }
 
-/// mpirun ignores the case of its words.
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 /// What to type instead of a modifier that ddlrun does not have; "" for words that mpirun has not either.
 std::string_view instead_of(std::string_view modifier) {
   constexpr std::pair<std::string_view, std::string_view> kInstead[] = {
@@ -60,8 +51,10 @@ std::string_view instead_of(std::string_view modifier) {
   return "";
 }
 
+// mpirun ignores the case of its words.
+
 Status read_modifier(std::string_view typed, std::string_view whole, MapByValue& value) {
-  const std::string modifier = lower_case(typed);
+  const std::string modifier = in_lower_case(typed);
   if (modifier.starts_with("pe=")) {
     const auto cores = parse_count(std::string_view(modifier).substr(3), 1, kMaxCores);
     if (!cores) return fail(Error(cores.error()).during(std::string(typed) + " in " + in_quotes(whole)));
@@ -81,7 +74,7 @@ Status read_modifier(std::string_view typed, std::string_view whole, MapByValue&
 /// The first parts: "slot", "numa", "ppr" "2" "numa". Returns how many these are.
 Result<std::size_t> read_target(const std::vector<std::string_view>& parts, std::string_view text,
                                 MapByValue& value) {
-  const std::string first = lower_case(parts[0]);
+  const std::string first = in_lower_case(parts[0]);
   if (first == "slot" || first == "node") {
     value.map_by = first == "node" ? MapBy::kNode : MapBy::kSlot;
     return std::size_t{1};
@@ -94,7 +87,7 @@ Result<std::size_t> read_target(const std::vector<std::string_view>& parts, std:
   if (parts.size() < 3) return refuse(in_quotes(text) + " is not of the form ppr:N:WHAT, as in ppr:2:numa");
   const auto count = parse_rank_count(parts[1]);
   if (!count) return fail(Error(count.error()).during(in_quotes(text)));
-  const std::string what = lower_case(parts[2]);
+  const std::string what = in_lower_case(parts[2]);
   if (what == "node") {
     value.ranks_per_node = *count;
   } else if (const auto object = object_named(what)) {
@@ -109,7 +102,7 @@ Result<std::size_t> read_target(const std::vector<std::string_view>& parts, std:
 /// "rankfile:file=FILE"; the name of the file may have colons.
 Result<MapByValue> parse_rankfile_word(std::string_view text) {
   constexpr std::string_view kBeginning = "rankfile:file=";
-  if (!lower_case(text).starts_with(kBeginning) || text.size() == kBeginning.size())
+  if (!in_lower_case(text).starts_with(kBeginning) || text.size() == kBeginning.size())
     return refuse(in_quotes(text) + " names no file; type --rankfile FILE");
   MapByValue value;
   value.rankfile = text.substr(kBeginning.size());
@@ -117,7 +110,7 @@ Result<MapByValue> parse_rankfile_word(std::string_view text) {
 }
 
 Result<MapByValue> parse_map_by(std::string_view text) {
-  if (lower_case(text.substr(0, text.find(':'))) == "rankfile") return parse_rankfile_word(text);
+  if (in_lower_case(text.substr(0, text.find(':'))) == "rankfile") return parse_rankfile_word(text);
   MapByValue value;
   const auto parts = split(text, ':');
   const auto target = read_target(parts, text, value);
@@ -130,7 +123,7 @@ Result<MapByValue> parse_map_by(std::string_view text) {
 }
 
 Result<launcher::RankBy> parse_rank_by(std::string_view text) {
-  const std::string word = lower_case(text);
+  const std::string word = in_lower_case(text);
   if (word == "slot" || word == "fill") return launcher::RankBy::kSlot;
   if (word == "node") return launcher::RankBy::kNode;
   if (word == "span")

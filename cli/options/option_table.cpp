@@ -249,12 +249,6 @@ std::string_view without_dashes(std::string_view word) {
   return first == std::string_view::npos ? std::string_view{} : word.substr(first);
 }
 
-std::string in_lower_case(std::string_view word) {
-  std::string lower(word);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 }  // namespace
 
 std::span<const OptionEntry> option_table() { return kTable; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/environment.h"
 #include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/options/help_pages.h"
@@ -20,11 +21,6 @@ using launcher::LauncherChoice;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alphanumeric(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-bool is_variable_name(std::string_view text) {
-  return !text.empty() && !is_digit(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c == '_' || is_alphanumeric(c); });
-}
 
 std::string texts_of(const std::vector<GivenValue>& values) {
   std::vector<std::string> texts;

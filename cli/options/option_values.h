@@ -111,7 +111,7 @@ class ValueReader {
   void exclude(OptionId one, OptionId other);
 
  private:
-  /// As it was typed, if that is none of the names that messages have for the option.
+  /// "--nproc-per-node (--ranks-per-node)": the spelling that was typed, if it is not the option's own.
   static std::string name_of(const OptionEntry& entry, const GivenValue& value);
   void refuse_repeated(OptionId id);
   void refuse_value(OptionId id, const GivenValue& value, const Error& error);

@@ -41,6 +41,13 @@ std::string with_plain_dashes(std::string_view word) {
   return dashes + std::string(word);
 }
 
+/// subject: "--job-name: “a", or the word alone.
+std::optional<CommandLineError> refuse_quote(const std::string& subject, std::string_view word) {
+  if (first_of(kQuotes, word) == nullptr) return std::nullopt;
+  return CommandLineError{subject + " begins with a quote that is not a shell's, as word processors write it",
+                          "type the quotes again, as \" or '"};
+}
+
 /// The option that was meant, with as many dashes as it has; "" if there is none.
 std::string meant_option(std::string_view word) {
   const std::string plain = with_plain_dashes(word.substr(0, word.find('=')));
@@ -91,10 +98,7 @@ std::string how_to_give(const OptionEntry& entry, const GivenValue& value, const
 
 std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const GivenValue& value,
                                              const std::vector<std::string>& bound_values) {
-  if (first_of(kQuotes, value.text) != nullptr)
-    return CommandLineError{value.name + ": " + value.text +
-                                " begins with a quote that is not a shell's, as word processors write it",
-                            "type the quotes again, as \" or '"};
+  if (auto refused = refuse_quote(value.name + ": " + value.text, value.text)) return refused;
   const bool is_bound = std::find(bound_values.begin(), bound_values.end(), value.text) != bound_values.end();
   const std::string option(option_in(entry, value.text, is_bound));
   if (option.empty() || takes_words(entry.id)) return std::nullopt;
@@ -133,9 +137,7 @@ bool begins_typographically(std::string_view word) {
 }
 
 std::optional<CommandLineError> refuse_typographic(const std::string& word) {
-  if (first_of(kQuotes, word) != nullptr)
-    return CommandLineError{word + " begins with a quote that is not a shell's, as word processors write it",
-                            "type the quotes again, as \" or '"};
+  if (auto refused = refuse_quote(word, word)) return refused;
   if (with_plain_dashes(word) == word) return std::nullopt;
   const std::string meant = meant_option(word);
   return CommandLineError{

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace ddl::cli {
@@ -47,11 +48,7 @@ std::string advice_by_suffix(const std::string& program) {
 
 bool is_assignment(std::string_view word) {
   const std::size_t equals = word.find('=');
-  if (equals == 0 || equals == std::string_view::npos || (word[0] >= '0' && word[0] <= '9')) return false;
-  const std::string_view name = word.substr(0, equals);
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  });
+  return equals != std::string_view::npos && is_variable_name(word.substr(0, equals));
 }
 
 /// Words that only a shell understands.

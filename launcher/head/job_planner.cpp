@@ -32,9 +32,9 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
 Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation& allocation,
                                            const std::vector<NodeFacts>& facts,
                                            const Environment& head_environment) {
-  const auto rooms = object_rooms(spec, allocation, facts);
-  if (!rooms) return fail(rooms.error());
-  auto placement = place(spec, allocation, slots_of(allocation, facts), *rooms);
+  const auto limits = mapped_rank_limits(spec, allocation, facts);
+  if (!limits) return fail(limits.error());
+  auto placement = place(spec, allocation, slots_of(allocation, facts), *limits);
   if (!placement) return fail(std::move(placement.error()));
   JobPlanner planner(spec, allocation, head_environment, *std::move(placement));
   for (const PlacedNode& node : planner.placement_.nodes) planner.facts_.push_back(facts[node.allocated]);

@@ -195,9 +195,9 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     slots.push_back(allocation.nodes[i].slots.value_or(known[i] ? known[i]->slots : here.slots));
   std::vector<NodeFacts> assumed;
   for (const std::optional<NodeFacts>& own : known) assumed.push_back(own ? *own : here);
-  const auto rooms = object_rooms(spec, allocation, assumed);
-  if (!rooms) return fail(rooms.error());
-  const auto placement = place(spec, allocation, slots, *rooms);
+  const auto limits = mapped_rank_limits(spec, allocation, assumed);
+  if (!limits) return fail(limits.error());
+  const auto placement = place(spec, allocation, slots, *limits);
   if (!placement) return fail(placement.error());
 
   DryPlan plan;
@@ -227,7 +227,7 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
   }
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)
     mark_unknown(plan.launch.nodes[i], is_known[i], master_is_known);
-  if (!rooms->empty())
+  if (!limits->empty())
     plan.unknown_objects = static_cast<int>(std::count(is_known.begin(), is_known.end(), false));
   plan.asked_all = std::find(known.begin(), known.end(), std::nullopt) == known.end();
   return plan;

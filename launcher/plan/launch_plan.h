@@ -87,7 +87,7 @@ struct DryPlan {
 
 /// Pure. known[i]: the facts of allocation.nodes[i], if it was asked. here: the facts of this machine; its number
 /// of slots is assumed for nodes whose slots are unknown, and its objects for nodes whose topology is. Error: as
-/// object_rooms(), place() and bind_nodes().
+/// mapped_rank_limits(), place() and bind_nodes().
 Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
                               const std::vector<std::optional<NodeFacts>>& known, const NodeFacts& here,
                               const Environment& head_environment);

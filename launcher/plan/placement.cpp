@@ -23,12 +23,12 @@ struct Capacity {
 int num_placed(const JobSpec& spec) { return spec.num_ranks - num_without_slots(spec.roles); }
 
 Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
-                     const std::vector<int>& object_rooms) {
+                     const std::vector<int>& mapped_rank_limits) {
   Capacity capacity;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     int max_ranks = num_placed(spec);
     if (spec.ranks_per_node > 0) max_ranks = std::min(max_ranks, spec.ranks_per_node);
-    if (!object_rooms.empty()) max_ranks = std::min(max_ranks, object_rooms[i]);
+    if (!mapped_rank_limits.empty()) max_ranks = std::min(max_ranks, mapped_rank_limits[i]);
     if (const auto max_slots = allocation.nodes[i].max_slots) max_ranks = std::min(max_ranks, *max_slots);
     capacity.max.push_back(max_ranks);
     // No limit is larger than the number of ranks, so that sums do not overflow.
@@ -117,9 +117,9 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
 
 /// Why a job takes no more than a number of ranks, even with --oversubscribe.
 std::string limit_text(const JobSpec& spec, const Allocation& allocation,
-                       const std::vector<int>& object_rooms) {
-  if (!object_rooms.empty()) {
-    const std::string by_host = slots_by_host(allocation, object_rooms);
+                       const std::vector<int>& mapped_rank_limits) {
+  if (!mapped_rank_limits.empty()) {
+    const std::string by_host = slots_by_host(allocation, mapped_rank_limits);
     return "--map-by " + affinity::text_of(spec.binding.mapping) + (by_host.empty() ? "" : ": " + by_host);
   }
   if (spec.ranks_per_node == 0) return "the sum of its max_slots";
@@ -128,7 +128,7 @@ std::string limit_text(const JobSpec& spec, const Allocation& allocation,
 }
 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Capacity& capacity,
-                     const std::vector<int>& object_rooms) {
+                     const std::vector<int>& mapped_rank_limits) {
   const std::string asked = counted(num_placed(spec), "rank") + " asked for, and ";
   const std::int64_t max_ranks = sum_of(capacity.max);
   const bool many_hosts = allocation.nodes.size() > 1;
@@ -136,7 +136,7 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Ca
   if (max_ranks < num_placed(spec)) {
     // Not even with --oversubscribe.
     text = asked + allocation.origin + " takes " + std::to_string(max_ranks) + " at most";
-    text += " (" + limit_text(spec, allocation, object_rooms) + ")";
+    text += " (" + limit_text(spec, allocation, mapped_rank_limits) + ")";
     text += "; ask for -np " + std::to_string(max_ranks) + ", or give more hosts";
     return {ErrorCode::kInvalidArgument, std::move(text)};
   }
@@ -150,7 +150,7 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Ca
   }
   text = asked + allocation.origin + " has " + counted(total, "slot");
   if (spec.ranks_per_node > 0) text += " for --ranks-per-node " + std::to_string(spec.ranks_per_node);
-  if (!object_rooms.empty()) text += " for --map-by " + affinity::text_of(spec.binding.mapping);
+  if (!mapped_rank_limits.empty()) text += " for --map-by " + affinity::text_of(spec.binding.mapping);
   if (!detail.empty()) text += " (" + detail + ")";
   text += "; ";
   if (total > 0) text += "ask for -np " + std::to_string(total) + ", or ";
@@ -162,10 +162,10 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Ca
 /// The node of every rank that takes a slot.
 Result<std::vector<std::size_t>> place_by_capacity(const JobSpec& spec, const Allocation& allocation,
                                                    const std::vector<int>& slots,
-                                                   const std::vector<int>& object_rooms) {
-  const Capacity capacity = capacity_of(spec, allocation, slots, object_rooms);
+                                                   const std::vector<int>& mapped_rank_limits) {
+  const Capacity capacity = capacity_of(spec, allocation, slots, mapped_rank_limits);
   if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec))
-    return fail(too_many_ranks(spec, allocation, capacity, object_rooms));
+    return fail(too_many_ranks(spec, allocation, capacity, mapped_rank_limits));
   std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
   if (spec.rank_by != RankBy::kPlaced) number(spec.rank_by, slots.size(), nodes);
   return nodes;
@@ -194,29 +194,29 @@ void number_across_nodes(Placement& placement) {
 
 }  // namespace
 
-Result<std::vector<int>> object_rooms(const JobSpec& spec, const Allocation& allocation,
-                                      const std::vector<NodeFacts>& facts) {
-  std::vector<int> rooms;
-  if (spec.binding.mapping.ranks_per_object == 0) return rooms;
+Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocation& allocation,
+                                            const std::vector<NodeFacts>& facts) {
+  std::vector<int> limits;
+  if (spec.binding.mapping.ranks_per_object == 0) return limits;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const affinity::Topology& topology = facts[i].topology;
-    auto room = topology.cores.empty()
-                    ? Result<int>(fail(ErrorCode::kUnavailable,
-                                       "its topology is not known: " + facts[i].topology_failure))
-                    : affinity::room_for_mapped_ranks(topology, spec.binding);
-    if (!room)
-      return fail(std::move(room.error())
+    auto limit = topology.cores.empty()
+                     ? Result<int>(fail(ErrorCode::kUnavailable,
+                                        "its topology is not known: " + facts[i].topology_failure))
+                     : affinity::max_mapped_ranks(topology, spec.binding);
+    if (!limit)
+      return fail(std::move(limit.error())
                       .during("--map-by " + affinity::text_of(spec.binding.mapping))
                       .during(allocation.nodes[i].name));
-    rooms.push_back(*room);
+    limits.push_back(*limit);
   }
-  return rooms;
+  return limits;
 }
 
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
-                        const std::vector<int>& object_rooms) {
+                        const std::vector<int>& mapped_rank_limits) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  auto placed = spec.placed_ranks.empty() ? place_by_capacity(spec, allocation, slots, object_rooms)
+  auto placed = spec.placed_ranks.empty() ? place_by_capacity(spec, allocation, slots, mapped_rank_limits)
                                           : Result<std::vector<std::size_t>>(nodes_in(spec.placed_ranks));
   if (!placed) return fail(std::move(placed.error()));
   std::vector<std::size_t> nodes = *std::move(placed);

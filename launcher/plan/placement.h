@@ -37,19 +37,19 @@ struct Placement {
 /// Distributes the ranks over the nodes, in the order of the allocation: all slots of a node before those of the
 /// next one (MapBy::kSlot), or one rank to each node in turn (kNode). Ranks beyond the slots go to each node with
 /// spare slots in turn; with --oversubscribe, ranks beyond these go to each node in turn. No node gets more than
-/// its max_slots or than --ranks-per-node. Then ranks are numbered by JobSpec::rank_by. JobSpec::placed_ranks
-/// have their places already, whatever the slots. Ranks that take no slots (JobSpec::roles) go to the nodes of the others in
-/// turn. Pure; linear in ranks and nodes.
+/// its max_slots or than --ranks-per-node. Then ranks are numbered by JobSpec::rank_by. JobSpec::placed_ranks have their
+/// places already, whatever the slots. Ranks that take no slots (JobSpec::roles) go to the nodes of the others in turn.
+/// Pure; linear in ranks and nodes.
 /// slots[i]: of node i of the allocation: the number given by the user or Slurm, or the one that its agent found.
-/// object_rooms[i]: how many ranks its objects take (object_rooms()); empty: no limit.
+/// mapped_rank_limits[i]: how many ranks its objects take (mapped_rank_limits()); empty: no limit.
 /// Error (kInvalidArgument): more ranks than fit; one sentence with the numbers and what to do.
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
-                        const std::vector<int>& object_rooms = {});
+                        const std::vector<int>& mapped_rank_limits = {});
 
 /// How many ranks each node may get by --map-by ppr:N:numa and the like; empty if that was not asked for. Pure.
 /// facts[i]: of node i of the allocation. Error: names the node of which it is unknown, with the reason.
-Result<std::vector<int>> object_rooms(const JobSpec& spec, const Allocation& allocation,
-                                      const std::vector<NodeFacts>& facts);
+Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocation& allocation,
+                                            const std::vector<NodeFacts>& facts);
 
 /// Converts between the three numberings of a running job: ranks, nodes of the plan (only nodes with ranks), and
 /// indices in the fleet and the allocation (all nodes). Immutable.

@@ -1,7 +1,6 @@
 #include "templates/cluster/cluster_check.h"
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <limits>
 
@@ -40,22 +39,16 @@ std::string time_text(int minutes) {
 
 const char* were(std::int64_t count) { return count == 1 ? " was" : " were"; }
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
-
 /// The partition whose name is closest to what was written; null if none is close.
 const Partition* closest(const ClusterFacts& facts, std::string_view name) {
   constexpr std::size_t kMaxLength = 64;
   if (name.size() > kMaxLength) return nullptr;
-  const std::string wanted = lowered(name);
+  const std::string wanted = in_lower_case(name);
   const Partition* found = nullptr;
   int smallest = std::numeric_limits<int>::max();
   for (const Partition& partition : facts.partitions) {
     if (partition.name.size() > kMaxLength) continue;
-    const std::string candidate = lowered(partition.name);
+    const std::string candidate = in_lower_case(partition.name);
     int distance = edit_distance(wanted, candidate);
     // "gpu" for "gpu-a100", or the other way round.
     if (wanted.size() >= 3 && (candidate.starts_with(wanted) || wanted.starts_with(candidate)))

@@ -71,12 +71,6 @@ bool is_slurm_count(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-std::string in_upper_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return result;
-}
-
 template <std::size_t N>
 bool is_one_of(const std::string_view (&words)[N], std::string_view text) {
   return std::find(std::begin(words), std::end(words), text) != std::end(words);

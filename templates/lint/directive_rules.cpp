@@ -1,7 +1,6 @@
 // Rules for the text that sbatch reads: the first line, line ends, comments that look like directives, and the values
 // of #SBATCH directives.
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.h"
 #include "templates/cluster/slurm_values.h"
@@ -17,12 +16,6 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
-}
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return result;
 }
 
 void check_first_line(LintContext& context) {
@@ -48,7 +41,7 @@ bool is_almost_directive(std::string_view comment) {
   comment = without_blanks(comment.substr(1));
   const std::size_t end = comment.find_first_of(" \t-\\");
   if (end == std::string_view::npos || !without_blanks(comment.substr(end)).starts_with('-')) return false;
-  const std::string word = upper(comment.substr(0, end));
+  const std::string word = in_upper_case(comment.substr(0, end));
   return std::is_permutation(word.begin(), word.end(), kSbatch.begin() + 1, kSbatch.end());
 }
 

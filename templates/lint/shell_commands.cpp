@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/environment.h"
+
 namespace ddl::templates {
 namespace {
 
@@ -17,11 +19,6 @@ bool is_name_part(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && (text[0] < '0' || text[0] > '9') &&
-         std::all_of(text.begin(), text.end(), is_name_part);
-}
-
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -32,7 +29,7 @@ std::string_view expanded_name(std::string_view behind) {
   std::size_t length = 0;
   while (length < behind.size() && is_name_part(behind[length])) ++length;
   const std::string_view name = behind.substr(0, length);
-  return is_name(name) ? name : std::string_view();
+  return is_variable_name(name) ? name : std::string_view();
 }
 
 // So that a text with many $(( that nothing closes takes no longer.
@@ -58,7 +55,7 @@ std::vector<std::string> plain_names(std::string_view expression) {
     while (i < expression.size() && (is_name_part(expression[i]) || expression[i] == '#')) ++i;
     const std::string_view word = expression.substr(start, i - start);
     const char before = start > 0 ? expression[start - 1] : ' ';
-    if (is_name(word) && before != '$' && before != '{') names.emplace_back(word);
+    if (is_variable_name(word) && before != '$' && before != '{') names.emplace_back(word);
   }
   return names;
 }
@@ -485,7 +482,7 @@ std::optional<ShellAssignment> assignment_in(const ShellWord& word, int line) {
   std::string_view name = std::string_view(word.text).substr(0, equals);
   const bool appends = name.ends_with('+');
   if (appends) name.remove_suffix(1);
-  if (!is_name(name)) return std::nullopt;
+  if (!is_variable_name(name)) return std::nullopt;
   return ShellAssignment{std::string(name), word.text.substr(equals + 1), line, appends, word.expands};
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.h"
 #include "templates/lint/rules.h"
@@ -132,9 +131,7 @@ void check_closest(LintContext& context, const SiteSlurm& slurm) {
 }
 
 bool begins_alike(std::string_view text, std::string_view beginning) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return text.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), text.begin(),
-                                                       [&](char a, char b) { return lower(a) == lower(b); });
+  return in_lower_case(text.substr(0, beginning.size())) == in_lower_case(beginning);
 }
 
 bool loads_module(const ScriptText& script, const std::string& beginning) {

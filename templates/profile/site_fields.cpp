@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/environment.h"
+
 #include "affinity/topology.h"
 
 namespace ddl::templates {
@@ -14,13 +16,6 @@ constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMaxCpus = 8192;
 constexpr int kMaxJobGigabytes = 1 << 20;
 constexpr std::size_t kMaxProfileItems = 1024;
-
-bool is_variable_name(std::string_view name) {
-  return !name.empty() && (name[0] < '0' || name[0] > '9') &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
-}
 
 /// {NAME: value}, in the order of the file.
 YamlReader into_variables(std::vector<SiteVariable>& target) {

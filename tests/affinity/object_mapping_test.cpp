@@ -114,13 +114,13 @@ TEST_CASE("only objects with CPUs that the job may use count") {
   Topology node = node_of_16_cores();
   node.allowed = CpuSet::range(0, 3) | CpuSet::range(16, 31);
   std::erase_if(node.cores, [&](const Core& core) { return !core.cpus.intersects(node.allowed); });
-  CHECK(room_for_mapped_ranks(node, mapped(BindTo::kNuma, 2)).value() == 6);
-  CHECK(room_for_mapped_ranks(node, mapped(BindTo::kSocket, 3)).value() == 6);
-  CHECK(room_for_mapped_ranks(node, mapped(BindTo::kPu, 1)).value() == 20);
+  CHECK(max_mapped_ranks(node, mapped(BindTo::kNuma, 2)).value() == 6);
+  CHECK(max_mapped_ranks(node, mapped(BindTo::kSocket, 3)).value() == 6);
+  CHECK(max_mapped_ranks(node, mapped(BindTo::kPu, 1)).value() == 20);
   CHECK(cpus_of_ranks(planned(node, mapped(BindTo::kNuma, 1), 3)) == "0-3 16-23 24-31");
   BindingPolicy reserving = mapped(BindTo::kL3, 1);
   reserving.reserved.cpus = CpuSet::range(16, 19);
-  CHECK(room_for_mapped_ranks(node, reserving).value() == 4);
+  CHECK(max_mapped_ranks(node, reserving).value() == 4);
 }
 
 TEST_CASE("more ranks than an object can take are refused, or share it with --oversubscribe") {
@@ -141,7 +141,7 @@ TEST_CASE("more ranks than an object can take are refused, or share it with --ov
   }
   Topology unknown = Model{2, 1, 1, 4, 1, false}.topology();
   CHECK_THAT(mapping_refusal(unknown, mapped(BindTo::kL3), 2), Catch::Contains("it is unknown which cores"));
-  CHECK_FALSE(room_for_mapped_ranks(unknown, mapped(BindTo::kL3, 1)));
+  CHECK_FALSE(max_mapped_ranks(unknown, mapped(BindTo::kL3, 1)));
 }
 
 TEST_CASE("objects and cores are taken in hwloc's order, also if CPUs are numbered across packages") {

@@ -310,9 +310,9 @@ JobSpec mapped_to_numa(int num_ranks, int each) {
 ddl::Result<Placement> place_by_numa(const JobSpec& spec, const std::vector<int>& numa_nodes,
                                      const std::vector<int>& slots) {
   const Allocation allocation = allocation_of(slots.size());
-  const auto rooms = object_rooms(spec, allocation, facts_with_numa_nodes(numa_nodes));
-  if (!rooms) return ddl::fail(rooms.error());
-  return place(spec, allocation, slots, *rooms);
+  const auto limits = mapped_rank_limits(spec, allocation, facts_with_numa_nodes(numa_nodes));
+  if (!limits) return ddl::fail(limits.error());
+  return place(spec, allocation, slots, *limits);
 }
 
 }  // namespace
@@ -322,7 +322,7 @@ TEST_CASE("--map-by ppr:N:numa gives each node N ranks for each of its NUMA node
   CHECK(text_of(*place_by_numa(mapped_to_numa(1, 2), {1, 2}, {4, 8})) == "node0: 0");
   // Objects in turn: as many as there are slots.
   CHECK(text_of(*place_by_numa(mapped_to_numa(5, 0), {1, 2}, {4, 8})) == "node0: 0 1 2 3 | node1: 4");
-  CHECK(object_rooms(job_of(2), allocation_of(1), {NodeFacts{}})->empty());
+  CHECK(mapped_rank_limits(job_of(2), allocation_of(1), {NodeFacts{}})->empty());
 }
 
 TEST_CASE("more ranks than the objects take are refused with both numbers, also with --oversubscribe") {
@@ -340,7 +340,7 @@ TEST_CASE("more ranks than the objects take are refused with both numbers, also 
 TEST_CASE("a node whose objects are unknown is named") {
   NodeFacts facts;
   facts.topology_failure = "no /sys";
-  CHECK(object_rooms(mapped_to_numa(2, 1), allocation_of(1), {facts}).error().message() ==
+  CHECK(mapped_rank_limits(mapped_to_numa(2, 1), allocation_of(1), {facts}).error().message() ==
         "node0: --map-by ppr:1:numa: its topology is not known: no /sys");
 }
 
