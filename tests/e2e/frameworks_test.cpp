@@ -21,6 +21,9 @@ std::vector<std::string> python(const std::string& name) {
   return {"/usr/bin/python3", std::string(DDL_E2E_SOURCES) + "/programs/" + name};
 }
 
+/// What a program that serves does in a shell.
+const std::string kRunUntilEnded = "exec tail -f /dev/null";
+
 std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -81,8 +84,9 @@ TEST_CASE("without roles all tasks of TensorFlow are workers", "[frameworks]") {
 
 TEST_CASE("a task that fails ends the job, also those that serve", "[frameworks]") {
   const Scratch scratch;
-  const std::string fails = "case $TF_CONFIG in *chief*chief*) exit 5;; esac; sleep 60";
-  Job job(scratch, ddlrun({"--tf-roles", "chief:1,worker:1,ps:1", "--oversubscribe", "sh", "-c", fails}));
+  const std::string fails = "case $TF_CONFIG in *chief*chief*) exit 5;; esac; " + kRunUntilEnded;
+  Job job(scratch, ddlrun({"--tf-roles", "chief:1,worker:1,ps:1", "--oversubscribe", "--timeout", "30", "sh",
+                           "-c", fails}));
   CHECK(job.wait_and_require_nothing_left() == 5);
   CHECK_THAT(job.err(), Contains("rank 0"));
 }
@@ -105,9 +109,8 @@ TEST_CASE("how a task ends that serves is no failure once all others have ended"
     CHECK_THAT(job.err(), Contains("1 rank exited with 0 after"));
     return status;
   };
-  const std::string waits = "exec sleep 60";
-  CHECK(ends(waits, "trap 'exit 143' TERM; sleep 60 & echo >$READY; wait") == 0);
-  CHECK(ends("echo >$READY; exit 1", waits) == 0);
+  CHECK(ends(kRunUntilEnded, "trap 'exit 143' TERM; tail -f /dev/null & echo >$READY; wait") == 0);
+  CHECK(ends("echo >$READY; exit 1", kRunUntilEnded) == 0);
 }
 
 TEST_CASE("MXNet's scheduler and servers run beside the ranks, and end with them", "[frameworks]") {

@@ -1,11 +1,11 @@
 // The argv pre-pass and the parser after it, with arbitrary words: the input is split at zero bytes.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 
 #include "base/text.h"
 #include "cli/options/given_options.h"
 #include "cli/options/request.h"
+#include "fuzz/require.h"
 
 namespace {
 
@@ -15,10 +15,6 @@ Words words_of(std::string_view input) {
   Words words;
   for (const std::string_view word : ddl::split(input, '\0')) words.emplace_back(word);
   return words;
-}
-
-void require(bool condition) {
-  if (!condition) std::abort();
 }
 
 void check_prepass(const Words& words) {

@@ -1,19 +1,15 @@
 // The facts of a cluster, from arbitrary JSON and from arbitrary text of scontrol. Accepted facts can be checked
 // against, and are unchanged after they are written as JSON and read again.
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "templates/cluster/cluster_check.h"
 #include "templates/cluster/cluster_facts.h"
 
 namespace {
 
 using ddl::templates::ClusterFacts;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void use(const ClusterFacts& facts) {
   ddl::templates::ClusterRequest request;

@@ -1,17 +1,13 @@
 // The reader of --config-file with arbitrary text, alone and as part of a command line. A refusal names the file and
 // a line.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "cli/options/given_options.h"
 #include "cli/options/request.h"
+#include "fuzz/require.h"
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool names_line(const std::string& text) {
   constexpr std::string_view kFile = "f.yaml:";

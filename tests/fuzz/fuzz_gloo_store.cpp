@@ -1,10 +1,10 @@
 // The rendezvous store with arbitrary requests, one a line: METHOD PATH BODY. Every answer is one that the protocol
 // has, a value is unchanged when it is read back, and the limits hold.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "launcher/gloo/gloo_store.h"
 
 namespace {
@@ -12,10 +12,6 @@ namespace {
 using namespace ddl::launcher;
 
 constexpr GlooLimits kSmall{16, 12, 160};
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// Up to the next blank, which is consumed.
 std::string_view next_word(std::string_view& line) {

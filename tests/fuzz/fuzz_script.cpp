@@ -2,18 +2,14 @@
 // are in the order of their lines.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "base/error.h"
+#include "fuzz/require.h"
 #include "templates/lint/lint.h"
 #include "templates/profile/site_catalog.h"
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// A shipped profile with all fields that a rule checks.
 ddl::templates::SiteProfile make_site() {

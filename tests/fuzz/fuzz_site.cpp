@@ -1,19 +1,11 @@
 // Site profiles with arbitrary text. A binding can be planned on the node of an accepted profile; a refusal names the
 // file.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "affinity/plan/binding_plan.h"
+#include "fuzz/require.h"
 #include "templates/profile/site_profile.h"
-
-namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

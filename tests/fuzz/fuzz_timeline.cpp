@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "fuzz/require.h"
 #include "timeline/clock.h"
 #include "timeline/event_ring.h"
 #include "timeline/trace.h"
@@ -36,10 +37,6 @@ enum Flag : std::uint8_t {
   kIsUnaligned = 4,
   kIsUnchecked = 8,  ///< the trace gets the events as they are, not as the reader of the ring gives them
 };
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 

@@ -1,21 +1,17 @@
 // Recorded output of rocm-smi, nvidia-smi and lscpu: on an accepted topology a binding can be planned, which gives no
 // rank a missing CPU or a CPU of another rank; all other text gives an error of one sentence.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "affinity/output/binding_format.h"
 #include "affinity/plan/binding_plan.h"
 #include "affinity/source/topology_source.h"
+#include "fuzz/require.h"
 
 using ddl::CpuSet;
 using namespace ddl::affinity;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void check_plan(const Topology& node, const BindingPolicy& policy, int ranks) {
   const auto plan = plan_binding(node, policy, ranks);

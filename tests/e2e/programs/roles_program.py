@@ -4,6 +4,7 @@ Each task listens where it is told to, and calls all others. A task that serves 
 """
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -75,7 +76,7 @@ def split_address(text):
 
 
 def serve_for_ever():
-    time.sleep(3600)
+    signal.pause()
 
 
 def tensorflow():
