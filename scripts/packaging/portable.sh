@@ -227,7 +227,7 @@ write_toolchain() {
   } >"$portable/toolchain.cmake"
 }
 
-# prepare_portable: all of the above, as far as it is missing.
+# prepare_portable: fetches and compiles what is not there yet.
 prepare_portable() {
   write_toolchain &&
     once sysroot fetch_sysroot &&
