@@ -235,7 +235,8 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
       for (const std::string& text : option->results()) given[entry->id].push_back({text, "", name});
       continue;
     }
-    if (entry->id == OptionId::kWithoutEffect) {
+    const bool is_zero = option->results().back() == "0";
+    if (entry->id == OptionId::kWithoutEffect || (is_zero && (entry->rules & kZeroIsDefault) != 0)) {
       given.without_effect.push_back({entry, name, ""});
     } else if (!refused) {
       refused = Refusal(unavailable(*entry, name));

@@ -186,7 +186,8 @@ TEST_CASE("other options of other launchers get a hint that says what to type") 
 TEST_CASE("options that ask for what ddlrun does anyway change nothing, and that is said") {
   for (const Words& words :
        {Words{"--standalone"}, Words{"--allow-run-as-root"}, Words{"--nooversubscribe"}, Words{"-genvall"},
-        Words{"-K"}, Words{"--rdzv-backend", "c10d"}, Words{"--rdzv_id=7"}}) {
+        Words{"-K"}, Words{"--max-restarts", "0"}, Words{"--max_restarts=0"}, Words{"--rdzv-backend", "c10d"},
+        Words{"--rdzv_id=7"}}) {
     CAPTURE(words.front());
     Words all{"-n", "2"};
     all.insert(all.end(), words.begin(), words.end());
