@@ -22,10 +22,15 @@ std::string_view embedded_text(std::string_view path) {
   return file->text;
 }
 
-void write_name(ManualWriter& page, std::string_view name, std::string_view purpose) {
+/// The page up to its synopsis, which is to follow.
+ManualWriter begin_page(std::string_view name, int chapter, std::string_view manual,
+                        std::string_view purpose) {
+  ManualWriter page(name, chapter, manual);
   page.section("NAME");
   // "-" is not a part of the name, and man's index expects it so.
   page.paragraph(std::string(name) + " - " + std::string(purpose));
+  page.section("SYNOPSIS");
+  return page;
 }
 
 /// Sections for headings of the second level, and subsections for those below.
@@ -80,10 +85,8 @@ std::string joined_lines(std::string_view text) {
 }
 
 std::string ddlrun_page() {
-  ManualWriter page("ddlrun", 1, "User Commands");
   const HelpText help = help_parts();
-  write_name(page, "ddlrun", "start the ranks of a parallel program");
-  page.section("SYNOPSIS");
+  ManualWriter page = begin_page("ddlrun", 1, "User Commands", "start the ranks of a parallel program");
   page.paragraph("`ddlrun -np` *N* [`-H` *HOSTS*] [*options*] [`--`] *command* [*args*...]");
   page.section("DESCRIPTION");
   page.paragraph(joined_lines(help.description));
@@ -183,10 +186,9 @@ void write_entry(ManualWriter& page, const HeaderEntry& entry) {
 }
 
 std::string library_page() {
-  ManualWriter page("ddl", 3, "Library Functions");
   const Header header = embedded_header();
-  write_name(page, "ddl", "collectives for the ranks of a training program, in C");
-  page.section("SYNOPSIS");
+  ManualWriter page =
+      begin_page("ddl", 3, "Library Functions", "collectives for the ranks of a training program, in C");
   page.code("#include <ddl/ddl.h>\n\ncc program.c $(pkg-config --cflags --libs ddl)");
   for (const HeaderGroup& group : header.groups) {
     const std::string prototypes = prototypes_of(group);
@@ -212,10 +214,8 @@ std::string library_page() {
 // ---- ddl-hostfile(5) ----
 
 std::string hostfile_page() {
-  ManualWriter page("ddl-hostfile", 5, "File Formats");
   const Document document = embedded_markdown("docs/reference/hostfile.md");
-  write_name(page, "ddl-hostfile", "the hosts of a job, for ddlrun");
-  page.section("SYNOPSIS");
+  ManualWriter page = begin_page("ddl-hostfile", 5, "File Formats", "the hosts of a job, for ddlrun");
   page.paragraph("`ddlrun --hostfile` *FILE* ...");
   page.paragraph("`ddlrun -H` *HOST*`,`*HOST* ...");
   page.section("DESCRIPTION");
@@ -230,11 +230,9 @@ std::string hostfile_page() {
 // ---- ddl-site(5) ----
 
 std::string site_page() {
-  ManualWriter page("ddl-site", 5, "File Formats");
   const Document document = embedded_markdown("docs/reference/site-schema.md");
   const Document beginning = beginning_of(document);
-  write_name(page, "ddl-site", "profile of a site, for ddlrun");
-  page.section("SYNOPSIS");
+  ManualWriter page = begin_page("ddl-site", 5, "File Formats", "profile of a site, for ddlrun");
   page.paragraph("`ddlrun --site` *NAME*|*FILE* ...");
   page.section("DESCRIPTION");
   page.blocks(of_kind(beginning, Kind::kParagraph));

@@ -5,6 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
+#include "cli/options/request.h"
+#include "cli/options/this_process.h"
+#include "support/catch.h"
+
 namespace ddl::test {
 
 struct Mistake {
@@ -20,6 +25,27 @@ struct MistakenFiles {
 
 /// Reads each command line, and requires a refusal with exit code 2 that is one sentence and a hint, without the words
 /// of a library.
-void check_refused(const std::vector<Mistake>& mistakes, const MistakenFiles& files = {});
+inline void check_refused(const std::vector<Mistake>& mistakes, const MistakenFiles& files = {}) {
+  const auto read = [&files](const std::string& path) -> Result<std::string> {
+    const auto found = files.texts.find(path);
+    return found == files.texts.end() ? cli::read_user_file(path) : Result<std::string>(found->second);
+  };
+  cli::CommandLineContext context{"/home/me", 6, "head", read};
+  for (const auto& [name, value] : files.variables) context.environment.emplace(name, value);
+  for (const Mistake& mistake : mistakes) {
+    INFO("ddlrun " << join(mistake.words, " "));
+    const auto request = cli::parse_command_line(mistake.words, context);
+    CHECK_FALSE(request);
+    if (request) continue;
+    const cli::CommandLineError& error = request.error();
+    CHECK(error.exit_code == 2);
+    CHECK_THAT(error.message, Catch::Contains(mistake.message));
+    CHECK_THAT(error.hint, Catch::Contains(mistake.hint));
+    CHECK(error.message.find("yaml-cpp") == std::string::npos);
+    CHECK(error.message.find("CLI::") == std::string::npos);
+    CHECK_FALSE(error.message.ends_with('.'));
+    CHECK(error.hint.size() > 5);
+  }
+}
 
 }  // namespace ddl::test
