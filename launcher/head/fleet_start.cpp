@@ -64,7 +64,7 @@ void FleetProgress::tick() {
   if (!missing.empty()) {
     // Agents are started in this order: the first one that is missing has waited longest.
     show_(std::to_string(fleet_.size() - missing.size()) + " of " +
-          counted(static_cast<std::int64_t>(fleet_.size()), "host") + " have answered, waiting for " +
+          counted(static_cast<std::int64_t>(fleet_.size()), "host") + " answered, waiting for " +
           allocation_.nodes[missing.front()].name +
           (missing.size() > 1 ? " and " + counted(static_cast<std::int64_t>(missing.size()) - 1, "other")
                               : "") +

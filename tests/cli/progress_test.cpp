@@ -59,7 +59,7 @@ TEST_CASE("--check-hosts shows on a terminal how many hosts have answered, and e
 
   std::string shown;
   read_until(terminal, " s)", shown);
-  CHECK_THAT(shown, Catch::StartsWith("ddlrun: 2 of 3 hosts have answered, waiting for b ("));
+  CHECK_THAT(shown, Catch::StartsWith("ddlrun: 2 of 3 hosts answered, waiting for b ("));
   const UniqueFd opened(::open(gate.c_str(), O_WRONLY | O_CLOEXEC));
   REQUIRE(::write(opened.get(), "\n", 1) == 1);
   read_until(terminal, "\r\x1b[K", shown);
