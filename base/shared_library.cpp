@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "base/files.h"
+
 namespace ddl {
 
 Result<SharedLibrary> SharedLibrary::load(const std::string& name) {
@@ -18,5 +20,18 @@ Result<SharedLibrary> SharedLibrary::load(const std::string& name) {
 }
 
 void* SharedLibrary::symbol(const char* name) const { return ::dlsym(handle_, name); }
+
+bool is_in_this_program(const void* address) {
+  static const int here = 0;
+  Dl_info own{}, other{};
+  return ::dladdr(&here, &own) != 0 && ::dladdr(address, &other) != 0 && own.dli_fbase == other.dli_fbase;
+}
+
+std::string file_of_code(const void* address) {
+  // The loader knows this program by its argv[0], which may be in no folder.
+  if (is_in_this_program(address)) return own_path();
+  Dl_info info{};
+  return ::dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
+}
 
 }  // namespace ddl

@@ -1,4 +1,4 @@
-// A library that is loaded with dlopen(3).
+// Libraries that are loaded with dlopen(3), and where the code of linked ones is.
 #pragma once
 
 #include <string>
@@ -28,5 +28,12 @@ class SharedLibrary {
   void* handle_;
   std::string path_;
 };
+
+/// Whether an address lies in the file (executable or library) that this function is in.
+bool is_in_this_program(const void* address);
+
+/// The file that holds the code at this address: the path of a library, or of this program if the code is a part of
+/// it. "" if the address is in no file.
+std::string file_of_code(const void* address);
 
 }  // namespace ddl

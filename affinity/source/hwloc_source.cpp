@@ -15,6 +15,7 @@
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
 #include "base/fd.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 
 namespace ddl::affinity {
@@ -420,12 +421,13 @@ std::unique_ptr<TopologySource> topology_named(const std::string& text) {
   return is_synthetic ? hwloc_synthetic(text) : hwloc_xml(text);
 }
 
-std::string hwloc_version() {
+HwlocLibrary linked_hwloc() {
   // 0x00MMmmrr.
   const unsigned version = hwloc_get_api_version();
   constexpr unsigned kByte = 0xff;
-  return "hwloc " + std::to_string(version >> 16) + "." + std::to_string(version >> 8 & kByte) + "." +
-         std::to_string(version & kByte);
+  return {"hwloc " + std::to_string(version >> 16) + "." + std::to_string(version >> 8 & kByte) + "." +
+              std::to_string(version & kByte),
+          file_of_code(reinterpret_cast<void*>(&hwloc_get_api_version))};
 }
 
 }  // namespace ddl::affinity

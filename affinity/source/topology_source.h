@@ -36,8 +36,12 @@ std::unique_ptr<TopologySource> hwloc_xml(std::string path);
 /// hwloc's own short form: "pack:1 numa:4 l3:2 core:8 pu:2".
 std::unique_ptr<TopologySource> hwloc_synthetic(std::string text);
 
-/// "hwloc 2.9.0", of the library that is loaded.
-std::string hwloc_version();
+/// The hwloc library that this process is linked with.
+struct HwlocLibrary {
+  std::string version;  ///< of its interface: "hwloc 2.9.0"
+  std::string path;     ///< this program's own if the library is a part of it
+};
+HwlocLibrary linked_hwloc();
 
 /// What --topology means: the synthetic form if the text contains a "kind:count" and there is no such file, else a
 /// file.

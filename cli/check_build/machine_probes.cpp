@@ -20,6 +20,7 @@
 #include "affinity/source/vendor_gpus.h"
 #include "base/command.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/process.h"
 #include "base/shared_library.h"
 #include "base/text.h"
@@ -41,14 +42,6 @@ Finding refused(const char* call, const std::string& remedy = {}) {
 std::string limit_text(int resource, const char* name) {
   const std::int64_t limit = launcher::soft_limit(resource);
   return limit < 0 ? fmt::format("{} unlimited", name) : fmt::format("{} {}", name, limit);
-}
-
-constexpr char kHwlocLibrary[] = "libhwloc.so.15";
-
-/// "" if the library cannot be loaded.
-std::string hwloc_file() {
-  const auto library = SharedLibrary::load(kHwlocLibrary);
-  return library ? library->path() : "";
 }
 
 Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
@@ -165,7 +158,8 @@ Finding probe_limits() {
 Finding probe_hwloc() {
   const auto node = affinity::this_machine(affinity::Devices::kAll)->load();
   if (!node) return fails(node.error().message(), "run lstopo here to see why");
-  return works(affinity::hwloc_version(), hwloc_file(),
+  const affinity::HwlocLibrary library = affinity::linked_hwloc();
+  return works(library.version, library.path,
                fmt::format("{}, {}, {}", counted(static_cast<std::int64_t>(node->cores.size()), "core"),
                            counted(static_cast<std::int64_t>(node->numa_nodes.size()), "NUMA node"),
                            counted(static_cast<std::int64_t>(node->gpus.size()), "GPU")));
@@ -173,9 +167,12 @@ Finding probe_hwloc() {
 
 Finding probe_hwloc_plugins() {
   namespace fs = std::filesystem;
+  constexpr char kNotNeeded[] = "ddlrun finds GPUs without them";
+  const std::string hwloc = affinity::linked_hwloc().path;
+  if (hwloc == own_path()) return fails("the hwloc that is a part of ddlrun loads none", kNotNeeded);
   const char* configured = std::getenv("HWLOC_PLUGINS_PATH");
   const fs::path folder =
-      configured != nullptr ? fs::path(configured) : fs::path(hwloc_file()).parent_path() / "hwloc";
+      configured != nullptr ? fs::path(configured) : fs::path(hwloc).parent_path() / "hwloc";
   std::vector<std::string> loaded, broken;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
@@ -189,7 +186,6 @@ Finding probe_hwloc_plugins() {
     }
   }
   std::sort(loaded.begin(), loaded.end());
-  constexpr char kNotNeeded[] = "ddlrun finds GPUs without them";
   if (!broken.empty()) return fails(join(broken, "; "), kNotNeeded);
   if (loaded.empty()) return fails("there are no plugins in " + folder.string(), kNotNeeded);
   return works({}, folder.string(), join(loaded, ", ") + "; " + kNotNeeded);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "base/shared_library.h"
 #include "net/peer_user.h"
 
 namespace ddl::launcher {
@@ -28,13 +29,6 @@ constexpr timespec kShortage{0, 10'000'000};
 
 /// Decided once, before libpmix listens; its thread reads it.
 std::atomic<net::SocketLookup> the_lookup{net::SocketLookup::kSockDiag};
-
-/// Whether an address lies in the file (executable or library) that this function is in.
-bool is_in_this_program(const void* address) {
-  static const int here = 0;
-  Dl_info own{}, other{};
-  return ::dladdr(&here, &own) != 0 && ::dladdr(address, &other) != 0 && own.dli_fbase == other.dli_fbase;
-}
 
 /// -1 with EAGAIN: after any other error but ECONNABORTED libpmix 4.2 never listens again, and libpmix 5.0 not even
 /// after that.
@@ -113,7 +107,7 @@ Status check_accept_guard() {
 /// See accept_guard.h. Not inlined: it checks the address of its caller.
 extern "C" __attribute__((visibility("default"), noinline)) int accept(int listener, sockaddr* address,
                                                                        socklen_t* size) {
-  return ddl::launcher::is_in_this_program(__builtin_return_address(0))
+  return ddl::is_in_this_program(__builtin_return_address(0))
              ? ::accept4(listener, address, size, 0)
              : ddl::launcher::accept_own_user(listener, address, size);
 }
@@ -121,7 +115,7 @@ extern "C" __attribute__((visibility("default"), noinline)) int accept(int liste
 /// See accept_guard.h.
 extern "C" __attribute__((visibility("default"), noinline)) ssize_t recv(int socket, void* data,
                                                                          std::size_t size, int flags) {
-  return ddl::launcher::is_in_this_program(__builtin_return_address(0))
+  return ddl::is_in_this_program(__builtin_return_address(0))
              ? ::recvfrom(socket, data, size, flags, nullptr, nullptr)
              : ddl::launcher::receive_or_give_up(socket, data, size, flags);
 }

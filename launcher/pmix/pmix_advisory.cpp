@@ -1,6 +1,5 @@
 #include "launcher/pmix/pmix_advisory.h"
 
-#include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_server.h>
 
@@ -10,6 +9,7 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "base/shared_library.h"
 #include "base/text.h"
 #include "contract/environment.h"
 
@@ -76,9 +76,7 @@ std::optional<std::string> pmix_refusal(std::string_view version_text, std::stri
 }
 
 PmixLibrary linked_pmix() {
-  Dl_info info{};
-  const bool found = ::dladdr(reinterpret_cast<void*>(&PMIx_server_init), &info) != 0;
-  return {PMIx_Get_version(), found ? info.dli_fname : ""};
+  return {PMIx_Get_version(), file_of_code(reinterpret_cast<void*>(&PMIx_server_init))};
 }
 
 Result<std::string> pmix_package_version(const PmixLibrary& library) {
