@@ -65,22 +65,30 @@ Finding ask_mpi(const char* soname, const std::string& remedy) {
   return works(line, library->path());
 }
 
-/// Does not import the package, which takes seconds.
-Finding ask_python(const std::string& package, const std::string& module) {
+/// Does not import the module, which may take seconds. remedy: if there is a python3 without it.
+Finding ask_python(
+    const std::string& package, const std::string& module,
+    const char* remedy = "load the environment or container that has it before you start ddlrun") {
   const CommandPath python =
       command_in_path("python3", "load the module, environment or container that has Python");
   if (python.path.empty()) return python.missing;
+  // A folder of the module's name below the working directory is a module without an origin.
   const std::string script =
       "import importlib.util as u, importlib.metadata as m, sys\n"
       "s = u.find_spec('" +
       module +
       "')\n"
-      "sys.exit('python3 has no " +
-      module + "') if s is None else print('" + package + "', m.version('" + module + "'), '|', s.origin)";
+      "if s is None or s.origin is None: sys.exit('python3 has no " +
+      module +
+      "')\n"
+      "try: v = m.version('" +
+      module +
+      "')\n"
+      "except m.PackageNotFoundError: v = 'of unknown version'\n"
+      "print('" +
+      package + "', v, '|', s.origin)";
   const FirstLine line = first_line_of({python.path, "-c", script});
-  if (line.text.empty())
-    return fails(python.path + " has no " + module,
-                 "load the environment or container that has it before you start ddlrun");
+  if (line.text.empty()) return fails(python.path + " has no " + module, remedy);
   const std::size_t bar = line.text.find(" | ");
   return works(line.text.substr(0, bar), bar == std::string::npos ? "" : line.text.substr(bar + 3));
 }
@@ -158,7 +166,19 @@ Finding probe_gloo() {
   return works("Gloo", library->path());
 }
 
-// Python packages whose programs ddlrun can start unchanged.
+// Packages of python3. Programs of PyTorch and TensorFlow run unchanged, too.
+
+Finding probe_python() {
+  return ask_python("ddl", "ddl", "install the package ddl into it: docs/guide/python.md, or python3-ddl");
+}
+
+Finding probe_ddl_torch() {
+  Finding package = probe_python();
+  if (!package.works) return package;
+  Finding torch = probe_torch();
+  if (torch.works) torch.detail = "with " + package.version + ": import ddl.torch as hvd";
+  return torch;
+}
 
 Finding probe_torch() { return ask_python("PyTorch", "torch"); }
 Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }

@@ -52,6 +52,8 @@ Finding probe_srun_ranks();
 Finding probe_mpirun();
 Finding probe_open_mpi();
 Finding probe_mpich();
+Finding probe_python();
+Finding probe_ddl_torch();
 Finding probe_torch();
 Finding probe_tensorflow();
 Finding probe_hwloc();

@@ -19,7 +19,6 @@ constexpr char kTopologies[] = "Topology Sources";
 constexpr char kTemplates[] = "Templates";
 constexpr char kKernel[] = "Kernel Features";
 
-constexpr char kNoPython[] = "this version has no Python package";
 constexpr const char* kNoMpiModule =
     DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
 
@@ -29,8 +28,10 @@ std::span<const Probe> probe_list() {
   static constexpr std::array kProbes = {
       // horovodrun's three headings, with its words and in its order.
       Probe{kFrameworks, "C and C++", "libddl", nullptr, probe_libddl},
-      Probe{kFrameworks, "TensorFlow", "tensorflow-package", kNoPython, probe_tensorflow},
-      Probe{kFrameworks, "PyTorch", "pytorch-package", kNoPython, probe_torch},
+      Probe{kFrameworks, "Python", "python-package", nullptr, probe_python},
+      Probe{kFrameworks, "TensorFlow", "tensorflow-package", "libddl has no module for TensorFlow",
+            probe_tensorflow},
+      Probe{kFrameworks, "PyTorch", "pytorch-package", nullptr, probe_ddl_torch},
       Probe{kControllers, "PMIx", "pmix-server", nullptr, probe_pmix_server},
       Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server},
       Probe{kControllers, "MPI", "mpi-controller", nullptr, probe_mpirun},

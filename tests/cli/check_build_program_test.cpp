@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/program_run.h"
 #include "support/catch.h"
+#include "support/skip.h"
 #include "support/temporary_directory.h"
 
 using ddl::test::ProgramRun;
@@ -101,11 +102,10 @@ TEST_CASE("capabilities that every build has work here, and each unavailable one
   }
   const ProgramRun text = run_ddlrun({"-cb"});
   CHECK(text.exit_code == 0);
-  CHECK_THAT(
-      text.out,
-      Catch::Contains("Available Frameworks:\n    [X] C and C++\n    [ ] TensorFlow\n    [ ] PyTorch\n") &&
-          Catch::Contains("Available Controllers:\n    [X] PMIx\n") &&
-          Catch::Contains("Available Tensor Operations:\n    [X] Host\n"));
+  CHECK_THAT(text.out, Catch::Contains("Available Frameworks:\n    [X] C and C++\n") &&
+                           Catch::Contains("] Python\n    [ ] TensorFlow\n") &&
+                           Catch::Contains("Available Controllers:\n    [X] PMIx\n") &&
+                           Catch::Contains("Available Tensor Operations:\n    [X] Host\n"));
 }
 
 TEST_CASE("--check-build=NAME checks one capability, and the exit code is its result") {
@@ -154,6 +154,27 @@ TEST_CASE("a command that exists but fails is reported with its failure") {
   const Folder garbage;
   garbage.garbage("libgloo.so.0");
   CHECK_THAT(probe("gloo", garbage).text("detail"), Catch::Contains("libgloo.so.0"));
+}
+
+TEST_CASE("a package is found where python3 finds it, and a mere folder of its name is none") {
+  if (!fs::exists("/usr/bin/python3")) DDL_SKIP("there is no /usr/bin/python3");
+  const Folder folder;
+  folder.command("python3", "PYTHONPATH=" + folder.path() + " exec /usr/bin/python3 -S \"$@\"");
+  const auto package = [&](const std::string& name) { std::ofstream(folder / (name + "/__init__.py")); };
+  fs::create_directories(folder / "ddl");
+  CHECK_THAT(probe("python-package", folder).text("detail"), Catch::Contains("/python3 has no ddl"));
+  package("ddl");
+  CHECK_THAT(probe("python-package", folder).text("version"), Catch::Equals("ddl of unknown version"));
+  // Its module for PyTorch needs both.
+  CHECK_THAT(probe("pytorch-package", folder).text("detail"), Catch::Contains("/python3 has no torch"));
+  fs::create_directories(folder / "torch");
+  fs::create_directories(folder / "torch-1.13.dist-info");
+  std::ofstream(folder / "torch-1.13.dist-info/METADATA") << "Name: torch\nVersion: 1.13\n";
+  package("torch");
+  const ReportedCapability torch = probe("pytorch-package", folder);
+  CHECK(torch.exit_code == 0);
+  CHECK(torch.text("version") == "PyTorch 1.13");
+  CHECK_THAT(torch.text("detail"), Catch::Contains("import ddl.torch as hvd"));
 }
 
 TEST_CASE("an srun without a PMI type that libddl supports is not available for ranks") {
