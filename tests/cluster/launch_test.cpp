@@ -201,14 +201,15 @@ TEST_CASE("ranks on every host get the requested variables and working directory
 }
 
 TEST_CASE("--check-build checks every host, and also one capability of them", "[launch]") {
-  HostJob all({"-H", "node1,node2", "--check-build"});
+  HostJob all({"-H", "node1,node2,node3", "--check-build"});
   CHECK(all.wait() == 0);
   INFO(all.out() << all.err());
-  CHECK_THAT(all.out(), Contains(" on node1, node2:\n"));
-  // All probes of both hosts run at once: with sanitizers, on a loaded machine, some run into their timeout, and are
-  // reported so.
-  CHECK_THAT(all.out(), Contains(" in time") || (Contains("[X] PMIx\n") && Contains("[X] ssh\n") &&
-                                                 Contains("No differences between 2 hosts.")));
+  CHECK_THAT(all.out(), Contains(" on node1, node2, node3:\n"));
+  // With a sanitizer on few cores, the probes of three hosts take longer than they may.
+  if (std::string_view(DDL_E2E_SANITIZE).empty())
+    CHECK_THAT(all.out(), Contains("[X] PMIx\n") && Contains("[X] ssh\n"));
+  // On a loaded host a probe may run into its timeout, which is a difference.
+  CHECK_THAT(all.out(), Contains("No differences between 3 hosts.") || Contains(" in time"));
   HostJob one({"-H", "node1,node2", "--check-build=pmi"});
   CHECK(one.wait() == 0);
   CHECK_THAT(one.out(),
