@@ -65,32 +65,28 @@ Finding ask_mpi(const char* soname, const std::string& remedy) {
   return works(line, library->path());
 }
 
-/// Does not import the module, which may take seconds. remedy: if there is a python3 without it.
+// Does not import the module, which may take seconds. A folder of the module's name below the working directory is a
+// module without an origin.
+constexpr char kFindModule[] = R"(import importlib.metadata, importlib.util, sys
+module = sys.argv[1]
+spec = importlib.util.find_spec(module)
+if spec is None or spec.origin is None: sys.exit('no ' + module)
+try: version = importlib.metadata.version(module)
+except importlib.metadata.PackageNotFoundError: version = 'of unknown version'
+print(version, '|', spec.origin))";
+
+/// remedy: if there is a python3 without the module.
 Finding ask_python(
     const std::string& package, const std::string& module,
     const char* remedy = "load the environment or container that has it before you start ddlrun") {
   const CommandPath python =
       command_in_path("python3", "load the module, environment or container that has Python");
   if (python.path.empty()) return python.missing;
-  // A folder of the module's name below the working directory is a module without an origin.
-  const std::string script =
-      "import importlib.util as u, importlib.metadata as m, sys\n"
-      "s = u.find_spec('" +
-      module +
-      "')\n"
-      "if s is None or s.origin is None: sys.exit('python3 has no " +
-      module +
-      "')\n"
-      "try: v = m.version('" +
-      module +
-      "')\n"
-      "except m.PackageNotFoundError: v = 'of unknown version'\n"
-      "print('" +
-      package + "', v, '|', s.origin)";
-  const FirstLine line = first_line_of({python.path, "-c", script});
+  const FirstLine line = first_line_of({python.path, "-c", kFindModule, module});
   if (line.text.empty()) return fails(python.path + " has no " + module, remedy);
   const std::size_t bar = line.text.find(" | ");
-  return works(line.text.substr(0, bar), bar == std::string::npos ? "" : line.text.substr(bar + 3));
+  return works(package + " " + line.text.substr(0, bar),
+               bar == std::string::npos ? "" : line.text.substr(bar + 3));
 }
 
 }  // namespace
