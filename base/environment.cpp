@@ -1,6 +1,7 @@
 #include "base/environment.h"
 
 #include <unistd.h>
+
 #include <algorithm>
 
 namespace ddl {

@@ -5,9 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "base/environment.h"
-
 #include "affinity/topology.h"
+#include "base/environment.h"
 
 namespace ddl::templates {
 namespace {
