@@ -214,8 +214,11 @@ std::vector<std::string> notes_of(Action action, const GivenOptions& given) {
     notes.push_back(given.typed_name(OptionId::kNumProc) + " changes nothing: " + action_name(action, given) +
                     " starts no ranks");
   for (const OptionWithoutEffect& one : given.without_effect) {
+    std::string_view reason = one.entry->help;
+    // The rest says what to do if another value was meant.
+    if ((one.entry->rules & kZeroIsDefault) != 0) reason = reason.substr(0, reason.find(';'));
     notes.push_back((one.where.empty() ? "" : one.where + ": ") + one.name +
-                    " changes nothing: " + std::string(one.entry->help));
+                    " changes nothing: " + std::string(reason));
   }
   return notes;
 }

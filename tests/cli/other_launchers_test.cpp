@@ -196,6 +196,8 @@ TEST_CASE("options that ask for what ddlrun does anyway change nothing, and that
     CHECK(request->notes.size() == 1);
     CHECK(request->job.num_ranks == 2);
   }
+  CHECK(parse_for_hosts({"-n", "2", "--max-restarts", "0"})->notes.front() ==
+        "--max-restarts changes nothing: this version does not start ranks again");
 }
 
 TEST_CASE("what --map-by does not take is named, with what to type instead") {
