@@ -1,3 +1,29 @@
+# Everything that is built and installed. "cmake --build BUILD --target product" leaves out tests and benchmarks.
+set(product ddlrun probe_rank ddl ddl_pmix slurm_probe hello_ddl check_ddl function_approximation)
+foreach(mpi IN LISTS DDL_MPIS)
+  list(APPEND product ddl_mpi_${mpi})
+endforeach()
+add_custom_target(product)
+set(product_files "")
+foreach(target IN LISTS product)
+  if(TARGET ${target}) # slurm-probe and the examples are optional
+    add_dependencies(product ${target})
+    string(APPEND product_files "\n  \"$<TARGET_FILE:${target}>\"")
+  endif()
+endforeach()
+# A part, such as the manual pages, may be installed from a build that has only what it needs.
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/generated/check_product.cmake" CONTENT
+"if(CMAKE_INSTALL_COMPONENT)
+  return()
+endif()
+foreach(file IN ITEMS${product_files})
+  if(NOT EXISTS \"\${file}\")
+    message(FATAL_ERROR \"Nothing is installed, because \${file} was not built. Build the whole product first: \"
+      \"cmake --build ${PROJECT_BINARY_DIR} --target product\")
+  endif()
+endforeach()
+")
+
 # The documents, in the same layout as here, so that their links are valid. Messages of ddlrun name them. In the build
 # tree they are at the same path relative to bin/.
 install(FILES README.md INSTALL.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

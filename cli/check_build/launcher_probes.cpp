@@ -213,10 +213,6 @@ Finding probe_script_templates() {
 }
 
 Finding probe_slurm_probe() {
-  if (::access(libexec_path("slurm-probe").c_str(), X_OK) != 0) {
-    return fails("there is no " + libexec_path("slurm-probe"),
-                 "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead");
-  }
   const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandTimeout);
   if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
   return works(

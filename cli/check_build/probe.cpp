@@ -14,6 +14,7 @@
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
+#include "cli/options/this_process.h"
 #include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
@@ -51,6 +52,16 @@ Finding answer_of(ChildQuestion& child, Deadline deadline) {
   return finding ? *std::move(finding) : no_finding(finding.error());
 }
 
+bool is_complete_for(const Probe& probe) {
+  return probe.helper == nullptr || ::access(libexec_path(probe.helper->name).c_str(), X_OK) == 0;
+}
+
+Finding run(const Probe& probe) {
+  if (is_complete_for(probe)) return probe.run();
+  return fails("not tried, because this build has no " + libexec_path(probe.helper->name),
+               probe.helper->remedy);
+}
+
 /// The first line that contains words: libpmix prints lines of dashes around its messages.
 std::string first_words(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
@@ -71,9 +82,9 @@ Result<std::vector<Capability>> run_probes(std::span<const Probe> probes, std::c
   std::vector<ChildQuestion> children;
   children.reserve(probes.size());
   for (const Probe& probe : probes) {
-    auto child = ChildQuestion::ask([run = probe.run, &folder] {
+    auto child = ChildQuestion::ask([&probe, &folder] {
       if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
-      return to_text(run());
+      return to_text(run(probe));
     });
     // It says nothing about the capability: the process has too few descriptors, or the user too many processes.
     if (!child) return fail(std::move(child.error()));
@@ -82,7 +93,7 @@ Result<std::vector<Capability>> run_probes(std::span<const Probe> probes, std::c
   std::vector<Capability> all;
   for (std::size_t i = 0; i < probes.size(); ++i) {
     const Probe& probe = probes[i];
-    Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr,
+    Capability one{probe.heading, probe.name, probe.key, probe.not_built == nullptr && is_complete_for(probe),
                    answer_of(children[i], deadline)};
     if (probe.not_built != nullptr) {
       // The reason comes first, then what was found here.

@@ -13,6 +13,12 @@
 
 namespace ddl::cli {
 
+/// A program of libexec that probes run. A build without it is not complete.
+struct Helper {
+  const char* name;
+  const char* remedy;  ///< where it is missing
+};
+
 struct Probe {
   const char* heading;
   const char* name;
@@ -20,6 +26,7 @@ struct Probe {
   /// Why this build does not have it, as a sentence without its full stop; nullptr: it does.
   const char* not_built;
   Finding (*run)();  ///< runs in a process of its own, where it may load, start and break anything
+  const Helper* helper = nullptr;  ///< nullptr: it needs none
 };
 
 /// Runs all probes at once, each in a child. If a probe crashes, hangs or exits, its finding states this. Returns

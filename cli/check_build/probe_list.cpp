@@ -19,6 +19,12 @@ constexpr char kTopologies[] = "Topology Sources";
 constexpr char kTemplates[] = "Templates";
 constexpr char kKernel[] = "Kernel Features";
 
+constexpr Helper kProbeRank{
+    "probe-rank",
+    "build all of it (cmake --build BUILD --target product), or install bin, lib and libexec together"};
+constexpr Helper kSlurmProbe{
+    "slurm-probe", "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead"};
+
 constexpr const char* kNoMpiModule =
     DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
 
@@ -27,30 +33,31 @@ constexpr const char* kNoMpiModule =
 std::span<const Probe> probe_list() {
   static constexpr std::array kProbes = {
       // horovodrun's three headings, with its words and in its order.
-      Probe{kFrameworks, "C and C++", "libddl", nullptr, probe_libddl},
+      Probe{kFrameworks, "C and C++", "libddl", nullptr, probe_libddl, &kProbeRank},
       Probe{kFrameworks, "Python", "python-package", nullptr, probe_python},
       Probe{kFrameworks, "TensorFlow", "tensorflow-package", "libddl has no module for TensorFlow",
             probe_tensorflow},
       Probe{kFrameworks, "PyTorch", "pytorch-package", nullptr, probe_ddl_torch},
-      Probe{kControllers, "PMIx", "pmix-server", nullptr, probe_pmix_server},
-      Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server},
+      Probe{kControllers, "PMIx", "pmix-server", nullptr, probe_pmix_server, &kProbeRank},
+      Probe{kControllers, "PMI-1", "pmi-server", nullptr, probe_pmi_server, &kProbeRank},
       Probe{kControllers, "MPI", "mpi-controller", nullptr, probe_mpirun},
-      Probe{kOperations, "Host", "host", nullptr, probe_shared_memory},
+      Probe{kOperations, "Host", "host", nullptr, probe_shared_memory, &kProbeRank},
       Probe{kOperations, "NCCL", "nccl", nullptr, probe_nccl},
       Probe{kOperations, "RCCL", "rccl", nullptr, probe_rccl},
       Probe{kOperations, "MPI", "mpi", kNoMpiModule,
-            DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi},
+            DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi,
+            DDL_MPI_MODULES > 0 ? &kProbeRank : nullptr},
       Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host replaces it", probe_gloo},
 
-      Probe{kLaunchers, "this machine", "local", nullptr, probe_this_machine},
+      Probe{kLaunchers, "this machine", "local", nullptr, probe_this_machine, &kProbeRank},
       Probe{kLaunchers, "ssh", "ssh", nullptr, probe_ssh},
       Probe{kLaunchers, "Slurm, agents by srun", "slurm", nullptr, probe_srun_agents},
       Probe{kLaunchers, "Slurm, ranks by srun", "srun", nullptr, probe_srun_ranks},
       Probe{kLaunchers, "mpirun", "mpirun", nullptr, probe_mpirun},
-      Probe{kBootstraps, "pmix", "pmix", nullptr, probe_pmix_bootstrap},
-      Probe{kBootstraps, "pmi", "pmi", nullptr, probe_pmi_bootstrap},
-      Probe{kBootstraps, "singleton", "singleton", nullptr, probe_singleton},
-      Probe{kTransports, "shared memory", "shared-memory", nullptr, probe_shared_memory},
+      Probe{kBootstraps, "pmix", "pmix", nullptr, probe_pmix_bootstrap, &kProbeRank},
+      Probe{kBootstraps, "pmi", "pmi", nullptr, probe_pmi_bootstrap, &kProbeRank},
+      Probe{kBootstraps, "singleton", "singleton", nullptr, probe_singleton, &kProbeRank},
+      Probe{kTransports, "shared memory", "shared-memory", nullptr, probe_shared_memory, &kProbeRank},
       Probe{kTransports, "TCP", "tcp", nullptr, probe_tcp},
       Probe{kTransports, "CUDA", "cuda", nullptr, probe_cuda},
       Probe{kTransports, "HIP", "hip", nullptr, probe_hip},
@@ -65,7 +72,7 @@ std::span<const Probe> probe_list() {
       Probe{kTopologies, "ROCm SMI", "rocm-smi", nullptr, probe_rocm_smi},
       Probe{kTemplates, "job scripts", "slurm-templates", nullptr, probe_script_templates},
       Probe{kTemplates, "sbatch", "sbatch", nullptr, probe_sbatch},
-      Probe{kTemplates, "slurm-probe", "slurm-probe", nullptr, probe_slurm_probe},
+      Probe{kTemplates, "slurm-probe", "slurm-probe", nullptr, probe_slurm_probe, &kSlurmProbe},
       Probe{kKernel, "sealed memory", "memfd", nullptr, probe_sealed_memory},
       Probe{kKernel, "pidfd", "pidfd", nullptr, probe_pidfd},
       Probe{kKernel, "memory policy", "memory-policy", nullptr, probe_memory_policy},

@@ -266,6 +266,24 @@ TEST_CASE("a probe-rank that fails is reported in every capability that it tests
   }
 }
 
+TEST_CASE("what is not built is told from what does not work here") {
+  const Folder folder;
+  const std::string own = folder.ddlrun_with_helpers("exit 4");
+  fs::remove_all(folder.path() + "/libexec");
+  for (const auto& [key, remedy] : {std::pair{"libddl", "--target product"},
+                                    {"pmix-server", "--target product"},
+                                    {"local", "--target product"},
+                                    {"slurm-probe", "libslurm-dev"}}) {
+    CAPTURE(key);
+    const ReportedCapability found = capability_by({own}, key);
+    CHECK(found.exit_code == 1);
+    CHECK_FALSE(found.fields["built"]);
+    CHECK_THAT(found.text("detail"),
+               Catch::Contains("not tried, because this build has no " + folder.path()));
+    CHECK_THAT(found.text("remedy"), Catch::Contains(remedy));
+  }
+}
+
 TEST_CASE("a libpmix whose server does not start is reported") {
   // ddlrun is linked to libpmix: with a file that is not a library ddlrun itself would not start.
   for (const char* key : {"pmix-server", "pmix"}) {
