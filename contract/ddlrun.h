@@ -34,7 +34,7 @@ inline constexpr char kMpiEngineOption[] = "--mpi-engine";
 /// "ddlrun --mpi-rank [options] -- command ...": started by mpirun, starts the command as its rank.
 inline constexpr char kMpiRankOption[] = "--mpi-rank";
 
-/// "ddlrun --visible-gpus nvidia": started by an agent with a rank's environment, prints the GPUs that the vendor's
+/// "ddlrun --ask-gpus nvidia": started by an agent with a rank's environment, prints the GPUs that the vendor's
 /// runtime shows to it, as one line of JSON.
 inline constexpr char kAskGpusOption[] = "--ask-gpus";
 

@@ -11,7 +11,17 @@ job_count() {
   echo "$cores"
 }
 
-# build PRESET [TARGET...]: configures and builds. On a terminal one line moves; elsewhere nothing is printed.
+# quarters LOG: ninja's output goes into the file; each quarter of the steps is one line of output.
+quarters() {
+  awk -v log_file="$1" '{ print >>log_file; fflush(log_file) }
+    match($0, /^\[[0-9]+\/[0-9]+\]/) {
+      split(substr($0, 2, RLENGTH - 2), step, "/")
+      quarter = int(4 * step[1] / step[2])
+      if (quarter > shown) { printf "built %s of %s parts\n", step[1], step[2]; fflush(); shown = quarter }
+    }'
+}
+
+# build PRESET [TARGET...]: configures and builds. On a terminal one line moves; elsewhere each quarter is a line.
 # After a failure the end of build/PRESET.log is shown.
 build() {
   local preset=$1 log=build/$1.log
@@ -25,7 +35,7 @@ build() {
   [ $# -eq 0 ] || command+=(--target "$@")
   if [ -t 1 ]; then
     "${command[@]}" </dev/null
-  elif ! "${command[@]}" >>"$log" 2>&1 </dev/null; then
+  elif ! "${command[@]}" 2>&1 </dev/null | quarters "$log"; then
     # Only what failed, not what else was being compiled at the time.
     { grep -A 25 '^FAILED:' "$log" || tail -n 40 "$log"; } | head -n 120 >&2
     return 1

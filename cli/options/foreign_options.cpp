@@ -69,7 +69,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kWithoutEffect, "--standalone", "", "without -H ranks run on this machine"},
     {kWithoutEffect, "--allow-run-as-root", "", "ddlrun runs as any user"},
     {kWithoutEffect, "--nooversubscribe,-nooversubscribe,--no-oversubscribe", "",
-     "there are no more ranks than slots without --oversubscribe"},
+     "without --oversubscribe there are no more ranks than slots, or in a Slurm job than its CPUs"},
     {kWithoutEffect, "-genvall,--genvall,-envall,--envall", "", "ranks inherit ddlrun's environment"},
     {kWithoutEffect, "-u,--unbuffered", "", "lines are passed on when they end"},
     {kWithoutEffect, "-K,--kill-on-bad-exit", "", "a job ends when a rank fails"},
