@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
     for (const std::string& note : request->notes) console.note(note);
   }
   switch (request->action) {
-    case cli::Action::kHelp: return console.print(cli::help_text());
+    case cli::Action::kHelp: return console.print(request->help);
     case cli::Action::kCompletion: return console.print(cli::completion_for(request->shell));
     case cli::Action::kManual: return console.print(cli::manual_page(request->manual));
     case cli::Action::kVersion: return console.print(cli::version_text());

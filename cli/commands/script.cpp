@@ -186,7 +186,8 @@ int write_script(const Request& request, const Environment& environment, const C
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   const auto script = script_of(task, *site ? &**site : nullptr, environment, request.job.verbose);
   if (!script)
-    return console.refuse({script.error().message(), "ddlrun --help lists the options of job scripts"});
+    return console.refuse(
+        {script.error().message(), "ddlrun --help scripts lists the options of job scripts"});
   if (!request.job.quiet) {
     if (*site) {
       for (const std::string& note : (*site)->notes) console.note((*site)->name + ": " + note);

@@ -76,7 +76,7 @@ class ConfigReader {
     const auto suggestion = suggest_option(with_dashes(key.text));
     return error(key.line, "unknown key " + shell_quote(key.text),
                  suggestion ? "did you mean " + suggestion->substr(suggestion->find_first_not_of('-')) + "?"
-                            : "a key is an option without its dashes; ddlrun --help lists the options");
+                            : "a key is an option without its dashes; ddlrun --help all lists the options");
   }
 
   std::optional<CommandLineError> read_pair(const YamlNode& key, const YamlNode& value) {

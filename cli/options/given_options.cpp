@@ -69,7 +69,7 @@ Refusal refuse_unknown(const std::string& word) {
   const auto suggestion = suggest_option(word);
   return refuse_with_hint("unknown option " + shell_quote(word), suggestion
                                                                      ? "did you mean " + *suggestion + "?"
-                                                                     : "ddlrun --help lists the options");
+                                                                     : "ddlrun --help all lists the options");
 }
 
 /// CLI11 throws this for an option without its value.
@@ -78,7 +78,7 @@ Refusal refuse_arity(const std::vector<std::string>& options) {
   if (last != nullptr && last->takes_value()) {
     return refuse_with_hint(display_name(*last) + " needs a value", usage_line(*last));
   }
-  return refuse_with_hint("an option has no value or one too many", "ddlrun --help lists the options");
+  return refuse_with_hint("an option has no value or one too many", "ddlrun --help all lists the options");
 }
 
 /// CLI11 would accept --verbose=true, and refuse --verbose=1.
@@ -222,7 +222,7 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   } catch (const CLI::ArgumentMismatch&) {
     return refuse_arity(options);
   } catch (const CLI::Error& error) {
-    return refuse_with_hint(error.what(), "ddlrun --help lists the options");
+    return refuse_with_hint(error.what(), "ddlrun --help all lists the options");
   }
 
   GivenOptions given;

@@ -13,13 +13,13 @@ namespace ddl::cli {
 namespace {
 
 constexpr OptionHeading kHeadings[] = {
-    {OptionGroup::kRanks, "Ranks"},
-    {OptionGroup::kBinding, "Binding"},
-    {OptionGroup::kHostsAndLauncher, "Hosts"},
-    {OptionGroup::kInputOutput, "Input and output"},
-    {OptionGroup::kScripts, "Job scripts"},
-    {OptionGroup::kReports, "Reports"},
-    {OptionGroup::kAbout, "About"},
+    {OptionGroup::kRanks, "Ranks", "ranks"},
+    {OptionGroup::kBinding, "Binding", "binding"},
+    {OptionGroup::kHostsAndLauncher, "Hosts", "hosts"},
+    {OptionGroup::kInputOutput, "Input and output", "output"},
+    {OptionGroup::kScripts, "Job scripts", "scripts"},
+    {OptionGroup::kReports, "Reports", "reports"},
+    {OptionGroup::kAbout, "About", "about"},
 };
 
 constexpr std::string_view kDescription =
@@ -31,6 +31,24 @@ constexpr std::string_view kExitCodes =
     "That of the first rank that failed, 128+N for signal N, 2 for a wrong option, 121 for a lost\n"
     "host, 122 if the job could not be started, 124 for --timeout, 126 or 127 if the command cannot be\n"
     "executed or does not exist.";
+
+constexpr std::string_view kUsage = "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n\n";
+
+// The topics that are no group of options.
+constexpr std::string_view kExitCodesTopic = "exit-codes";
+constexpr std::string_view kExamplesTopic = "examples";
+constexpr std::string_view kAllTopics = "all";
+
+/// What --help shows first.
+constexpr OptionExample kFirstExamples[] = {
+    {"ddlrun -np 4 python3 train.py --epochs 10", "4 ranks here; --epochs belongs to train.py"},
+    {"ddlrun -H node1:4,node2:4 ./train", "4 ranks on each host, over ssh"},
+    {"salloc -N 2 -n 16 ddlrun ./train", "a rank for each task of a Slurm job"},
+    {"ddlrun --slurm -np 16 --time 2:00:00 ./train", "prints a script for sbatch"},
+};
+constexpr std::string_view kFirstOptions[] = {"-np",       "-H",        "--hostfile",
+                                              "-x",        "--bind-to", "--output-filename",
+                                              "--dry-run", "--inspect", "--check-build"};
 
 constexpr OptionExample kExamples[] = {
     {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
@@ -60,6 +78,7 @@ constexpr OptionExample kExamples[] = {
 constexpr std::string_view kManualPages[] = {"ddlrun", "ddl", "ddl-hostfile", "ddl-site"};
 
 constexpr std::size_t kHelpColumn = 34;
+constexpr std::size_t kFirstColumn = 26;
 constexpr std::size_t kExampleColumn = 50;
 
 std::string option_line(const OptionEntry& entry) {
@@ -80,19 +99,19 @@ std::string option_line(const OptionEntry& entry) {
   return line + std::string(entry.help) + "\n";
 }
 
-}  // namespace
-
-std::string help_text() {
-  std::string text = "Usage: ddlrun -np N [-H HOSTS] [options] [--] command [args...]\n\n";
-  text += std::string(kDescription) + "\n";
-  for (const OptionHeading& heading : kHeadings) {
-    text += "\n" + std::string(heading.text) + ":\n";
-    for (const OptionEntry& entry : option_table()) {
-      if (entry.group == heading.group) text += option_line(entry);
-    }
+std::string options_of(const OptionHeading& heading) {
+  std::string text = std::string(heading.text) + ":\n";
+  for (const OptionEntry& entry : option_table()) {
+    if (entry.group == heading.group) text += option_line(entry);
   }
-  text += "\nExit codes:\n" + std::string(kExitCodes) + "\n\nExamples:\n";
-  for (const OptionExample& example : kExamples) {
+  return text;
+}
+
+std::string exit_codes() { return "Exit codes:\n" + std::string(kExitCodes) + "\n"; }
+
+std::string examples(std::span<const OptionExample> all) {
+  std::string text;
+  for (const OptionExample& example : all) {
     std::string line = "  " + std::string(example.command);
     if (!example.effect.empty()) {
       line.resize(std::max(line.size() + 2, kExampleColumn), ' ');
@@ -101,6 +120,42 @@ std::string help_text() {
     text += line + "\n";
   }
   return text;
+}
+
+std::string first_page() {
+  std::string text =
+      std::string(kUsage) + std::string(kDescription) + "\n\n" + examples(kFirstExamples) + "\n";
+  for (const std::string_view spelling : kFirstOptions) {
+    const OptionEntry& entry = *find_spelling(spelling);
+    std::string line = "  " + std::string(spelling);
+    if (entry.takes_value()) line += " " + std::string(entry.value);
+    line.resize(std::max(line.size() + 2, kFirstColumn), ' ');
+    text += line + std::string(entry.help) + "\n";
+  }
+  return text + "\nMore, by topic: ddlrun --help TOPIC, one of\n  " + join(help_topics(), ", ") + "\n";
+}
+
+}  // namespace
+
+Result<std::string> help_text(std::string_view topic) {
+  if (topic.empty()) return first_page();
+  if (topic == kExitCodesTopic) return exit_codes();
+  if (topic == kExamplesTopic) return "Examples:\n" + examples(kExamples);
+  std::string text = topic == kAllTopics ? std::string(kUsage) + std::string(kDescription) + "\n\n" : "";
+  for (const OptionHeading& heading : kHeadings) {
+    if (topic == heading.topic) return options_of(heading);
+    if (topic == kAllTopics) text += options_of(heading) + "\n";
+  }
+  if (topic == kAllTopics) return text + exit_codes() + "\nExamples:\n" + examples(kExamples);
+  return refuse("--help has no topic '" + std::string(topic) + "'; there are " + join(help_topics(), ", "));
+}
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> topics;
+  for (const OptionHeading& heading : kHeadings) topics.emplace_back(heading.topic);
+  topics.insert(topics.end(),
+                {std::string(kExitCodesTopic), std::string(kExamplesTopic), std::string(kAllTopics)});
+  return topics;
 }
 
 std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }

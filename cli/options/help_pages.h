@@ -12,14 +12,18 @@
 
 namespace ddl::cli {
 
-/// Usage, the options by group, the exit codes, and examples. At most 100 columns wide.
-std::string help_text();
+/// The page of a topic of --help, at most 100 columns wide. "": how ddlrun is used, in 25 lines; "all": every topic.
+/// Error: there is no such topic, with those that there are.
+Result<std::string> help_text(std::string_view topic = {});
+/// "ranks", ..., "all".
+std::vector<std::string> help_topics();
 /// "ddlrun 0.2.0\n"
 std::string version_text();
 
 struct OptionHeading {
   OptionGroup group;
   std::string_view text;
+  std::string_view topic;  ///< of --help
 };
 struct OptionExample {
   std::string_view command;

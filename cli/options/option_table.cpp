@@ -230,7 +230,8 @@ constexpr OptionEntry kTable[] = {
     {kManual, "--manual", "[PAGE]", "print a manual page: ddlrun, ddl, ddl-hostfile or ddl-site", kAbout,
      kOptionalValue},
     {kVersion, "-v,--version,-V", "", "print the version", kAbout},
-    {kHelp, "-h,--help", "", "print this help", kAbout},
+    {kHelp, "-h,--help", "[TOPIC]", "print the most used options, or those of a topic, or all", kAbout,
+     kOptionalValue},
 };
 
 /// Does not use split(), which allocates: this is called for every word of the command line.

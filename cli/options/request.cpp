@@ -223,6 +223,15 @@ std::vector<std::string> notes_of(Action action, const GivenOptions& given) {
   return notes;
 }
 
+/// topics: the values of --help.
+tl::expected<Request, CommandLineError> with_help(Request request, const std::vector<GivenValue>& topics) {
+  auto page = help_text(topics.empty() ? "" : topics.back().text);
+  if (!page)
+    return Refusal(CommandLineError{page.error().message(), "ddlrun --help alone shows how to begin"});
+  request.help = *std::move(page);
+  return request;
+}
+
 }  // namespace
 
 tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
@@ -233,21 +242,21 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
 
   Request request;
   request.action = action_of(*given);
-  // --help and --version are obeyed before any file is read.
-  const auto prints_at_once = [&] {
-    return request.action == Action::kHelp || request.action == Action::kVersion;
-  };
   if (auto refused = refuse_version_of_job(request.action, *given, split.command))
     return Refusal(*std::move(refused));
-  if (prints_at_once()) return request;
+  // Both are obeyed before any file is read.
+  if (request.action == Action::kHelp) return with_help(std::move(request), (*given)[OptionId::kHelp]);
+  if (request.action == Action::kVersion) return request;
   if (auto refused = refuse_mistyped(split, *given)) return Refusal(*std::move(refused));
   if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
   if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
   if (!given) return Refusal(given.error());
   request.action = action_of(*given);
-  if (prints_at_once()) return request;                                               // of a file
-  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));  // of a file
+  // And once more, with the options of the file.
+  if (request.action == Action::kHelp) return with_help(std::move(request), {});
+  if (request.action == Action::kVersion) return request;
+  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
   if (request.action != Action::kInspect && is_typed(*given, OptionId::kWatch))
     return Refusal(CommandLineError{"--watch belongs to --inspect, which shows a running job",
                                     "add --inspect, or omit it"});

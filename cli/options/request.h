@@ -99,6 +99,7 @@ struct Request {
   TimelineTask timeline;           ///< for kTimeline
   Shell shell = Shell::kBash;      ///< for kCompletion
   ManualPage manual = ManualPage::kDdlrun;  ///< for kManual
+  std::string help;                         ///< for kHelp: the page to print
   MpiTask mpi;                              ///< for a job with LauncherChoice::kMpirun
   std::string site;                         ///< of a job: the name or file of a profile; "" for none
   bool has_rank_order = false;              ///< of a job: given by the user, so the site's does not apply

@@ -42,7 +42,7 @@ TEST_CASE("help and version go to standard output") {
   for (const char* word : {"-h", "--help"}) {
     const ProgramRun help = run({word});
     CHECK(help.exit_code == 0);
-    CHECK(help.out == ddl::cli::help_text());
+    CHECK(help.out == ddl::cli::help_text().value());
     CHECK(help.err.empty());
   }
   for (const char* word : {"-v", "--version"}) {

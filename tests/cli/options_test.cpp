@@ -136,10 +136,10 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--num_proc", "2", "a"}, "unknown option --num_proc", "did you mean --num-proc?"},
     {{"-np", "2", "-timeout", "3", "a"}, "unknown option -timeout", "did you mean --timeout?"},
     {{"-np", "2", "-verbose", "a"}, "unknown option -verbose", "did you mean --verbose?"},
-    {{"-np", "2", "--frobnicate", "a"}, "unknown option --frobnicate", "--help lists"},
-    {{"-np", "2", "-z", "a"}, "unknown option -z", "--help lists"},
-    {{"-np", "2", "---", "a"}, "unknown option ---", "--help lists"},
-    {{"-np", "2", "--a b", "a"}, "unknown option '--a b'", "--help lists"},
+    {{"-np", "2", "--frobnicate", "a"}, "unknown option --frobnicate", "--help all lists"},
+    {{"-np", "2", "-z", "a"}, "unknown option -z", "--help all lists"},
+    {{"-np", "2", "---", "a"}, "unknown option ---", "--help all lists"},
+    {{"-np", "2", "--a b", "a"}, "unknown option '--a b'", "--help all lists"},
     {{"-H", "a:2", "--hostfile", "f", "-np", "4", "a"}, "-H/--hosts and -hostfile/--hostfile contradict", "omit one"},
     {{"-H", "a:four", "-np", "4", "a"}, "-H: \"a:four\": slots must be a positive integer, found \"four\"", "node1:4"},
     {{"-H", "a,-b", "-np", "4", "a"}, "-H: \"-b\": a host is named with letters", ""},
@@ -543,7 +543,9 @@ TEST_CASE("actions other than a job need no command, and --help has precedence o
   CHECK(accepted({"-v"}).action == Action::kVersion);
   CHECK(accepted({"--version", "--help"}).action == Action::kHelp);
   CHECK(accepted({"-cb"}).action == Action::kCheckBuild);
-  CHECK(accepted({"--help", "a"}).action == Action::kHelp);
+  CHECK(accepted({"--help", "hosts"}).help == ddl::cli::help_text("hosts").value());
+  CHECK(accepted({"--bogus", "--help=all"}).help == ddl::cli::help_text("all").value());
+  CHECK(accepted({"-h"}).help == ddl::cli::help_text().value());
   CHECK(accepted({"--list-sites", "--config-file", "job.yaml", "--json"}).action == Action::kListSites);
   CHECK(accepted({"--lint", "a.sh", "--site", "lumi-g", "--json", "--quiet"}).action == Action::kLint);
   const Request check = accepted({"-np", "4", "--check-build", "--json"});

@@ -524,7 +524,7 @@ TEST_CASE("a misspelt site of --show-bind leads to the list of sites") {
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.err, Contains("did you mean lumi-g?") && Contains("hint: ddlrun --list-sites"));
   CHECK_THAT(run_here({DDLRUN_PATH, "--show-bind", "-np", "200", "--site", "lumi-g"}).err,
-             Contains("--help lists the options of binding"));
+             Contains("--help binding lists the options of binding"));
 }
 
 TEST_CASE("the script selects the GPU of each rank, or a note says that it does not") {
