@@ -139,6 +139,15 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-D,--cwd,-cwd", "DIR", "use --workdir DIR for the directory of the ranks"},
     {kForeign, "-q", "NAME", "use --qos NAME in a job script (srun's -q), or --quiet"},
     {kForeign, "--nproc,--nprocs,--num-procs,--nranks", "N", "use -np N for N ranks of the command"},
+    {kForeign, "--num_processes,--num-processes", "N", "use -np N for N ranks of the command"},
+    {kForeign, "--num_gpus,--num-gpus", "N",
+     "use --ranks-per-node N for N ranks on each host, one for each GPU"},
+    {kForeign, "--num_nodes,--num-nodes,--num_machines,--num-machines", "N",
+     "use --nnodes N for the first N hosts of -H"},
+    {kForeign, "--include,-include", "HOSTS",
+     "use -H HOST:SLOTS for hosts, and CUDA_VISIBLE_DEVICES for their GPUs: localhost:0,1 is -H localhost:2 "
+     "with "
+     "CUDA_VISIBLE_DEVICES=0,1"},
     {kForeign, "--cpu-set,--cpu-list", "LIST",
      "use --bind-to and --cores-per-rank N for the ranks, --reserve LIST for cores that they leave free"},
     {kForeign, "--no-python,--no_python", "", "omit it: the command is any program"},

@@ -35,7 +35,9 @@ OptionWord split_word(std::string_view word) {
     if (entry != nullptr && entry->takes_value()) return {entry, word.substr(equals + 1)};
   }
 
-  // "-xNAME=1", "-p22", "-n4"; but "-timeout" is --timeout with one dash too few, and "-np4" is not "-n p4": the
+  if (word.starts_with("-np") && word.find_first_not_of("0123456789", 3) == std::string_view::npos)
+    return {&entry_of(OptionId::kNumProc), word.substr(3)};
+  // "-xNAME=1", "-p22", "-n4"; but "-timeout" is --timeout with one dash too few, and "-nq4" is not "-n q4": the
   // parser refuses these by name.
   const bool one_dash = word.size() > 2 && word[1] != '-';
   if (one_dash && find_spelling("-" + std::string(word)) == nullptr) {
@@ -67,9 +69,10 @@ Refusal refuse_unknown(const std::string& word) {
     return refuse_with_hint("unknown option " + shell_quote(word) + ", which is one word with a space in it",
                             "omit the quotes: an option and its value are two words");
   const auto suggestion = suggest_option(word);
-  return refuse_with_hint("unknown option " + shell_quote(word), suggestion
-                                                                     ? "did you mean " + *suggestion + "?"
-                                                                     : "ddlrun --help all lists the options");
+  return refuse_with_hint("unknown option " + shell_quote(word),
+                          suggestion ? "did you mean " + *suggestion + "?"
+                                     : "if it is the program's, write it behind the "
+                                       "program; ddlrun --help all lists ddlrun's own");
 }
 
 /// CLI11 throws this for an option without its value.

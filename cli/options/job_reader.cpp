@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "base/shell_words.h"
 #include "base/text.h"
+#include "cli/options/command_mistakes.h"
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
@@ -23,18 +24,6 @@ using launcher::JobSpec;
 
 constexpr int kMaxParallel = 4096;
 constexpr int kMaxFanOut = 4096;
-
-/// "python train.py", or its beginning, for a hint.
-std::string command_excerpt(const std::vector<std::string>& command) {
-  constexpr std::size_t kMaxColumns = 60;
-  std::string text;
-  for (const std::string& word : command) {
-    const std::string quoted = shell_quote(word);
-    if (text.size() + quoted.size() > kMaxColumns) return text + (text.empty() ? "command..." : " ...");
-    text += (text.empty() ? "" : " ") + quoted;
-  }
-  return text.empty() ? "command args..." : text;
-}
 
 /// The options of --launcher mpirun. Options of a job that mpirun cannot carry out are refused.
 MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
@@ -174,6 +163,10 @@ class JobReader {
       const GivenValue& value = given_[OptionId::kHosts].front();
       job().hosts_given_by = value.where.empty() ? given_.typed_name(OptionId::kHosts) : value.where;
     }
+    if (is_file_of_hosts(job().hosts))
+      refuse_once(given_.typed_name(OptionId::kHosts) + " takes names of hosts, and " +
+                      shell_quote(job().hosts) + " is a file",
+                  "write --hostfile " + shell_quote(job().hosts));
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
     take(OptionId::kNnodes, parse_host_count, num_hosts_);
@@ -398,6 +391,14 @@ class JobReader {
     refuse_once(origin + error.message, hint_about_hosts(error));
   }
 
+  /// A name that no host is likely to have, of a file that can be read: hosts.txt, hostfile.
+  bool is_file_of_hosts(const std::string& hosts) const {
+    const bool may_be_file =
+        hosts.find_first_of(":,[@") == std::string::npos &&
+        (hosts.find('.') != std::string::npos || hosts.find("host") != std::string::npos);
+    return may_be_file && context_.read_file && context_.read_file(hosts);
+  }
+
   std::string hint_about_hosts(const launcher::AllocationError& error) const {
     const std::string& hosts = request_.job.hosts;
     if (error.option != launcher::AllocationError::Option::kHosts || !has(OptionId::kHosts))
@@ -417,15 +418,8 @@ class JobReader {
 
   void find_num_ranks(const std::vector<std::string>& command) {
     if (values_.refusal() || job().num_ranks > 0) return;
-    const bool np_after_command = std::any_of(command.begin(), command.end(), [](const std::string& word) {
-      const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
-      return entry != nullptr && entry->id == OptionId::kNumProc;
-    });
-    if (np_after_command) {
-      return refuse_once(
-          "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
-          "options of ddlrun come before the command");
-    }
+    if (auto refused = refuse_rank_count_behind(command))
+      return refuse_once(std::move(refused->message), std::move(refused->hint));
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
     if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.slurm && !has_given_slots())
@@ -434,13 +428,8 @@ class JobReader {
                              " depends on the objects of each host, which are known only at launch",
                          "give the number of ranks with -np; ddlrun --show-topology counts them on a host");
     if (!implies_count && !request_.allocation.slurm) {
-      if (command.size() == 1 && (command.front() == "help" || command.front() == "version"))
-        return refuse_once("-np is missing for the command " + command.front(),
-                           "for ddlrun's own: ddlrun --" + command.front());
-      const std::string cpus = std::to_string(context_.allowed_cpus);
-      return refuse_once("-np is missing: how many ranks?",
-                         "ddlrun may use " + counted(context_.allowed_cpus, "CPU") + " here: ddlrun -np " +
-                             cpus + " " + command_excerpt(command));
+      CommandLineError missing = missing_rank_count(command, context_.allowed_cpus);
+      return refuse_once(std::move(missing.message), std::move(missing.hint));
     }
     const auto implied = launcher::implied_num_ranks(job(), request_.allocation);
     if (!implied) {

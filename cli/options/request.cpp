@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "cli/options/command_mistakes.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_table.h"
 #include "cli/options/readers.h"
@@ -137,6 +138,11 @@ bool is_used_by(Action action, const OptionEntry& entry) {
     case Action::kManual: return id == kManual;
     case Action::kInspect: return id == kInspect || id == kWatch || id == kJson;
     case Action::kTimeline: return id == kTimeline || id == kTimelineFile;
+    case Action::kShowBind:
+      // read_binding_view() has a sentence for the last four.
+      return entry.group == OptionGroup::kBinding || id == kNumProc || id == kRanksPerNode || id == kMapBy ||
+             id == kRankBy || id == kOversubscribe || id == kJson || id == kRankfile || id == kProbe ||
+             id == kDryRun || id == kHosts || id == kHostfile;
     case Action::kCheckBuild:
       // On other hosts a rank runs the check. -np is accepted, as horovodrun does, with a note.
       if (id == kExport || id == kWorkdir || id == kNumProc) return true;
@@ -193,7 +199,10 @@ tl::expected<Request, CommandLineError> read_timeline(Request request, const Giv
 std::optional<CommandLineError> refuse_unused(Action action, const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (is_used_by(action, entry) || !is_typed(given, entry.id)) continue;
-    return CommandLineError{action_name(action, given) + " does not use " + display_name(entry), "omit it"};
+    const bool is_output = entry.id == OptionId::kScriptFile || entry.id == OptionId::kOutput;
+    return CommandLineError{
+        action_name(action, given) + " does not use " + display_name(entry),
+        action == Action::kShowBind && is_output ? "what it prints goes to a file by > FILE" : "omit it"};
   }
   if (action == Action::kScript && is_typed(given, OptionId::kJson) && !given.has(OptionId::kSubmit))
     return CommandLineError{"--json with --slurm belongs to --submit: a script is not JSON",
@@ -247,7 +256,8 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
   // Both are obeyed before any file is read.
   if (request.action == Action::kHelp) return with_help(std::move(request), (*given)[OptionId::kHelp]);
   if (request.action == Action::kVersion) return request;
-  if (auto refused = refuse_mistyped(split, *given)) return Refusal(*std::move(refused));
+  if (auto refused = refuse_mistyped_value(split, *given)) return Refusal(*std::move(refused));
+  if (auto refused = refuse_command(split, *given)) return Refusal(*std::move(refused));
   if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
   if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
   given = with_config(std::move(*given), context);
@@ -269,7 +279,8 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
     return without_unused(read_inspection(std::move(request), *given), *given);
   if (request.action == Action::kTimeline)
     return without_unused(read_timeline(std::move(request), *given, split.command, context), *given);
-  if (request.action == Action::kShowBind) return read_binding_view(std::move(request), *given);
+  if (request.action == Action::kShowBind)
+    return without_unused(read_binding_view(std::move(request), *given), *given);
   if (request.action == Action::kCompletion || request.action == Action::kManual) {
     ValueReader values(*given);
     values.take(OptionId::kCompletion, parse_shell, request.shell);

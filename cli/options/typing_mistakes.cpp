@@ -106,30 +106,6 @@ std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const Giv
                           how_to_give(entry, value, option)};
 }
 
-/// "node2:4", which is no program but a piece of -H's value.
-bool is_host_with_slots(std::string_view word) {
-  const std::size_t colon = word.find(':');
-  if (colon == 0 || colon == std::string_view::npos || colon + 1 == word.size()) return false;
-  const std::string_view slots = word.substr(colon + 1, word.find(',', colon) - colon - 1);
-  return word.find('/') == std::string_view::npos && !slots.empty() &&
-         std::all_of(slots.begin(), slots.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::optional<CommandLineError> refuse_command(const SplitArgv& split, const GivenOptions& given) {
-  if (split.ends_with_dashes || split.command.empty()) return std::nullopt;
-  const std::string& first = split.command.front();
-  if (first == "=")
-    return CommandLineError{"the word = stands where the command begins",
-                            "write a value without spaces: --timeout=60, -x NAME=VALUE"};
-  if (!given.has(OptionId::kHosts)) return std::nullopt;
-  if (!is_host_with_slots(first)) return std::nullopt;
-  return CommandLineError{
-      "the hosts of " + given.typed_name(OptionId::kHosts) + " end at a space: " + shell_quote(first) +
-          " would be the command",
-      "write the hosts as one word with commas and no space: -H node1:4,node2:4; a program of "
-      "this name is given after --"};
-}
-
 }  // namespace
 
 bool begins_typographically(std::string_view word) {
@@ -145,14 +121,14 @@ std::optional<CommandLineError> refuse_typographic(const std::string& word) {
       meant.empty() ? "type the dash again; a program of this name is given after --" : "type " + meant};
 }
 
-std::optional<CommandLineError> refuse_mistyped(const SplitArgv& split, const GivenOptions& given) {
+std::optional<CommandLineError> refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (!entry.takes_value()) continue;
     for (const GivenValue& value : given[entry.id]) {
       if (auto refused = refuse_value(entry, value, split.bound_values)) return refused;
     }
   }
-  return refuse_command(split, given);
+  return std::nullopt;
 }
 
 std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given) {

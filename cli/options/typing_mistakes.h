@@ -1,5 +1,5 @@
 // What fingers and word processors make of a command line: dashes and quotes of a printed page, an option in the place
-// of a value, "~" that no shell has replaced, commas and spaces at the wrong place. Each is refused by its name, where
+// of a value, "~" that no shell has replaced. Each is refused by its name, where
 // it would otherwise become the name of a program, a folder or a host.
 #pragma once
 
@@ -16,9 +16,8 @@ bool begins_typographically(std::string_view word);
 /// The refusal of such a word, which says what to type; nullopt for other words.
 std::optional<CommandLineError> refuse_typographic(const std::string& word);
 
-/// Refuses a value that is quoted typographically or is itself an option, and a command that is a piece of an option's
-/// value. Only of the command line; "--" says that the command is meant. Pure.
-std::optional<CommandLineError> refuse_mistyped(const SplitArgv& split, const GivenOptions& given);
+/// Refuses a value that is quoted typographically or is itself an option. Only of the command line. Pure.
+std::optional<CommandLineError> refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given);
 
 /// Refuses a name of a file or folder that begins with "~" or with a variable: a shell does not replace "~" behind a
 /// "=" and in quotes, and nothing is replaced in a configuration file. Pure.

@@ -223,6 +223,8 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       return culprit && !job.command.empty() ? start_advice(culprit->start_error, job.command) : "";
     case EndReason::kRankFailed:
       if (!culprit) return "";
+      if (std::string step = misplaced_option_advice(job.command, culprit->stderr_tail); !step.empty())
+        return step;
       if (culprit->kind == RankOutcome::Kind::kSignalled) {
         if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
       }
@@ -387,6 +389,12 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   const bool has_message = !trim(report.abort_message).empty();
 
   Page page(style);
+  if (report.reason == EndReason::kSignal && report.signal == SIGPIPE) {
+    // As after "| head": nothing went wrong, and one line says why the exit code is not 0.
+    page.head(report.message + ", so " + counted(static_cast<std::int64_t>(report.ranks.size()), "rank") +
+              (report.ranks.size() == 1 ? " was ended" : " were ended"));
+    return page.take();
+  }
   page.head(has_message && message_lines.size() == 1 ? head + ": " + message_lines.front() : head);
   if (has_message && message_lines.size() > 1) page.quote("its message", message_lines);
   if (!report.message.empty() && report.message != head) page.line(report.message);

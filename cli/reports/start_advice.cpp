@@ -8,6 +8,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "cli/options/option_table.h"
 
 namespace ddl::cli {
 
@@ -75,16 +76,26 @@ std::string advice_if_not_found(const std::vector<std::string>& command) {
            "environment";
   if (is_of_shell(program))
     return "it is a word of the shell, not a program: start a shell: sh -c 'COMMANDS'";
-  return suffix_of(program) != nullptr && program.find('/') == std::string::npos ? advice_by_suffix(program)
-                                                                                 : "";
+  return "";
+}
+
+/// Options that programs seldom have themselves.
+bool is_of_ddlrun(const std::string& word) {
+  constexpr OptionId kOptions[] = {OptionId::kNumProc,       OptionId::kHosts,    OptionId::kHostfile,
+                                   OptionId::kOversubscribe, OptionId::kLauncher, OptionId::kBindTo};
+  const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
+  return entry != nullptr &&
+         std::find(std::begin(kOptions), std::end(kOptions), entry->id) != std::end(kOptions);
 }
 
 }  // namespace
 
 std::string start_advice(const std::string& start_error, const std::vector<std::string>& command) {
   const std::string& program = command.front();
-  if (start_error.starts_with("command not found: ") || start_error.starts_with("no such file: "))
-    return advice_if_not_found(command);
+  if (start_error.starts_with("command not found: ") || start_error.starts_with("no such file: ")) {
+    const bool is_here = start_error.find("; write ./") != std::string::npos;
+    return is_here ? advice_by_suffix(program) : advice_if_not_found(command);
+  }
   const bool may_not_be_executed = has_exec_error(start_error, EACCES);
   if (!may_not_be_executed && !has_exec_error(start_error, ENOEXEC)) return "";
   std::string advice = advice_by_suffix(program);
@@ -92,6 +103,18 @@ std::string start_advice(const std::string& start_error, const std::vector<std::
   const std::string first = may_not_be_executed ? "make it executable (chmod +x)" : "begin it with a #! line";
   return first + (advice.empty() ? ", or start its interpreter, as in python3 " + shell_quote(program)
                                  : ", or " + advice);
+}
+
+std::string misplaced_option_advice(const std::vector<std::string>& command,
+                                    const std::vector<std::string>& stderr_tail) {
+  if (command.empty()) return "";
+  const auto option = std::find_if(command.begin() + 1, command.end(), is_of_ddlrun);
+  const bool complains = std::any_of(stderr_tail.begin(), stderr_tail.end(), [](const std::string& line) {
+    return line.find("option") != std::string::npos || line.find("argument") != std::string::npos;
+  });
+  if (option == command.end() || !complains) return "";
+  return *option + " stands behind " + shell_quote(command.front()) +
+         " and belongs to it: options of ddlrun come before the command";
 }
 
 }  // namespace ddl::cli

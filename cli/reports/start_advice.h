@@ -11,4 +11,9 @@ namespace ddl::cli {
 /// not empty. Pure.
 std::string start_advice(const std::string& start_error, const std::vector<std::string>& command);
 
+/// If a rank has complained about its options, and one of ddlrun's stands behind the program: what to do, in one
+/// sentence; else "". stderr_tail: the rank's last lines. Pure.
+std::string misplaced_option_advice(const std::vector<std::string>& command,
+                                    const std::vector<std::string>& stderr_tail);
+
 }  // namespace ddl::cli

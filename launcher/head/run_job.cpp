@@ -281,7 +281,12 @@ class JobRun : private SupervisorActions {
         notices_.detail(name + ": ranks are not bound: " + bindings[node].unbound_because);
       if (!bindings[node].other_view_because.empty())
         notices_.note(name + ": " + bindings[node].other_view_because);
-      for (const std::string& warning : bindings[node].plan.warnings) notices_.detail(name + ": " + warning);
+      // A rankfile may place two ranks on one core by mistake.
+      const bool may_be_meant = spec_.placed_ranks.empty() || spec_.oversubscribe;
+      for (const std::string& warning : bindings[node].plan.warnings) {
+        if (may_be_meant) notices_.detail(name + ": " + warning);
+        if (!may_be_meant) notices_.note(name + ": warning: " + warning + " (--oversubscribe: it is meant)");
+      }
     }
   }
 

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -209,12 +210,38 @@ std::string reason_in_file(const std::string& file, int error) {
   return "";
 }
 
+/// "; /data has train.py", if that is the file of the folder whose name is most like this one; "" if none is.
+std::string similar_file(const std::string& folder, const std::string& name) {
+  constexpr std::size_t kMaxFiles = 2000;  // a folder of very many files is not read to its end
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto entry = std::filesystem::directory_iterator(folder, failed);
+       !failed && entry != std::filesystem::directory_iterator() && names.size() < kMaxFiles;
+       entry.increment(failed))
+    names.push_back(entry->path().filename());
+  std::sort(names.begin(), names.end());  // the same of several in every run
+  const auto nearest = nearest_word(name, names);
+  return nearest ? "; " + folder + " has " + *nearest : "";
+}
+
+/// What the user most likely meant by the name of a program that is not in PATH.
+std::string meant_by(const FailedCommand& failed) {
+  const std::string here = failed.workdir + "/" + failed.command;
+  if (::access(here.c_str(), F_OK) == 0 && !is_directory(here))
+    return "; write ./" + failed.command + " for the one in " + failed.workdir;
+  const FailedCommand python3{"python3", failed.workdir, failed.search_path};
+  if (failed.command == "python" && !file_of(python3).empty()) return "; python3 is there: write python3";
+  return similar_file(failed.workdir, failed.command);
+}
+
 std::string exec_failure(const FailedCommand& failed, int error) {
   const std::string file = file_of(failed);
   if (error == ENOENT && file.empty())
-    return "command not found: " + failed.command + " (no such program in PATH; write ./" + failed.command +
-           " for one in " + failed.workdir + ")";
-  if (error == ENOENT && ::access(file.c_str(), F_OK) != 0) return "no such file: " + file;
+    return "command not found: " + failed.command + " (no such program in PATH" + meant_by(failed) + ")";
+  if (error == ENOENT && ::access(file.c_str(), F_OK) != 0) {
+    const std::size_t slash = file.rfind('/');
+    return "no such file: " + file + similar_file(file.substr(0, slash), file.substr(slash + 1));
+  }
   const std::string reason = file.empty() ? "" : reason_in_file(file, error);
   if (!reason.empty()) return "cannot execute " + file + ": " + reason;
   return "cannot execute " + failed.command + ": " + std::generic_category().message(error);

@@ -52,7 +52,8 @@ const std::vector<Case> kCases = {
     // Unknown options are passed on unchanged and take no value.
     {{"--bogus", "3", "./a"}, {"--bogus"}, {"3", "./a"}},
     {{"--bogus=3", "./a"}, {"--bogus=3"}, {"./a"}},
-    {{"-np4", "./a"}, {"-np4"}, {"./a"}},
+    {{"-np4", "./a"}, {"--num-proc", "4"}, {"./a"}},
+    {{"-np4x", "./a"}, {"-np4x"}, {"./a"}},
     {{"-timeout", "3", "./a"}, {"-timeout"}, {"3", "./a"}},
     {{"--verbose=3", "./a"}, {"--verbose=3"}, {"./a"}},
     {{"---", "./a"}, {"---"}, {"./a"}},

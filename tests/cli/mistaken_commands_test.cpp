@@ -30,9 +30,13 @@ struct WrongCommand {
 const std::vector<WrongCommand> kWrongCommands = {
     // The command.
     {{}, 2, "no command was given", "hint: for example: ddlrun -np "},
-    {{"-np", "1", "no-such-program"}, 127, "command not found: no-such-program (no such program in PATH; write ./no", ""},
+    {{"-np", "1", "no-such-program"}, 127, "command not found: no-such-program (no such program in PATH)", ""},
     {{"-np", "1", "./no-such-program"}, 127, "no such file: ", ""},
     {{"-np", "1", "program"}, 127, "command not found: program (no such program in PATH; write ./program", ""},
+    {{"-np", "1", "trian.py"}, 127, "command not found: trian.py (no such program in PATH; ", ""},
+    {{"-np", "1", "./trian.py"}, 127, "has train.py", ""},
+    {{"-np", "1", "python"}, 127, "command not found: python (no such program in PATH; python3 is there: write python3)", "", {"PATH=pythons"}},
+    {{"-H", "data.txt", "true"}, 2, "-H takes names of hosts, and data.txt is a file", "hint: write --hostfile data.txt"},
     {{"-np", "1", "./folder"}, 126, "folder: it is a directory; name the program in it", ""},
     {{"-np", "1", "./program/"}, 127, "cannot execute ./program/: Not a directory", ""},
     {{"-np", "1", "train.py"}, 127, "command not found: train.py", "next: start it with its interpreter: python3 train.py"},
@@ -126,6 +130,9 @@ TEST_CASE(
   write_file(folder / "run.sh", "echo\n");
   write_file(folder / "main.c", "int main() {}\n");
   write_file(folder / "data", "1 2 3\n");
+  write_file(folder / "data.txt", "node1\n");
+  fs::create_directory(folder / "pythons");
+  write_file(folder / "pythons/python3", "#!/bin/sh\n", true);
   write_file(folder / "no-interpreter", "#!/no/such/interpreter\n", true);
   write_file(folder / "windows.sh", "#!/bin/sh\r\n", true);
   write_file(folder / "other-machine", program_of_other_machine(), true);
@@ -165,4 +172,16 @@ TEST_CASE("what to do next depends on the name of the command that could not be 
   CHECK_THAT(ddl::cli::start_advice("cannot execute ./f.F90: Exec format error", {"./f.F90"}),
              Catch::Contains("compile it"));
   CHECK(ddl::cli::start_advice("fork: Resource temporarily unavailable", {"./a b"}).empty());
+}
+
+TEST_CASE("an option of ddlrun behind the program is named when the program complains") {
+  const auto advice = [](Words command, const std::string& line) {
+    return ddl::cli::misplaced_option_advice(command, {"usage: train [-h]", line});
+  };
+  CHECK(advice({"python3", "train.py", "-np", "4"}, "train.py: error: unrecognized arguments: -np 4") ==
+        "-np stands behind python3 and belongs to it: options of ddlrun come before the command");
+  CHECK(advice({"hostname", "--hostfile=x"}, "hostname: unrecognized option '--hostfile=x'")
+            .starts_with("--hostfile=x "));
+  CHECK(advice({"./train", "-np", "4"}, "loss is not finite").empty());
+  CHECK(advice({"./train", "--epochs", "4"}, "unrecognized arguments: --epochs 4").empty());
 }

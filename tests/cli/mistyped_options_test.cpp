@@ -217,3 +217,40 @@ TEST_CASE("what would look like a job that has run is refused") {
   CHECK(ddl::cli::parse_command_line(std::vector<std::string>{"-v"}, {"/", 2, "head"}));
   CHECK(ddl::cli::parse_command_line(std::vector<std::string>{"--version", "a"}, {"/", 2, "head"}));
 }
+
+TEST_CASE("what stands in the place of the command by mistake is named, with the line to type") {
+  check_refused({
+      {{"sbatch", "job.sh"},
+       "sbatch submits a script, and ddlrun starts programs",
+       "type sbatch SCRIPT without ddlrun"},
+      {{"salloc", "-N", "2"}, "salloc asks for the nodes", "salloc OPTIONS ddlrun PROGRAM"},
+      {{"torchrun", "--nproc-per-node", "2", "a.py"},
+       "torchrun is a launcher itself",
+       "ddlrun -np N python3 SCRIPT"},
+      {{"/opt/mpi/bin/mpirun", "./a"}, "mpirun is a launcher itself", "ddlrun -np N PROGRAM"},
+      {{"2", "hostname"}, "-np is missing before 2", "type ddlrun -np 2 hostname"},
+      {{"-H", "node1", "node2", "hostname"}, "the hosts of -H end at a space: node2", "-H node1:4,node2:4"},
+      {{"-np", "2", "-H", "a:1,gpu07:2", "gpu11", "./a"},
+       "the hosts of -H end at a space: gpu11",
+       "after --"},
+      {{"-np", "2", "--include", "localhost:0,1", "a"},
+       "--include is not an option",
+       "-H localhost:2 with CUDA_"},
+      {{"--num_gpus", "2", "a"}, "--num_gpus is not an option of ddlrun", "--ranks-per-node N"},
+      {{"--num_processes", "2", "a"}, "--num_processes is not an option of ddlrun", "use -np N"},
+      {{"--num_machines", "2", "a"}, "--num_machines is not an option of ddlrun", "use --nnodes N"},
+      {{"-np", "2", "--epochs", "3", "./a"},
+       "unknown option --epochs",
+       "if it is the program's, write it behind the program"},
+      {{"--lr=0.1", "-np", "2", "./a"}, "unknown option --lr=0.1", "behind the program"},
+      {{"--show-bind", "-np", "2", "-o", "x.svg"}, "--show-bind does not use -o/--script-file", "by > FILE"},
+      {{"--show-bind", "-np", "2", "--timeout", "3"}, "--show-bind does not use --timeout", "omit it"},
+  });
+  const auto read = [](std::vector<std::string> words) {
+    return ddl::cli::parse_command_line(words, {"/", 2, "head"});
+  };
+  CHECK(read({"-np2", "hostname"})->job.num_ranks == 2);
+  CHECK(read({"-np", "1", "torchrun", "a.py"}));             // a job of one rank that it starts
+  CHECK(read({"-np", "2", "-H", "node1", "--", "node2"}));   // meant
+  CHECK(read({"-np", "2", "-H", "node1", "python3", "a"}));  // no host, although it ends with a number
+}

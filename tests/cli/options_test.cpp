@@ -81,7 +81,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "99999999999999999999", "a"}, "too many", ""},
     {{"-np", "2", "-np", "3", "a"}, "-np/--num-proc was given 2 times: 2, 3", "give it once"},
     {{"-np", "2", "--num-proc=2", "a"}, "was given 2 times: 2, 2", ""},
-    {{"-np4", "a"}, "unknown option -np4", "-np?"},
+    {{"-np4x", "a"}, "unknown option -np4x", "write it behind the program"},
     {{"--tf-roles", "chief:1,worker", "a"}, "--tf-roles: the number of tasks is missing", "--tf-roles ROLES"},
     {{"-np", "4", "--tf-roles", "worker:2", "a"}, "--tf-roles has 2 tasks, and -np is 4", "omit -np"},
     {{"--framework", "jax", "--tf-roles", "worker:2", "a"}, "--tf-roles belongs to --framework tensorflow", "omit"},

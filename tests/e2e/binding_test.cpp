@@ -1,4 +1,5 @@
 // Ranks on this machine are bound as --show-bind plans, and --report-bindings prints the kernel's binding of each.
+#include <fstream>
 #include <map>
 #include <regex>
 
@@ -192,6 +193,18 @@ TEST_CASE("with --site ranks are in the order that the site advises", "[binding]
   CHECK(gpus({}) == "0123");
   CHECK(gpus({"--site", site}) == "1032");
   CHECK(gpus({"--site", site, "--rank-order", "gpu"}) == "0123");
+}
+
+TEST_CASE("ranks that a rankfile puts on one core are a warning, unless that is asked for", "[binding]") {
+  if (!CpuSet::allowed().contains(0)) DDL_SKIP("the first core may not be used");
+  const Scratch scratch;
+  const std::string file = scratch.path() + "/ranks";
+  std::ofstream(file) << "rank 0=localhost slot=0\nrank 1=localhost slot=0\n";
+  const auto warning = Contains("warning: local ranks 0 and 1 share the core of CPU 0");
+  const Run warned = run({"--rankfile", file});
+  CHECK(warned.status == 0);
+  CHECK_THAT(warned.err, warning);
+  CHECK_THAT(run({"--rankfile", file, "--oversubscribe"}).err, !warning);
 }
 
 TEST_CASE("more cores or GPUs than the node has are refused, and nothing starts", "[binding]") {

@@ -246,7 +246,7 @@ TEST_CASE("after the reader closes the pipe, as head -1 does, the job ends with 
   CHECK(job.read_some(4) == 4);
   job.close_output();
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGPIPE);
-  CHECK_THAT(job.err(), Contains("nobody reads ddlrun's output any more"));
+  CHECK(job.err() == "ddlrun: nobody reads ddlrun's output any more, so 2 ranks were ended\n");
 }
 
 TEST_CASE("ddlrun | head -1 ends by itself", "[output]") {

@@ -36,9 +36,27 @@ Described describe(Stage stage, int error, const std::string& command = "./train
 
 }  // namespace
 
-TEST_CASE("a command that is not in PATH is 127, with a hint at ./") {
+TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
   CHECK(describe(Stage::kExec, ENOENT, "train") ==
-        Described{127, "command not found: train (no such program in PATH; write ./train for one in /data)"});
+        Described{127, "command not found: train (no such program in PATH)"});
+  const ddl::test::TemporaryDirectory directory;
+  const std::string here = directory.path();
+  std::ofstream(here + "/train.py");
+  std::ofstream(here + "/test.py");
+  const auto not_found = [&here](const std::string& command) {
+    return describe(Stage::kExec, ENOENT, command, here, here).sentence;
+  };
+  CHECK(describe(Stage::kExec, ENOENT, "train.py", here).sentence ==
+        "command not found: train.py (no such program in PATH; write ./train.py for the one in " + here +
+            ")");
+  CHECK(not_found("trian.py") ==
+        "command not found: trian.py (no such program in PATH; " + here + " has train.py)");
+  CHECK(not_found("./trian.py") == "no such file: " + here + "/./trian.py; " + here + "/. has train.py");
+  CHECK(not_found("./other") == "no such file: " + here + "/./other");
+  CHECK(not_found("python") == "command not found: python (no such program in PATH)");
+  std::ofstream(here + "/python3");
+  CHECK(not_found("python") ==
+        "command not found: python (no such program in PATH; python3 is there: write python3)");
 }
 
 TEST_CASE("a path that does not exist is 127, with the whole path") {

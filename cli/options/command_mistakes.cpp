@@ -1,0 +1,135 @@
+#include "cli/options/command_mistakes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "base/text.h"
+#include "cli/options/option_table.h"
+
+namespace ddl::cli {
+
+namespace {
+
+bool is_number(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "node2:4", which is no program but a piece of -H's value.
+bool is_host_with_slots(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const std::string_view slots = word.substr(colon + 1, word.find(',', colon) - colon - 1);
+  return word.find('/') == std::string_view::npos && is_number(slots);
+}
+
+/// "node#" of "node17".
+std::string without_numbers(std::string_view name) {
+  std::string shape;
+  for (const char c : name) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit || !shape.ends_with('#')) shape += is_digit ? '#' : c;
+  }
+  return shape;
+}
+
+/// "node2" behind "-H node1".
+bool is_numbered_like(std::string_view word, const std::vector<GivenValue>& hosts) {
+  const std::string shape = without_numbers(word);
+  if (shape.find('#') == std::string::npos) return false;
+  return std::any_of(hosts.begin(), hosts.end(), [&shape](const GivenValue& value) {
+    const std::string_view last = std::string_view(value.text).substr(value.text.rfind(',') + 1);
+    return without_numbers(last.substr(0, last.find(':'))) == shape;
+  });
+}
+
+/// For an example: the command as typed, or its beginning.
+std::string command_excerpt(const std::vector<std::string>& command) {
+  constexpr std::size_t kMaxColumns = 60;
+  std::string text;
+  for (const std::string& word : command) {
+    const std::string quoted = shell_quote(word);
+    if (text.size() + quoted.size() > kMaxColumns) return text + (text.empty() ? "command..." : " ...");
+    text += (text.empty() ? "" : " ") + quoted;
+  }
+  return text.empty() ? "command args..." : text;
+}
+
+struct Launcher {
+  std::string_view program;
+  std::string_view why;
+  std::string_view instead;
+};
+
+constexpr std::string_view kReplaced = "is a launcher itself, and ddlrun takes its place";
+constexpr std::string_view kPythonScript =
+    "omit it, and write the Python: ddlrun -np N python3 SCRIPT ARGUMENTS...";
+constexpr std::string_view kProgram =
+    "omit it: ddlrun -np N PROGRAM ARGUMENTS... takes most of its options, before the program";
+
+constexpr Launcher kLaunchers[] = {
+    {"sbatch", "submits a script, and ddlrun starts programs",
+     "type sbatch SCRIPT without ddlrun, which stands in the script; ddlrun --slurm -np N PROGRAM writes "
+     "one"},
+    {"salloc", "asks for the nodes on which ddlrun then starts ranks",
+     "write it first: salloc OPTIONS ddlrun PROGRAM"},
+    {"torchrun", kReplaced, kPythonScript},
+    {"deepspeed", kReplaced, kPythonScript},
+    {"accelerate", kReplaced, kPythonScript},
+    {"horovodrun", kReplaced, kProgram},
+    {"mpirun", kReplaced, kProgram},
+    {"mpiexec", kReplaced, kProgram},
+    {"srun", kReplaced, kProgram},
+};
+
+const Launcher* launcher_of(std::string_view command) {
+  const std::string_view name = command.substr(command.rfind('/') + 1);
+  const auto* found = std::find_if(std::begin(kLaunchers), std::end(kLaunchers),
+                                   [name](const Launcher& one) { return one.program == name; });
+  return found == std::end(kLaunchers) ? nullptr : found;
+}
+
+bool is_rank_count(const std::string& word) {
+  const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
+  return entry != nullptr && entry->id == OptionId::kNumProc;
+}
+
+}  // namespace
+
+std::optional<CommandLineError> refuse_command(const SplitArgv& split, const GivenOptions& given) {
+  if (split.ends_with_dashes || split.command.empty()) return std::nullopt;
+  const std::string& first = split.command.front();
+  if (first == "=")
+    return CommandLineError{"the word = stands where the command begins",
+                            "write a value without spaces: --timeout=60, -x NAME=VALUE"};
+  if (!given.has(OptionId::kHosts)) return std::nullopt;
+  if (!is_host_with_slots(first) && !is_numbered_like(first, given[OptionId::kHosts])) return std::nullopt;
+  return CommandLineError{
+      "the hosts of " + given.typed_name(OptionId::kHosts) + " end at a space: " + shell_quote(first) +
+          " would be the command",
+      "write the hosts as one word with commas and no space: -H node1:4,node2:4; a program of "
+      "this name is given after --"};
+}
+
+std::optional<CommandLineError> refuse_rank_count_behind(const std::vector<std::string>& command) {
+  if (std::none_of(command.begin(), command.end(), is_rank_count)) return std::nullopt;
+  return CommandLineError{
+      "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
+      "options of ddlrun come before the command"};
+}
+
+CommandLineError missing_rank_count(const std::vector<std::string>& command, int cpus) {
+  const std::string first = command.empty() ? "" : command.front();
+  if (command.size() == 1 && (first == "help" || first == "version"))
+    return {"-np is missing for the command " + first, "for ddlrun's own: ddlrun --" + first};
+  if (const Launcher* launcher = launcher_of(first); launcher != nullptr)
+    return {std::string(launcher->program) + " " + std::string(launcher->why),
+            std::string(launcher->instead)};
+  if (is_number(first) && command.size() > 1)
+    return {"-np is missing before " + first,
+            "type ddlrun -np " + first + " " + command_excerpt({command.begin() + 1, command.end()})};
+  return {"-np is missing: how many ranks?", "ddlrun may use " + counted(cpus, "CPU") + " here: ddlrun -np " +
+                                                 std::to_string(cpus) + " " + command_excerpt(command)};
+}
+
+}  // namespace ddl::cli
