@@ -1,8 +1,10 @@
 #include "base/environment.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace ddl {
 
@@ -17,6 +19,17 @@ bool is_variable_name(std::string_view text) {
   return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), [&](char c) {
     return c == '_' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   });
+}
+
+bool lacks_home(const Environment& own) {
+  if (own.contains("HOME")) return false;
+  constexpr std::size_t kMaxEntryBytes = 64 << 10;
+  std::vector<char> buffer(kMaxEntryBytes);
+  passwd entry{};
+  passwd* found = nullptr;
+  const int error = ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  // An entry that does not fit is one.
+  return found == nullptr && error != ERANGE;
 }
 
 std::string value_of(const Environment& environment, const std::string& name) {

@@ -19,6 +19,12 @@ bool is_variable_name(std::string_view text);
 /// "" if it is not set.
 std::string value_of(const Environment& environment, const std::string& name);
 
+/// True for a process without HOME whose user has no entry in passwd(5), as in many containers. libpmix and Open MPI
+/// end with SIGSEGV then: they read a home directory from what getpwuid(3) returns, which is null.
+bool lacks_home(const Environment& own);
+/// The home directory of such a process: as Docker has it.
+inline constexpr char kHomeOfUnknownUser[] = "/";
+
 /// From "NAME=VALUE" entries, as in environ(7). Entries without a name or '=' are dropped; of a name that occurs
 /// twice the first entry counts.
 Environment parse_environment(const std::vector<std::string>& entries);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_DFL);
   const Environment environment = process_environment();
   const cli::Console console(environment);
+  // Here, because agents are started from here, too. cli::run() tells of it.
+  if (lacks_home(environment)) ::setenv("HOME", kHomeOfUnknownUser, 1);
 
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   // Options that another ddlrun uses, not a user.

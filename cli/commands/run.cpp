@@ -130,6 +130,12 @@ std::vector<launcher::DefaultVariable> variables_at(const templates::SiteProfile
   return variables;
 }
 
+/// main() has set it, after own was read.
+std::vector<launcher::DefaultVariable> home_of(const Environment& own) {
+  if (!lacks_home(own)) return {};
+  return {{"HOME", kHomeOfUnknownUser, "user " + std::to_string(::geteuid()) + " has no entry in passwd"}};
+}
+
 /// The order of ranks that the site advises, unless the user has chosen one.
 void order_ranks_at(const templates::SiteProfile& site, Request& request) {
   if (request.has_rank_order || site.rank_order == request.job.binding.rank_order) return;
@@ -172,12 +178,13 @@ int run(const Request& given, const Environment& own, const Console& console) {
   const auto site = known_site(given.site, own);
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   Request request = given;
-  std::vector<launcher::DefaultVariable> of_site;
+  std::vector<launcher::DefaultVariable> others = home_of(own);
   if (*site) {
     order_ranks_at(**site, request);
-    of_site = variables_at(**site, request, own);
+    for (launcher::DefaultVariable& one : variables_at(**site, request, own))
+      others.push_back(std::move(one));
   }
-  const auto defaults = launcher::default_variables(request.job, own, of_site);
+  const auto defaults = launcher::default_variables(request.job, own, others);
   Environment environment = own;
   for (const launcher::DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
   const auto directory = current_directory();

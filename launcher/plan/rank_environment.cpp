@@ -63,7 +63,7 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
 }
 
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
-                                               const std::vector<DefaultVariable>& of_site) {
+                                               const std::vector<DefaultVariable>& others) {
   Environment set = own;
   for (const EnvironmentExport& one : spec.exports) {
     if (one.value) set[one.name] = *one.value;
@@ -84,7 +84,7 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
     for (const char* const name : {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING"})
       add({name, "1", "torch"});
   }
-  for (const DefaultVariable& one : of_site) add(one);
+  for (const DefaultVariable& one : others) add(one);
   return defaults;
 }
 

@@ -29,11 +29,11 @@ struct DefaultVariable {
   bool operator==(const DefaultVariable&) const = default;
 };
 
-/// The default variables of a job: those that --network-interfaces and DDL_DETERMINISTIC=1 mean for NCCL, then of_site.
+/// The default variables of a job: those that --network-interfaces and DDL_DETERMINISTIC=1 mean for NCCL, then others.
 /// They are the same for agents, srun and mpirun. If a variable has several defaults, the first one counts. own:
 /// ddlrun's environment, to which the caller adds the result. Pure.
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
-                                               const std::vector<DefaultVariable>& of_site);
+                                               const std::vector<DefaultVariable>& others);
 
 /// The variables that all ranks share: the head's environment without the denied names and those by which a framework
 /// has been told of another job, then the variables that

@@ -1,5 +1,8 @@
 #include "base/environment.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
 #include "support/catch.h"
@@ -17,6 +20,11 @@ TEST_CASE("an environment becomes entries, and an unset variable has the value \
   CHECK(ddl::environment_entries(environment) == std::vector<std::string>{"A=", "B=a=b"});
   CHECK(ddl::value_of(environment, "B") == "a=b");
   CHECK(ddl::value_of(environment, "C") == "");
+}
+
+TEST_CASE("a home directory is missing only without HOME, and not if passwd has one") {
+  CHECK_FALSE(ddl::lacks_home({{"HOME", ""}}));
+  CHECK(ddl::lacks_home({}) == (::getpwuid(::geteuid()) == nullptr));
 }
 
 TEST_CASE("this process's environment is read as it is now") {

@@ -98,6 +98,53 @@ TEST_CASE("every rank has the rank and size variables of Horovod and of torch", 
   }
 }
 
+/// The command as a user that passwd has no entry for, and without HOME.
+Command as_unknown_user(Command command) {
+  command.argv.insert(command.argv.begin(),
+                      {"unshare", "--user", "--map-user=54321", "--map-group=54321", "env", "-u", "HOME"});
+  return command;
+}
+
+bool can_be_unknown_user(const Scratch& scratch) {
+  Command command;
+  command.argv = {"true"};
+  Job job(scratch, as_unknown_user(command));
+  return job.wait() == 0;
+}
+
+TEST_CASE("without HOME and an entry in passwd, libpmix does not end agent and ranks by SIGSEGV",
+          "[environment]") {
+  const Scratch scratch;
+  if (!can_be_unknown_user(scratch)) DDL_SKIP("this kernel makes no user namespaces for this user");
+  const std::string ask = program("pmix_client") + " modex && echo home=$HOME";
+  Job job(scratch, as_unknown_user(ddlrun({"-np", "2", "--oversubscribe", "sh", "-c", ask})));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:home=/\n") && Contains("[1]<stdout>:home=/\n"));
+
+  Job plan(scratch, as_unknown_user(ddlrun({"-np", "2", "--oversubscribe", "--dry-run", "true"})));
+  CHECK(plan.wait() == 0);
+  CHECK_THAT(plan.out(), Contains("    HOME=/  (user 54321 has no entry in passwd)\n"));
+
+  // A HOME that is set is not changed, whatever it is.
+  for (const std::string home : {"", "/nowhere"}) {
+    Command command = as_unknown_user(ddlrun({"-np", "1", "sh", "-c", "echo home=$HOME"}));
+    command.argv.insert(command.argv.end() - 6, "HOME=" + home);
+    Job with_home(scratch, command);
+    CHECK(with_home.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(with_home.out(), Contains("home=" + home + "\n"));
+  }
+}
+
+TEST_CASE("ddl_init says that libpmix needs HOME, and does not die of it", "[environment]") {
+  const Scratch scratch;
+  if (!can_be_unknown_user(scratch)) DDL_SKIP("this kernel makes no user namespaces for this user");
+  Job job(scratch, as_unknown_user(ddlrun({"-np", "1", "env", "-u", "HOME", program("ddl_program"), "sum"})));
+  CHECK(job.wait_and_require_nothing_left() == 1);
+  CHECK_THAT(job.out(),
+             Contains("HOME is not set, and this user has no entry in passwd: libpmix would end the "
+                      "process with SIGSEGV; start it with env HOME=/\n"));
+}
+
 TEST_CASE("rank variables of an outer environment are replaced", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);

@@ -55,6 +55,24 @@ TEST_CASE("programs of an MPI run by its mpirun, and its sums are right", "[mpir
   }
 }
 
+TEST_CASE("mpirun runs without HOME and an entry in passwd", "[mpirun]") {
+  for (const Mpi& mpi : mpis()) {
+    CAPTURE(mpi.mpirun);
+    const Scratch scratch;
+    const std::vector<std::string> unknown_user = {
+        "unshare", "--user", "--map-user=54321", "--map-group=54321", "env", "-u", "HOME"};
+    Command probe;
+    probe.argv = unknown_user;
+    probe.argv.emplace_back("true");
+    if (Job(scratch, probe).wait() != 0) DDL_SKIP("this kernel makes no user namespaces for this user");
+    Command command = by(mpi, {"-np", "2"}, {program(mpi.program), "sum"});
+    command.argv.insert(command.argv.begin(), unknown_user.begin(), unknown_user.end());
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out(), Contains("mpi rank 1 of 2: 0 wrong sums\n"));
+  }
+}
+
 TEST_CASE("ranks under mpirun are bound, and have their rank variables", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {
     CAPTURE(mpi.mpirun);

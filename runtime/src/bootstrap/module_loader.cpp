@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "runtime/src/bootstrap/bootstrap.h"
@@ -150,6 +151,11 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
     return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
                                          contract::env::kPmixRank + " are not both set"};
   }
+  if (settings.has_no_home)
+    return fail(ErrorCode::kUnavailable,
+                std::string("HOME is not set, and this user has no entry in passwd: libpmix "
+                            "would end the process with SIGSEGV; start it with env HOME=") +
+                    kHomeOfUnknownUser);
   if (settings.cpu_operations == contract::CpuOperations::kMpi) DDL_TRY(enter_mpi_first(settings));
   const std::string directory = module_directory(settings), file = directory + "/" + kPmixModuleFile;
   auto symbol = load_symbol(file, kPmixFactorySymbol);

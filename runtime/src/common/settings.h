@@ -140,6 +140,8 @@ struct Settings {
 
   /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
   bool pmix_promised = false;
+  /// HOME is not set, and this process's user has no entry in passwd.
+  bool has_no_home = false;
   /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
   std::optional<PmiParameters> pmi;
   /// A variable that indicates that several processes were started, if there is one.
