@@ -26,7 +26,7 @@ namespace ddl::launcher {
 
 std::string hostname() {
   char name[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  if (::gethostname(name, sizeof name) != 0 || name[0] == '\0') return "localhost";
   return name;
 }
 

@@ -106,23 +106,22 @@ std::string rank_list(const std::vector<int>& ranks) {
 
 }  // namespace
 
+std::string node_map(const std::vector<std::string>& names) { return "raw:" + join(names, ","); }
+
 Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) {
   const auto num_ranks = static_cast<std::uint32_t>(node.num_ranks);
   const auto& local_ranks = node.node_ranks.at(static_cast<std::size_t>(node.node_index));
   const auto local_size = static_cast<std::uint32_t>(local_ranks.size());
 
-  // "node0,node1" and "0,1;2,3": which nodes there are, and which ranks each one holds.
+  // "0,1;2,3": which ranks each node holds.
   std::vector<std::string> rank_lists;
   for (const auto& ranks : node.node_ranks) rank_lists.push_back(rank_list(ranks));
   char* text = nullptr;
-  DDL_TRY(
-      pmix_failure("PMIx_generate_regex", PMIx_generate_regex(join(node.node_names, ",").c_str(), &text)));
-  const CString node_map(text);
   DDL_TRY(pmix_failure("PMIx_generate_ppn", PMIx_generate_ppn(join(rank_lists, ";").c_str(), &text)));
   const CString proc_map(text);
 
   InfoList infos;
-  infos.add_regex(PMIX_NODE_MAP, node_map.get());
+  infos.add_regex(PMIX_NODE_MAP, node_map(node.node_names).c_str());
   infos.add_regex(PMIX_PROC_MAP, proc_map.get());
   infos.add(PMIX_JOBID, node.job_id);
   infos.add(PMIX_UNIV_SIZE, num_ranks);

@@ -1,5 +1,5 @@
 // PMIx key-value data: arrays of pmix_info_t, values as bytes for other nodes, and the array that describes a job to
-// its ranks. Included only by launcher/pmix/*.cpp.
+// its ranks. Included only by launcher/pmix/*.cpp and tests.
 #pragma once
 
 #include <pmix_common.h>
@@ -81,6 +81,11 @@ Result<pmix_value_t> unpack_value(const std::string& bytes);
 Result<std::string> pack_infos(const pmix_info_t* infos, std::size_t count);
 /// The caller destructs each.
 Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes);
+
+/// These nodes, in order, for a pair of the type PMIX_REGEX: as a list, which every libpmix since 4.2 reads.
+/// PMIx_generate_regex() of 4.2 writes beyond an array for a name that begins with 50 letters or more, and of every
+/// version loses a name with a number that exceeds an int.
+std::string node_map(const std::vector<std::string>& names);
 
 /// What a PMIx server reports to ranks about their job: the pairs for PMIx_server_register_nspace. directory: where
 /// clients may keep files.

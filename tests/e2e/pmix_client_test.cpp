@@ -23,6 +23,23 @@ Command pmix_client(int size, const std::string& what) {
       {"-np", std::to_string(size), "--oversubscribe", "--tag-output", program("pmix_client"), what});
 }
 
+TEST_CASE("a host may have a name of 64 letters, and is this machine by that name", "[pmix_client]") {
+  if (::geteuid() != 0) DDL_SKIP("only root gives a host a name");
+  for (const std::size_t length : {57U, 63U, 64U}) {
+    CAPTURE(length);
+    const std::string name(length, 'a');
+    const Scratch scratch;
+    Command command = ddlrun({"-H", name + ":2", "--oversubscribe", program("pmix_client"), "identity"});
+    command.argv.insert(command.argv.begin(),
+                        {"unshare", "--uts", "sh", "-c",
+                         "echo " + name + " >/proc/sys/kernel/hostname && exec \"$@\"", "sh"});
+    Job job(scratch, command);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    for (const char* const tag : {"[0]<stdout>:", "[1]<stdout>:"})
+      CHECK_THAT(job.out(), Contains(std::string(tag) + "hostname_is_right=1\n"));
+  }
+}
+
 /// The port of the agent's server, from the environment that a rank has printed.
 std::uint16_t port_in(const std::string& out) {
   const std::string before = "tcp4://127.0.0.1:";
