@@ -67,7 +67,7 @@ Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadl
 }
 
 Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view input,
-                          const Deadline& deadline) {
+                          const Deadline& deadline, const std::optional<Environment>& environment) {
   auto in = input_file(input);
   if (!in) return fail(std::move(in.error()));
   auto out = make_pipe();
@@ -77,7 +77,9 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
   DDL_TRY(set_nonblocking(out->first.get(), true));
   DDL_TRY(set_nonblocking(err->first.get(), true));
 
-  auto child = Child::start({.argv = argv, .streams = {in->get(), out->second.get(), err->second.get()}});
+  Command command{.argv = argv, .streams = {in->get(), out->second.get(), err->second.get()}};
+  if (environment) command.environment = environment_entries(*environment);
+  auto child = Child::start(command);
   if (!child) return fail(errno_error("it cannot be started", child.error().system_errno()));
   out->second.reset();
   err->second.reset();
@@ -96,10 +98,11 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
 }  // namespace
 
 Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
-                                     std::chrono::milliseconds patience) {
+                                     std::chrono::milliseconds patience,
+                                     const std::optional<Environment>& environment) {
   if (argv.empty() || argv.front().empty())
     return fail(ErrorCode::kInvalidArgument, "there is no command to run");
-  auto output = run(argv, input, Deadline::after(patience));
+  auto output = run(argv, input, Deadline::after(patience), environment);
   if (!output) return fail(std::move(output.error().during(argv.front())));
   return output;
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/environment.h"
 #include "base/error.h"
 
 namespace ddl {
@@ -19,13 +21,14 @@ struct CommandOutput {
 /// A stream of a command that is longer than this ends it, with an error: incomplete output is not used.
 inline constexpr std::size_t kMaxCommandOutput = std::size_t{16} << 20;
 
-/// Runs argv, whose first word is looked for in PATH, with this process's environment, in a process group of its own
-/// and with input as its standard input, until it ends; what it has left behind in its group is then killed. Blocks;
-/// the caller's SIGCHLD may not be ignored.
+/// Runs argv, whose first word is looked for in PATH, in a process group of its own and with input as its standard
+/// input, until it ends; what it has left behind in its group is then killed. environment: nullopt, this process's own.
+/// Blocks; the caller's SIGCHLD may not be ignored.
 /// Errors: kNotFound or kPermissionDenied, it cannot be started; kTimeout, it has not ended within patience;
 /// kProtocol, it prints more than kMaxCommandOutput. After the last two it and its process group have been killed and
 /// it is reaped.
 Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
-                                     std::chrono::milliseconds patience);
+                                     std::chrono::milliseconds patience,
+                                     const std::optional<Environment>& environment = std::nullopt);
 
 }  // namespace ddl

@@ -173,7 +173,7 @@ Finding probe_srun_agents() {
 Finding probe_srun_ranks() {
   Finding found = probe_srun_agents();
   if (!found.works) return found;
-  const auto types = launcher::ask_mpi_types();
+  const auto types = launcher::ask_mpi_types(process_environment());
   if (!types) return fails(types.error().message(), "run srun --mpi=list here to see why");
   found.detail = "its MPI types: " + join(*types, ", ");
   const bool has_one = std::any_of(types->begin(), types->end(), [](const std::string& type) {

@@ -18,11 +18,15 @@
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/plan/srun_command.h"
 #include "launcher/process/child.h"
 
 namespace ddl::cli {
 
-int run_by_mpirun(const Request& request, const Environment& environment, const Console& console) {
+int run_by_mpirun(const Request& request, const Environment& own, const Console& console) {
+  // In a Slurm job mpirun starts its daemons by srun.
+  const Environment environment =
+      request.allocation.slurm ? launcher::srun_environment(own, launcher::SrunCall::kOfMpirun) : own;
   // Otherwise it would fail here as if the command were the reason.
   if (const Status enough = launcher::check_open_files_limit(); !enough) {
     console.report(failure_report(error_report(enough.error()), request.job, console.error_style()));
@@ -65,7 +69,7 @@ int run_by_mpirun(const Request& request, const Environment& environment, const 
   // mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
   const std::string slurm_job = launcher::slurm_job_of_ranks(request.allocation, environment);
   if (report.reason == launcher::EndReason::kRankFailed && !slurm_job.empty() &&
-      launcher::is_slurm_ending(slurm_job)) {
+      launcher::is_slurm_ending(slurm_job, environment)) {
     report.reason = launcher::EndReason::kSignal;
     report.signal = SIGTERM;
     report.exit_code = contract::kSignalBase + SIGTERM;

@@ -41,9 +41,10 @@ struct SbatchResult {
 };
 
 /// option: of sbatch; ddlrun_option: the one of ddlrun that requests this.
-SbatchResult run_sbatch(const std::string& option, const std::string& script,
+SbatchResult run_sbatch(const std::string& option, const std::string& script, const Environment& own,
                         const std::string& ddlrun_option, const Console& console) {
-  const auto output = command_output({"sbatch", option}, script, kSbatchTimeout);
+  const auto output =
+      command_output({"sbatch", option}, script, kSbatchTimeout, templates::sbatch_environment(own, script));
   if (!output) {
     return {{},
             {},
@@ -163,8 +164,8 @@ std::string sentence_of(const LintFinding& finding) {
 
 }  // namespace
 
-int submit(const std::string& script, bool as_json, const Console& console) {
-  const SbatchResult result = run_sbatch("--parsable", script, "--submit", console);
+int submit(const std::string& script, const Environment& own, bool as_json, const Console& console) {
+  const SbatchResult result = run_sbatch("--parsable", script, own, "--submit", console);
   if (result.status != contract::kSuccess) return result.status;
   if (!result.err.empty()) console.note(result.err);
   const std::string number =
@@ -175,8 +176,8 @@ int submit(const std::string& script, bool as_json, const Console& console) {
   return console.print(report.dump() + "\n");
 }
 
-int test_submission(const std::string& script, const Console& console) {
-  const SbatchResult result = run_sbatch("--test-only", script, "--test-only", console);
+int test_submission(const std::string& script, const Environment& own, const Console& console) {
+  const SbatchResult result = run_sbatch("--test-only", script, own, "--test-only", console);
   return result.status != contract::kSuccess ? result.status : console.print(result.err + "\n");
 }
 
@@ -209,8 +210,8 @@ int write_script(const Request& request, const Environment& environment, const C
     if (!request.job.quiet && !task.submits)
       console.note("wrote " + task.script_file + "; submit it with: sbatch " + shell_quote(task.script_file));
   }
-  if (task.submits) return submit(script->text, request.json, console);
-  if (task.tests_only) return test_submission(script->text, console);
+  if (task.submits) return submit(script->text, environment, request.json, console);
+  if (task.tests_only) return test_submission(script->text, environment, console);
   return task.script_file.empty() ? console.print(script->text) : contract::kSuccess;
 }
 

@@ -26,8 +26,8 @@ using launcher::SrunLine;
 int run_by_srun(const Request& request, const Environment& environment, const Console& console) {
   const bool is_dry = request.action == Action::kDryRun;
   const std::string& asked = request.script.request.mpi_type;
-  const auto type =
-      asked.empty() ? launcher::ask_mpi_types().and_then(launcher::pmix_type_of) : Result<std::string>(asked);
+  const auto type = asked.empty() ? launcher::ask_mpi_types(environment).and_then(launcher::pmix_type_of)
+                                  : Result<std::string>(asked);
   if (!type)
     return console.refuse(
         {type.error().message(),

@@ -107,7 +107,9 @@ namespace {
 class SrunStarter : public NodeStarter {
  public:
   SrunStarter(SlurmJob job, std::string path, const Environment& own)
-      : job_(std::move(job)), path_(std::move(path)), environment_(srun_environment(own)) {}
+      : job_(std::move(job)),
+        path_(std::move(path)),
+        environment_(srun_environment(own, SrunCall::kAgents)) {}
 
   bool forks() const override { return false; }
 
@@ -147,7 +149,9 @@ namespace {
 class SrunGroupStarter : public AgentGroupStarter {
  public:
   SrunGroupStarter(SlurmJob job, std::string path, const Environment& own)
-      : job_(std::move(job)), path_(std::move(path)), environment_(srun_environment(own)) {}
+      : job_(std::move(job)),
+        path_(std::move(path)),
+        environment_(srun_environment(own, SrunCall::kAgents)) {}
 
   Result<std::vector<StartedAgentGroup>> start(const std::vector<AllocatedNode>& nodes,
                                                const std::string& nonce) override {

@@ -10,6 +10,7 @@
 #include "base/command_output.h"
 #include "base/text.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/plan/srun_command.h"
 
 namespace ddl::launcher {
 
@@ -60,9 +61,10 @@ std::vector<std::string> parse_mpi_types(std::string_view text) {
   return types;
 }
 
-Result<std::vector<std::string>> ask_mpi_types() {
+Result<std::vector<std::string>> ask_mpi_types(const Environment& own) {
   constexpr std::chrono::seconds kPatience{10};
-  const auto output = command_output({"srun", "--mpi=list"}, "", kPatience);
+  const auto output =
+      command_output({"srun", "--mpi=list"}, "", kPatience, srun_environment(own, SrunCall::kAgents));
   if (!output) return fail(output.error());
   auto types = parse_mpi_types(output->out + "\n" + output->err);
   if (types.empty()) return fail(ErrorCode::kUnavailable, "srun --mpi=list names no kind of MPI");
@@ -82,10 +84,14 @@ bool is_ended_by_slurm(std::string_view state) {
   return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
 }
 
-bool is_slurm_ending(const std::string& slurm_job) {
+bool is_slurm_ending(const std::string& slurm_job, const Environment& own) {
   constexpr std::chrono::seconds kPatience{5};
-  const auto output = command_output(
-      {"squeue", "--noheader", "--states=all", "--format=%T", "--jobs=" + slurm_job}, "", kPatience);
+  // By these a user filters and formats what squeue prints.
+  Environment environment = own;
+  std::erase_if(environment, [](const auto& variable) { return variable.first.starts_with("SQUEUE_"); });
+  const auto output =
+      command_output({"squeue", "--noheader", "--states=all", "--format=%T", "--jobs=" + slurm_job}, "",
+                     kPatience, environment);
   return output && is_ended_by_slurm(trim(output->out));
 }
 

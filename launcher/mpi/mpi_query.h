@@ -19,8 +19,8 @@ Result<MpirunSite> find_mpirun(const std::string& name, const Environment& envir
 /// The names in the output of "srun --mpi=list": "none", "pmi2", "pmix", "pmix_v4". Pure.
 std::vector<std::string> parse_mpi_types(std::string_view text);
 
-/// Asks srun, with a deadline. Error: there is no srun, or it names no types.
-Result<std::vector<std::string>> ask_mpi_types();
+/// Asks srun, with a deadline. own: this process's environment. Error: there is no srun, or it names no types.
+Result<std::vector<std::string>> ask_mpi_types(const Environment& own);
 
 /// The value of srun's --mpi= for ranks that find each other by PMIx. Pure. Error: none of the types is PMIx.
 Result<std::string> pmix_type_of(const std::vector<std::string>& types);
@@ -29,7 +29,7 @@ Result<std::string> pmix_type_of(const std::vector<std::string>& types);
 bool is_ended_by_slurm(std::string_view state);
 
 /// Asks squeue, with a deadline, whether Slurm is ending the job, as after scancel or at its time limit. False also
-/// if squeue does not answer.
-bool is_slurm_ending(const std::string& slurm_job);
+/// if squeue does not answer. own: this process's environment.
+bool is_slurm_ending(const std::string& slurm_job, const Environment& own);
 
 }  // namespace ddl::launcher

@@ -25,9 +25,16 @@ std::vector<std::string> srun_command(const SlurmJob& job, const AllocatedNode& 
 std::vector<std::string> srun_group_command(const SlurmJob& job, const std::vector<std::string>& names,
                                             const std::string& path, const std::string& nonce);
 
-/// The environment without the variables that srun would read as options of that step: those by which salloc and
-/// sbatch pass on the user's options for tasks, binding and GPUs. Pure.
-Environment srun_environment(const Environment& own);
+enum class SrunCall {
+  kAgents,   ///< starts agents
+  kRanks,    ///< starts the ranks itself
+  kOfMpirun  ///< mpirun's own, which starts its daemons
+};
+
+/// The environment for a call of srun: without the variables that srun reads as options, and that would change what
+/// ddlrun needs or plans. Those that say which job it is, and how the step in which the ranks run uses the hardware
+/// (SLURM_NETWORK, SLURM_CPU_FREQ_REQ, ...), stay. Pure.
+Environment srun_environment(const Environment& own, SrunCall call);
 
 /// The srun that starts a job's ranks itself, without agents.
 struct SrunLine {

@@ -11,6 +11,7 @@
 #include "base/command.h"
 #include "base/command_output.h"
 #include "base/deadline.h"
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace ddl::templates {
@@ -72,7 +73,11 @@ Result<ClusterFacts> ask_probe(const std::string& path, milliseconds patience) {
 
 Result<std::string> scontrol_text(const char* what, const Deadline& deadline) {
   const auto left = std::chrono::duration_cast<milliseconds>(deadline.remaining());
-  const auto output = command_output({"scontrol", "--all", "--local", "--oneliner", "show", what}, {}, left);
+  // By these a user chooses what scontrol shows.
+  Environment own = process_environment();
+  std::erase_if(own, [](const auto& variable) { return variable.first.starts_with("SCONTROL_"); });
+  const auto output =
+      command_output({"scontrol", "--all", "--local", "--oneliner", "show", what}, {}, left, own);
   if (!output) return fail(output.error());
   if (output->wait_status != 0)
     return fail(

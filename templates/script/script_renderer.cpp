@@ -3,8 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <kainjow/mustache.hpp>
@@ -397,6 +400,49 @@ Result<std::string> render_script(const ScriptTemplates& templates, const Script
   std::string text = frame.render(*values);
   if (!frame.is_valid()) return refuse(templates.frame.file + ": " + frame.error_message());
   return with_single_blanks(text);
+}
+
+namespace {
+
+/// "time" for SBATCH_TIMELIMIT. Most are named as their option.
+std::string sbatch_option_of(std::string_view variable) {
+  constexpr std::string_view kPrefix = "SBATCH_";
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"SBATCH_ACCTG_FREQ", "acctg-freq"}, {"SBATCH_ARRAY_INX", "array"},
+      {"SBATCH_CPU_FREQ_REQ", "cpu-freq"}, {"SBATCH_MEM_PER_NODE", "mem"},
+      {"SBATCH_REQ_SWITCH", "switches"},   {"SBATCH_TIMELIMIT", "time"},
+      {"SBATCH_BURST_BUFFER", "bb"},       {"SBATCH_NO_REQUEUE", "requeue"}};
+  for (const auto& [name, option] : kOthers) {
+    if (name == variable) return std::string(option);
+  }
+  std::string option;
+  for (const char c : variable.substr(kPrefix.size()))
+    option += c == '_' ? '-' : (c >= 'A' && c <= 'Z') ? static_cast<char>(c - 'A' + 'a') : c;
+  return option;
+}
+
+/// "account" for "#SBATCH --account=me".
+std::set<std::string, std::less<>> options_in(std::string_view script) {
+  constexpr std::string_view kDirective = "#SBATCH --";
+  std::set<std::string, std::less<>> options;
+  for (const std::string_view line : split(script, '\n')) {
+    if (!line.starts_with(kDirective)) continue;
+    const std::string_view rest = line.substr(kDirective.size());
+    options.emplace(rest.substr(0, rest.find_first_of("= \t")));
+  }
+  return options;
+}
+
+}  // namespace
+
+Environment sbatch_environment(const Environment& own, std::string_view script) {
+  const auto options = options_in(script);
+  Environment environment = own;
+  std::erase_if(environment, [&](const auto& variable) {
+    const std::string& name = variable.first;
+    return name.starts_with("SBATCH_") && (name == "SBATCH_WAIT" || options.contains(sbatch_option_of(name)));
+  });
+  return environment;
 }
 
 }  // namespace ddl::templates

@@ -115,6 +115,34 @@ TEST_CASE("programs of mpi4py, and tasks that find each other by TF_CONFIG or Gl
 #endif
 }
 
+TEST_CASE("srun's input variables in the shell change nothing, and reach the ranks", "[slurm]") {
+  Words in_shell = {"-N",
+                    "2",
+                    "-n",
+                    "2",
+                    "env",
+                    "SLURM_LABELIO=1",
+                    "SLURM_SRUN_MULTI=1",
+                    "SLURM_RESV_PORTS=2",
+                    "SLURM_STDOUTMODE=/nowhere/FILE",
+                    "SLURM_NO_KILL=1",
+                    "SLURM_CONSTRAINT=none",
+                    "SLURM_GRES=gpu:9",
+                    "SLURM_EXPORT_ENV=NONE",
+                    "SLURM_PROLOG=/bin/false"};
+  HostJob job({"sh", "-c", "echo $SLURM_PROCID $SLURM_LABELIO $SLURM_RESV_PORTS"}, in_salloc(in_shell));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(lines_of(job.out()) == Words{"0 1 2", "1 1 2"});
+  for (const std::string& mpirun : installed_mpiruns()) {
+    CAPTURE(mpirun);
+    HostJob by_mpirun({"--mpi", "--mpirun", mpirun, "-np", "2", "echo", "here"}, in_salloc(in_shell));
+    CHECK(by_mpirun.wait() == 0);
+    INFO(by_mpirun.err());
+    CHECK_THAT(by_mpirun.out(), Contains("here"));
+  }
+}
+
 TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[slurm]") {
   const auto ranks = [](const Words& options) {
     HostJob job({"hostname"}, in_salloc(options));

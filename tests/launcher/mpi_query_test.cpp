@@ -24,7 +24,7 @@ TEST_CASE("a job that Slurm is ending is distinguished from one that runs") {
     CHECK(ddl::launcher::is_ended_by_slurm(state));
   for (const char* state : {"", "RUNNING", "SUSPENDED", "NODE_FAIL", "slurm_load_jobs error"})
     CHECK_FALSE(ddl::launcher::is_ended_by_slurm(state));
-  CHECK_FALSE(ddl::launcher::is_slurm_ending("no job"));
+  CHECK_FALSE(ddl::launcher::is_slurm_ending("no job", {}));
 }
 
 TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {

@@ -50,23 +50,74 @@ TEST_CASE("a shared library that is missing on a node is not reported as a missi
           !Catch::Contains("ddlrun was not found there"));
 }
 
-TEST_CASE("options for the user's own tasks are not options of the agent's step") {
-  const Environment kept = srun_environment({{"SLURM_JOB_ID", "1"},
-                                             {"SLURM_NTASKS", "4"},
-                                             {"SLURM_NTASKS_PER_NODE", "2"},
-                                             {"SLURM_NPROCS", "4"},
-                                             {"SLURM_CPUS_PER_TASK", "2"},
-                                             {"SLURM_GPUS", "8"},
-                                             {"SLURM_GPUS_PER_TASK", "1"},
-                                             {"SLURM_TRES_PER_TASK", "cpu:2"},
-                                             {"SLURM_CPU_BIND_TYPE", "map_cpu:"},
-                                             {"SLURM_MEM_BIND", "local"},
-                                             {"SLURM_DISTRIBUTION", "block"},
-                                             {"SLURM_CONF", "/etc/slurm/slurm.conf"},
-                                             {"PATH", "/usr/bin"}});
+namespace {
+
+/// All input variables that srun(1) of Slurm 22.05 and 26.05 names, and those of its table of options.
+constexpr std::string_view kInputVariables =
+    "PMI_FANOUT PMI_FANOUT_OFF_HOST PMI_TIME SLURMD_DEBUG SLURM_ACCOUNT SLURM_ACCTG_FREQ SLURM_BCAST "
+    "SLURM_BCAST_EXCLUDE SLURM_BURST_BUFFER SLURM_CLUSTERS SLURM_CLUSTER_CONSTRAINT SLURM_COMPRESS "
+    "SLURM_CONF "
+    "SLURM_CONSOLIDATE_SEGMENTS SLURM_CONSTRAINT SLURM_CORE_SPEC SLURM_CPUS_PER_GPU SLURM_CPUS_PER_TASK "
+    "SLURM_CPU_BIND SLURM_CPU_FREQ_REQ SLURM_DEBUG SLURM_DEBUG_FLAGS SLURM_DELAY_BOOT SLURM_DEPENDENCY "
+    "SLURM_DISABLE_STATUS SLURM_DISTRIBUTION SLURM_DIST_PLANESIZE SLURM_EPILOG SLURM_EXACT SLURM_EXCLUSIVE "
+    "SLURM_EXIT_ERROR SLURM_EXIT_IMMEDIATE SLURM_EXPORT_ENV SLURM_EXTERNAL_LAUNCHER SLURM_GPUS "
+    "SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK SLURM_GPU_BIND SLURM_GPU_FREQ SLURM_GRES "
+    "SLURM_GRES_FLAGS SLURM_HINT SLURM_IMMEDIATE SLURM_JOB_ID SLURM_JOB_NAME SLURM_JOB_NODELIST "
+    "SLURM_JOB_NUM_NODES SLURM_KILL_BAD_EXIT SLURM_LABELIO SLURM_MEM_BIND SLURM_MEM_PER_CPU "
+    "SLURM_MEM_PER_GPU "
+    "SLURM_MEM_PER_NODE SLURM_MPI_TYPE SLURM_NCORES_PER_SOCKET SLURM_NETWORK SLURM_NNODES SLURM_NO_KILL "
+    "SLURM_NPROCS SLURM_NSOCKETS_PER_NODE SLURM_NTASKS SLURM_NTASKS_PER_CORE SLURM_NTASKS_PER_GPU "
+    "SLURM_NTASKS_PER_NODE SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES SLURM_OOMKILLSTEP "
+    "SLURM_OOM_KILL_STEP "
+    "SLURM_OPEN_MODE SLURM_OVERCOMMIT SLURM_OVERLAP SLURM_PARTITION SLURM_PMI_KVS_NO_DUP_KEYS SLURM_POWER "
+    "SLURM_PROFILE SLURM_PROLOG SLURM_QOS SLURM_REMOTE_CWD SLURM_REQ_SWITCH SLURM_RESERVATION "
+    "SLURM_RESV_PORTS "
+    "SLURM_SEND_LIBS SLURM_SIGNAL SLURM_SPREAD_JOB SLURM_SPREAD_SEGMENTS SLURM_SRUN_MULTI "
+    "SLURM_SRUN_REDUCE_TASK_EXIT_MSG SLURM_STDERRMODE SLURM_STDINMODE SLURM_STDOUTMODE SLURM_STEP_GRES "
+    "SLURM_STEP_KILLED_MSG_NODE_ID SLURM_TASK_EPILOG SLURM_TASK_PROLOG SLURM_TEST_EXEC SLURM_THREADS "
+    "SLURM_THREADS_PER_CORE SLURM_THREAD_SPEC SLURM_TIMELIMIT SLURM_TRES_BIND SLURM_TRES_PER_TASK "
+    "SLURM_UMASK "
+    "SLURM_UNBUFFEREDIO SLURM_USE_MIN_NODES SLURM_WAIT SLURM_WAIT4SWITCH SLURM_WCKEY SLURM_WORKING_DIR "
+    "SRUN_CONTAINER SRUN_CONTAINER_ID SRUN_CPUS_PER_TASK SRUN_ERROR SRUN_EXPORT_ENV SRUN_INPUT SRUN_OUTPUT "
+    "SRUN_RUNTIME SRUN_SEGMENT_SIZE";
+
+/// The names that a call of srun gets, of all input variables and the allocation's own.
+std::string passed_on(SrunCall call) {
+  Environment own = {{"PATH", "/usr/bin"},
+                     {"SLURM_CPUS_ON_NODE", "8"},
+                     {"SLURM_JOB_CPUS_PER_NODE", "8(x2)"},
+                     {"SLURM_NODELIST", "node[1-2]"},
+                     {"SLURM_WORKING_CLUSTER", "c"}};
+  for (const std::string_view name : ddl::split(kInputVariables, ' ')) own.emplace(name, "1");
   std::vector<std::string> names;
-  for (const auto& [name, value] : kept) names.push_back(name);
-  CHECK(ddl::join(names, " ") == "PATH SLURM_CONF SLURM_JOB_ID");
+  for (const auto& [name, value] : srun_environment(own, call)) names.push_back(name);
+  return ddl::join(names, " ");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "of srun's input variables the agents' step gets those that say which job it is, and of the hardware") {
+  CHECK(
+      passed_on(SrunCall::kAgents) ==
+      "PATH PMI_FANOUT PMI_FANOUT_OFF_HOST PMI_TIME SLURMD_DEBUG SLURM_ACCTG_FREQ SLURM_CLUSTERS SLURM_CONF "
+      "SLURM_CPUS_ON_NODE SLURM_CPU_FREQ_REQ SLURM_DEBUG SLURM_DEBUG_FLAGS SLURM_GPU_FREQ "
+      "SLURM_JOB_CPUS_PER_NODE "
+      "SLURM_JOB_ID SLURM_JOB_NAME SLURM_JOB_NODELIST SLURM_JOB_NUM_NODES SLURM_NETWORK SLURM_NNODES "
+      "SLURM_NODELIST SLURM_OVERLAP SLURM_PMI_KVS_NO_DUP_KEYS SLURM_POWER SLURM_PROFILE SLURM_UMASK "
+      "SLURM_WCKEY "
+      "SLURM_WORKING_CLUSTER");
+}
+
+TEST_CASE("srun's input variables for a step reach the ranks of --launcher srun, those for tasks mpirun") {
+  const Environment own = {{"SLURM_NTASKS", "4"},        {"SLURM_CPUS_PER_TASK", "2"},
+                           {"SLURM_LABELIO", "1"},       {"SLURM_SRUN_MULTI", "1"},
+                           {"SLURM_STDOUTMODE", "FILE"}, {"SLURM_MEM_PER_NODE", "100"},
+                           {"SLURM_JOB_ID", "1"}};
+  CHECK(srun_environment(own, SrunCall::kRanks) ==
+        Environment{{"SLURM_STDOUTMODE", "FILE"}, {"SLURM_MEM_PER_NODE", "100"}, {"SLURM_JOB_ID", "1"}});
+  CHECK(srun_environment(own, SrunCall::kOfMpirun) ==
+        Environment{{"SLURM_NTASKS", "4"}, {"SLURM_CPUS_PER_TASK", "2"}, {"SLURM_JOB_ID", "1"}});
 }
 
 TEST_CASE("srun's own message is quoted, with what to do") {

@@ -2,6 +2,7 @@
 #include "templates/lint/script_text.h"
 
 #include "support/catch.h"
+#include "templates/script/script_renderer.h"
 
 using namespace ddl::templates;
 
@@ -37,6 +38,17 @@ TEST_CASE("directives in all their spellings") {
         Lines{"2: --comment a b", "2: --constraint x y"});
   // As sbatch does: a backslash goes, and a # ends the line in the middle of a word.
   CHECK(directives_of("\\--mem=5 --job-name=a#b --time=5") == Lines{"2: --mem 5", "2: --job-name a"});
+}
+
+TEST_CASE("sbatch's input variables do not replace what the script says") {
+  const ddl::Environment own = {{"PATH", "/usr/bin"},      {"SBATCH_ACCOUNT", "theirs"},
+                                {"SBATCH_TIMELIMIT", "1"}, {"SBATCH_PARTITION", "p"},
+                                {"SBATCH_WAIT", "1"},      {"SBATCH_ARRAY_INX", "1-9"},
+                                {"SBATCH_QOS", "high"}};
+  CHECK(ddl::templates::sbatch_environment(own,
+                                           "#!/bin/bash\n#SBATCH --account=mine\n#SBATCH "
+                                           "--time=30:00\n#SBATCH --array=0-3\n./train --qos\n") ==
+        ddl::Environment{{"PATH", "/usr/bin"}, {"SBATCH_PARTITION", "p"}, {"SBATCH_QOS", "high"}});
 }
 
 TEST_CASE("sbatch reads directives up to the first command") {
