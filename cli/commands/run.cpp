@@ -14,6 +14,7 @@
 #include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
 #include "contract/ddlrun.h"
+#include "contract/environment.h"
 #include "launcher/head/check_hosts.h"
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
@@ -93,10 +94,16 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
                                           [&name = name](const auto& one) { return one.name == name; });
     if (launcher::is_of_another_job(name, job.framework) && !is_passed_on) replaced.push_back(name);
   }
-  if (!replaced.empty())
+  if (replaced.empty()) return notes;
+  if (environment.contains(contract::env::kRankRecord)) {
+    notes.push_back(
+        "this is rank " + value_of(environment, contract::env::kRank) +
+        " of another ddlrun; the ranks of this one are a job of their own, without the variables of that");
+  } else {
     notes.push_back(
         "ranks do not inherit " + join(replaced, ", ") +
         " of this shell, which would tell a framework of another job; --framework none keeps them");
+  }
   return notes;
 }
 

@@ -296,11 +296,36 @@ Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allo
   return environment;
 }
 
+namespace {
+
+/// What an agent sets for its one rank, which becomes mpirun.
+constexpr const char* kOfItsRank[] = {"OMPI_MCA_schizo",
+                                      "OMPI_MCA_ess",
+                                      "OMPI_MCA_hwloc_base_binding_policy",
+                                      "OMPI_MCA_orte_externally_bound",
+                                      env::kRank,
+                                      env::kSize,
+                                      env::kLocalRank,
+                                      env::kLocalSize,
+                                      env::kCrossRank,
+                                      env::kCrossSize,
+                                      env::kHostname,
+                                      env::kTorchRank,
+                                      env::kTorchWorldSize,
+                                      env::kTorchLocalRank,
+                                      env::kTorchLocalWorldSize,
+                                      env::kReportStart,
+                                      env::kRankRecord};
+
+}  // namespace
+
 Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own) {
   Environment variables;
   for (const auto& [name, value] : own) {
     if (!is_denied(name) && !is_of_slurm_task(name)) variables[name] = value;
   }
+  // This process may be a rank, too.
+  for (const char* name : kOfItsRank) variables.erase(name);
   for (const EnvironmentExport& one : spec.exports) {
     if (one.value) variables[one.name] = *one.value;
   }
@@ -348,23 +373,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
 }
 
 int become_mpirun(const std::vector<std::string>& words) {
-  std::vector<std::string> own = {"OMPI_MCA_schizo",
-                                  "OMPI_MCA_ess",
-                                  "OMPI_MCA_hwloc_base_binding_policy",
-                                  "OMPI_MCA_orte_externally_bound",
-                                  env::kRank,
-                                  env::kSize,
-                                  env::kLocalRank,
-                                  env::kLocalSize,
-                                  env::kCrossRank,
-                                  env::kCrossSize,
-                                  env::kHostname,
-                                  env::kTorchRank,
-                                  env::kTorchWorldSize,
-                                  env::kTorchLocalRank,
-                                  env::kTorchLocalWorldSize,
-                                  env::kReportStart,
-                                  env::kRankRecord};
+  std::vector<std::string> own(std::begin(kOfItsRank), std::end(kOfItsRank));
   // mpirun's files are in the agent's directory and removed with it, also if mpirun is killed.
   // Its ranks get their own TMPDIR back.
   if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)

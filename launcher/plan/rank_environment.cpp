@@ -15,18 +15,12 @@ bool is_denied(std::string_view name) {
   // Set by an outer launcher for the process that ddlrun runs in: a rank would take them for its own.
   constexpr std::array<std::string_view, 7> kPrefixes = {
       "PMIX_", "PMI_", "PMI2_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PRTE_", "HYDI_"};
-  constexpr std::array<std::string_view, 11> kNames = {
+  constexpr std::array<std::string_view, 13> kNames = {
+      env::kJobKeyFd, env::kRankRecord,  // another ddlrun's, of whose job this process is a rank
       // Open MPI's orted sets more variables for its children than the prefixes above cover.
-      "OMPI_APP_CTX_NUM_PROCS",
-      "OMPI_FIRST_RANKS",
-      "OMPI_NUM_APP_CTX",
-      "OMPI_MCA_orte_hnp_uri",
-      "OMPI_MCA_orte_local_daemon_uri",
-      "OMPI_MCA_orte_jobid",
-      "OMPI_MCA_orte_vpid",
-      "OMPI_MCA_orte_ess_node_rank",
-      "OMPI_MCA_ess_base_jobid",
-      "OMPI_MCA_ess_base_vpid",
+      "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_MCA_orte_hnp_uri",
+      "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_jobid", "OMPI_MCA_orte_vpid",
+      "OMPI_MCA_orte_ess_node_rank", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_ess_base_vpid",
       "OMPI_MCA_initial_wdir"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](auto prefix) { return name.starts_with(prefix); }) ||
@@ -44,11 +38,12 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
     if (!is_denied(name) && !is_of_slurm_task(name) && !is_of_another_job(name, framework))
       environment.emplace(name, value);
   }
-  // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables state
-  // that it was started by a daemon and is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID has
-  // the same effect. They replace the values of an outer mpirun; -x replaces them.
+  // Open MPI 4.1 rejects a PMIx environment that is not its own and runs N singletons, unless these variables exclude
+  // that and state that it is bound already; ",slurm" because SLURM_JOBID without SLURM_STEP_ID has the same effect.
+  // They replace the values of an outer mpirun; -x replaces them. ess=pmi would do for a rank, but an mpirun that a
+  // rank starts would exit with it, without a message.
   environment["OMPI_MCA_schizo"] = "^orte,slurm";
-  environment["OMPI_MCA_ess"] = "pmi";
+  environment["OMPI_MCA_ess"] = "^singleton";
   environment["OMPI_MCA_hwloc_base_binding_policy"] = "none";
   environment["OMPI_MCA_orte_externally_bound"] = "1";
   for (const EnvironmentExport& one : exports) {

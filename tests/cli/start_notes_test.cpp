@@ -24,3 +24,9 @@ TEST_CASE("what a shell has set for a framework is said to stay behind, unless i
   job.framework = ddl::launcher::Framework::kNone;
   CHECK(start_notes(job, shell).empty());
 }
+
+TEST_CASE("a ddlrun that a rank starts says in one sentence that its job is another one") {
+  const auto notes = start_notes({}, {{"DDL_RANK_RECORD", "5:0:1"}, {"HOROVOD_RANK", "3"}, {"RANK", "3"}});
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Catch::StartsWith("this is rank 3 of another ddlrun; "));
+}

@@ -143,6 +143,20 @@ TEST_CASE("srun's input variables in the shell change nothing, and reach the ran
   }
 }
 
+TEST_CASE("srun and mpirun, started by a rank of a Slurm job, start ranks of their own", "[slurm]") {
+  HostJob by_srun({"-np", "2", "srun", "-N", "1", "-n", "1", "hostname"}, in_salloc({"-N", "2", "-n", "2"}));
+  CHECK(by_srun.wait() == 0);
+  INFO(by_srun.err());
+  CHECK(lines_of(by_srun.out()) == Words{"node1", "node2"});
+  for (const std::string& mpirun : installed_mpiruns()) {
+    CAPTURE(mpirun);
+    HostJob job({"-np", "1", mpirun, "-np", "1", "echo", "here"}, in_salloc({"-N", "1", "-n", "1"}));
+    CHECK(job.wait() == 0);
+    INFO(job.err());
+    CHECK(job.out() == "here\n");
+  }
+}
+
 TEST_CASE("without -np the number of ranks is that of tasks, GPUs or nodes", "[slurm]") {
   const auto ranks = [](const Words& options) {
     HostJob job({"hostname"}, in_salloc(options));

@@ -1,4 +1,6 @@
 // --launcher mpirun with the installed MPIs: what ddlrun guarantees also holds for their ranks.
+#include <unistd.h>
+
 #include <csignal>
 
 #include "base/cpu_set.h"
@@ -54,6 +56,70 @@ TEST_CASE("programs of an MPI run by its mpirun, and its sums are right", "[mpir
                                                        Contains("mpi rank 2 of 3: 0 wrong sums\n"));
   }
 }
+
+/// The MPI's own mpirun with two ranks.
+Words plain_mpirun(const Mpi& mpi, const Words& command) {
+  Words words = {mpi.mpirun, "-np", "2"};
+  if (mpi.program == "mpi_program") words.emplace_back("--oversubscribe");
+  if (mpi.program == "mpi_program" && ::geteuid() == 0) words.emplace_back("--allow-run-as-root");
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+TEST_CASE("an mpirun that a rank starts, itself or in a script, starts its own ranks", "[mpirun]") {
+  for (const Mpi& mpi : mpis()) {
+    CAPTURE(mpi.mpirun);
+    const Scratch scratch;
+    const Words mpirun = plain_mpirun(mpi, {program(mpi.program), "sum"});
+    Words words = {"-np", "1"};
+    words.insert(words.end(), mpirun.begin(), mpirun.end());
+    Job itself(scratch, ddlrun(words));
+    CHECK(itself.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(itself.out(),
+               Contains("mpi rank 0 of 2: 0 wrong sums\n") && Contains("mpi rank 1 of 2: 0 wrong sums\n"));
+
+    Job script(scratch, ddlrun({"-np", "2", "--oversubscribe", "sh", "-c", join(mpirun, " ") + "; exit $?"}));
+    CHECK(script.wait_and_require_nothing_left() == 0);
+    for (const char* const outer : {"[0]<stdout>:", "[1]<stdout>:"})
+      CHECK_THAT(script.out(), Contains(std::string(outer) + "mpi rank 1 of 2: 0 wrong sums\n"));
+  }
+}
+
+TEST_CASE("a ddlrun that a rank starts makes a job of its own, also by mpirun", "[mpirun]") {
+  for (const Mpi& mpi : mpis()) {
+    CAPTURE(mpi.mpirun);
+    for (const bool by_mpirun : {false, true}) {
+      CAPTURE(by_mpirun);
+      const Scratch scratch;
+      const Command inner = by_mpirun ? by(mpi, {"-np", "2"}, {program(mpi.program), "sum"})
+                                      : ddlrun({"-np", "2", "--oversubscribe", program(mpi.program), "sum"});
+      Job job(scratch, ddlrun({"-np", "1", "sh", "-c", join(inner.argv, " ") + "; exit $?"}));
+      CHECK(job.wait_and_require_nothing_left() == 0);
+      CHECK_THAT(job.out(),
+                 Contains("mpi rank 0 of 2: 0 wrong sums\n") && Contains("mpi rank 1 of 2: 0 wrong sums\n"));
+      CHECK(job.err() ==
+            "ddlrun: this is rank 0 of another ddlrun; the ranks of this one are a job of their own, without "
+            "the "
+            "variables of that\n");
+    }
+  }
+}
+
+#ifdef DDL_E2E_MPIRUN_MPICH
+TEST_CASE("libddl notices that its variables are those of two launchers", "[mpirun]") {
+  const std::string inner = std::string(DDL_E2E_MPIRUN_MPICH) + " -np 2 " + program("ddl_program") + " sum";
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "1", "sh", "-c", inner + "; exit $?"}));
+  CHECK(job.wait_and_require_nothing_left() != 0);
+  CHECK_THAT(job.out(),
+             Contains("the variables of two launchers: this is rank 0 of 1 by PMIX_RANK, and rank 1 of 2 "
+                      "by PMI_RANK; remove those of the outer one, as in env -u PMIX_NAMESPACE -u "
+                      "PMIX_RANK mpirun ..\n"));
+  Job as_it_says(scratch, ddlrun({"-np", "1", "sh", "-c", "env -u PMIX_NAMESPACE -u PMIX_RANK " + inner}));
+  CHECK(as_it_says.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(as_it_says.out(), Contains("round 1: ddl rank 1 of 2, local 1 of 2, by pmi: 0 wrong sums\n"));
+}
+#endif
 
 TEST_CASE("mpirun runs without HOME and an entry in passwd", "[mpirun]") {
   for (const Mpi& mpi : mpis()) {

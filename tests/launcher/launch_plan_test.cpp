@@ -66,7 +66,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
-  OMPI_MCA_ess=pmi
+  OMPI_MCA_ess=^singleton
   OMPI_MCA_hwloc_base_binding_policy=none
   OMPI_MCA_orte_externally_bound=1
   OMPI_MCA_schizo=^orte,slurm
@@ -96,7 +96,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
-  OMPI_MCA_ess=pmi
+  OMPI_MCA_ess=^singleton
   OMPI_MCA_hwloc_base_binding_policy=none
   OMPI_MCA_orte_externally_bound=1
   OMPI_MCA_schizo=^orte,slurm

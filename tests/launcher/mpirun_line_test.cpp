@@ -116,15 +116,22 @@ TEST_CASE("hosts, mapping, ssh, interfaces and options are in each kind's own wo
 TEST_CASE("mpirun passes on to ranks the variables of -x and of this process, but none of this login") {
   JobSpec spec = mpi_job_of(2);
   spec.exports = {{"LR", "0.2"}, {"HOME", std::nullopt}};
-  const Environment own = {{"LR", "0.1"},  {"DATA", "/d"},     {"HOME", "/home/me"},
-                           {"USER", "me"}, {"PMIX_RANK", "0"}, {"SLURM_PROCID", "3"}};
+  const Environment own = {{"LR", "0.1"},
+                           {"DATA", "/d"},
+                           {"HOME", "/home/me"},
+                           {"USER", "me"},
+                           {"PMIX_RANK", "0"},
+                           {"SLURM_PROCID", "3"},
+                           {"OMPI_MCA_ess", "^singleton"},
+                           {"RANK", "0"},
+                           {"DDL_RANK_RECORD", "5:0:1"}};
   const Environment variables = mpi_rank_variables(spec, hosts({"a", "b"}, 1), own);
   CHECK(variables.at("LR") == "0.2");
   CHECK(variables.at("DATA") == "/d");
   CHECK(variables.at("HOME") == "/home/me");
   CHECK(variables.at("MASTER_ADDR") == "a");
   CHECK(variables.contains("DDL_MPI_HEAD"));
-  for (const char* name : {"USER", "PMIX_RANK", "SLURM_PROCID"}) {
+  for (const char* name : {"USER", "PMIX_RANK", "SLURM_PROCID", "OMPI_MCA_ess", "RANK", "DDL_RANK_RECORD"}) {
     INFO(name);
     CHECK_FALSE(variables.contains(name));
   }

@@ -12,7 +12,7 @@ using ddl::launcher::test::facts_of;
 namespace {
 
 // The variables by which Open MPI 4.1 accepts the PMIx server of ddlrun and does not bind ranks.
-const Environment kForOpenMpi = {{"OMPI_MCA_ess", "pmi"},
+const Environment kForOpenMpi = {{"OMPI_MCA_ess", "^singleton"},
                                  {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                  {"OMPI_MCA_orte_externally_bound", "1"},
                                  {"OMPI_MCA_schizo", "^orte,slurm"}};
@@ -35,7 +35,7 @@ TEST_CASE("variables that an outer launcher has set for this process are denied"
   for (const char* name :
        {"PMIX_RANK", "PMIX_SERVER_URI41", "PMI_RANK", "PMI_FD", "PMI2_x", "OMPI_COMM_WORLD_RANK",
         "OMPI_UNIVERSE_SIZE", "PRTE_MCA_x", "HYDI_CONTROL_FD", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS",
-        "OMPI_MCA_orte_jobid", "OMPI_MCA_ess_base_vpid"}) {
+        "OMPI_MCA_orte_jobid", "OMPI_MCA_ess_base_vpid", "DDL_JOB_KEY_FD", "DDL_RANK_RECORD"}) {
     CAPTURE(name);
     CHECK(is_denied(name));
   }
@@ -140,7 +140,7 @@ TEST_CASE("the variables for Open MPI replace those of an outer mpirun, and -x r
   const Environment head = {{"OMPI_MCA_ess", "env"}, {"OMPI_MCA_schizo", "slurm"}, {"OMPI_MCA_btl", "tcp"}};
   CHECK(common_environment(head, {{"OMPI_MCA_hwloc_base_binding_policy", "core"}}) ==
         Environment{{"OMPI_MCA_btl", "tcp"},
-                    {"OMPI_MCA_ess", "pmi"},
+                    {"OMPI_MCA_ess", "^singleton"},
                     {"OMPI_MCA_hwloc_base_binding_policy", "core"},
                     {"OMPI_MCA_orte_externally_bound", "1"},
                     {"OMPI_MCA_schizo", "^orte,slurm"},

@@ -146,6 +146,24 @@ Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
   return world;
 }
 
+namespace {
+
+/// Where a rank of one launcher has started another one, a process would join as a second rank of the same number.
+Status check_single_launcher(const Settings& settings, const Membership& world) {
+  if (!settings.pmi_is_hydras || (settings.pmi->rank == world.rank && settings.pmi->size == world.size))
+    return {};
+  const auto place = [](int rank, int size) {
+    return "rank " + std::to_string(rank) + " of " + std::to_string(size);
+  };
+  return fail(
+      ErrorCode::kProtocol,
+      "the variables of two launchers: this is " + place(world.rank, world.size) + " by PMIX_RANK, and " +
+          place(settings.pmi->rank, settings.pmi->size) +
+          " by PMI_RANK; remove those of the outer one, as in env -u PMIX_NAMESPACE -u PMIX_RANK mpirun ..");
+}
+
+}  // namespace
+
 Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation) {
   if (!settings.pmix_promised) {
     return BootstrapAttempt{nullptr, std::string(contract::env::kPmixNamespace) + " and " +
@@ -170,6 +188,7 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
     return BootstrapAttempt{
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }
+  if (result && result->bootstrap) DDL_TRY(check_single_launcher(settings, result->bootstrap->membership()));
   if (!result || result->bootstrap) return result;
   // Variables that a process inherits from a job that has ended may look like a promise.
   if (settings.allow_singleton && !settings.pmi) return result;

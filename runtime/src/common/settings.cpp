@@ -201,6 +201,7 @@ Result<Settings> Settings::read(const Environment& environment) {
   settings.pmix_promised = environment.contains(env::kPmixNamespace) && environment.contains(env::kPmixRank);
   settings.has_no_home = lacks_home(environment);
   settings.pmi = pmi_parameters(environment);
+  settings.pmi_is_hydras = settings.pmi && environment.contains("MPI_LOCALNRANKS");
   settings.several_started = hinted_world(environment);
   return settings;
 }

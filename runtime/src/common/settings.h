@@ -144,6 +144,8 @@ struct Settings {
   bool has_no_home = false;
   /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
   std::optional<PmiParameters> pmi;
+  /// MPI_LOCALNRANKS is set, too: that launcher is hydra, which leaves PMIX_* of an outer launcher to its ranks.
+  bool pmi_is_hydras = false;
   /// A variable that indicates that several processes were started, if there is one.
   std::optional<WorldHint> several_started;
 
