@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
   std::signal(SIGCHLD, SIG_DFL);
   const Environment environment = process_environment();
   const cli::Console console(environment);
-  // Here, because agents are started from here, too. cli::run() tells of it.
+  // For agents, mpirun and all else that a process of ddlrun becomes or starts. cli::run() reports it.
   if (lacks_home(environment)) ::setenv("HOME", kHomeOfUnknownUser, 1);
 
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);

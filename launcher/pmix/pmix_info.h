@@ -83,8 +83,8 @@ Result<std::string> pack_infos(const pmix_info_t* infos, std::size_t count);
 Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes);
 
 /// These nodes, in order, for a pair of the type PMIX_REGEX: as a list, which every libpmix since 4.2 reads.
-/// PMIx_generate_regex() of 4.2 writes beyond an array for a name that begins with 50 letters or more, and of every
-/// version loses a name with a number that exceeds an int.
+/// PMIx_generate_regex() of 4.2 writes beyond an array for a name that begins with 50 letters or more, and loses numbers
+/// of many digits.
 std::string node_map(const std::vector<std::string>& names);
 
 /// What a PMIx server reports to ranks about their job: the pairs for PMIx_server_register_nspace. directory: where

@@ -408,10 +408,9 @@ namespace {
 std::string sbatch_option_of(std::string_view variable) {
   constexpr std::string_view kPrefix = "SBATCH_";
   constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
-      {"SBATCH_ACCTG_FREQ", "acctg-freq"}, {"SBATCH_ARRAY_INX", "array"},
-      {"SBATCH_CPU_FREQ_REQ", "cpu-freq"}, {"SBATCH_MEM_PER_NODE", "mem"},
-      {"SBATCH_REQ_SWITCH", "switches"},   {"SBATCH_TIMELIMIT", "time"},
-      {"SBATCH_BURST_BUFFER", "bb"},       {"SBATCH_NO_REQUEUE", "requeue"}};
+      {"SBATCH_ARRAY_INX", "array"},     {"SBATCH_CPU_FREQ_REQ", "cpu-freq"}, {"SBATCH_MEM_PER_NODE", "mem"},
+      {"SBATCH_REQ_SWITCH", "switches"}, {"SBATCH_TIMELIMIT", "time"},        {"SBATCH_BURST_BUFFER", "bb"},
+      {"SBATCH_NO_REQUEUE", "requeue"}};
   for (const auto& [name, option] : kOthers) {
     if (name == variable) return std::string(option);
   }
