@@ -11,7 +11,7 @@ enum ExitCode : int {
   kUsageError = 2,       ///< bad option, value or combination; nothing was started
   kInternalError = 120,  ///< a broken invariant of ddlrun
   kLostHost = 121,       ///< an agent or its spawner died, or the link to it broke
-  kStartFailure = 122,   ///< the job could not be started (agent, PMIx server, resources)
+  kStartFailure = 122,   ///< the job could not be started (agent, PMIx server, resources), or lost a port
   kOutputLost = 123,     ///< all went well, but what was to be written could not be
   kTimeout = 124,        ///< --timeout ran out, as timeout(1) has it
   kNotExecutable = 126,  ///< the command was found but cannot be executed, as in a shell

@@ -119,7 +119,8 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kStartFailed:
       if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit);
       break;
-    case EndReason::kHostLost: break;
+    case EndReason::kHostLost:
+    case EndReason::kPortTaken: break;
     case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
     case EndReason::kTimeout:
       return fmt::format("the job was ended because it was still running after {} s (--timeout)",
@@ -269,6 +270,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kHostLost: return "host_lost";
     case EndReason::kTimeout: return "timeout";
     case EndReason::kStalled: return "stalled";
+    case EndReason::kPortTaken: return "port_taken";
     case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
     case EndReason::kOutputLost: return "output_lost";

@@ -22,7 +22,7 @@
 
 #include "base/fd.h"
 #include "base/own_thread.h"
-#include "net/peer_user.h"
+#include "net/socket_owner.h"
 
 namespace ddl::launcher {
 namespace {

@@ -331,6 +331,9 @@ class JobRun : private SupervisorActions {
     if (auto status = planner_->add_ports(*node, m.ports); !status) return give_up(status.error());
     if (planner_->has_all_ports()) launch();
   }
+  void on(std::size_t fleet_index, const message::PortTaken& m) {
+    if (supervisor_) supervisor_->on_port_taken(allocation_.nodes[fleet_index].name + ": " + m.how);
+  }
   void on(std::size_t fleet_index, message::RankStarted& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +

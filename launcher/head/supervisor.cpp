@@ -242,6 +242,12 @@ void Supervisor::on_stall(const std::string& sentence) {
     report_.message = sentence;
 }
 
+void Supervisor::on_port_taken(const std::string& sentence) {
+  // Ranks may be about to trust the other: they get no time to.
+  if (begin_termination(EndReason::kPortTaken, contract::kStartFailure, SIGKILL, 0))
+    report_.message = sentence;
+}
+
 void Supervisor::on_output_broken() {
   if (begin_termination(EndReason::kSignal, contract::kSignalBase + SIGPIPE, SIGTERM,
                         job_.kill_grace_seconds)) {

@@ -63,6 +63,8 @@ class Supervisor {
   void on_timeout();
   /// Ranks have waited too long for others, as this sentence says.
   void on_stall(const std::string& sentence);
+  /// Somebody else listens on a port of the job, as this sentence says.
+  void on_port_taken(const std::string& sentence);
   /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
   void on_output_broken();
 

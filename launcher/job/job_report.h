@@ -65,6 +65,7 @@ enum class EndReason {
   kHostLost,     ///< an agent or spawner died: message
   kTimeout,      ///< --timeout
   kStalled,      ///< ranks waited longer for others than --stall-check-shutdown-time-seconds: message
+  kPortTaken,    ///< somebody else listens on a port that is held for a server of ranks: message
   kRankStopped,  ///< first_failure was stopped (SIGSTOP) and not continued; signal is what stopped it
   kSignal,       ///< ddlrun received a signal to end, or a resource manager ends its agents (message): signal
   kOutputLost,   ///< every rank exited with 0, but a part of their output could not be written: message

@@ -26,6 +26,7 @@
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/node/port_watch.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
@@ -111,7 +112,7 @@ class Agent {
          [this](const std::string&) { on_head_lost("ddlrun itself has ended", kHeadLostGraceSeconds); }});
     head_heartbeat_.start();
     loop_.watch_signals({SIGTERM}, [this](int) { on_termination_requested(); });
-    check_head_and_spawner();
+    check_regularly();
     start_pmix();
     loop_.run();
     if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
@@ -180,6 +181,7 @@ class Agent {
       gloo_ = *std::move(service);
     }
     rank_watch_.prepare(node_);
+    port_watch_.start(node_.server_ports);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
         return give_up(status.error(), launch.rank);
@@ -375,6 +377,7 @@ class Agent {
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {
+      port_watch_.look();  // it may have failed because somebody else has its port: that comes first
       outcome.stderr_tail = rank.err->tail();
       outcome.gone_rank = rank_watch_.gone_rank(message.rank);
       describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
@@ -394,6 +397,7 @@ class Agent {
       return;
     }
     terminator_.all_gone();
+    port_watch_.stop();
     all_gone_ = true;
     if (head_lost_) return loop_.stop();
     finish_if_done();
@@ -414,8 +418,9 @@ class Agent {
     if (pmix_) pmix_->take(answer);
   }
 
-  /// Both checks share a timer, because an idle job should wake up rarely.
-  void check_head_and_spawner() {
+  /// All checks share a timer, because an idle job should wake up rarely.
+  void check_regularly() {
+    port_watch_.look();
     auto pause = StoppedWatch::kPeriod;
     if (head_watch_ && !head_heartbeat_.is_excused()) {
       const bool is_stopped = head_watch_->is_stopped_for_good();
@@ -426,7 +431,7 @@ class Agent {
       spawner_.kill("was stopped");
     }
     if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
-    check_timer_ = loop_.after(pause, [this] { check_head_and_spawner(); });
+    check_timer_ = loop_.after(pause, [this] { check_regularly(); });
   }
 
   void on_spawner_lost() {
@@ -476,6 +481,7 @@ class Agent {
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
+  PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); }};
   std::optional<QuestionForwarder> questions_;
   GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
                                 report(std::move(answer));

@@ -31,6 +31,22 @@ void add_slurm_environment(NodeLaunch& common, const Placement& placement) {
   for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
 }
 
+/// The node's held ports that variables of its ranks' framework name. mpirun may start its ranks by a service, such as
+/// slurmstepd: whether a server is theirs is not known.
+std::vector<int> told_ports(const JobSpec& spec, const NodeFacts& facts, const NodeLaunch& node) {
+  std::vector<int> told;
+  if (spec.starts_mpirun) return told;
+  const Framework framework = spec.framework;
+  const auto add = [&](std::size_t index) {
+    if (index < facts.held_ports.size()) told.push_back(facts.held_ports[index]);
+  };
+  const bool has_rank_0 = node.node_index == 0;
+  if (has_rank_0 && (is_told(framework, "torch") || is_told(framework, "mxnet"))) add(0);
+  if (has_rank_0 && is_told(framework, "jax")) add(1);
+  for (std::size_t i = 0; i < ports_for_ranks(framework, node.ranks.size()); ++i) add(kPortsOfRank0 + i);
+  return told;
+}
+
 /// Where the rendezvous is, the agent adds.
 void add_gloo(NodeLaunch& node, const std::string& interface) {
   node.serves_gloo = true;
@@ -133,6 +149,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       node.ranks.push_back(std::move(launch));
     }
     if (in_slurm) remove_inherited_visibility(node);
+    node.server_ports = told_ports(spec, facts[i], node);
     plan.nodes.push_back(std::move(node));
   }
   return plan;

@@ -58,6 +58,7 @@ struct NodeLaunch {
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host
   bool serves_gloo = false;       ///< the agent serves the head's rendezvous store for Horovod's Gloo
+  std::vector<int> server_ports;  ///< those of NodeFacts::held_ports at which ranks expect servers of ranks
   int output_window = 0;          ///< bytes of one rank's stream that may be in flight to the head
   bool operator==(const NodeLaunch&) const = default;
 };

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "base/shared_library.h"
-#include "net/peer_user.h"
+#include "net/socket_owner.h"
 
 namespace ddl::launcher {
 namespace {

@@ -59,8 +59,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cp
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
                                    workdir, common_environment, login_variables, ranks, kill_grace_seconds,
                                    strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
-                                   head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
-                                   stall_shutdown_seconds, timeline_events)
+                                   head_host, head_pid, serves_gloo, server_ports, output_window,
+                                   stall_warning_seconds, stall_shutdown_seconds, timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)
@@ -216,6 +216,7 @@ DDL_MESSAGE(68, HoldPorts, count)
 DDL_MESSAGE(69, PortsHeld, ports)
 DDL_MESSAGE(70, AskGlooStore, id, request)
 DDL_MESSAGE(71, GlooStoreAnswered, id, answer)
+DDL_MESSAGE(72, PortTaken, how)
 
 #undef DDL_MESSAGE
 

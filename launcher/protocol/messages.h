@@ -254,6 +254,11 @@ struct PortsHeld {
   std::vector<int> ports;
   bool operator==(const PortsHeld&) const = default;
 };
+/// Somebody who does not belong to the job listens on a port of NodeLaunch::server_ports.
+struct PortTaken {
+  std::string how;  ///< a sentence without the node's name
+  bool operator==(const PortTaken&) const = default;
+};
 /// A rank has asked the rendezvous store of Horovod's Gloo. Answered by GlooStoreAnswered.
 struct AskGlooStore {
   std::int64_t id = 0;
@@ -277,13 +282,13 @@ using NodeReport =
     std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
                  RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit, StdinClosed,
                  OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
-                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, AskGlooStore>;
+                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
                  AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
                  PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
-                 PortsHeld, AskGlooStore>;
+                 PortsHeld, PortTaken, AskGlooStore>;
 
 }  // namespace ddl::launcher::message

@@ -1,5 +1,8 @@
 // Programs of frameworks, unchanged: ddlrun tells them what their own launchers would.
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
 
 #include <list>
 #include <set>
@@ -181,6 +184,29 @@ TEST_CASE("jobs that run at the same time on one host have ports of their own", 
     job.close_input();
     (void)job.wait();
   }
+}
+
+TEST_CASE("another user who listens on MASTER_PORT before rank 0 ends the job", "[frameworks]") {
+  if (::geteuid() != 0) DDL_SKIP("only root starts a process of another user");
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "--no-tag-output", "sh", "-c",
+                           "echo port $MASTER_PORT.; " + kRunUntilEnded}));
+  job.wait_for(".\n", 2);
+  const std::string port = job.out().substr(5, job.out().find('.') - 5);
+  const std::string listens =
+      "import socket, signal; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); "
+      "s.bind(('', " +
+      port + ")); s.listen(); print('listens', flush=True); signal.pause()";
+  Command other;
+  other.argv = {"setpriv", "--reuid=65534", "--clear-groups", "/usr/bin/python3", "-c", listens};
+  Job stranger(scratch, other);
+  stranger.wait_for("listens");
+  CHECK(job.wait_and_require_nothing_left() == 122);
+  CHECK_THAT(job.err(),
+             Contains("TCP port " + port + ", which ranks take for that of their own server, was opened") &&
+                 Contains("another user (uid 65534)") && Contains("start it again"));
+  stranger.send(SIGKILL);
+  (void)stranger.wait();
 }
 
 }  // namespace ddl::e2e

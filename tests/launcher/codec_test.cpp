@@ -92,6 +92,7 @@ NodeLaunch node_launch() {
   node.head_host = "login1";
   node.head_pid = 4711;
   node.timeline_events = 1 << 17;
+  node.server_ports = {40000, 40001};
   node.output_window = 65536;
   return node;
 }
@@ -180,6 +181,7 @@ std::vector<AgentToHead> agent_to_head() {
           ForwardedRequest{4, 54, every_byte()},
           Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 812, 3, every_byte(), every_byte()},
           PortsHeld{{40000, 40001}},
+          PortTaken{"port 40000"},
           AskGlooStore{7, {GlooMethod::kDelete, "global", "rank_1", every_byte()}}};
 }
 

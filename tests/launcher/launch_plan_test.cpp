@@ -115,6 +115,24 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
 )");
 }
 
+TEST_CASE("an agent watches the ports that are told to ranks, if it starts all processes of the ranks") {
+  const auto watched = [](Framework framework, bool starts_mpirun = false) {
+    JobSpec spec = job_of(3);
+    spec.framework = framework;
+    spec.starts_mpirun = starts_mpirun;
+    const LaunchPlan plan = plan_of(spec, {2, 2});
+    CHECK(plan.nodes[1].server_ports.empty());
+    return plan.nodes[0].server_ports;
+  };
+  using Ports = std::vector<int>;
+  CHECK(watched(Framework::kAuto) == Ports{40004, 50004});
+  CHECK(watched(Framework::kTorch) == Ports{40004});
+  CHECK(watched(Framework::kMxnet) == Ports{40004});
+  CHECK(watched(Framework::kJax) == Ports{50004});
+  CHECK(watched(Framework::kMpi).empty());
+  CHECK(watched(Framework::kAuto, true).empty());
+}
+
 TEST_CASE("standard input goes to rank 0, to all, or to none") {
   JobSpec spec = job_of(3);
   CHECK(stdin_readers(plan_of(spec, {2, 2})) == "0");

@@ -528,6 +528,16 @@ TEST_CASE("a stall ends the job as a timeout does") {
   CHECK(job.report().message == "rank 0 waits for rank 1");
 }
 
+TEST_CASE("ranks have no time to trust whoever has taken a port of theirs") {
+  Job job(2);
+  job.all_start();
+  job->on_port_taken("a: port 40000");
+  CHECK(job.take() == "end 9 0");
+  CHECK(job.report().reason == EndReason::kPortTaken);
+  CHECK(job.report().exit_code == contract::kStartFailure);
+  CHECK(job.report().message == "a: port 40000");
+}
+
 TEST_CASE("ranks that are stopped because the user has stopped ddlrun do not end the job") {
   Job job(2);
   job.all_start();

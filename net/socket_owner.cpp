@@ -1,4 +1,4 @@
-#include "net/peer_user.h"
+#include "net/socket_owner.h"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -9,10 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <string>
 
 #include "base/fd.h"
@@ -68,40 +70,55 @@ std::optional<TcpEnds> ends_of(int fd) {
   return TcpEnds{*near_end, *far_end};
 }
 
-/// Asks for the one socket whose own address is the connection's far end. The kernel answers before send() returns.
-std::optional<uid_t> ask_sock_diag(const TcpEnds& connection) {
-  const UniqueFd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  if (!netlink) return std::nullopt;
+/// A socket of netlink to which the kernel's answers come; invalid: it does not take the question.
+UniqueFd ask_sock_diag(const inet_diag_req_v2& question, std::uint16_t flags) {
+  UniqueFd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   struct {
     nlmsghdr header{};
     inet_diag_req_v2 body{};
   } request;
   request.header.nlmsg_len = sizeof request;
   request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.body.sdiag_family = connection.far.family;
-  request.body.sdiag_protocol = IPPROTO_TCP;
-  request.body.idiag_states = ~0U;
-  inet_diag_sockid& id = request.body.id;
+  request.header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  request.body = question;
+  if (!netlink || retry_eintr([&] { return ::send(netlink.get(), &request, sizeof request, 0); }) !=
+                      static_cast<ssize_t>(sizeof request))
+    return UniqueFd();
+  return netlink;
+}
+
+/// The next part of the kernel's answer, which is there already; 0: there is none.
+std::size_t receive_answer(int netlink, std::span<char> buffer) {
+  sockaddr_nl sender{};
+  socklen_t sender_size = sizeof sender;
+  const ssize_t got = retry_eintr([&] {
+    return ::recvfrom(netlink, buffer.data(), buffer.size(), MSG_DONTWAIT,
+                      reinterpret_cast<sockaddr*>(&sender), &sender_size);
+  });
+  return got > 0 && sender.nl_pid == 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+/// Asks for the one socket whose own address is the connection's far end. The kernel answers before send() returns.
+std::optional<uid_t> ask_for_peer(const TcpEnds& connection) {
+  inet_diag_req_v2 question{};
+  question.sdiag_family = connection.far.family;
+  question.sdiag_protocol = IPPROTO_TCP;
+  question.idiag_states = ~0U;
+  inet_diag_sockid& id = question.id;
   id.idiag_sport = connection.far.port;
   id.idiag_dport = connection.near.port;
   std::memcpy(id.idiag_src, connection.far.address.data(), sizeof id.idiag_src);
   std::memcpy(id.idiag_dst, connection.near.address.data(), sizeof id.idiag_dst);
   id.idiag_if = connection.far.scope;
   id.idiag_cookie[0] = id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  if (retry_eintr([&] { return ::send(netlink.get(), &request, sizeof request, 0); }) != sizeof request)
-    return std::nullopt;
+  const UniqueFd netlink = ask_sock_diag(question, 0);
+  if (!netlink) return std::nullopt;
 
-  alignas(nlmsghdr) std::array<char, 4096> buffer;
-  sockaddr_nl sender{};
-  socklen_t sender_size = sizeof sender;
-  const ssize_t got = retry_eintr([&] {
-    return ::recvfrom(netlink.get(), buffer.data(), buffer.size(), MSG_DONTWAIT,
-                      reinterpret_cast<sockaddr*>(&sender), &sender_size);
-  });
+  std::array<char, 4096> buffer;
+  const std::size_t got = receive_answer(netlink.get(), buffer);
   nlmsghdr header{};
   inet_diag_msg found{};
-  if (got < static_cast<ssize_t>(NLMSG_LENGTH(sizeof found)) || sender.nl_pid != 0) return std::nullopt;
+  if (got < NLMSG_LENGTH(sizeof found)) return std::nullopt;
   std::memcpy(&header, buffer.data(), sizeof header);
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
   std::memcpy(&found, buffer.data() + NLMSG_HDRLEN, sizeof found);
@@ -142,6 +159,74 @@ std::optional<uid_t> read_proc_net_tcp(const TcpEnds& connection) {
   return std::nullopt;
 }
 
+/// Of sockets that are listed.
+struct Wanted {
+  bool only_listeners = false;
+  int port = 0;  ///< 0: any
+};
+
+/// Takes a part of the kernel's answer. False: it was the last one.
+bool take_listed(std::span<const char> bytes, std::vector<TcpSocket>& to) {
+  while (bytes.size() >= sizeof(nlmsghdr)) {
+    nlmsghdr header{};
+    inet_diag_msg found{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || header.nlmsg_len < NLMSG_LENGTH(sizeof found) ||
+        header.nlmsg_len > bytes.size())
+      return false;
+    std::memcpy(&found, bytes.data() + NLMSG_HDRLEN, sizeof found);
+    to.push_back({ntohs(found.id.idiag_sport), found.idiag_uid, found.idiag_inode});
+    bytes = bytes.subspan(std::min<std::size_t>(NLMSG_ALIGN(header.nlmsg_len), bytes.size()));
+  }
+  return true;
+}
+
+void list_by_sock_diag(std::uint8_t family, const Wanted& wanted, std::vector<TcpSocket>& to) {
+  inet_diag_req_v2 question{};
+  question.sdiag_family = family;
+  question.sdiag_protocol = IPPROTO_TCP;
+  // Not what is only bound, which newer kernels would list, too.
+  constexpr std::uint32_t kUpToClosing = (1U << (TCP_CLOSING + 1)) - 1;
+  question.idiag_states = wanted.only_listeners ? 1U << TCP_LISTEN : kUpToClosing;
+  question.id.idiag_sport = htons(static_cast<std::uint16_t>(wanted.port));
+  const UniqueFd netlink = ask_sock_diag(question, NLM_F_DUMP);
+  constexpr std::size_t kPart = 1 << 15;  // the kernel makes none that is larger
+  std::vector<char> buffer(kPart);
+  for (bool more = static_cast<bool>(netlink); more;) {
+    const std::size_t got = receive_answer(netlink.get(), buffer);
+    more = got > 0 && take_listed(std::span(buffer).first(got), to);
+  }
+}
+
+void list_by_proc(const char* path, const Wanted& wanted, std::vector<TcpSocket>& to) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);  // the names of the columns
+  while (std::getline(file, line)) {
+    unsigned port = 0, state = 0;
+    unsigned long user = 0, inode = 0;
+    if (std::sscanf(line.c_str(), "%*s %*[0-9A-F]:%x %*s %x %*s %*s %*s %lu %*s %lu", &port, &state, &user,
+                    &inode) != 4)
+      continue;
+    // The kernel lists those that listen first.
+    if (wanted.only_listeners && state != TCP_LISTEN) return;
+    if (wanted.port == 0 || static_cast<int>(port) == wanted.port)
+      to.push_back({static_cast<int>(port), static_cast<uid_t>(user), inode});
+  }
+}
+
+std::vector<TcpSocket> listed(const Wanted& wanted, SocketLookup lookup) {
+  std::vector<TcpSocket> sockets;
+  if (lookup == SocketLookup::kSockDiag) {
+    for (const std::uint8_t family : {AF_INET, AF_INET6}) list_by_sock_diag(family, wanted, sockets);
+  } else {
+    for (const char* const path : {"/proc/net/tcp", "/proc/net/tcp6"}) list_by_proc(path, wanted, sockets);
+  }
+  // No process has it open: not accepted yet, or closed and not gone.
+  std::erase_if(sockets, [](const TcpSocket& socket) { return socket.inode == 0; });
+  return sockets;
+}
+
 /// A connection of this process with itself.
 Result<FdPair> connect_to_self() {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -166,8 +251,12 @@ Result<FdPair> connect_to_self() {
 std::optional<uid_t> user_of_peer(int connection, SocketLookup lookup) {
   const auto ends = ends_of(connection);
   if (!ends) return std::nullopt;
-  return lookup == SocketLookup::kSockDiag ? ask_sock_diag(*ends) : read_proc_net_tcp(*ends);
+  return lookup == SocketLookup::kSockDiag ? ask_for_peer(*ends) : read_proc_net_tcp(*ends);
 }
+
+std::vector<TcpSocket> tcp_listeners(SocketLookup lookup) { return listed({true, 0}, lookup); }
+
+std::vector<TcpSocket> tcp_sockets_at(int port, SocketLookup lookup) { return listed({false, port}, lookup); }
 
 Result<SocketLookup> find_socket_lookup() {
   auto connection = connect_to_self();

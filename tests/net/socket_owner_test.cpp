@@ -1,10 +1,13 @@
-#include "net/peer_user.h"
+#include "net/socket_owner.h"
 
 #include <netinet/in.h>
 #include <sys/fsuid.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +51,9 @@ sockaddr_in6 any_v6() {
   return address;
 }
 
-LoopbackPair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
+/// user: of the one that connects; server_user: of the one that listens, which kept gets.
+LoopbackPair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid(),
+                                   uid_t server_user = ::geteuid(), UniqueFd* kept = nullptr) {
   sockaddr_in6 v6 = any_v6();
   if (kind.client == AF_INET6) v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
   sockaddr_in v4{};
@@ -57,7 +62,11 @@ LoopbackPair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
   auto* to_bind =
       kind.server == AF_INET6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
   socklen_t size = kind.server == AF_INET6 ? sizeof v6 : sizeof v4;
-  const UniqueFd listener(::socket(kind.server, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  UniqueFd listener;
+  {
+    const AsUser as(server_user);
+    listener = UniqueFd(::socket(kind.server, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
   if (!listener || ::bind(listener.get(), to_bind, size) != 0) return {};
   REQUIRE(::listen(listener.get(), 1) == 0);
   REQUIRE(::getsockname(listener.get(), to_bind, &size) == 0);
@@ -72,7 +81,21 @@ LoopbackPair connect_over_loopback(const Kind& kind, uid_t user = ::geteuid()) {
   REQUIRE(::connect(pair.far.get(), to_reach, kind.client == AF_INET6 ? sizeof v6 : sizeof v4) == 0);
   pair.near = UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   REQUIRE(pair.near);
+  if (kept != nullptr) *kept = std::move(listener);
   return pair;
+}
+
+int local_port(int socket) {
+  sockaddr_in6 address{};  // the port is at the same place with IPv4
+  socklen_t size = sizeof address;
+  REQUIRE(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  return ntohs(address.sin6_port);
+}
+
+std::uint64_t inode_of(int fd) {
+  struct stat status {};
+  REQUIRE(::fstat(fd, &status) == 0);
+  return status.st_ino;
 }
 
 }  // namespace
@@ -133,4 +156,25 @@ TEST_CASE("the lookup that is found tells one's own connection") {
   REQUIRE(lookup);
   const LoopbackPair pair = connect_over_loopback(kKinds[0]);
   CHECK(user_of_peer(pair.near.get(), *lookup) == ::geteuid());
+}
+
+TEST_CASE("those who listen on a port, and those who are connected to it, are listed with their users") {
+  const uid_t user = ::geteuid() == 0 ? kNobody : ::geteuid();
+  for (const Kind& kind : kKinds) {
+    UniqueFd listener;
+    const LoopbackPair pair = connect_over_loopback(kind, ::geteuid(), user, &listener);
+    if (!pair.near) continue;
+    const int port = local_port(listener.get());
+    for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp}) {
+      CAPTURE(kind.name, static_cast<int>(lookup), port);
+      std::vector<TcpSocket> listening = tcp_listeners(lookup);
+      std::erase_if(listening, [&](const TcpSocket& socket) { return socket.port != port; });
+      REQUIRE(listening.size() == 1);
+      CHECK(listening[0].user == user);
+      CHECK(listening[0].inode == inode_of(listener.get()));
+      std::set<std::uint64_t> inodes;
+      for (const TcpSocket& socket : tcp_sockets_at(port, lookup)) inodes.insert(socket.inode);
+      CHECK(inodes == std::set<std::uint64_t>{inode_of(listener.get()), inode_of(pair.near.get())});
+    }
+  }
 }
