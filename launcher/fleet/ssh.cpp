@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -146,46 +147,82 @@ std::string end_of(int wait_status) {
   return "ended with " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-}  // namespace
+/// The lines that name ddlrun's path, as every shell and loader does in a message about it: others may be what start-up
+/// files of the shell write.
+std::string lines_about(const std::string& path, std::string_view text) {
+  std::string lines;
+  for (const std::string_view line : split(text, '\n')) {
+    if (contains(line, path)) lines += std::string(line) + "\n";
+  }
+  return lines;
+}
 
-StartFailure describe_ssh_failure(const SshAttempt& attempt) {
-  const std::string messages = last_error_lines(attempt.errors);
-  const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
-  // 255 is ssh's own exit code; other codes are those of the login shell, and csh's is 1 for every failure.
-  const bool is_ssh_itself = code == 255;
-  if (!is_ssh_itself && contains(attempt.errors, "xec format error")) {
-    return {
-        "ddlrun at " + attempt.remote_path +
+/// What a login shell, or the loader, has written about ddlrun.
+std::optional<StartFailure> describe_ddlrun_failure(const SshAttempt& attempt, int code) {
+  const std::string about = lines_about(attempt.remote_path, attempt.errors);
+  const std::string messages = last_error_lines(about);
+  // The shells' own codes; csh's is 1 for every failure. The same codes may be those of another command in a start-up
+  // file that ends at its first failure.
+  const auto is = [&](int own_code) {
+    return code == own_code && (!about.empty() || last_error_lines(attempt.errors).empty());
+  };
+  const std::string ddlrun = "ddlrun at " + attempt.remote_path;
+  if (contains(about, "xec format error")) {
+    return StartFailure{
+        ddlrun +
         " was built for another kind of machine; install one for this host and name it with --remote-path" +
         quoted("its shell", messages)};
   }
   // Messages of glibc's and musl's dynamic loaders: ddlrun was found, and a library that it needs was not.
-  if (!is_ssh_itself &&
-      (contains(attempt.errors, "error while loading shared libraries") ||
-       contains(attempt.errors, "Error loading shared library") ||
-       (contains(attempt.errors, "version `") && contains(attempt.errors, "' not found")))) {
-    return {
-        "ddlrun at " + attempt.remote_path +
+  if (contains(about, "error while loading shared libraries") ||
+      contains(about, "Error loading shared library") ||
+      (contains(about, "version `") && contains(about, "' not found"))) {
+    return StartFailure{
+        ddlrun +
         " cannot run there, because a shared library that it needs is missing or too old; install it there, "
         "set "
         "LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with --remote-path" +
         quoted("it", messages)};
   }
-  if (code == 127 || (!is_ssh_itself && (contains(attempt.errors, "ommand not found") ||
-                                         contains(attempt.errors, "No such file or directory")))) {
-    return {"ddlrun was not found at " + attempt.remote_path +
-            "; install it there, or give its path with --remote-path" + quoted("its shell", messages)};
+  if (is(127) || contains(about, "ommand not found") || contains(about, "No such file or directory")) {
+    return StartFailure{"ddlrun was not found at " + attempt.remote_path +
+                        "; install it there, or give its path with --remote-path" +
+                        quoted("its shell", messages)};
   }
-  if (code == 126 || (!is_ssh_itself && contains(attempt.errors, "ermission denied"))) {
-    return {"ddlrun at " + attempt.remote_path + " cannot be executed" + quoted("its shell", messages)};
+  if (is(126) || contains(about, "ermission denied")) {
+    return StartFailure{ddlrun +
+                        " cannot be executed; change its permissions, or give the path of another with "
+                        "--remote-path" +
+                        quoted("its shell", messages)};
   }
+  return std::nullopt;
+}
+
+}  // namespace
+
+StartFailure describe_ssh_failure(const SshAttempt& attempt) {
+  const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
+  // Other codes than ssh's own are those of the login shell.
+  const bool is_ssh_itself = code == 255;
+  if (!is_ssh_itself) {
+    if (auto failure = describe_ddlrun_failure(attempt, code)) return *std::move(failure);
+  }
+  const bool is_agents = contains(attempt.errors, "ddlrun agent on ");  // it ran, and says why it has ended
+  const bool is_shells = code >= 0 && !is_ssh_itself && !is_agents && attempt.program == "ssh";
+  const std::string messages = last_error_lines(attempt.errors);
   for (const Rule& rule : kRules) {
-    if (contains(attempt.errors, rule.words))
+    if (!is_shells && contains(attempt.errors, rule.words))
       return {std::string(rule.sentence) + quoted("ssh", messages), rule.retry};
   }
-  const std::string noise = last_error_lines(attempt.noise);
-  return {attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
-          quoted("it wrote", messages.empty() ? noise : messages)};
+  const std::string written =
+      last_error_lines(std::string(attempt.noise) + "\n" + std::string(attempt.errors));
+  return {
+      attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
+      (is_shells
+           ? ", because the login shell there ended first: look for an exit or exec in its start-up files, "
+             "such as ~/.bashrc, and at the account's shell"
+           : "") +
+      quoted("it wrote", written)};
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 using namespace ddl::launcher;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 
 namespace {
@@ -92,9 +93,42 @@ TEST_CASE("a shared library that is missing on the host is not reported as a mis
   }
 }
 
+TEST_CASE("what a start-up file of the login shell writes is not taken for a message about ddlrun") {
+  const std::string noise = "cat: /etc/motd.site: No such file or directory\nmodule: command not found\n";
+  CHECK_THAT(failure(126, noise + "bash: line 1: /opt/ddlrun: Permission denied\n").sentence,
+             StartsWith("ddlrun at /opt/ddlrun cannot be executed") && !Contains("motd"));
+  CHECK_THAT(failure(1, noise + "/opt/ddlrun: Permission denied.\n").sentence,
+             StartsWith("ddlrun at /opt/ddlrun cannot be executed"));
+  CHECK_THAT(failure(127, "x: Permission denied\n/opt/ddlrun: Command not found.\n").sentence,
+             StartsWith("ddlrun was not found at /opt/ddlrun"));
+  CHECK_THAT(failure(127, "error while loading shared libraries: liba.so\n/opt/ddlrun: not found\n").sentence,
+             StartsWith("ddlrun was not found at /opt/ddlrun"));
+}
+
+TEST_CASE("a login shell that ends in its start-up file is reported as that, with what it wrote") {
+  // As .bashrc ends it by exit, and by set -e at its first failure.
+  for (const auto& [code, errors] : {std::pair{0, ""},
+                                     {1, "curl: (7) Connection refused\n"},
+                                     {127, "bash: line 3: module: command not found\n"},
+                                     {126, "bash: /etc/site.sh: Permission denied\n"}}) {
+    CAPTURE(code, errors);
+    CHECK_THAT(failure(code, errors, "Welcome\n").sentence,
+               StartsWith("ssh ended with " + std::to_string(code) +
+                          " before ddlrun had answered, because the login shell there ended first: look") &&
+                   Contains("~/.bashrc") && Contains("(it wrote: Welcome"));
+  }
+}
+
+TEST_CASE("an agent that says why it ended was started by its login shell") {
+  const std::string sentence = failure(1, "ddlrun agent on b: too few descriptors\n").sentence;
+  CHECK(sentence ==
+        "ssh ended with 1 before ddlrun had answered (it wrote: ddlrun agent on b: too few descriptors)");
+}
+
 TEST_CASE("unknown messages are quoted") {
-  CHECK(failure(3, "", "This account is not available.\n").sentence ==
-        "ssh ended with 3 before ddlrun had answered (it wrote: This account is not available.)");
+  CHECK_THAT(failure(3, "", "This account is not available.\n").sentence,
+             StartsWith("ssh ended with 3 before ddlrun had answered") &&
+                 EndsWith("(it wrote: This account is not available.)"));
   CHECK(failure(255, "Something new\n").sentence ==
         "ssh ended with 255 before ddlrun had answered (it wrote: Something new)");
   CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).sentence ==
