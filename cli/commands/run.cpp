@@ -30,6 +30,12 @@ namespace fs = std::filesystem;
 std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
                                               const launcher::Allocation& allocation,
                                               const std::string& hostname) {
+  if (job.workdir.empty()) {
+    return CommandLineError{
+        "the current directory, in which the ranks would start, has been removed",
+        "cd to one that exists (cd \"$PWD\" if it was made anew), or name one with --workdir",
+        contract::kNotFound};
+  }
   const bool runs_here = std::any_of(
       allocation.nodes.begin(), allocation.nodes.end(),
       [&](const launcher::AllocatedNode& node) { return launcher::is_this_machine(node, hostname); });
@@ -194,10 +200,6 @@ int run(const Request& given, const Environment& own, const Console& console) {
   const auto defaults = launcher::default_variables(request.job, own, others);
   Environment environment = own;
   for (const launcher::DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
-  const auto directory = current_directory();
-  if (!directory)
-    return console.refuse(
-        {directory.error().message(), "cd to a directory that exists", contract::kNotFound});
   if (const auto error = check_workdir(request.job, request.allocation, launcher::hostname()))
     return console.refuse(*error);
   if (const auto error = check_identity_file(request.job)) return console.refuse(*error);

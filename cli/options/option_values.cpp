@@ -92,12 +92,12 @@ Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
 Result<launcher::EnvironmentExport> parse_export(std::string_view text) {
   const std::size_t equals = text.find('=');
   const std::string_view name = text.substr(0, equals);
-  if (!is_variable_name(name)) {
-    if (name.find(',') != std::string_view::npos) {
-      return refuse(in_quotes(text) + " looks like several variables; repeat -x for each");
-    }
-    return refuse(in_quotes(name) + " is not the name of an environment variable (letters, digits and _)");
-  }
+  if (name.find(',') != std::string_view::npos)
+    return refuse(in_quotes(text) + " looks like several variables; repeat -x for each");
+  // execve(2) takes every name without "=": "some.setting" is one, though no shell can set it.
+  const auto is_blank_or_control = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; };
+  if (name.empty() || name.front() == '-' || std::any_of(name.begin(), name.end(), is_blank_or_control))
+    return refuse(in_quotes(name) + " is not the name of an environment variable");
   launcher::EnvironmentExport result{std::string(name), std::nullopt};
   if (equals != std::string_view::npos) result.value = std::string(text.substr(equals + 1));
   return result;
@@ -177,10 +177,24 @@ Result<launcher::GpuView> parse_gpu_view(std::string_view text) {
                                    {{"own", launcher::GpuView::kOwn}, {"node", launcher::GpuView::kNode}});
 }
 
+namespace {
+
+Result<std::filesystem::path> absolute(std::string_view text, std::string_view current_directory) {
+  const std::filesystem::path given(text);
+  if (current_directory.empty() && given.is_relative())
+    return refuse(in_quotes(text) +
+                  " is in the current directory, which has been removed; give an absolute path");
+  return std::filesystem::path(current_directory) / given;
+}
+
+}  // namespace
+
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);
-  const std::filesystem::path path = std::filesystem::path(current_directory) / given;
+  const auto absolute_path = absolute(text, current_directory);
+  if (!absolute_path) return fail(absolute_path.error());
+  const std::filesystem::path& path = *absolute_path;
   // "link/.." is not "." when link is a symbolic link, so the kernel must resolve it.
   if (std::find(given.begin(), given.end(), "..") != given.end()) return path.string();
   std::string normal = path.lexically_normal().string();
@@ -218,7 +232,9 @@ Result<int> parse_count(std::string_view text, int min, int max) {
 
 Result<std::string> parse_file(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the file is empty");
-  return (std::filesystem::path(current_directory) / text).string();
+  const auto path = absolute(text, current_directory);
+  if (!path) return fail(path.error());
+  return path->string();
 }
 
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {

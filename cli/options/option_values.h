@@ -60,7 +60,7 @@ Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text);
 Result<launcher::Framework> parse_framework(std::string_view text);
 Result<launcher::GpuView> parse_gpu_view(std::string_view text);
 Result<std::string> not_empty(const std::string& text);
-/// An absolute path; a relative one starts at current_directory. An empty one is refused.
+/// An absolute path; a relative one starts at current_directory, and is refused if that is "". An empty one is refused.
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory);
 
 /// Name and value of a parameter of Open MPI, from NAME=VALUE.
@@ -70,7 +70,7 @@ Result<launcher::LauncherChoice> parse_launcher(std::string_view text);
 Result<int> parse_port(std::string_view text);
 /// A whole number from min to max, in decimal; leading zeros are accepted.
 Result<int> parse_count(std::string_view text, int min, int max);
-/// An absolute path; a relative one starts at current_directory.
+/// The same.
 Result<std::string> parse_file(std::string_view text, std::string_view current_directory);
 /// Words for ssh. Error: quotes that do not match, or no word at all.
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text);

@@ -112,7 +112,7 @@ struct Request {
 
 /// What the meaning of a command line depends on.
 struct CommandLineContext {
-  std::string current_directory;       ///< absolute; relative directories start here
+  std::string current_directory;       ///< absolute; relative paths start here; "": it has been removed
   int allowed_cpus = 1;                ///< for the suggestion when -np is missing
   std::string hostname = "localhost";  ///< of this machine
   /// Reads a file by the name that the user gave; "-" is standard input, to its end. Empty: no file can be read.

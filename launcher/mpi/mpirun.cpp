@@ -75,15 +75,18 @@ Result<std::string> as_one_word(const Words& words) {
   return join(words, " ");
 }
 
-/// The names that a shell could set; mpirun's options split at '=' and ','.
+/// mpirun's options split at '=' and ',', and Open MPI itself at ';'. Functions of a shell have other characters.
+bool is_exportable(std::string_view name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
+         });
+}
+
 Words exportable(const Environment& environment) {
   Words names;
-  for (const auto& [name, value] : environment) {
-    const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-    });
-    if (is_plain && std::isdigit(static_cast<unsigned char>(name.front())) == 0) names.push_back(name);
-  }
+  for (const auto& [name, value] : environment)
+    if (is_exportable(name)) names.push_back(name);
   return names;
 }
 
@@ -122,6 +125,10 @@ class Line {
                       " has one; write them into ~/.ssh/config, or give one --ssh-port for all");
       if (node.name.find(':') != std::string::npos)
         return cannot("mpirun takes no IPv6 address for a host, as " + node.name + "; give it a name");
+    }
+    for (const EnvironmentExport& one : spec_.exports) {
+      if (!is_exportable(one.name))
+        return cannot("the options of mpirun cannot name the variable " + one.name + ", which -x gives");
     }
     if (site_.flavor != MpiFlavor::kHydra || !options_.tcp_only) return {};
     return cannot(

@@ -26,7 +26,8 @@ YamlReader into_variables(std::vector<SiteVariable>& target) {
       const auto value = yaml_text(map.items[i + 1]);
       if (!name) return fail(name.error());
       if (!value) return fail(value.error());
-      if (!is_variable_name(*name)) return refuse("'" + *name + "' is not a name of a variable");
+      if (!is_variable_name(*name))
+        return refuse("'" + *name + "' is not a name that the shell of a job script can export");
       target.push_back({*name, *value});
     }
     return {};

@@ -12,6 +12,7 @@
 
 #include <kainjow/mustache.hpp>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "contract/environment.h"
@@ -267,6 +268,7 @@ class ScriptData {
                          [&](const SiteVariable& v) { return v.name == name; });
     };
     for (const SiteVariable& own : request_.variables) {
+      if (!is_variable_name(own.name)) continue;  // env sets it: words_of_env()
       std::erase_if(variables, [&](const SiteVariable& v) { return v.name == own.name; });
       variables.push_back(own);
     }
@@ -339,12 +341,23 @@ class ScriptData {
     set("by-ddlrun", !by_srun());
     set("by-srun", by_srun());
     set("ddlrun", bash_quote(request_.ddlrun));
-    set("command", quoted(request_.command));
+    std::vector<std::string> command = words_of_env();
+    command.insert(command.end(), request_.command.begin(), request_.command.end());
+    set("command", quoted(command));
     std::vector<std::string> groups;
     const auto& options = by_srun() ? srun_options() : request_.ddlrun_options;
     for (const auto& words : options) groups.push_back(quoted(words));
     set("has-launch-options", !groups.empty());
     set("launch-option", items("words", groups));
+  }
+
+  /// Before the command: variables that no shell can export.
+  std::vector<std::string> words_of_env() const {
+    std::vector<std::string> words;
+    for (const SiteVariable& one : request_.variables)
+      if (!is_variable_name(one.name)) words.push_back(one.name + "=" + one.value);
+    if (!words.empty()) words.insert(words.begin(), "env");
+    return words;
   }
 
   std::vector<std::vector<std::string>> srun_options() const {

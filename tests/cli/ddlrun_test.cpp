@@ -259,14 +259,23 @@ TEST_CASE("ddlrun works with closed standard descriptors") {
   CHECK(run_program(no_out).exit_code == contract::kOutputLost);
 }
 
-TEST_CASE("a current directory that was removed is reported") {
-  const ddl::test::TemporaryDirectory directory;
-  ProgramSetup setup;
-  setup.argv = {"/bin/sh", "-c", "rmdir '" + directory.path() + "' && exec " DDLRUN_PATH " -np 1 /bin/true"};
-  setup.directory = directory.path();
-  const ProgramRun result = run_program(setup);
-  CHECK(result.exit_code == 127);
-  CHECK_THAT(result.err, Catch::StartsWith("ddlrun: the current directory: No such file or directory\n"));
+TEST_CASE("a current directory that was removed is reported, unless --workdir names another") {
+  const auto from_removed = [](const std::string& words) {
+    const ddl::test::TemporaryDirectory directory;
+    ProgramSetup setup;
+    setup.argv = {"/bin/sh", "-c", "rmdir '" + directory.path() + "' && exec " DDLRUN_PATH " -np 1 " + words};
+    setup.directory = directory.path();
+    return run_program(setup);
+  };
+  const ProgramRun refused = from_removed("/bin/true");
+  CHECK(refused.exit_code == 127);
+  CHECK_THAT(refused.err,
+             Catch::StartsWith(
+                 "ddlrun: the current directory, in which the ranks would start, has been removed\n") &&
+                 Catch::Contains("--workdir"));
+  const ProgramRun elsewhere = from_removed("--workdir / /bin/pwd");
+  CHECK(elsewhere.exit_code == 0);
+  CHECK(elsewhere.out == "/\n");
 }
 
 TEST_CASE("an empty argument vector is treated as a command line without words") {

@@ -118,10 +118,9 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--output-filename=", "a"}, "--output-filename: the name of the directory is empty", ""},
     {{"-np", "2", "-x", "", "a"}, "-x: '' is not the name", ""},
     {{"-np", "2", "-x", "=1", "a"}, "-x: '' is not the name", ""},
-    {{"-np", "2", "-x", "1A=1", "a"}, "-x: '1A' is not the name", ""},
-    {{"-np", "2", "-x", "A-B=1", "a"}, "-x: 'A-B' is not the name", ""},
     {{"-np", "2", "-x", "A B", "a"}, "-x: 'A B' is not the name", ""},
-    {{"-np", "2", "-x", "\xc3\xa4=1", "a"}, "is not the name", ""},
+    {{"-np", "2", "-x", "A\t=1", "a"}, "is not the name", ""},
+    {{"-np", "2", "-x=-A=1", "a"}, "-x: '-A' is not the name", ""},
     {{"-np", "2", "-x", "-np", "4", "a"}, "-x needs a value, but the option -np follows", "-x NAME"},
     {{"-np", "2", "-x", "A,B", "a"}, "'A,B' looks like several", ""},
     {{"-np", "2", "-x", "HOROVOD_RANK=3", "a"}, "HOROVOD_RANK is set by ddlrun", ""},
@@ -304,6 +303,35 @@ TEST_CASE("--fusion-threshold-mb sets DDL_FUSION_BYTES for the ranks") {
   REQUIRE(job.exports.size() == 1);
   CHECK(job.exports[0].name == "DDL_FUSION_BYTES");
   CHECK(job.exports[0].value == "3145728");
+}
+
+TEST_CASE("-x takes every name that a program can be started with") {
+  for (const std::string name : {"some.setting", "A-B", "1A", "\xc3\xa4", "a:b/c", "%X%"}) {
+    CAPTURE(name);
+    const auto job = accepted({"-np", "2", "-x", name + "=1=2", "-x", name, "./train"}).job;
+    REQUIRE(job.exports.size() == 2);
+    CHECK(job.exports[0].name == name);
+    CHECK(job.exports[0].value == "1=2");
+    CHECK(job.exports[1].name == name);
+    CHECK_FALSE(job.exports[1].value);
+  }
+}
+
+TEST_CASE("in a current directory that was removed, only absolute paths mean something") {
+  CommandLineContext context = kContext;
+  context.current_directory = "";
+  const auto parsed = [&](const Words& words) { return parse_command_line(words, context); };
+  const auto absolute =
+      parsed({"-np", "2", "--workdir", "/tmp", "--output-filename", "/o", "--timeline-filename", "/t", "a"});
+  REQUIRE(absolute);
+  CHECK(absolute->job.workdir == "/tmp");
+  for (const std::string option : {"--workdir", "--output-filename", "--timeline-filename"}) {
+    const auto refused = parsed({"-np", "2", option, "sub", "a"});
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().message,
+               Catch::Contains(option + ": 'sub' is in the current directory, which has been "
+                                        "removed; give an absolute path"));
+  }
 }
 
 TEST_CASE("--cpu-operations sets DDL_CPU_OPERATIONS for the ranks") {

@@ -631,6 +631,24 @@ TEST_CASE("findings about the local cluster are not written into a script for a 
   CHECK_THAT(written.out, !Contains("Warning") && !Contains("no-such-partition"));
 }
 
+TEST_CASE("a variable that no shell can export reaches the program of a script") {
+  const TemporaryDirectory folder;
+  // Stands in for srun: runs the command behind its options.
+  const std::string starts = folder.path() + "/srun";
+  std::ofstream(starts) << "#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do shift; done\nexec \"$@\"\n";
+  REQUIRE(::chmod(starts.c_str(), 0755) == 0);
+  const std::string file = folder.path() + "/job.sh";
+  std::ofstream(file) << script({"-np", "2", "--launcher", "srun", "-x", "some.setting=a b", "-x", "OTHER=c",
+                                 "/usr/bin/printenv", "some.setting", "OTHER"});
+  ProgramSetup setup;
+  setup.argv = {"/bin/bash", file};
+  setup.environment = {"PATH=" + folder.path() + ":/usr/bin:/bin"};
+  const ProgramRun ran = run_program(setup);
+  INFO(*ddl::read_file(file) << ran.err);
+  CHECK(ran.exit_code == 0);
+  CHECK(ran.out == "a b\nc\n");
+}
+
 TEST_CASE("--lint finds nothing in the scripts that ddlrun writes") {
   for (const Golden& golden : goldens()) {
     Words words = {DDLRUN_PATH, "--lint", golden_file(golden.name)};

@@ -42,6 +42,13 @@ Command ddlrun_env(int size, std::vector<std::string> options = {}) {
   return ddlrun(arguments);
 }
 
+TEST_CASE("-x gives ranks a variable that no shell can set", "[environment]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "1", "-x", "some.setting=a b", "printenv", "some.setting"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(job.out() == "a b\n");
+}
+
 TEST_CASE("ranks inherit the complete environment, with unusual values too", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);

@@ -1,6 +1,8 @@
 // The command lines of each kind of mpirun, and the numbers of its ranks.
 #include "launcher/mpi/mpirun.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "support/catch.h"
@@ -136,6 +138,21 @@ TEST_CASE("mpirun passes on to ranks the variables of -x and of this process, bu
     CHECK_FALSE(variables.contains(name));
   }
   CHECK_FALSE(mpi_rank_variables(spec, hosts({"a"}, 1), own).contains("MASTER_ADDR"));
+}
+
+TEST_CASE(
+    "mpirun passes on variables that no shell can set, and refuses those that its options cannot name") {
+  JobSpec spec = mpi_job_of(2);
+  const auto words = [&](const std::string& name) {
+    spec.exports = {{name, "1"}};
+    return mpirun_words(spec, hosts({"head"}, 0), {}, site_of(MpiFlavor::kOpenMpi4), {{name, "1"}}, {"./a"});
+  };
+  const auto taken = words("some.setting");
+  REQUIRE(taken);
+  CHECK(std::find(taken->begin(), taken->end(), "some.setting") != taken->end());
+  const auto refused = words("a;b");
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message(), Catch::Contains("cannot name the variable a;b"));
 }
 
 TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variables of Slurm's task") {
