@@ -72,18 +72,6 @@ constexpr std::chrono::seconds kClusterTimeout{20};
 /// For a script that may be intended for another cluster.
 constexpr std::chrono::seconds kShortTimeout{1};
 
-/// How the script calls ddlrun: by name if this program is the one in PATH, or if the script is for another site;
-/// else by its path.
-std::string ddlrun_of(const ScriptTask& task, const Environment& environment) {
-  if (!task.request.ddlrun.empty()) return task.request.ddlrun;
-  const std::filesystem::path self = own_path();
-  const auto path = environment.find("PATH");
-  const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
-  std::error_code error;
-  if (self.empty() || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
-  return task.site.empty() || task.submits ? self.string() : "ddlrun";
-}
-
 struct Script {
   std::string text;
   std::vector<LintFinding> findings;
@@ -92,8 +80,9 @@ struct Script {
   std::vector<std::string> notes;
 };
 
-/// Adds the findings about what this cluster, if there is one, would refuse.
-void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
+/// Asks this cluster, if there is one, and adds the findings about what it would refuse. True: the script is for it, or
+/// may be.
+bool ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
                const templates::BatchJob& job, bool is_verbose) {
   const bool is_for_it = task.submits || task.tests_only;
   const auto facts =
@@ -103,20 +92,44 @@ void ask_about(Script& script, const ScriptTask& task, const templates::ScriptRe
     // cluster.
     if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
       script.notes.push_back("the script was not checked against the cluster: " + facts.error().message());
-    return;
+    return is_for_it || task.site.empty();
   }
   const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
   // A script for a named site may be intended for another cluster. Findings about this one must not be written into
   // it.
   auto& target = is_for_it || task.site.empty() ? script.findings : script.local_findings;
   target.insert(target.end(), findings.begin(), findings.end());
+  return is_for_it || task.site.empty() ||
+         !has_error(templates::cluster_findings(*facts, request, job, true));
+}
+
+/// How the script calls ddlrun: by name if this program is the one in PATH, or if the script is for another cluster;
+/// else by its path. Adds a note if that may not be what is meant.
+std::string ddlrun_of(const ScriptTask& task, const Environment& environment, bool is_for_here,
+                      std::vector<std::string>& notes) {
+  if (!task.request.ddlrun.empty()) return task.request.ddlrun;
+  const std::filesystem::path self = own_path();
+  const auto path = environment.find("PATH");
+  const auto named = find_in_path("ddlrun", path == environment.end() ? "" : path->second);
+  std::error_code error;
+  if (self.empty() || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
+  if (is_for_here) {
+    if (!task.site.empty() && !task.submits && !task.tests_only)
+      notes.push_back("the script calls " + self.string() +
+                      ", as this cluster would take it; for another cluster, add --remote-path ddlrun");
+    return self.string();
+  }
+  if (!named)
+    notes.push_back(
+        "the script calls ddlrun by its name, and none is in PATH here: at " + task.site +
+        " it needs one in PATH (--module loads a module), or give its path there with --remote-path");
+  return "ddlrun";
 }
 
 /// The script, with its warnings in it as comments.
 Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const Environment& environment,
                          bool is_verbose) {
   templates::ScriptRequest request = task.request;
-  request.ddlrun = ddlrun_of(task, environment);
   if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
     request.ddlrun_options.push_back({"--rank-order", "cpu"});
   const auto job = templates::make_batch_job(request, site);
@@ -124,10 +137,16 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   const auto found =
       templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
   if (!found) return fail(Error(found.error()).during("the template cannot be read"));
+  Script script;
+  script.notes = job->notes;
+  const bool is_for_here = ask_about(script, task, request, *job, is_verbose);
+  if (request.launcher == templates::ScriptLauncher::kDdlrun)
+    request.ddlrun = ddlrun_of(task, environment, is_for_here, script.notes);
   auto text = templates::render_script(*found, request, *job, site, {});
   if (!text) return fail(text.error());
-  Script script{*text, templates::lint_script(*text, site), {}, job->notes};
-  ask_about(script, task, request, *job, is_verbose);
+  script.text = *text;
+  auto of_text = templates::lint_script(*text, site);
+  script.findings.insert(script.findings.begin(), of_text.begin(), of_text.end());
   std::vector<std::string> warnings;
   for (const LintFinding& finding : script.findings)
     warnings.push_back("[" + finding.rule + "] " + finding.sentence);

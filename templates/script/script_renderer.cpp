@@ -341,6 +341,7 @@ class ScriptData {
     set("by-ddlrun", !by_srun());
     set("by-srun", by_srun());
     set("ddlrun", bash_quote(request_.ddlrun));
+    set("ddlrun-by-name", request_.ddlrun.find('/') == std::string::npos);
     std::vector<std::string> command = words_of_env();
     command.insert(command.end(), request_.command.begin(), request_.command.end());
     set("command", quoted(command));

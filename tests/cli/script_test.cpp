@@ -612,23 +612,67 @@ TEST_CASE("a list of CPUs is combined with --cpus-per-task only if the ranks use
              Contains("--gpus-per-node=2\n") && Contains("--cpus-per-task=32") && !Contains("mask_cpu"));
 }
 
+namespace {
+
+/// A Slurm of this machine, and a PATH without ddlrun.
+class StandInCluster {
+ public:
+  StandInCluster() {
+    std::ofstream(folder_.path() + "/partition") << ddl::test::kScontrolPartitions;
+    std::ofstream(folder_.path() + "/node") << ddl::test::kScontrolNodes;
+    std::ofstream(folder_.path() + "/slurm.conf") << "";
+    const std::string scontrol = folder_.path() + "/scontrol";
+    std::ofstream(scontrol) << "#!/bin/sh\nfor last; do :; done\ncat " << folder_.path() << "/$last\n";
+    REQUIRE(::chmod(scontrol.c_str(), 0755) == 0);
+  }
+  ProgramRun write(const Words& words) const {
+    ProgramSetup setup;
+    setup.argv = {DDLRUN_PATH, "--slurm"};
+    setup.argv.insert(setup.argv.end(), words.begin(), words.end());
+    setup.environment = {"HOME=/nonexistent",
+                         "XDG_CONFIG_HOME=", "SLURM_CONF=" + folder_.path() + "/slurm.conf",
+                         "PATH=" + folder_.path() + ":/usr/bin:/bin"};
+    const ProgramRun written = run_program(setup);
+    INFO(written.err);
+    CHECK(written.exit_code == 0);
+    return written;
+  }
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+}  // namespace
+
 TEST_CASE("findings about the local cluster are not written into a script for a site") {
-  const TemporaryDirectory folder;
-  std::ofstream(folder.path() + "/partition") << ddl::test::kScontrolPartitions;
-  std::ofstream(folder.path() + "/node") << ddl::test::kScontrolNodes;
-  std::ofstream(folder.path() + "/slurm.conf") << "";
-  const std::string scontrol = folder.path() + "/scontrol";
-  std::ofstream(scontrol) << "#!/bin/sh\nfor last; do :; done\ncat " << folder.path() << "/$last\n";
-  REQUIRE(::chmod(scontrol.c_str(), 0755) == 0);
-  ProgramSetup setup;
-  setup.argv = {DDLRUN_PATH, "--slurm", "--site",        "lumi-g", "-np", "8",
-                "--account", "p",       "--remote-path", "ddlrun", "./a"};
-  setup.environment = {"HOME=/nonexistent", "XDG_CONFIG_HOME=", "SLURM_CONF=" + folder.path() + "/slurm.conf",
-                       "PATH=" + folder.path() + ":" + std::getenv("PATH")};
-  const ProgramRun written = run_program(setup);
-  INFO(written.err);
-  CHECK(written.exit_code == 0);
+  const ProgramRun written = StandInCluster().write(
+      {"--site", "lumi-g", "-np", "8", "--account", "p", "--remote-path", "ddlrun", "./a"});
   CHECK_THAT(written.out, !Contains("Warning") && !Contains("no-such-partition"));
+}
+
+TEST_CASE("a script with --site calls ddlrun by its path if this cluster would take it") {
+  const std::string path = std::filesystem::canonical(DDLRUN_PATH).string();
+  const StandInCluster cluster;
+  const ProgramRun here = cluster.write({"--site", "generic-cpu", "-np", "4", "./a"});
+  CHECK_THAT(here.out, Contains("exec " + path + " -np 4") && !Contains("command -v"));
+  CHECK_THAT(here.err, Contains("the script calls " + path) && Contains("--remote-path ddlrun"));
+  const ProgramRun elsewhere = cluster.write({"--site", "lumi-g", "-np", "8", "--account", "p", "./a"});
+  CHECK_THAT(elsewhere.out, Contains("exec ddlrun -np 8"));
+  CHECK_THAT(elsewhere.err,
+             Contains("none is in PATH here") && Contains("--module") && Contains("--remote-path"));
+}
+
+TEST_CASE("a script that calls ddlrun by its name says what to do where there is none") {
+  const TemporaryDirectory folder;
+  const std::string file = folder.path() + "/job.sh";
+  std::ofstream(file) << script({"-np", "2", "--remote-path", "ddlrun", "./a"});
+  ProgramSetup setup;
+  setup.argv = {"/bin/bash", file};
+  setup.environment = {"PATH=/usr/bin:/bin"};
+  const ProgramRun ran = run_program(setup);
+  CHECK(ran.exit_code == ddl::contract::kNotFound);
+  CHECK_THAT(ran.err, Contains("ddlrun is not in PATH on ") && Contains("load its module") &&
+                          Contains("--remote-path") && !Contains("line "));
 }
 
 TEST_CASE("a variable that no shell can export reaches the program of a script") {

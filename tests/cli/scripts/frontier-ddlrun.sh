@@ -36,6 +36,11 @@ export MIOPEN_CUSTOM_CACHE_DIR="/tmp/$USER-miopen-cache-$SLURM_JOB_ID"
 #   map_cpu:1,9,17,25
 #   mask_cpu:0xfe,0xfe00,0xfe0000,0xfe000000
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 \
   --rank-order cpu \
   -- python train.py --epochs 3

@@ -9,4 +9,9 @@
 
 set -o errexit
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 -- python train.py --epochs 3

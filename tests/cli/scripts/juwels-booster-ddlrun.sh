@@ -23,4 +23,9 @@ export GLOO_SOCKET_IFNAME=ib0
 #   map_cpu:18,6,42,30
 #   mask_cpu:0xfc0000,0xfc0,0xfc0000000000,0xfc0000000
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 -- python train.py --epochs 3

@@ -16,4 +16,9 @@ set -o errexit
 
 module load NCCL/2.26.6-GCCcore-14.2.0-CUDA-12.8.0
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 -- python train.py --epochs 3

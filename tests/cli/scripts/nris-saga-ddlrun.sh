@@ -19,4 +19,9 @@ export EBU_USER_PREFIX=/cluster/projects/NN1234K/EasyBuild
 
 module load Horovod/0.28.1-foss-2022a-CUDA-11.7.0-TensorFlow-2.11.0
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 -- python train.py --epochs 3

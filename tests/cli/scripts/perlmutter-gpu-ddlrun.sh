@@ -21,4 +21,9 @@ export MPICH_OFI_NIC_POLICY=GPU
 #   map_cpu:48,32,16,0
 #   mask_cpu:0xffff000000000000,0xffff00000000,0xffff0000,0xffff
 
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
 exec ddlrun -np 8 -- python train.py --epochs 3
