@@ -14,46 +14,48 @@ from ddl import cross_rank, cross_size, is_initialized, local_rank, local_size, 
 from ddl._context import _at_end
 from ddl.errors import Error as HorovodInternalError
 from ddl.torch import _sets
-from ddl.torch._batch_norm import SyncBatchNorm
-from ddl.torch._compression import Compression
-from ddl.torch._functions import allgather_object, broadcast_object, broadcast_optimizer_state, broadcast_parameters
-from ddl.torch._ops import (
-    Adasum,
-    Average,
-    Max,
-    Min,
-    Product,
-    Sum,
-    allgather,
-    allgather_async,
+from ddl.torch._allreduce import (
     allreduce,
     allreduce_,
     allreduce_async,
     allreduce_async_,
+    grouped_allreduce,
+    grouped_allreduce_,
+    grouped_allreduce_async,
+    grouped_allreduce_async_,
+)
+from ddl.torch._batch_norm import SyncBatchNorm
+from ddl.torch._compression import Compression
+from ddl.torch._functions import (
+    allgather_object,
+    barrier,
+    broadcast_object,
+    broadcast_optimizer_state,
+    broadcast_parameters,
+    join,
+)
+from ddl.torch._handles import Adasum, Average, Max, Min, Product, Sum, poll, synchronize
+from ddl.torch._moves import (
+    allgather,
+    allgather_async,
     alltoall,
     alltoall_async,
-    barrier,
     broadcast,
     broadcast_,
     broadcast_async,
     broadcast_async_,
     grouped_allgather,
     grouped_allgather_async,
-    grouped_allreduce,
-    grouped_allreduce_,
-    grouped_allreduce_async,
-    grouped_allreduce_async_,
-    grouped_reducescatter,
-    grouped_reducescatter_async,
-    join,
-    poll,
-    reducescatter,
-    reducescatter_async,
-    sparse_allreduce_async,
-    synchronize,
 )
 from ddl.torch._optimizer import DistributedOptimizer
+from ddl.torch._reducescatter import (
+    grouped_reducescatter,
+    grouped_reducescatter_async,
+    reducescatter,
+    reducescatter_async,
+)
 from ddl.torch._sets import ProcessSet, add_process_set, global_process_set, remove_process_set
+from ddl.torch._sparse import sparse_allreduce_async
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:

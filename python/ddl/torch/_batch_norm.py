@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 import ddl
-from ddl.torch import _ops
+from ddl.torch._allreduce import allreduce
+from ddl.torch._handles import Sum
 
 _numbers = itertools.count(1)
 
@@ -44,11 +45,11 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
         along = [dimension for dimension in range(input.dim()) if dimension != 1]
         shape = [1, -1] + [1] * (input.dim() - 2)
         count = torch.tensor([input.numel() / input.shape[1]], dtype=input.dtype, device=input.device)
-        sums = _ops.allreduce(torch.cat([input.sum(along), count]), name=self._name + ".sum", op=_ops.Sum)
+        sums = allreduce(torch.cat([input.sum(along), count]), name=self._name + ".sum", op=Sum)
         total = sums[-1].detach()
         mean = sums[:-1] / total
         deviation = input - mean.view(shape)
-        squares = _ops.allreduce(deviation.pow(2).sum(along), name=self._name + ".squares", op=_ops.Sum)
+        squares = allreduce(deviation.pow(2).sum(along), name=self._name + ".squares", op=Sum)
         variance = squares / total
         if self.training and self.track_running_stats:
             with torch.no_grad():

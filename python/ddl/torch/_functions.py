@@ -6,13 +6,14 @@ from typing import Any
 import torch
 
 import ddl
-from ddl.torch import _ops
+from ddl.torch._handles import synchronize
+from ddl.torch._moves import broadcast_async_, root_in
 from ddl.torch._sets import ProcessSet, global_process_set, set_of
 
 
 def broadcast_object(obj: Any, root_rank: int = 0, name: str | None = None, process_set=global_process_set) -> Any:
     """Root's object, on every rank."""
-    return ddl.broadcast_object(obj, _ops._root_in(process_set, root_rank), process_set=set_of(process_set))
+    return ddl.broadcast_object(obj, root_in(process_set, root_rank), process_set=set_of(process_set))
 
 
 def allgather_object(obj: Any, name: str | None = None, process_set=global_process_set) -> list[Any]:
@@ -38,9 +39,9 @@ def broadcast_parameters(params: Any, root_rank: int = 0, process_set: ProcessSe
             if not whole.is_contiguous():
                 whole = whole.contiguous()
                 copies.append((tensor, whole))
-            handles.append(_ops.broadcast_async_(whole, root_rank, f"parameter.{name}", process_set))
+            handles.append(broadcast_async_(whole, root_rank, f"parameter.{name}", process_set))
         for handle in handles:
-            _ops.synchronize(handle)
+            synchronize(handle)
         for tensor, whole in copies:
             tensor.data.copy_(whole)
 
@@ -92,3 +93,12 @@ def broadcast_optimizer_state(
     broadcast_parameters([(f"state.{name}", tensor) for name, tensor in tensors], root_rank, process_set)
     if not is_root:
         optimizer.load_state_dict(state)
+
+
+def barrier(process_set=global_process_set) -> None:
+    ddl.barrier(process_set=set_of(process_set))
+
+
+def join(device: int = -1) -> int:
+    """No more data from this rank; returns the rank that joined last."""
+    return ddl.join()

@@ -8,10 +8,11 @@ from weakref import ref
 
 import torch
 
-from ddl.torch import _ops
+from ddl.torch._allreduce import allreduce_handle
 from ddl.torch._compression import Compression
-from ddl.torch._ops import Average, Sum
+from ddl.torch._handles import Average, Sum, async_options, op_of, opened, synchronize
 from ddl.torch._sets import ProcessSet, global_process_set, set_of
+from ddl.torch._sparse import sparse_allreduce_async
 
 
 # By id: a parameter, and what removes its hook, of the last optimizer that was made of it.
@@ -111,7 +112,7 @@ class _Gradients:
         gradient = parameter.grad
         if gradient.is_sparse:
             if not self.sparse_as_dense:
-                finish = _ops.sparse_allreduce_async(
+                finish = sparse_allreduce_async(
                     gradient, self.names[parameter], self.op, self.process_set
                 )
                 self.open[parameter] = (finish, None)
@@ -121,11 +122,11 @@ class _Gradients:
         if not small.is_contiguous():
             small = small.contiguous()
         group, size = self.group_of.get(parameter, (None, 0))
-        options = _ops._options(small, self.process_set, self.prescale, self.postscale, group, size)
-        handle = _ops._allreduce_handle(
+        options = async_options(small, self.process_set, self.prescale, self.postscale, group, size)
+        handle = allreduce_handle(
             small, small, f"allreduce.{self.names[parameter]}".encode(), self.op, options
         )
-        self.open[parameter] = (_ops._opened(handle, lambda: small, small), kept)
+        self.open[parameter] = (opened(handle, lambda: small, small), kept)
 
     def synchronize(self) -> None:
         """Waits for all gradients. Those that the pass has not computed are zeros."""
@@ -142,7 +143,7 @@ class _Gradients:
                 if callable(handle):
                     parameter.grad = handle()
                     continue
-                reduced = self.compression.decompress(_ops.synchronize(handle), kept)
+                reduced = self.compression.decompress(synchronize(handle), kept)
             except Exception as error:  # the others have to be waited for, too
                 failure = failure or error
                 continue
@@ -253,7 +254,7 @@ def DistributedOptimizer(
 
     Each gradient is handed over when the backward pass has computed it. The optimizer keeps its state and parameters.
     """
-    op = _ops.op_of(None, op)
+    op = op_of(None, op)
     if gradient_predivide_factor != 1.0 and op is not Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     if isinstance(groups, int):  # an old form

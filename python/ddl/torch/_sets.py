@@ -59,9 +59,9 @@ def end() -> None:
         one._set = None
     _added.clear()
     # The next job numbers its tensors anew.
-    from ddl.torch import _ops
+    from ddl.torch import _handles
 
-    _ops._counters.clear()
+    _handles.counters.clear()
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:

@@ -20,7 +20,7 @@ from ddl._context import context, options_of
 from ddl._library import NULL, ffi, lib
 from ddl._tensors import AsyncOptions, hand_over
 from ddl.errors import check
-from ddl.torch._ops import _TYPES, _address, _stream_of
+from ddl.torch._handles import TYPES, address, stream_of
 
 _OPS = {
     "SUM": lib.DDL_SUM,
@@ -159,7 +159,7 @@ class ProcessGroup(dist.ProcessGroup):
         self, call: Callable[..., int], like: torch.Tensor, *arguments: Any, result: Any, keeps: Any, after: Any = None
     ) -> _Work:
         self._calls += 1
-        options = AsyncOptions(ddl.world, like.shape, _stream_of(like))
+        options = AsyncOptions(ddl.world, like.shape, stream_of(like))
         handle = hand_over(call, f"torch.{self._calls}".encode(), *arguments, options.pointer)
 
         def wait() -> None:
@@ -178,7 +178,7 @@ class ProcessGroup(dist.ProcessGroup):
     def _one(tensors: Any) -> torch.Tensor:
         if len(tensors) != 1:
             raise ValueError("libddl takes one tensor at a time")
-        if tensors[0].dtype not in _TYPES or tensors[0].is_sparse:
+        if tensors[0].dtype not in TYPES or tensors[0].is_sparse:
             raise ValueError(f"libddl has no tensors of {tensors[0].dtype}")
         return tensors[0]
 
@@ -192,10 +192,10 @@ class ProcessGroup(dist.ProcessGroup):
         return self._hand_over(
             lib.ddl_allreduce_async,
             whole,
-            _address(whole),
-            _address(whole),
+            address(whole),
+            address(whole),
             whole.numel(),
-            _TYPES[whole.dtype],
+            TYPES[whole.dtype],
             op,
             result=[tensor],
             keeps=[whole],
@@ -209,9 +209,9 @@ class ProcessGroup(dist.ProcessGroup):
         return self._hand_over(
             lib.ddl_broadcast_async,
             whole,
-            _address(whole),
+            address(whole),
             whole.numel(),
-            _TYPES[whole.dtype],
+            TYPES[whole.dtype],
             opts.rootRank if opts is not None else 0,
             result=[tensor],
             keeps=[whole],
@@ -222,13 +222,13 @@ class ProcessGroup(dist.ProcessGroup):
         check(call(context(), *arguments))
 
     def _allgather(self, output: torch.Tensor, tensor: torch.Tensor) -> None:
-        stream = _stream_of(tensor)
+        stream = stream_of(tensor)
         self._ordered(
             lib.ddl_allgather,
-            _address(tensor),
-            _address(output),
+            address(tensor),
+            address(output),
             tensor.numel(),
-            _TYPES[tensor.dtype],
+            TYPES[tensor.dtype],
             options_of(ddl.world, stream=stream),
         )
 
@@ -254,13 +254,13 @@ class ProcessGroup(dist.ProcessGroup):
             whole = tensor.contiguous()
             self._ordered(
                 lib.ddl_reduce,
-                _address(whole),
-                _address(whole),
+                address(whole),
+                address(whole),
                 whole.numel(),
-                _TYPES[whole.dtype],
+                TYPES[whole.dtype],
                 _op(opts.reduceOp),
                 opts.rootRank,
-                options_of(ddl.world, stream=_stream_of(whole)),
+                options_of(ddl.world, stream=stream_of(whole)),
             )
             if whole is not tensor:
                 tensor.copy_(whole)
@@ -275,12 +275,12 @@ class ProcessGroup(dist.ProcessGroup):
             flat = torch.empty((self._size if is_root else 0, *tensor.shape), dtype=tensor.dtype, device=tensor.device)
             self._ordered(
                 lib.ddl_gather,
-                _address(tensor),
-                _address(flat) if is_root else NULL,
+                address(tensor),
+                address(flat) if is_root else NULL,
                 tensor.numel(),
-                _TYPES[tensor.dtype],
+                TYPES[tensor.dtype],
                 opts.rootRank,
-                options_of(ddl.world, stream=_stream_of(tensor)),
+                options_of(ddl.world, stream=stream_of(tensor)),
             )
             for output, part in zip(output_tensors[0] if is_root else (), flat):
                 output.copy_(part)
@@ -296,12 +296,12 @@ class ProcessGroup(dist.ProcessGroup):
             whole = torch.empty_like(tensor, memory_format=torch.contiguous_format)
             self._ordered(
                 lib.ddl_scatter,
-                _address(flat) if is_root else NULL,
-                _address(whole),
+                address(flat) if is_root else NULL,
+                address(whole),
                 whole.numel(),
-                _TYPES[whole.dtype],
+                TYPES[whole.dtype],
                 opts.rootRank,
-                options_of(ddl.world, stream=_stream_of(whole)),
+                options_of(ddl.world, stream=stream_of(whole)),
             )
             tensor.copy_(whole)
 
@@ -310,12 +310,12 @@ class ProcessGroup(dist.ProcessGroup):
     def _reduce_scatter(self, output: torch.Tensor, flat: torch.Tensor, op: int) -> None:
         self._ordered(
             lib.ddl_reduce_scatter,
-            _address(flat),
-            _address(output),
+            address(flat),
+            address(output),
             ffi.new("uint64_t[]", [output.numel()] * self._size),
-            _TYPES[flat.dtype],
+            TYPES[flat.dtype],
             op,
-            options_of(ddl.world, stream=_stream_of(flat)),
+            options_of(ddl.world, stream=stream_of(flat)),
         )
 
     def reduce_scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> _Work:
@@ -338,13 +338,13 @@ class ProcessGroup(dist.ProcessGroup):
         received = torch.empty(capacity, dtype=flat.dtype, device=flat.device)
         self._ordered(
             lib.ddl_alltoallv,
-            _address(flat),
+            address(flat),
             ffi.new("uint64_t[]", counts),
-            _address(received),
+            address(received),
             capacity,
             ffi.new("uint64_t[]", self._size),
-            _TYPES[flat.dtype],
-            options_of(ddl.world, stream=_stream_of(flat)),
+            TYPES[flat.dtype],
+            options_of(ddl.world, stream=stream_of(flat)),
         )
         return received
 
@@ -370,10 +370,10 @@ class ProcessGroup(dist.ProcessGroup):
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> _Work:
         tensor = self._one(tensors).contiguous()
-        options = options_of(ddl.world, stream=_stream_of(tensor))
+        options = options_of(ddl.world, stream=stream_of(tensor))
         return self._at_once(
             lambda: self._ordered(
-                lib.ddl_send, _address(tensor), tensor.numel(), _TYPES[tensor.dtype], peer, options
+                lib.ddl_send, address(tensor), tensor.numel(), TYPES[tensor.dtype], peer, options
             ),
             tensors,
         )
@@ -387,11 +387,11 @@ class ProcessGroup(dist.ProcessGroup):
                 whole = torch.empty_like(tensor, memory_format=torch.contiguous_format)
             self._ordered(
                 lib.ddl_recv,
-                _address(whole),
+                address(whole),
                 whole.numel(),
-                _TYPES[whole.dtype],
+                TYPES[whole.dtype],
                 peer,
-                options_of(ddl.world, stream=_stream_of(whole)),
+                options_of(ddl.world, stream=stream_of(whole)),
             )
             if whole is not tensor:
                 tensor.copy_(whole)
@@ -463,14 +463,14 @@ def average_by_ddl(state, bucket):
         _hook = _Hook()
     _hook.calls += 1
     tensor = bucket.buffer()
-    options = AsyncOptions(ddl.world, tensor.shape, _stream_of(tensor))
+    options = AsyncOptions(ddl.world, tensor.shape, stream_of(tensor))
     handle = hand_over(
         lib.ddl_allreduce_async,
         f"bucket.{_hook.calls}".encode(),
-        _address(tensor),
-        _address(tensor),
+        address(tensor),
+        address(tensor),
         tensor.numel(),
-        _TYPES[tensor.dtype],
+        TYPES[tensor.dtype],
         lib.DDL_AVERAGE,
         options.pointer,
     )

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, Mapping
 import torch
 
 import ddl
-from ddl.torch import _ops
+from ddl.torch._allreduce import allreduce
 from ddl.torch._functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
 
 
@@ -62,7 +62,7 @@ def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
     names = sorted(metrics)
     values = torch.tensor([float(metrics[name]) for name in names], dtype=torch.float64)
     if len(names):
-        values = _ops.allreduce(values, name="metrics." + ",".join(names))
+        values = allreduce(values, name="metrics." + ",".join(names))
     return dict(zip(names, values.tolist()))
 
 

@@ -1,0 +1,215 @@
+"""Tensors that go from ranks to ranks: allgather, broadcast, alltoall."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import ddl
+from ddl._context import context
+from ddl._library import ffi, lib
+from ddl._tensors import hand_over
+from ddl.errors import check
+from ddl.torch._allreduce import allreduce
+from ddl.torch._handles import (
+    TYPES,
+    Average,
+    address,
+    async_options,
+    checked,
+    named,
+    opened,
+    rows_of,
+    synchronize,
+    together,
+)
+from ddl.torch._sets import ProcessSet, global_process_set, set_of
+
+
+class _GpuMemory:
+    """Memory of a GPU that libddl has allocated, by the interface that PyTorch takes."""
+
+    def __init__(self, address: int, bytes_: int):
+        self.__cuda_array_interface__ = {
+            "shape": (bytes_,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "version": 3,
+        }
+
+
+def _taken(memory: Any, elements: int, like: torch.Tensor) -> torch.Tensor:
+    """What libddl has allocated, as a new tensor with the rows of another one; frees it."""
+    row = like[0:1].numel() if like.dim() > 1 and like.shape[0] else 1
+    if like.dim() > 1 and not like.shape[0]:
+        row = 1
+        for length in like.shape[1:]:
+            row *= length
+    shape = (elements // max(row, 1), *like.shape[1:])
+    result = torch.empty(shape, dtype=like.dtype, device=like.device)
+    size = result.numel() * result.element_size()
+    if size and like.is_cuda:
+        source = torch.as_tensor(_GpuMemory(int(ffi.cast("uintptr_t", memory[0])), size), device=like.device)
+        result.view(-1).view(torch.uint8).copy_(source)
+        torch.cuda.current_stream(like.device).synchronize()
+    elif size:
+        ffi.memmove(ffi.cast("char *", result.data_ptr()), memory[0], size)
+    check(lib.ddl_free(context(), memory[0]))
+    return result
+
+
+def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
+    """Hands over a tensor; synchronize() gives those of all ranks along the first dimension, which may differ."""
+    rows = rows_of(tensor)
+    memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
+    options = async_options(tensor, process_set, shape=rows.shape[1:])
+    handle = hand_over(
+        lib.ddl_allgatherv_async,
+        named("allgather", name, process_set),
+        address(rows),
+        rows.numel(),
+        memory,
+        counts,
+        TYPES[rows.dtype],
+        options.pointer,
+    )
+    return opened(handle, lambda: _taken(memory, sum(counts), rows), rows)
+
+
+class _Allgather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor, name, process_set):
+        ctx.rows, ctx.process_set = rows_of(tensor).shape[0], process_set
+        return synchronize(allgather_async(tensor, name, process_set))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        average = allreduce(gradient.contiguous(), op=Average, process_set=ctx.process_set)
+        mine = torch.tensor([ctx.rows])
+        rows = synchronize(allgather_async(mine, None, ctx.process_set)).tolist()
+        begin = sum(rows[: ctx.process_set.rank()])
+        return average.narrow(0, begin, ctx.rows), None, None
+
+
+def allgather(tensor, name=None, process_set=global_process_set):
+    return _Allgather.apply(tensor, name, process_set)
+
+
+def grouped_allgather_async(tensors, name=None, process_set=global_process_set) -> int:
+    whole = named("grouped_allgather", name, process_set).decode()
+    return together([allgather_async(tensor, f"{whole}.{i}", process_set) for i, tensor in enumerate(tensors)])
+
+
+def grouped_allgather(tensors, name=None, process_set=global_process_set):
+    return synchronize(grouped_allgather_async(tensors, name, process_set))
+
+
+def root_in(process_set: ProcessSet, root_rank: int) -> int:
+    """Of a rank of the job, its number in the set."""
+    set_of(process_set)
+    if root_rank not in process_set.ranks:
+        raise ValueError(f"root_rank {root_rank} is not in {process_set}")
+    return process_set.ranks.index(root_rank)
+
+
+def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set) -> int:
+    """Hands over a tensor for a broadcast in place. root_rank: its number in the job."""
+    root = root_in(process_set, root_rank)
+    options = async_options(checked(tensor), process_set)
+    handle = hand_over(
+        lib.ddl_broadcast_async,
+        named("broadcast", name, process_set),
+        address(tensor),
+        tensor.numel(),
+        TYPES[tensor.dtype],
+        root,
+        options.pointer,
+    )
+    return opened(handle, lambda: tensor, tensor)
+
+
+def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set) -> int:
+    return broadcast_async_(checked(tensor).detach().clone(), root_rank, name, process_set)
+
+
+def broadcast_(tensor, root_rank, name=None, process_set=global_process_set):
+    return synchronize(broadcast_async_(tensor, root_rank, name, process_set))
+
+
+class _Broadcast(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor, root_rank, name, process_set):
+        ctx.arguments = (root_rank, process_set)
+        return synchronize(broadcast_async(tensor, root_rank, name, process_set))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        root_rank, process_set = ctx.arguments
+        average = allreduce(gradient.contiguous(), op=Average, process_set=process_set)
+        return (average if ddl.rank() == root_rank else torch.zeros_like(average)), None, None, None
+
+
+def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
+    return _Broadcast.apply(tensor, root_rank, name, process_set)
+
+
+def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set) -> int:
+    """Hands over splits[r] rows for each rank r; None: equal parts. synchronize() gives the rows that came, and, of a
+    call with splits, how many from each rank."""
+    rows, ranks = rows_of(tensor), set_of(process_set).size or 0
+    if splits is None:
+        if rows.shape[0] % ranks:
+            raise ValueError(f"{rows.shape[0]} rows are no {ranks} equal parts; give splits")
+        parts = [rows.shape[0] // ranks] * ranks
+    else:
+        parts = [int(part) for part in splits]
+        if len(parts) != ranks or sum(parts) != rows.shape[0] or min(parts, default=0) < 0:
+            raise ValueError(f"splits must be {ranks} numbers whose sum is {rows.shape[0]}")
+    row = 1
+    for length in rows.shape[1:]:
+        row *= length
+    memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", ranks)
+    options = async_options(tensor, process_set, shape=rows.shape[1:])
+    handle = hand_over(
+        lib.ddl_alltoallv_async,
+        named("alltoall", name, process_set),
+        address(rows),
+        ffi.new("uint64_t[]", [part * row for part in parts]),
+        memory,
+        counts,
+        TYPES[rows.dtype],
+        options.pointer,
+    )
+
+    def result():
+        received = [count // max(row, 1) for count in counts]
+        output = _taken(memory, sum(counts), rows)
+        return output if splits is None else (output, torch.tensor(received, dtype=torch.int32))
+
+    return opened(handle, result, rows)
+
+
+class _Alltoall(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, tensor, splits, name, process_set):
+        ranks = set_of(process_set).size or 0
+        given = splits if splits is not None else [rows_of(tensor).shape[0] // ranks] * ranks
+        output, received = synchronize(alltoall_async(tensor, given, name, process_set))
+        ctx.received, ctx.process_set = received, process_set
+        ctx.mark_non_differentiable(received)
+        return output, received
+
+    @staticmethod
+    def backward(ctx, gradient, _):
+        output, _ = synchronize(
+            alltoall_async(gradient.contiguous(), ctx.received, None, ctx.process_set)
+        )
+        return output, None, None, None
+
+
+def alltoall(tensor, splits=None, name=None, process_set=global_process_set):
+    rows, ranks = rows_of(tensor), set_of(process_set).size or 1
+    if splits is None and rows.shape[0] % ranks:
+        raise ValueError(f"{rows.shape[0]} rows are no {ranks} equal parts; give splits")
+    output, received = _Alltoall.apply(tensor, splits, name, process_set)
+    return output if splits is None else (output, received)
