@@ -1,6 +1,5 @@
 """ddl.torch, by what Horovod's own tests look at."""
 import os
-import warnings
 
 import torch
 
@@ -9,31 +8,6 @@ from harness import raises, run
 
 FLOATS = (torch.float16, torch.float32, torch.float64)
 INTEGERS = (torch.uint8, torch.int8, torch.int32, torch.int64)
-
-
-def model(seed=1):
-    torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-
-
-def batch(share=slice(None)):
-    torch.manual_seed(2)
-    inputs = torch.rand(12, 3)
-    return inputs[share], inputs.sum(dim=1, keepdim=True)[share]
-
-
-def loss_of(net, share=slice(None)):
-    inputs, targets = batch(share)
-    return (net(inputs) - targets).pow(2).mean()
-
-
-def own_share():
-    return slice(hvd.rank(), None, hvd.size())
-
-
-def same_everywhere(net):
-    all_values = hvd.allgather_object([p.detach().clone() for p in net.parameters()])
-    return all(torch.equal(a, b) for one in all_values for a, b in zip(one, all_values[0]))
 
 
 def test_before_init():
@@ -178,181 +152,6 @@ def test_errors():
         hvd.synchronize(handle)
 
 
-def test_broadcast_parameters():
-    net = model(seed=hvd.rank())
-    hvd.broadcast_parameters(net.state_dict(), root_rank=0)
-    assert same_everywhere(net) and torch.equal(net[0].weight, model(seed=0)[0].weight)
-    hvd.broadcast_parameters(list(model(seed=hvd.rank()).named_parameters()), root_rank=0)
-    with raises(ValueError, "invalid params of type"):
-        hvd.broadcast_parameters(net.named_parameters(), root_rank=0)
-
-
-def test_broadcast_optimizer_state():
-    kinds = {
-        "sgd": lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9, nesterov=True),
-        "adam": lambda p, lr: torch.optim.Adam(p, lr=lr, weight_decay=0.1),
-        "adamw": lambda p, lr: torch.optim.AdamW(p, lr=lr, amsgrad=True),
-        "rmsprop": lambda p, lr: torch.optim.RMSprop(p, lr=lr),
-        "adagrad": lambda p, lr: torch.optim.Adagrad(p, lr=lr),
-    }
-    for name, make in kinds.items():
-        net = model()
-        before = [p.detach().clone() for p in net.parameters()]
-        optimizer = make(net.parameters(), 0.01 * (hvd.rank() + 1))
-        if hvd.rank() == 0:
-            loss_of(net).backward()
-            optimizer.step()
-        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
-        assert optimizer.param_groups[0]["lr"] == 0.01, name
-        if hvd.rank() != 0:
-            assert all(torch.equal(a, b) for a, b in zip(before, net.parameters())), f"{name} moved the parameters"
-        state = [v for values in optimizer.state_dict()["state"].values() for v in values.values()]
-        everyone = hvd.allgather_object(state)
-        for one in everyone:
-            assert len(one) == len(state) > 0, name
-            for a, b in zip(one, everyone[0]):
-                assert torch.equal(torch.as_tensor(a), torch.as_tensor(b)), name
-    with raises(ValueError, "LBFGS"):
-        hvd.broadcast_optimizer_state(torch.optim.LBFGS(model().parameters()), root_rank=0)
-
-
-def trained(wrap, share, steps=4, **options):
-    net = model()
-    optimizer = wrap(torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), net, **options)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss_of(net, share).backward()
-        optimizer.step()
-    return net
-
-
-def test_optimizer_trains_as_one_process():
-    def distributed(optimizer, net, **options):
-        return hvd.DistributedOptimizer(optimizer, named_parameters=net.named_parameters(), **options)
-
-    alone = trained(lambda optimizer, net: optimizer, slice(None))
-    variants = [
-        {},
-        {"num_groups": 2},
-        {"op": hvd.Average, "gradient_predivide_factor": 2.0},
-        {"sparse_as_dense": True},
-    ]
-    results = [trained(distributed, own_share(), **options) for options in variants]
-    for options, net in zip(variants, results):
-        assert same_everywhere(net)
-        difference = max((a - b).abs().max().item() for a, b in zip(net.parameters(), alone.parameters()))
-        assert difference < 1e-5, f"{options}: {difference}"
-    again = trained(distributed, own_share())
-    assert all(torch.equal(a, b) for a, b in zip(results[0].parameters(), again.parameters())), "not reproducible"
-    rough = trained(distributed, own_share(), compression=hvd.Compression.fp16)
-    assert same_everywhere(rough)
-    difference = max((a - b).abs().max().item() for a, b in zip(rough.parameters(), alone.parameters()))
-    assert difference < 1e-2
-
-
-def test_optimizer_is_still_what_it_was():
-    net = model()
-    plain = torch.optim.Adam(net.parameters(), lr=0.5)
-    loss_of(net).backward()
-    plain.step()
-    state = plain.state[net[0].weight]["exp_avg"].clone()
-    optimizer = hvd.DistributedOptimizer(plain, named_parameters=net.named_parameters())
-    assert optimizer is plain and isinstance(optimizer, torch.optim.Adam)
-    assert torch.equal(optimizer.state[net[0].weight]["exp_avg"], state)
-    optimizer.load_state_dict(optimizer.state_dict())
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1)
-    optimizer.zero_grad(set_to_none=True)
-    loss_of(net, own_share()).backward()
-    optimizer.step()
-    schedule.step()
-    assert abs(optimizer.param_groups[0]["lr"] - 0.05) < 1e-9
-    with raises(ValueError, "already"):
-        hvd.DistributedOptimizer(optimizer)
-
-
-def test_several_passes_and_clipping():
-    net = model()
-    optimizer = hvd.DistributedOptimizer(
-        torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), backward_passes_per_step=2
-    )
-    for _ in range(3):
-        optimizer.zero_grad()
-        loss_of(net, own_share()).backward()
-        loss_of(net, own_share()).backward()
-        optimizer.synchronize()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 0.1)
-        with optimizer.skip_synchronize():
-            optimizer.step()
-    assert same_everywhere(net)
-    optimizer.set_backward_passes_per_step(1)
-    optimizer.zero_grad()
-    loss_of(net, own_share()).backward()
-    if hvd.size() > 1:
-        with raises(AssertionError, "before optimizer.step() or optimizer.synchronize()"):
-            optimizer.zero_grad()
-        with raises(AssertionError, "more than backward_passes_per_step times"):
-            loss_of(net, own_share()).backward()
-    optimizer.synchronize()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        optimizer.step()
-    assert any("skip_synchronize" in str(one.message) for one in caught)
-
-
-def test_missing_and_changing_gradients():
-    torch.manual_seed(1)
-    net = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Linear(2, 1)})
-    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters())
-    # Each rank uses one of the two layers.
-    used = net["a" if hvd.rank() % 2 == 0 else "b"]
-    for _ in range(2):
-        optimizer.zero_grad()
-        used(torch.ones(3, 2)).sum().backward()
-        optimizer.step()
-    assert same_everywhere(net)
-    for parameter in net["a"].parameters():
-        parameter.requires_grad_(False)
-    optimizer.zero_grad()
-    net["b"](torch.ones(3, 2)).sum().backward()
-    optimizer.step()
-    assert same_everywhere(net)
-
-
-def test_sparse():
-    for as_dense in (True, False):
-        torch.manual_seed(1)
-        table = torch.nn.Embedding(6, 2, sparse=True)
-        kind = torch.optim.SGD if as_dense else torch.optim.SparseAdam
-        optimizer = hvd.DistributedOptimizer(
-            kind(list(table.parameters()), lr=0.1), table.named_parameters(), sparse_as_dense=as_dense
-        )
-        optimizer.zero_grad()
-        table(torch.tensor([hvd.rank(), 5])).sum().backward()
-        optimizer.step()
-        assert same_everywhere(table)
-    finish = hvd.sparse_allreduce_async(
-        torch.sparse_coo_tensor([[hvd.rank()]], [1.0], (6,)), name="sparse", op=hvd.Sum
-    )
-    assert finish().to_dense().tolist() == [1.0] * hvd.size() + [0.0] * (6 - hvd.size())
-
-
-def test_closure():
-    net = model()
-    optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(net.parameters(), max_iter=3), net.named_parameters())
-
-    def closure():
-        optimizer.zero_grad()
-        loss = loss_of(net, own_share())
-        loss.backward()
-        # The ranks decide by the loss how far to go, so it has to be the same.
-        return hvd.allreduce(loss.detach())
-
-    before = loss_of(net).item()
-    for _ in range(3):
-        optimizer.step(closure)
-    assert same_everywhere(net) and loss_of(net).item() < before
-
-
 def test_batch_norm():
     torch.manual_seed(3)
     for shape in ((12, 4), (12, 4, 5), (12, 4, 3, 2)):
@@ -361,7 +160,7 @@ def test_batch_norm():
         alone, mine = torch.nn.BatchNorm1d(4), hvd.SyncBatchNorm(4)
         if len(shape) == 4:
             alone = torch.nn.BatchNorm2d(4)
-        share = own_share()
+        share = slice(hvd.rank(), None, hvd.size())
         everything, part = whole.clone().requires_grad_(), whole[share].clone().requires_grad_()
         for _ in range(2):
             expected, output = alone(everything), mine(part)
@@ -375,26 +174,6 @@ def test_batch_norm():
         assert torch.allclose(mine.eval()(whole), alone.eval()(whole), atol=1e-5)
     with raises(ValueError, "at least 2D"):
         hvd.SyncBatchNorm(4)(torch.ones(4))
-
-
-def test_mistakes_with_the_optimizer():
-    net = model()
-    plain = torch.optim.SGD(net.parameters(), lr=0.1)
-    named = list(net.named_parameters())
-    with raises(ValueError, "sequence of tuples"):
-        hvd.DistributedOptimizer(plain, named_parameters=net.parameters())
-    with raises(ValueError, "found duplicates: same"):
-        hvd.DistributedOptimizer(plain, named_parameters=[("same", p) for _, p in named])
-    with raises(ValueError, "are not in it"):
-        hvd.DistributedOptimizer(plain, named_parameters=named[:-1])
-    with raises(ValueError, "gradient_predivide_factor"):
-        hvd.DistributedOptimizer(plain, named, op=hvd.Sum, gradient_predivide_factor=2.0)
-    with raises(ValueError, "must be > 0"):
-        hvd.DistributedOptimizer(plain, named, backward_passes_per_step=0)
-    with raises(ValueError, "in groups twice"):
-        hvd.DistributedOptimizer(plain, named, groups=[[named[0][1]], [named[0][1]]])
-    with raises(NotImplementedError, "Adasum"):
-        hvd.DistributedOptimizer(plain, named, op=hvd.Adasum)
 
 
 def test_again_after_shutdown():

@@ -26,14 +26,7 @@ from ddl.torch._allreduce import (
 )
 from ddl.torch._batch_norm import SyncBatchNorm
 from ddl.torch._compression import Compression
-from ddl.torch._functions import (
-    allgather_object,
-    barrier,
-    broadcast_object,
-    broadcast_optimizer_state,
-    broadcast_parameters,
-    join,
-)
+from ddl.torch._functions import allgather_object, barrier, broadcast_object, broadcast_parameters, join
 from ddl.torch._handles import Adasum, Average, Max, Min, Product, Sum, poll, synchronize
 from ddl.torch._moves import (
     allgather,
@@ -48,6 +41,7 @@ from ddl.torch._moves import (
     grouped_allgather_async,
 )
 from ddl.torch._optimizer import DistributedOptimizer
+from ddl.torch._optimizer_state import broadcast_optimizer_state
 from ddl.torch._reducescatter import (
     grouped_reducescatter,
     grouped_reducescatter_async,

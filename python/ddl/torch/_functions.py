@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 import ddl
+from ddl.errors import Mismatch
 from ddl.torch._handles import synchronize
 from ddl.torch._moves import broadcast_async_, root_in
 from ddl.torch._sets import ProcessSet, global_process_set, set_of
@@ -21,6 +22,43 @@ def allgather_object(obj: Any, name: str | None = None, process_set=global_proce
     return ddl.allgather_object(obj, process_set=set_of(process_set))
 
 
+def raise_on_all(problem: Exception | None, process_set: ProcessSet) -> None:
+    """Raises on every rank the first one that a rank has, so that no other waits for that rank. Collective."""
+    for one in allgather_object(problem, process_set=process_set):
+        if one is not None:
+            raise one
+
+
+def broadcast_tensors(tensors: list[tuple[str, torch.Tensor]], root_rank: int, process_set: ProcessSet) -> None:
+    """Root's elements in tensors that have the same names, types and shapes on all ranks."""
+    wholes = [tensor.data.contiguous() for _, tensor in tensors]
+    handles = [
+        broadcast_async_(whole, root_rank, f"parameter.{name}", process_set)
+        for (name, _), whole in zip(tensors, wholes)
+    ]
+    for handle in handles:
+        synchronize(handle)
+    if ddl.rank() != root_rank:
+        for (_, tensor), whole in zip(tensors, wholes):
+            if whole.data_ptr() != tensor.data_ptr():
+                tensor.data.copy_(whole)
+
+
+def _difference(root: dict[str, str], mine: dict[str, str], root_rank: int) -> Mismatch | None:
+    """The first one between what root and this rank would broadcast."""
+    for name in (*root, *mine):
+        if root.get(name) != mine.get(name):
+            return Mismatch(
+                f"parameter {name} is {mine.get(name, 'absent')} on rank {ddl.rank()} and "
+                f"{root.get(name, 'absent')} on rank {root_rank}; make the models alike on all ranks"
+            )
+    return None
+
+
+def described(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).replace('torch.', '')} {list(tensor.shape)}"
+
+
 def broadcast_parameters(params: Any, root_rank: int = 0, process_set: ProcessSet = global_process_set) -> None:
     """Root's values in the tensors of a state_dict(), or of a list of tensors or of (name, tensor)."""
     if isinstance(params, dict):
@@ -29,70 +67,11 @@ def broadcast_parameters(params: Any, root_rank: int = 0, process_set: ProcessSe
         pairs = [one if isinstance(one, tuple) else (str(i), one) for i, one in enumerate(params)]
     else:
         raise ValueError(f"invalid params of type: {type(params)}; give model.state_dict() or a list")
-    handles = []
-    copies = []
-    with torch.no_grad():
-        for name, tensor in pairs:
-            if not isinstance(tensor, torch.Tensor):
-                continue
-            whole = tensor.data
-            if not whole.is_contiguous():
-                whole = whole.contiguous()
-                copies.append((tensor, whole))
-            handles.append(broadcast_async_(whole, root_rank, f"parameter.{name}", process_set))
-        for handle in handles:
-            synchronize(handle)
-        for tensor, whole in copies:
-            tensor.data.copy_(whole)
-
-
-def _fill_state(optimizer: torch.optim.Optimizer) -> None:
-    """An optimizer that has made no step has no state: one step with zero gradients makes it."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    before = [(p, p.detach().clone(), p.grad) for p in parameters]
-    for parameter in parameters:
-        if parameter.requires_grad:
-            parameter.grad = torch.zeros_like(parameter)
-    own = optimizer._ddl.own if hasattr(optimizer, "_ddl") else type(optimizer)
-    own.step(optimizer)
-    with torch.no_grad():
-        # A weight decay has moved them.
-        for parameter, value, gradient in before:
-            parameter.copy_(value)
-            parameter.grad = gradient
-
-
-def broadcast_optimizer_state(
-    optimizer: torch.optim.Optimizer,
-    root_rank: int,
-    model: torch.nn.Module | None = None,
-    process_set: ProcessSet = global_process_set,
-) -> None:
-    """Root's state and options, such as the learning rate, in the optimizers of all ranks."""
-    if isinstance(optimizer, torch.optim.LBFGS):
-        raise ValueError("cannot broadcast torch.optim.LBFGS state")
-    is_root = ddl.rank() == root_rank
-    has_state = broadcast_object(bool(optimizer.state_dict()["state"]), root_rank, process_set=process_set)
-    if has_state and not optimizer.state_dict()["state"]:
-        _fill_state(optimizer)
-    state = optimizer.state_dict()
-    # The tensors by themselves, and all the rest as one object.
-    tensors: list[tuple[str, torch.Tensor]] = []
-    rest: dict[Any, Any] = {"groups": state["param_groups"], "state": {}}
-    for key in sorted(state["state"]):
-        for name, value in sorted(state["state"][key].items(), key=lambda item: str(item[0])):
-            if isinstance(value, torch.Tensor):
-                tensors.append((f"{key}.{name}", value))
-            else:
-                rest["state"].setdefault(key, {})[name] = value
-    rest = broadcast_object(rest, root_rank, process_set=process_set)
-    if not is_root:
-        for key, values in rest["state"].items():
-            state["state"].setdefault(key, {}).update(values)
-        state["param_groups"] = rest["groups"]
-    broadcast_parameters([(f"state.{name}", tensor) for name, tensor in tensors], root_rank, process_set)
-    if not is_root:
-        optimizer.load_state_dict(state)
+    tensors = [(name, one) for name, one in pairs if isinstance(one, torch.Tensor)]
+    mine = {str(name): described(tensor) for name, tensor in tensors}
+    root = broadcast_object(mine, root_rank, process_set=process_set)
+    raise_on_all(_difference(root, mine, root_rank), process_set)
+    broadcast_tensors(tensors, root_rank, process_set)
 
 
 def barrier(process_set=global_process_set) -> None:

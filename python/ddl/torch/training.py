@@ -9,7 +9,8 @@ import torch
 
 import ddl
 from ddl.torch._allreduce import allreduce
-from ddl.torch._functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from ddl.torch._functions import broadcast_object, broadcast_parameters
+from ddl.torch._optimizer_state import broadcast_optimizer_state
 
 
 class DistributedSampler(torch.utils.data.Sampler):

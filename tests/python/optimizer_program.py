@@ -1,0 +1,330 @@
+"""ddl.torch's optimizers, and what ranks get from one before they train."""
+import warnings
+
+import torch
+
+import ddl
+import ddl.torch as hvd
+from harness import raises, run
+
+hvd.init()
+
+
+def model(seed=1):
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+
+
+def batch(share=slice(None)):
+    torch.manual_seed(2)
+    inputs = torch.rand(12, 3)
+    return inputs[share], inputs.sum(dim=1, keepdim=True)[share]
+
+
+def loss_of(net, share=slice(None)):
+    inputs, targets = batch(share)
+    return (net(inputs) - targets).pow(2).mean()
+
+
+def own_share():
+    return slice(hvd.rank(), None, hvd.size())
+
+
+def same_everywhere(net):
+    all_values = hvd.allgather_object([p.detach().clone() for p in net.parameters()])
+    return all(torch.equal(a, b) for one in all_values for a, b in zip(one, all_values[0]))
+
+
+def test_broadcast_parameters():
+    net = model(seed=hvd.rank())
+    hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+    assert same_everywhere(net) and torch.equal(net[0].weight, model(seed=0)[0].weight)
+    hvd.broadcast_parameters(list(model(seed=hvd.rank()).named_parameters()), root_rank=0)
+    with raises(ValueError, "invalid params of type"):
+        hvd.broadcast_parameters(net.named_parameters(), root_rank=0)
+
+
+def test_broadcast_optimizer_state():
+    kinds = {
+        "sgd": lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9, nesterov=True),
+        "adam": lambda p, lr: torch.optim.Adam(p, lr=lr, weight_decay=0.1),
+        "adamw": lambda p, lr: torch.optim.AdamW(p, lr=lr, amsgrad=True),
+        "rmsprop": lambda p, lr: torch.optim.RMSprop(p, lr=lr),
+        "adagrad": lambda p, lr: torch.optim.Adagrad(p, lr=lr),
+    }
+    for name, make in kinds.items():
+        net = model()
+        before = [p.detach().clone() for p in net.parameters()]
+        optimizer = make(net.parameters(), 0.01 * (hvd.rank() + 1))
+        if hvd.rank() == 0:
+            loss_of(net).backward()
+            optimizer.step()
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        assert optimizer.param_groups[0]["lr"] == 0.01, name
+        if hvd.rank() != 0:
+            assert all(torch.equal(a, b) for a, b in zip(before, net.parameters())), f"{name} moved the parameters"
+        state = [v for values in optimizer.state_dict()["state"].values() for v in values.values()]
+        everyone = hvd.allgather_object(state)
+        for one in everyone:
+            assert len(one) == len(state) > 0, name
+            for a, b in zip(one, everyone[0]):
+                assert torch.equal(torch.as_tensor(a), torch.as_tensor(b)), name
+    with raises(ValueError, "LBFGS"):
+        hvd.broadcast_optimizer_state(torch.optim.LBFGS(model().parameters()), root_rank=0)
+
+
+def with_state(kind, net, steps=1, **options):
+    optimizer = kind(net.parameters(), **options)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(net).backward()
+        optimizer.step()
+    return optimizer
+
+
+def states(optimizer):
+    """Of all ranks: by the number of the parameter, and name."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    return hvd.allgather_object({i: dict(optimizer.state[p]) for i, p in enumerate(parameters) if p in optimizer.state})
+
+
+def test_state_keeps_its_type():
+    weight = torch.nn.Parameter(torch.ones(3, dtype=torch.bfloat16))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+    if hvd.rank() == 0:
+        optimizer.state[weight] = {"master": torch.full((3,), 1 + 2**-20), "scales": [torch.ones(2, dtype=torch.int8)]}
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    state = optimizer.state[weight]
+    assert state["master"].dtype == torch.float32 and state["master"].tolist() == [1 + 2**-20] * 3
+    assert state["scales"][0].dtype == torch.int8 and state["scales"][0].tolist() == [1, 1]
+
+
+def test_state_that_only_root_has_and_that_root_has_not():
+    for owner in (0, hvd.size() - 1):  # one rank alone has restored its state
+        net = model()
+        optimizer = with_state(torch.optim.Adam, net, steps=2 if hvd.rank() == owner else 0)
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        for state in states(optimizer):
+            assert len(state) == (4 if owner == 0 else 0)
+            assert all(values["step"] == 2 for values in state.values())
+    # Each rank uses another head.
+    heads = torch.nn.ModuleList(torch.nn.Linear(2, 1) for _ in range(hvd.size()))
+    optimizer = torch.optim.Adam(heads.parameters())
+    heads[hvd.rank()](torch.ones(2)).sum().backward()
+    optimizer.step()
+    optimizer.state["of no parameter"] = hvd.rank()
+    hvd.broadcast_optimizer_state(optimizer, root_rank=hvd.size() - 1)
+    for state in states(optimizer):
+        assert sorted(state) == [2 * hvd.size() - 2, 2 * hvd.size() - 1]
+    assert optimizer.state["of no parameter"] == hvd.size() - 1
+
+
+def test_state_that_is_none():
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    for parameter in net.parameters():
+        optimizer.state[parameter]["momentum_buffer"] = None if hvd.rank() == 0 else torch.ones_like(parameter)
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    assert all(values == {"momentum_buffer": None} for state in states(optimizer) for values in state.values())
+    loss_of(net).backward()
+    optimizer.step()
+    assert same_everywhere(net)
+
+
+def test_options_and_tensors_stay_where_they_are():
+    net = model()
+    optimizer = with_state(torch.optim.Adam, net, lr=0.1 * (hvd.rank() + 1))
+    group, state = optimizer.param_groups[0], optimizer.state[net[0].weight]["exp_avg"]
+    group["weight"] = torch.tensor(float(hvd.rank()))
+    if hvd.rank() != 0:
+        group["only here"] = 1
+    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+    assert optimizer.param_groups[0] is group and group["lr"] == 0.1 and group["weight"] == 0
+    assert "only here" not in group and optimizer.state[net[0].weight]["exp_avg"] is state
+
+
+def test_ranks_with_other_parameters_are_told():
+    if hvd.size() == 1:
+        return
+    last = hvd.size() - 1
+    net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2 if hvd.rank() == last else 1))
+    with raises(hvd.HorovodInternalError, f"1.bias is float32 [2] on rank {last} and float32 [1] on rank 0"):
+        hvd.broadcast_parameters(net.state_dict(), root_rank=0)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with raises(
+        hvd.HorovodInternalError,
+        f"the optimizer of rank {last} is not like that of rank 0: ",
+        "parameter 2 of group 0 is 1.weight float32 [2, 2] instead of 1.weight float32 [1, 2]",
+    ):
+        hvd.broadcast_optimizer_state(optimizer, root_rank=0, model=net)
+    fewer = torch.optim.SGD([*net.parameters()][: 1 if hvd.rank() == last else 2], lr=0.1)
+    with raises(hvd.HorovodInternalError, "group 0 has 1 parameters instead of 2"):
+        hvd.broadcast_optimizer_state(fewer, root_rank=0)
+    missing = {"a": torch.ones(1)} if hvd.rank() == last else {"a": torch.ones(1), "b": torch.ones(1)}
+    with raises(hvd.HorovodInternalError, f"b is absent on rank {last} and float32 [1] on rank 0"):
+        hvd.broadcast_parameters(missing, root_rank=0)
+    sparse = torch.optim.SGD(net[0].parameters(), lr=0.1)
+    sparse.state[net[0].weight] = {"rows": torch.eye(2).to_sparse()}
+    with raises(ValueError, "Tensor type sparse torch.float32, of the optimizer's state, is not supported."):
+        hvd.broadcast_optimizer_state(sparse, root_rank=0)
+
+
+def trained(wrap, share, steps=4, **options):
+    net = model()
+    optimizer = wrap(torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), net, **options)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(net, share).backward()
+        optimizer.step()
+    return net
+
+
+def test_optimizer_trains_as_one_process():
+    def distributed(optimizer, net, **options):
+        return hvd.DistributedOptimizer(optimizer, named_parameters=net.named_parameters(), **options)
+
+    alone = trained(lambda optimizer, net: optimizer, slice(None))
+    variants = [
+        {},
+        {"num_groups": 2},
+        {"op": hvd.Average, "gradient_predivide_factor": 2.0},
+        {"sparse_as_dense": True},
+    ]
+    results = [trained(distributed, own_share(), **options) for options in variants]
+    for options, net in zip(variants, results):
+        assert same_everywhere(net)
+        difference = max((a - b).abs().max().item() for a, b in zip(net.parameters(), alone.parameters()))
+        assert difference < 1e-5, f"{options}: {difference}"
+    again = trained(distributed, own_share())
+    assert all(torch.equal(a, b) for a, b in zip(results[0].parameters(), again.parameters())), "not reproducible"
+    rough = trained(distributed, own_share(), compression=hvd.Compression.fp16)
+    assert same_everywhere(rough)
+    difference = max((a - b).abs().max().item() for a, b in zip(rough.parameters(), alone.parameters()))
+    assert difference < 1e-2
+
+
+def test_optimizer_is_still_what_it_was():
+    net = model()
+    plain = torch.optim.Adam(net.parameters(), lr=0.5)
+    loss_of(net).backward()
+    plain.step()
+    state = plain.state[net[0].weight]["exp_avg"].clone()
+    optimizer = hvd.DistributedOptimizer(plain, named_parameters=net.named_parameters())
+    assert optimizer is plain and isinstance(optimizer, torch.optim.Adam)
+    assert torch.equal(optimizer.state[net[0].weight]["exp_avg"], state)
+    optimizer.load_state_dict(optimizer.state_dict())
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.1)
+    optimizer.zero_grad(set_to_none=True)
+    loss_of(net, own_share()).backward()
+    optimizer.step()
+    schedule.step()
+    assert abs(optimizer.param_groups[0]["lr"] - 0.05) < 1e-9
+    with raises(ValueError, "already"):
+        hvd.DistributedOptimizer(optimizer)
+
+
+def test_several_passes_and_clipping():
+    net = model()
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), backward_passes_per_step=2
+    )
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss_of(net, own_share()).backward()
+        loss_of(net, own_share()).backward()
+        optimizer.synchronize()
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        with optimizer.skip_synchronize():
+            optimizer.step()
+    assert same_everywhere(net)
+    optimizer.set_backward_passes_per_step(1)
+    optimizer.zero_grad()
+    loss_of(net, own_share()).backward()
+    if hvd.size() > 1:
+        with raises(AssertionError, "before optimizer.step() or optimizer.synchronize()"):
+            optimizer.zero_grad()
+        with raises(AssertionError, "more than backward_passes_per_step times"):
+            loss_of(net, own_share()).backward()
+    optimizer.synchronize()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        optimizer.step()
+    assert any("skip_synchronize" in str(one.message) for one in caught)
+
+
+def test_missing_and_changing_gradients():
+    torch.manual_seed(1)
+    net = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 1), "b": torch.nn.Linear(2, 1)})
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters())
+    # Each rank uses one of the two layers.
+    used = net["a" if hvd.rank() % 2 == 0 else "b"]
+    for _ in range(2):
+        optimizer.zero_grad()
+        used(torch.ones(3, 2)).sum().backward()
+        optimizer.step()
+    assert same_everywhere(net)
+    for parameter in net["a"].parameters():
+        parameter.requires_grad_(False)
+    optimizer.zero_grad()
+    net["b"](torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+    assert same_everywhere(net)
+
+
+def test_sparse():
+    for as_dense in (True, False):
+        torch.manual_seed(1)
+        table = torch.nn.Embedding(6, 2, sparse=True)
+        kind = torch.optim.SGD if as_dense else torch.optim.SparseAdam
+        optimizer = hvd.DistributedOptimizer(
+            kind(list(table.parameters()), lr=0.1), table.named_parameters(), sparse_as_dense=as_dense
+        )
+        optimizer.zero_grad()
+        table(torch.tensor([hvd.rank(), 5])).sum().backward()
+        optimizer.step()
+        assert same_everywhere(table)
+    finish = hvd.sparse_allreduce_async(
+        torch.sparse_coo_tensor([[hvd.rank()]], [1.0], (6,)), name="sparse", op=hvd.Sum
+    )
+    assert finish().to_dense().tolist() == [1.0] * hvd.size() + [0.0] * (6 - hvd.size())
+
+
+def test_closure():
+    net = model()
+    optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(net.parameters(), max_iter=3), net.named_parameters())
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(net, own_share())
+        loss.backward()
+        # The ranks decide by the loss how far to go, so it has to be the same.
+        return hvd.allreduce(loss.detach())
+
+    before = loss_of(net).item()
+    for _ in range(3):
+        optimizer.step(closure)
+    assert same_everywhere(net) and loss_of(net).item() < before
+
+
+def test_mistakes_with_the_optimizer():
+    net = model()
+    plain = torch.optim.SGD(net.parameters(), lr=0.1)
+    named = list(net.named_parameters())
+    with raises(ValueError, "sequence of tuples"):
+        hvd.DistributedOptimizer(plain, named_parameters=net.parameters())
+    with raises(ValueError, "found duplicates: same"):
+        hvd.DistributedOptimizer(plain, named_parameters=[("same", p) for _, p in named])
+    with raises(ValueError, "are not in it"):
+        hvd.DistributedOptimizer(plain, named_parameters=named[:-1])
+    with raises(ValueError, "gradient_predivide_factor"):
+        hvd.DistributedOptimizer(plain, named, op=hvd.Sum, gradient_predivide_factor=2.0)
+    with raises(ValueError, "must be > 0"):
+        hvd.DistributedOptimizer(plain, named, backward_passes_per_step=0)
+    with raises(ValueError, "in groups twice"):
+        hvd.DistributedOptimizer(plain, named, groups=[[named[0][1]], [named[0][1]]])
+    with raises(NotImplementedError, "Adasum"):
+        hvd.DistributedOptimizer(plain, named, op=hvd.Adasum)
+
+
+if __name__ == "__main__":
+    run(globals(), ddl.rank())
