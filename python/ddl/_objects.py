@@ -9,7 +9,7 @@ from ddl._library import ffi, lib
 from ddl.errors import check
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
     try:
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -30,7 +30,7 @@ def _numbers(count: int) -> memoryview:
 def broadcast_object(value: Any, root: int = 0, *, process_set: ProcessSet = world) -> Any:
     """Root's object, on every rank. The others' value is not used."""
     is_root = process_set.rank == root
-    data = bytearray(_pickled(value)) if is_root else bytearray()
+    data = bytearray(pickled(value)) if is_root else bytearray()
     size = _numbers(1)
     size[0] = len(data)
     broadcast(size, root, process_set=process_set)
@@ -42,7 +42,7 @@ def broadcast_object(value: Any, root: int = 0, *, process_set: ProcessSet = wor
 
 def allgather_object(value: Any, *, process_set: ProcessSet = world) -> list[Any]:
     """Every rank's object, by rank, on every rank."""
-    data = _pickled(value)
+    data = pickled(value)
     own, sizes = _numbers(1), _numbers(members_of(process_set))
     own[0] = len(data)
     allgather(own, out=sizes, process_set=process_set)

@@ -2,14 +2,24 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from ddl._buffers import Buffer, buffer_of
-from ddl._context import SUM, ProcessSet, _like, _stream, context, members_of, place_for, world
+from ddl._context import SUM, ProcessSet, _at_end, _like, _stream, context, members_of, place_for, world
 from ddl._library import NULL, ffi, lib
 from ddl.errors import InvalidArgument, check
 
-_numbers: dict[Any, Any] = {}
+# By process set: of calls without a name, their numbers since the ranks have joined, and how often they have joined.
+_numbers: dict[tuple[str, int], Iterator[int]] = {}
+_joins: dict[int, int] = {}
+
+
+def _number_anew() -> None:
+    _numbers.clear()
+    _joins.clear()
+
+
+_at_end.append(_number_anew)
 
 
 class Handle:
@@ -111,10 +121,16 @@ def _options(
     return AsyncOptions(process_set, shape[1:] if is_gathered else shape, _stream(buffer, stream), **more)
 
 
+def numbered(call: str, process_set: ProcessSet) -> str:
+    """Stands for a name: all ranks of the set give the same if they make the same calls in the same order. A rank that
+    has joined has made fewer than the others, so after a join the numbers begin anew."""
+    number = next(_numbers.setdefault((call, process_set.number), itertools.count(1)))
+    joins = _joins.get(process_set.number)
+    return f"{number}" if joins is None else f"{joins}.{number}"
+
+
 def _named(name: str | None, call: str, process_set: ProcessSet) -> bytes:
-    """A name that all ranks of the set give if they make the same calls in the same order."""
-    number = _numbers.setdefault((call, process_set.number), itertools.count(1))
-    return (name or f"{call}.{next(number)}").encode()
+    return (name or f"{call}.{numbered(call, process_set)}").encode()
 
 
 def hand_over(call: Callable[..., int], *arguments: Any) -> Any:
@@ -211,7 +227,10 @@ def allgather_async(array: Any, name: str | None = None, *, dtype: str | None = 
 
 def join(process_set: ProcessSet = world) -> int:
     """Says that this rank has no more data, and takes part in the others' named tensors without any, until all ranks
-    have joined. Returns the highest of the ranks that joined last."""
+    have joined; their other calls, such as allreduce(), wait. Returns the highest of the ranks that joined last."""
     last = ffi.new("int32_t *")
     check(lib.ddl_join(context(), process_set.number, last))
+    _joins[process_set.number] = _joins.get(process_set.number, 0) + 1
+    for key in [key for key in _numbers if key[1] == process_set.number]:
+        del _numbers[key]
     return int(last[0])

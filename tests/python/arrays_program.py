@@ -122,7 +122,11 @@ def test_named_tensors():
     assert ddl.broadcast_async(copy, root=ranks - 1).wait() is copy and (copy == ranks - 1).all()
     ddl.allreduce_async(np.ones(10), "nobody waits")
     assert (ddl.allreduce_async(np.ones(10), "the next").wait() == ranks).all()
+    if rank != 0:
+        ddl.allreduce_async(np.ones(1)).wait()
     assert ddl.join() in range(ranks)
+    # What has no name is numbered anew: the ranks have made different numbers of calls.
+    assert ddl.allreduce_async(np.ones(1)).wait() == ranks
 
 
 def test_mistakes():

@@ -289,6 +289,60 @@ def test_sparse():
     assert finish().to_dense().tolist() == [1.0] * hvd.size() + [0.0] * (6 - hvd.size())
 
 
+def embedding(seed=1):
+    torch.manual_seed(seed)
+    return torch.nn.Embedding(6, 2, sparse=True)
+
+
+def test_sparse_with_predivide_is_averaged():
+    results = []
+    for predivide in (1.0, 2.0):
+        table = embedding()
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD(table.parameters(), lr=0.1), gradient_predivide_factor=predivide
+        )
+        table(torch.tensor([hvd.rank(), 5])).sum().backward()
+        optimizer.step()
+        results.append(table.weight.detach())
+    assert torch.allclose(results[0], results[1]) and torch.allclose(results[0][5], embedding().weight[5] - 0.1)
+
+
+def test_groups_with_sparse_and_with_frozen_parameters_complete():
+    torch.manual_seed(1)
+    net = torch.nn.ModuleDict({"table": embedding(), "dense": torch.nn.Linear(2, 1), "frozen": torch.nn.Linear(2, 1)})
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), groups=[list(net.parameters())]
+    )
+    for is_used in (True, False):
+        # In the second step the last rank has no gradient of the table.
+        optimizer.zero_grad(set_to_none=True)
+        rows = net["table"](torch.tensor([hvd.rank(), 5]))
+        if not is_used and hvd.rank() == hvd.size() - 1:
+            rows = torch.ones(2, 2)
+        net["dense"](rows).sum().backward()
+        optimizer.step()
+        assert same_everywhere(net)
+        net["frozen"].requires_grad_(False)
+
+
+def test_sparse_on_one_rank_and_dense_on_another_is_an_error():
+    if hvd.size() == 1:
+        return
+    table = torch.nn.Embedding(6, 2, sparse=hvd.rank() == 0)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(table.parameters(), lr=0.1), table.named_parameters())
+    table(torch.tensor([0])).sum().backward()
+    with raises(hvd.HorovodInternalError, "allreduce.weight"):
+        optimizer.step()
+
+
+def test_sparse_as_dense_keeps_the_gradient_sparse():
+    table = embedding()
+    optimizer = hvd.DistributedOptimizer(torch.optim.SparseAdam(list(table.parameters())), sparse_as_dense=True)
+    table(torch.tensor([hvd.rank(), 5])).sum().backward()
+    optimizer.step()
+    assert same_everywhere(table) and (hvd.size() == 1 or not torch.equal(table.weight[0], embedding().weight[0]))
+
+
 def test_closure():
     net = model()
     optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(net.parameters(), max_iter=3), net.named_parameters())

@@ -7,7 +7,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import ddl.torch.process_group as process_group
 from harness import raises, run
-from torch_program import loss_of, model  # the same small model
+from optimizer_program import loss_of, model  # the same small model
 
 
 def setup():

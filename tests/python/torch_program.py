@@ -138,6 +138,9 @@ def test_errors():
     if hvd.size() > 1:
         with raises(ValueError, "give splits"):
             hvd.alltoall(torch.ones(hvd.size() + 1))
+    for splits in ([1.0] * hvd.size(), torch.ones(hvd.size())):
+        with raises(TypeError, "integer"):
+            hvd.alltoall(torch.ones(hvd.size()), splits=splits)
     with raises(ValueError, "sum is"):
         hvd.alltoall(torch.ones(hvd.size()), splits=[2] * hvd.size())
     with raises(ValueError, "root_rank 99 is not in"):
@@ -174,6 +177,34 @@ def test_batch_norm():
         assert torch.allclose(mine.eval()(whole), alone.eval()(whole), atol=1e-5)
     with raises(ValueError, "at least 2D"):
         hvd.SyncBatchNorm(4)(torch.ones(4))
+
+
+def test_batch_norm_of_half_sums_in_float():
+    for dtype in (torch.float16, torch.bfloat16):
+        norm = hvd.SyncBatchNorm(2)
+        # 70,000 samples, whose number and sum are too large for float16.
+        part = torch.full((70_000 // hvd.size() + 1, 2), 3.0).to(dtype)
+        part[:, 1] = torch.arange(len(part)).remainder(2) * 4
+        output = norm(part)
+        assert output.dtype == dtype and torch.isfinite(output).all(), dtype
+        assert output[:, 0].abs().max() < 1e-2 and abs(output[:2, 1].float().tolist()[1] - 1) < 1e-2
+        assert torch.allclose(norm.running_mean, torch.tensor([0.3, 0.2]), atol=1e-3), dtype
+
+
+def test_uneven_numbers_of_calls_before_a_join():
+    if hvd.size() == 1:
+        return
+    if hvd.rank() != 0:
+        first = None if hvd.rank() > 1 else "mine"
+        assert hvd.broadcast_object(first, root_rank=1) == "mine"
+        assert hvd.allgather_object(hvd.rank()) == [None, *range(1, hvd.size())]
+        hvd.barrier()
+        hvd.allreduce(torch.ones(1))
+        with raises(hvd.HorovodInternalError, "rank 0 on ", "has joined"):
+            hvd.broadcast_object(None, root_rank=0)
+    hvd.join()
+    assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == hvd.size()
+    assert hvd.broadcast_object(hvd.rank()) == 0
 
 
 def test_again_after_shutdown():

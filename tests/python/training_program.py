@@ -56,6 +56,10 @@ def test_learning_rates():
     schedule = training.LearningRateSchedule(optimizer, training.warmup(4, size=8))
     group = optimizer.param_groups[0]
     schedule.step(0)
+    assert abs(group["lr"] - 0.1) < 1e-9 and group["momentum"] == 0.9  # PyTorch's velocity has no rate in it
+    group["lr"] = 0.8
+    schedule = training.LearningRateSchedule(optimizer, training.warmup(4, size=8), momentum_correction=True)
+    schedule.step(0)
     assert abs(group["lr"] - 0.1) < 1e-9 and abs(group["momentum"] - 0.9 / 8) < 1e-9
     schedule.step(0)
     assert abs(group["lr"] - 0.1) < 1e-9 and group["momentum"] == 0.9

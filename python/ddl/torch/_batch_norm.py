@@ -44,11 +44,13 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
             )
         along = [dimension for dimension in range(input.dim()) if dimension != 1]
         shape = [1, -1] + [1] * (input.dim() - 2)
-        count = torch.tensor([input.numel() / input.shape[1]], dtype=input.dtype, device=input.device)
-        sums = allreduce(torch.cat([input.sum(along), count]), name=self._name + ".sum", op=Sum)
+        # Sums and counts of many samples have no place in 16 bits.
+        wide = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
+        count = torch.tensor([input.numel() / input.shape[1]], dtype=wide.dtype, device=input.device)
+        sums = allreduce(torch.cat([wide.sum(along), count]), name=self._name + ".sum", op=Sum)
         total = sums[-1].detach()
         mean = sums[:-1] / total
-        deviation = input - mean.view(shape)
+        deviation = wide - mean.view(shape)
         squares = allreduce(deviation.pow(2).sum(along), name=self._name + ".squares", op=Sum)
         variance = squares / total
         if self.training and self.track_running_stats:
@@ -57,7 +59,9 @@ class SyncBatchNorm(torch.nn.modules.batchnorm._BatchNorm):
                 self.running_mean += momentum * (mean - self.running_mean)
                 self.running_var += momentum * (squares / (total - 1).clamp(min=1) - self.running_var)
         output = deviation * torch.rsqrt(variance + self.eps).view(shape)
-        return output * self.weight.view(shape) + self.bias.view(shape) if self.affine else output
+        if self.affine:
+            output = output * self.weight.view(shape) + self.bias.view(shape)
+        return output.to(input.dtype)
 
     def _momentum(self) -> float:
         """How much of the running means the new ones replace."""

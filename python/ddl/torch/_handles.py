@@ -9,7 +9,7 @@ import torch
 
 import ddl
 from ddl._library import NULL, ffi, lib
-from ddl._tensors import AsyncOptions
+from ddl._tensors import AsyncOptions, numbered
 from ddl.errors import check
 from ddl.torch._sets import ProcessSet, set_of
 
@@ -124,15 +124,9 @@ def synchronize(handle: int) -> Any:
     return result()
 
 
-counters: dict[Any, Any] = {}
-
-
 def named(call: str, name: str | None, process_set: ProcessSet) -> bytes:
-    """A name that all ranks of the set give if they make the same calls in the same order."""
-    if name is None:
-        key = (call, set_of(process_set).number)
-        name = f"noname.{next(counters.setdefault(key, itertools.count(1)))}"
-    return f"{call}.{name}".encode()
+    """The tensor's name, or a number that all ranks of the set give if they make the same calls in the same order."""
+    return f"{call}.{f'noname.{numbered(call, set_of(process_set))}' if name is None else name}".encode()
 
 
 def async_options(

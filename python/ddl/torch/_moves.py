@@ -1,6 +1,7 @@
 """Tensors that go from ranks to ranks: allgather, broadcast, alltoall."""
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -162,7 +163,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
             raise ValueError(f"{rows.shape[0]} rows are no {ranks} equal parts; give splits")
         parts = [rows.shape[0] // ranks] * ranks
     else:
-        parts = [int(part) for part in splits]
+        parts = [operator.index(part) for part in splits]  # a TypeError of fractions
         if len(parts) != ranks or sum(parts) != rows.shape[0] or min(parts, default=0) < 0:
             raise ValueError(f"splits must be {ranks} numbers whose sum is {rows.shape[0]}")
     row = 1

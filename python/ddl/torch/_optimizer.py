@@ -10,7 +10,7 @@ import torch
 
 from ddl.torch._allreduce import allreduce_handle
 from ddl.torch._compression import Compression
-from ddl.torch._handles import Average, Sum, async_options, op_of, opened, synchronize
+from ddl.torch._handles import Average, async_options, op_of, opened, synchronize
 from ddl.torch._sets import ProcessSet, global_process_set, set_of
 from ddl.torch._sparse import sparse_allreduce_async
 
@@ -39,23 +39,25 @@ class _Gradients:
         self.compression = compression
         self.passes = passes
         self.op = op
-        self.prescale, self.postscale = 1.0, 1.0
+        self.prescale, self.postscale = 1.0 / predivide, predivide
         self.sparse_as_dense = sparse_as_dense
         self.process_set = process_set
         self.names = _names(optimizer, named_parameters)
-        set_of(process_set)
-        if predivide != 1.0:
-            self.op = Sum
-            self.prescale, self.postscale = 1.0 / predivide, predivide / process_set.size()
+        if process_set.included() is None:
+            set_of(process_set)  # says what is missing
+        # A rank outside the set trains by itself.
+        self.is_shared = bool(process_set.included()) and process_set.size() > 1
         self.group_of: dict[torch.Tensor, tuple[str, int]] = {}
         self._make_groups(num_groups, groups)
         self.left = {parameter: passes for parameter in self.names}
-        # A parameter, and what undoes the compression of its gradient.
-        self.open: dict[torch.Tensor, tuple[Any, Any]] = {}
+        # Of gradients on their way, what waits and returns the combined one; None: there is none.
+        self.open: dict[torch.Tensor, Callable[[], torch.Tensor | None]] = {}
+        # Of parameters whose gradients have been sparse, how many of their dimensions are.
+        self.sparse_dimensions: dict[torch.Tensor, int] = {}
         self.is_synchronized = False
         self.synchronizes = True
         self._hooked: list[Any] = []
-        if process_set.size() > 1:
+        if self.is_shared:
             self._hook()
 
     def _make_groups(self, num_groups: int, groups: Any) -> None:
@@ -111,50 +113,80 @@ class _Gradients:
     def hand_over(self, parameter: torch.Tensor) -> None:
         gradient = parameter.grad
         if gradient.is_sparse:
+            self.sparse_dimensions[parameter] = gradient.sparse_dim()
             if not self.sparse_as_dense:
-                finish = sparse_allreduce_async(
-                    gradient, self.names[parameter], self.op, self.process_set
-                )
-                self.open[parameter] = (finish, None)
+                finish = sparse_allreduce_async(gradient, self.names[parameter], self.op, self.process_set)
+                self._hand_over_nothing(parameter, finish)
                 return
-            gradient = parameter.grad = gradient.to_dense()
+            gradient = gradient.to_dense()
         small, kept = self.compression.compress(gradient)
         if not small.is_contiguous():
             small = small.contiguous()
+        number = self._handed_over(parameter, small)
+        self.open[parameter] = lambda: self.compression.decompress(synchronize(number), kept)
+
+    def _handed_over(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
         group, size = self.group_of.get(parameter, (None, 0))
-        options = async_options(small, self.process_set, self.prescale, self.postscale, group, size)
-        handle = allreduce_handle(
-            small, small, f"allreduce.{self.names[parameter]}".encode(), self.op, options
-        )
-        self.open[parameter] = (opened(handle, lambda: small, small), kept)
+        options = async_options(tensor, self.process_set, self.prescale, self.postscale, group, size)
+        handle = allreduce_handle(tensor, tensor, f"allreduce.{self.names[parameter]}".encode(), self.op, options)
+        return opened(handle, lambda: tensor, tensor)
+
+    def _hand_over_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
+        """Hands over no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
+        told that ours is none."""
+        number = self._handed_over(parameter, parameter.detach().new_empty(0))
+
+        def wait() -> torch.Tensor | None:
+            synchronize(number)
+            return then()
+
+        self.open[parameter] = wait
+
+    def _hand_over_missing(self) -> None:
+        """The gradients that the pass has not computed, as zeros."""
+        for parameter in self.names:
+            if parameter in self.open:
+                continue
+            if not parameter.requires_grad:
+                if parameter in self.group_of:  # since it was frozen
+                    self._hand_over_nothing(parameter, lambda: None)
+                continue
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+                if parameter in self.sparse_dimensions:
+                    parameter.grad = parameter.grad.to_sparse(self.sparse_dimensions[parameter])
+            self.hand_over(parameter)
 
     def synchronize(self) -> None:
-        """Waits for all gradients. Those that the pass has not computed are zeros."""
-        if self.process_set.size() > 1:
-            for parameter in self.names:
-                if not parameter.requires_grad or parameter in self.open:
-                    continue
-                if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
-                self.hand_over(parameter)
+        """Waits for all gradients."""
+        if self.is_shared:
+            self._hand_over_missing()
         failure = None
-        for parameter, (handle, kept) in self.open.items():
+        for parameter, wait in self.open.items():
             try:
-                if callable(handle):
-                    parameter.grad = handle()
-                    continue
-                reduced = self.compression.decompress(synchronize(handle), kept)
+                reduced = wait()
             except Exception as error:  # the others have to be waited for, too
                 failure = failure or error
                 continue
-            if reduced.data_ptr() != parameter.grad.data_ptr():
-                parameter.grad.copy_(reduced)
+            if reduced is not None:
+                _store(parameter, reduced)
         self.open.clear()
         for parameter in self.left:
             self.left[parameter] = self.passes
         if failure is not None:
             raise failure
         self.is_synchronized = True
+
+
+def _store(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+    """Makes it the parameter's gradient, which stays sparse or dense."""
+    if not parameter.grad.is_sparse:
+        if gradient.data_ptr() != parameter.grad.data_ptr():
+            parameter.grad.copy_(gradient)
+    elif gradient.is_sparse:
+        parameter.grad = gradient
+    else:
+        parameter.grad = gradient.to_sparse(parameter.grad.sparse_dim())
 
 
 def _names(optimizer: torch.optim.Optimizer, named_parameters: Any) -> dict[torch.Tensor, str]:
@@ -187,6 +219,11 @@ def _names(optimizer: torch.optim.Optimizer, named_parameters: Any) -> dict[torc
 
 class _DistributedOptimizer(torch.optim.Optimizer):
     """The functions that an optimizer has instead of its own. Its class stays a base, so isinstance() holds."""
+
+    @property
+    def _parameter_names(self) -> dict[torch.Tensor, str]:
+        """Programs of Horovod read it."""
+        return self._ddl.names
 
     def synchronize(self) -> None:
         self._ddl.synchronize()

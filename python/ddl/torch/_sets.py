@@ -58,10 +58,6 @@ def end() -> None:
     for one in (*_added, global_process_set):
         one._set = None
     _added.clear()
-    # The next job numbers its tensors anew.
-    from ddl.torch import _handles
-
-    _handles.counters.clear()
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:

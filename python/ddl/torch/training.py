@@ -70,11 +70,12 @@ def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
 class LearningRateSchedule:
     """Multiplies the learning rates that the optimizer has now by multiplier(epoch), where epoch may be a fraction.
 
-    momentum_correction: after a change, momentum is scaled with the rate for one step (Goyal et al. 2017).
+    momentum_correction: after a change, momentum is scaled with the rate for one step. This is for optimizers whose
+    velocity has the rate in it, v = m v + lr g (Goyal et al. 2017, remark 2). PyTorch's SGD, u = m u + g, needs none.
     """
 
     def __init__(
-        self, optimizer: torch.optim.Optimizer, multiplier: Callable[[float], float], momentum_correction: bool = True
+        self, optimizer: torch.optim.Optimizer, multiplier: Callable[[float], float], momentum_correction: bool = False
     ):
         self._optimizer = optimizer
         self._multiplier = multiplier
