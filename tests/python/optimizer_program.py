@@ -343,6 +343,24 @@ def test_sparse_as_dense_keeps_the_gradient_sparse():
     assert same_everywhere(table) and (hvd.size() == 1 or not torch.equal(table.weight[0], embedding().weight[0]))
 
 
+def test_a_rank_outside_the_set_trains_by_itself():
+    if hvd.size() == 1:
+        return
+    inside = hvd.add_process_set(range(hvd.size() - 1))
+    net = model()
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), process_set=inside)
+    names = set(optimizer._parameter_names.values())
+    assert len(names) == 4 and all(one == names for one in hvd.allgather_object(names))
+    loss_of(net, own_share()).backward()
+    own = net[0].weight.grad.clone()
+    optimizer.step()
+    if not inside.included():
+        assert torch.equal(net[0].weight.grad, own)
+    weights = hvd.allgather_object(net[0].weight.detach())
+    assert all(torch.equal(one, weights[0]) for one in weights[:-1]) and not torch.equal(weights[-1], weights[0])
+    hvd.remove_process_set(inside)
+
+
 def test_closure():
     net = model()
     optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(net.parameters(), max_iter=3), net.named_parameters())

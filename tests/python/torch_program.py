@@ -3,6 +3,7 @@ import os
 
 import torch
 
+import ddl
 import ddl.torch as hvd
 from harness import raises, run
 
@@ -22,7 +23,7 @@ def test_init():
     hvd.init()
     assert hvd.is_initialized() and hvd.size() == int(os.environ["WORLD_SIZE"])
     assert hvd.global_process_set.ranks == list(range(hvd.size())) and hvd.global_process_set.process_set_id == 0
-    assert not hvd.ddl_built() and hvd.gloo_built() and hvd.nccl_built() in (0, 1)
+    assert not hvd.ddl_built() and hvd.gloo_built() and (hvd.nccl_built() > 2000) == ddl.has_feature("nccl")
 
 
 def test_allreduce():
@@ -103,6 +104,27 @@ def test_gradients():
     ]
 
 
+def test_gradients_of_groups():
+    ranks, rank = hvd.size(), hvd.rank()
+    tensors = [torch.ones(rank + 1, 2, requires_grad=True), torch.ones(3, requires_grad=True)]
+    outputs = hvd.grouped_allgather(tensors)
+    sum((i + 1) * (rank + 1) * output.sum() for i, output in enumerate(outputs)).backward()
+    mean = (ranks + 1) / 2  # of what the ranks multiply by
+    assert [one.grad.shape for one in tensors] == [(rank + 1, 2), (3,)]
+    for i, one in enumerate(tensors):
+        assert torch.allclose(one.grad, torch.tensor((i + 1) * mean))
+    # The rows of each rank have another gradient.
+    single = torch.ones(rank + 1, requires_grad=True)
+    (hvd.allgather(single) * torch.arange(ranks * (ranks + 1) // 2)).sum().backward()
+    assert single.grad.tolist() == list(range(rank * (rank + 1) // 2, (rank + 1) * (rank + 2) // 2))
+    for op, factor in ((hvd.Average, 1), (hvd.Sum, ranks)):
+        tensors = [torch.ones(ranks, requires_grad=True), torch.ones(2 * ranks, 2, requires_grad=True)]
+        outputs = hvd.grouped_reducescatter(tensors, op=op)
+        sum((i + 1) * (rank + 1) * output.sum() for i, output in enumerate(outputs)).backward()
+        assert tensors[0].grad.tolist() == [factor * (one + 1.0) for one in range(ranks)]
+        assert tensors[1].grad[::2, 0].tolist() == [2 * factor * (one + 1.0) for one in range(ranks)]
+
+
 def test_process_sets():
     everyone, first = hvd.ProcessSet(range(hvd.size())), hvd.ProcessSet([0])
     assert first.included() is None and first.size() is None
@@ -133,13 +155,18 @@ def test_errors():
         hvd.broadcast([1.0], 0)
     with raises(ValueError, "give op alone"):
         hvd.allreduce(torch.ones(1), average=True, op=hvd.Sum)
-    with raises(NotImplementedError, "Adasum"):
-        hvd.allreduce(torch.ones(1), op=hvd.Adasum)
+    for call in (hvd.allreduce, hvd.reducescatter):
+        with raises(RuntimeError, "Adasum"):
+            call(torch.ones(1), op=hvd.Adasum)
+    with raises(ValueError, "with a first dimension"):
+        hvd.reducescatter(torch.tensor(1.0))
+    with raises(ValueError, "with a first dimension"):
+        hvd.grouped_reducescatter([torch.ones(3), torch.tensor(1.0)])
     if hvd.size() > 1:
         with raises(ValueError, "give splits"):
             hvd.alltoall(torch.ones(hvd.size() + 1))
     for splits in ([1.0] * hvd.size(), torch.ones(hvd.size())):
-        with raises(TypeError, "integer"):
+        with raises(ValueError, "integers"):
             hvd.alltoall(torch.ones(hvd.size()), splits=splits)
     with raises(ValueError, "sum is"):
         hvd.alltoall(torch.ones(hvd.size()), splits=[2] * hvd.size())

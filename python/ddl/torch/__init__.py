@@ -7,6 +7,7 @@ differs.
 """
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import ddl
@@ -95,8 +96,15 @@ def mpi_threads_supported() -> bool:
 
 
 def nccl_built() -> int:
-    """1: NCCL or RCCL can be loaded."""
-    return int(ddl.has_feature("nccl"))
+    """The version of NCCL or RCCL, such as 21805 of 2.18.5; 0: neither can be loaded."""
+    version = ctypes.c_int(0)
+    for file in ("libnccl.so.2", "librccl.so.1") if ddl.has_feature("nccl") else ():
+        try:
+            ctypes.CDLL(file).ncclGetVersion(ctypes.byref(version))
+        except OSError:
+            continue
+        break
+    return version.value
 
 
 def cuda_built() -> bool:

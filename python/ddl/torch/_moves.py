@@ -11,7 +11,7 @@ from ddl._context import context
 from ddl._library import ffi, lib
 from ddl._tensors import hand_over
 from ddl.errors import check
-from ddl.torch._allreduce import allreduce
+from ddl.torch._allreduce import allreduce, grouped_allreduce
 from ddl.torch._handles import (
     TYPES,
     Average,
@@ -77,6 +77,18 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     return opened(handle, lambda: _taken(memory, sum(counts), rows), rows)
 
 
+def _own_rows(gradients, rows, process_set):
+    """Of gathered tensors' gradients, averaged, those of this rank's rows. rows: of each tensor, how many it gave."""
+    averages = grouped_allreduce([one.contiguous() for one in gradients], op=Average, process_set=process_set)
+    mine = torch.tensor([[process_set.rank(), *rows]])
+    everyone = synchronize(allgather_async(mine, None, process_set)).tolist()
+    before = [0] * len(rows)
+    for rank, *theirs in everyone:
+        if rank < process_set.rank():
+            before = [sum(pair) for pair in zip(before, theirs)]
+    return [one.narrow(0, begin, own) for one, begin, own in zip(averages, before, rows)]
+
+
 class _Allgather(torch.autograd.Function):
     @staticmethod
     def forward(ctx, tensor, name, process_set):
@@ -85,11 +97,7 @@ class _Allgather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        average = allreduce(gradient.contiguous(), op=Average, process_set=ctx.process_set)
-        mine = torch.tensor([ctx.rows])
-        rows = synchronize(allgather_async(mine, None, ctx.process_set)).tolist()
-        begin = sum(rows[: ctx.process_set.rank()])
-        return average.narrow(0, begin, ctx.rows), None, None
+        return *_own_rows([gradient], [ctx.rows], ctx.process_set), None, None
 
 
 def allgather(tensor, name=None, process_set=global_process_set):
@@ -97,12 +105,26 @@ def allgather(tensor, name=None, process_set=global_process_set):
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set) -> int:
+    for tensor in tensors:
+        checked(tensor)  # before any is handed over
     whole = named("grouped_allgather", name, process_set).decode()
     return together([allgather_async(tensor, f"{whole}.{i}", process_set) for i, tensor in enumerate(tensors)])
 
 
+class _GroupedAllgather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, name, process_set, *tensors):
+        result = synchronize(grouped_allgather_async(tensors, name, process_set))
+        ctx.rows, ctx.process_set = [rows_of(tensor).shape[0] for tensor in tensors], process_set
+        return tuple(result)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return None, None, *_own_rows(gradients, ctx.rows, ctx.process_set)
+
+
 def grouped_allgather(tensors, name=None, process_set=global_process_set):
-    return synchronize(grouped_allgather_async(tensors, name, process_set))
+    return list(_GroupedAllgather.apply(name, process_set, *tensors))
 
 
 def root_in(process_set: ProcessSet, root_rank: int) -> int:
@@ -163,7 +185,10 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
             raise ValueError(f"{rows.shape[0]} rows are no {ranks} equal parts; give splits")
         parts = [rows.shape[0] // ranks] * ranks
     else:
-        parts = [operator.index(part) for part in splits]  # a TypeError of fractions
+        try:
+            parts = [operator.index(part) for part in splits]
+        except TypeError:
+            raise ValueError("splits must be integers: how many rows go to each rank") from None
         if len(parts) != ranks or sum(parts) != rows.shape[0] or min(parts, default=0) < 0:
             raise ValueError(f"splits must be {ranks} numbers whose sum is {rows.shape[0]}")
     row = 1

@@ -14,39 +14,45 @@ from ddl.torch._handles import (
     async_options,
     checked,
     named,
+    op_of,
     opened,
-    rows_of,
     synchronize,
     together,
 )
-from ddl.torch._moves import allgather_async
+from ddl.torch._moves import allgather_async, grouped_allgather_async
 from ddl.torch._sets import global_process_set, set_of
+
+
+def _check(tensor, op) -> None:
+    if op_of(None, op) not in (Average, Sum):
+        raise ValueError(f"a reducescatter is by Average or Sum, not {op}")
+    if not checked(tensor).dim():
+        raise ValueError("a reducescatter needs a tensor with a first dimension, whose rows the ranks share")
 
 
 def reducescatter_async(
     tensor, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
 ) -> int:
     """Hands over a tensor; synchronize() gives this rank's rows of the combination. The first ranks get more."""
-    if op not in (Average, Sum):
-        raise ValueError(f"a reducescatter is by Average or Sum, not {op}")
-    rows, chosen = rows_of(tensor), set_of(process_set)
+    _check(tensor, op)
+    chosen = set_of(process_set)
     ranks, own = chosen.size or 1, chosen.rank or 0
-    share, more = divmod(rows.shape[0], ranks)
+    share, more = divmod(tensor.shape[0], ranks)
     parts = [share + (1 if rank < more else 0) for rank in range(ranks)]
-    row = rows.numel() // rows.shape[0] if rows.shape[0] else 0
-    output = torch.empty((parts[own], *rows.shape[1:]), dtype=rows.dtype, device=rows.device)
+    row = tensor.numel() // tensor.shape[0] if tensor.shape[0] else 0
+    output = torch.empty((parts[own], *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
     options = async_options(tensor, process_set, prescale_factor, postscale_factor)
     handle = hand_over(
         lib.ddl_reduce_scatter_async,
         named("reducescatter", name, process_set),
-        address(rows),
+        address(tensor),
         address(output),
         ffi.new("uint64_t[]", [part * row for part in parts]),
-        TYPES[rows.dtype],
+        TYPES[tensor.dtype],
         op.number,
         options.pointer,
     )
-    return opened(handle, lambda: output, (rows, output))
+    return opened(handle, lambda: output, (tensor, output))
 
 
 class _Reducescatter(torch.autograd.Function):
@@ -57,10 +63,13 @@ class _Reducescatter(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        op, process_set, prescale, postscale = ctx.arguments
-        gathered = synchronize(allgather_async(gradient.contiguous(), None, process_set))
-        scale = prescale * postscale * (1.0 if op is Average else float(process_set.size()))
-        return gathered * scale if scale != 1.0 else gathered, None, None, None, None, None
+        gathered = synchronize(allgather_async(gradient.contiguous(), None, ctx.arguments[1]))
+        return gathered * _scale(*ctx.arguments), None, None, None, None, None
+
+
+def _scale(op, process_set, prescale, postscale) -> float:
+    """What a gradient is multiplied by: Horovod's is that of the sum of all ranks' losses for Sum, of the mean else."""
+    return prescale * postscale * (1.0 if op is Average else float(process_set.size()))
 
 
 def reducescatter(
@@ -80,6 +89,8 @@ def reducescatter(
 def grouped_reducescatter_async(
     tensors, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
 ) -> int:
+    for tensor in tensors:
+        _check(tensor, op)  # before any is handed over
     whole = named("grouped_reducescatter", name, process_set).decode()
     return together(
         [
@@ -87,6 +98,19 @@ def grouped_reducescatter_async(
             for i, tensor in enumerate(tensors)
         ]
     )
+
+
+class _GroupedReducescatter(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, name, op, process_set, prescale, postscale, *tensors):
+        ctx.arguments = (op, process_set, prescale, postscale)
+        return tuple(synchronize(grouped_reducescatter_async(tensors, name, *ctx.arguments)))
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        whole = [gradient.contiguous() for gradient in gradients]
+        gathered = synchronize(grouped_allgather_async(whole, None, ctx.arguments[1]))
+        return None, None, None, None, None, *(one * _scale(*ctx.arguments) for one in gathered)
 
 
 def grouped_reducescatter(
@@ -99,7 +123,5 @@ def grouped_reducescatter(
     postscale_factor=1.0,
 ):
     small, kept = zip(*(compression.compress(tensor) for tensor in tensors))
-    results = synchronize(
-        grouped_reducescatter_async(small, name, op, process_set, prescale_factor, postscale_factor)
-    )
+    results = _GroupedReducescatter.apply(name, op, process_set, prescale_factor, postscale_factor, *small)
     return [compression.decompress(result, one) for result, one in zip(results, kept)]
