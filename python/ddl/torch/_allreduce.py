@@ -41,8 +41,9 @@ def _reduce(
     process_set: ProcessSet,
 ) -> int:
     options = async_options(checked(tensor), process_set, prescale, postscale)
-    handle = allreduce_handle(tensor, output, named("allreduce", name, process_set), op, options)
-    return opened(handle, lambda: output, (tensor, output))
+    whole = named("allreduce", name, process_set)
+    handle = allreduce_handle(tensor, output, whole, op, options)
+    return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 
 def allreduce_async(
@@ -117,14 +118,14 @@ def _grouped(
 ) -> int:
     if not tensors:
         raise ValueError("a group needs at least one tensor")
-    whole = named("grouped_allreduce", name, process_set).decode()
+    whole = named("grouped_allreduce", name, process_set)
     for tensor in tensors:
         checked(tensor)
     handles = []
     for i, (tensor, output) in enumerate(zip(tensors, outputs)):
-        options = async_options(tensor, process_set, prescale, postscale, whole, len(tensors))
-        handles.append(allreduce_handle(tensor, output, f"{whole}.{i}".encode(), op, options))
-    return opened(handles, lambda: list(outputs), (tensors, outputs))
+        options = async_options(tensor, process_set, prescale, postscale, whole.decode(), len(tensors))
+        handles.append(allreduce_handle(tensor, output, whole + f".{i}".encode(), op, options))
+    return opened(handles, lambda: list(outputs), (tensors, outputs), whole, process_set)
 
 
 def grouped_allreduce_async(

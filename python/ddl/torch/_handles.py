@@ -8,6 +8,7 @@ from typing import Any, Callable, Sequence
 import torch
 
 import ddl
+from ddl._context import _at_end
 from ddl._library import NULL, ffi, lib
 from ddl._tensors import AsyncOptions, numbered
 from ddl.errors import check
@@ -82,15 +83,26 @@ def address(tensor: torch.Tensor) -> Any:
 # Open tensors, by the numbers that the program has.
 
 _numbers = itertools.count(1)
-_open: dict[int, tuple[Any, Callable[[], Any], Any]] = {}
+_open: dict[int, tuple[Any, Callable[[], Any], Any, list[tuple[bytes, ProcessSet]]]] = {}
+# The names of tensors that the program has not seen to be complete, and their process sets. libddl takes a name again
+# as soon as its tensor is complete; an error that depends on the time is of no use to a program.
+_names: set[tuple[bytes, ProcessSet]] = set()
+_at_end.append(_names.clear)
 _lock = threading.Lock()
 
 
-def opened(handle: Any, result: Callable[[], Any], keeps: Any) -> int:
+def opened(handle: Any, result: Callable[[], Any], keeps: Any, name: bytes, process_set: ProcessSet) -> int:
     with _lock:
         number = next(_numbers)
-        _open[number] = (handle, result, keeps)
+        names = [(name, process_set)]
+        _open[number] = (handle, result, keeps, names)
+        _names.update(names)
     return number
+
+
+def _see_complete(names: list[tuple[bytes, ProcessSet]]) -> None:
+    with _lock:
+        _names.difference_update(names)
 
 
 def poll(handle: int) -> bool:
@@ -105,6 +117,7 @@ def poll(handle: int) -> bool:
         check(lib.ddl_test(each, done))
         if done[0] != 1:
             return False
+    _see_complete(one[3])
     return True
 
 
@@ -114,7 +127,8 @@ def synchronize(handle: int) -> Any:
         one = _open.pop(handle, None)
     if one is None:
         return None
-    handles, result, keeps = one
+    handles, result, keeps, names = one
+    _see_complete(names)
     if isinstance(handles, list):
         status = lib.ddl_wait_all(ffi.new("ddl_handle *[]", handles), len(handles))
     else:
@@ -126,7 +140,12 @@ def synchronize(handle: int) -> Any:
 
 def named(call: str, name: str | None, process_set: ProcessSet) -> bytes:
     """The tensor's name, or a number that all ranks of the set give if they make the same calls in the same order."""
-    return f"{call}.{f'noname.{numbered(call, set_of(process_set))}' if name is None else name}".encode()
+    if name is None:
+        return f"{call}.noname.{numbered(call, set_of(process_set))}".encode()
+    whole = f"{call}.{name}".encode()
+    if (whole, process_set) in _names:
+        raise ValueError(f'a tensor "{name}" has been handed over before; call synchronize() for it first')
+    return whole
 
 
 def async_options(
@@ -160,4 +179,7 @@ def together(numbers: Sequence[int]) -> int:
     """One number for several open tensors, whose results are a list."""
     with _lock:
         parts = [_open.pop(number) for number in numbers]
-    return opened([part[0] for part in parts], lambda: [part[1]() for part in parts], parts)
+        number = next(_numbers)
+        names = [name for part in parts for name in part[3]]
+        _open[number] = ([part[0] for part in parts], lambda: [part[1]() for part in parts], parts, names)
+    return number

@@ -64,9 +64,10 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     rows = rows_of(tensor)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
     options = async_options(tensor, process_set, shape=rows.shape[1:])
+    whole = named("allgather", name, process_set)
     handle = hand_over(
         lib.ddl_allgatherv_async,
-        named("allgather", name, process_set),
+        whole,
         address(rows),
         rows.numel(),
         memory,
@@ -74,7 +75,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
         TYPES[rows.dtype],
         options.pointer,
     )
-    return opened(handle, lambda: _taken(memory, sum(counts), rows), rows)
+    return opened(handle, lambda: _taken(memory, sum(counts), rows), rows, whole, process_set)
 
 
 def _own_rows(gradients, rows, process_set):
@@ -139,16 +140,17 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
     """Hands over a tensor for a broadcast in place. root_rank: its number in the job."""
     root = root_in(process_set, root_rank)
     options = async_options(checked(tensor), process_set)
+    whole = named("broadcast", name, process_set)
     handle = hand_over(
         lib.ddl_broadcast_async,
-        named("broadcast", name, process_set),
+        whole,
         address(tensor),
         tensor.numel(),
         TYPES[tensor.dtype],
         root,
         options.pointer,
     )
-    return opened(handle, lambda: tensor, tensor)
+    return opened(handle, lambda: tensor, tensor, whole, process_set)
 
 
 def broadcast_async(tensor, root_rank, name=None, process_set=global_process_set) -> int:
@@ -196,9 +198,10 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
         row *= length
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", ranks)
     options = async_options(tensor, process_set, shape=rows.shape[1:])
+    whole = named("alltoall", name, process_set)
     handle = hand_over(
         lib.ddl_alltoallv_async,
-        named("alltoall", name, process_set),
+        whole,
         address(rows),
         ffi.new("uint64_t[]", [part * row for part in parts]),
         memory,
@@ -212,7 +215,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
         output = _taken(memory, sum(counts), rows)
         return output if splits is None else (output, torch.tensor(received, dtype=torch.int32))
 
-    return opened(handle, result, rows)
+    return opened(handle, result, rows, whole, process_set)
 
 
 class _Alltoall(torch.autograd.Function):

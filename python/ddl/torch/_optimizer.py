@@ -128,8 +128,9 @@ class _Gradients:
     def _handed_over(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
         group, size = self.group_of.get(parameter, (None, 0))
         options = async_options(tensor, self.process_set, self.prescale, self.postscale, group, size)
-        handle = allreduce_handle(tensor, tensor, f"allreduce.{self.names[parameter]}".encode(), self.op, options)
-        return opened(handle, lambda: tensor, tensor)
+        name = f"allreduce.{self.names[parameter]}".encode()
+        handle = allreduce_handle(tensor, tensor, name, self.op, options)
+        return opened(handle, lambda: tensor, tensor, name, self.process_set)
 
     def _hand_over_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
         """Hands over no elements by the parameter's name: its group counts them, and a rank with a dense gradient is

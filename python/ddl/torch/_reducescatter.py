@@ -42,9 +42,10 @@ def reducescatter_async(
     row = tensor.numel() // tensor.shape[0] if tensor.shape[0] else 0
     output = torch.empty((parts[own], *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
     options = async_options(tensor, process_set, prescale_factor, postscale_factor)
+    whole = named("reducescatter", name, process_set)
     handle = hand_over(
         lib.ddl_reduce_scatter_async,
-        named("reducescatter", name, process_set),
+        whole,
         address(tensor),
         address(output),
         ffi.new("uint64_t[]", [part * row for part in parts]),
@@ -52,7 +53,7 @@ def reducescatter_async(
         op.number,
         options.pointer,
     )
-    return opened(handle, lambda: output, (tensor, output))
+    return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 
 class _Reducescatter(torch.autograd.Function):
