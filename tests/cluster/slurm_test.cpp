@@ -82,7 +82,7 @@ TEST_CASE("the Python package, with arrays and with PyTorch, works in a Slurm jo
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
 #else
-  for (const std::string name : {"torch", "arrays"}) {
+  for (const std::string name : {"torch", "optimizer", "arrays"}) {
     CAPTURE(name);
     HostJob job({DDL_CLUSTER_PYTHON, std::string(DDL_CLUSTER_PYTHON_TESTS) + "/" + name + "_program.py"},
                 in_salloc({"-N", "2", "-n", "2"}));
