@@ -103,10 +103,18 @@ std::string tensors_text(const InspectedRank& rank) {
   return std::to_string(rank.open_tensors) + (name.empty() ? "" : ": " + name);
 }
 
-std::string missing_text(const InspectedWait& wait) {
-  if (wait.missing.empty()) return "nobody";
-  const auto more = wait.num_missing - static_cast<std::int64_t>(wait.missing.size());
-  return ranks_text(wait.missing) + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+/// "ranks 2, 3 and 7 more".
+std::string cut_ranks_text(const std::vector<int>& ranks, std::int64_t number) {
+  const auto more = number - std::ssize(ranks);
+  return ranks_text(ranks) + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+std::string awaited_text(const InspectedWait& wait) {
+  if (wait.missing.empty() && wait.unknown.empty()) return "nobody";
+  std::string text;
+  if (!wait.unknown.empty()) text = "perhaps " + cut_ranks_text(wait.unknown, wait.num_unknown);
+  if (wait.missing.empty()) return text;
+  return text + (text.empty() ? "" : "; ") + cut_ranks_text(wait.missing, wait.num_missing);
 }
 
 std::string gpus_text(const std::vector<int>& gpus) {
@@ -133,7 +141,7 @@ std::vector<std::string> row_of(const InspectedRank& rank, const JobInspection& 
       is_alarming(rank) ? style.alarm(state) : state,
       or_unknown(launcher::printable_line(launcher::work_text(rank.work))),
       has_work ? age_text(rank.work.seconds) : std::string(kUnknown),
-      rank.wait < 0 ? std::string(kUnknown) : missing_text(job.waits[static_cast<std::size_t>(rank.wait)]),
+      rank.wait < 0 ? std::string(kUnknown) : awaited_text(job.waits[static_cast<std::size_t>(rank.wait)]),
       rank.steps_per_second < 0 ? std::string(kUnknown) : fmt::format("{:.2f}", rank.steps_per_second),
       tensors_text(rank),
       age_text(rank.last_event),
@@ -207,6 +215,21 @@ Json work_json(const CurrentWork& work) {
       {"tensor", text_or_null(work.tensor)}};
 }
 
+Json wait_json(const InspectedWait& wait) {
+  // What has not answered may be missing, too: a reader that knows only this list finds it there.
+  std::vector<int> missing = wait.unknown;
+  missing.insert(missing.end(), wait.missing.begin(), wait.missing.end());
+  missing.resize(std::min(missing.size(), InspectedWait::kMaxMissing));
+  return Json{{"what", wait.what},
+              {"sentence", wait.sentence},
+              {"seconds", wait.seconds.value},
+              {"num_waiting", wait.num_waiting},
+              {"unknown", wait.unknown},
+              {"num_unknown", wait.num_unknown},
+              {"missing", missing},
+              {"num_missing", wait.num_missing + wait.num_unknown}};
+}
+
 Json inspected_rank_json(const InspectedRank& rank, const JobInspection& job) {
   return Json{{"rank", rank.rank},
               {"host", job.nodes[static_cast<std::size_t>(rank.node)].name},
@@ -246,14 +269,15 @@ std::string inspection_text(const JobInspection& job, const TerminalStyle& style
   TextTable table;
   for (auto& row : rows) table.add(std::move(row));
   text += table.text();
+  // What is not known comes first: it may be the cause of the rest.
+  std::string silences;
+  for (std::size_t node = 0; node < job.nodes.size(); ++node) {
+    if (!job.nodes[node].silence.empty())
+      silences += launcher::printable_line(silence_text(job, node)) + "\n";
+  }
+  if (!silences.empty()) text += "\n" + silences;
   if (!job.waits.empty()) text += "\n";
   for (const InspectedWait& wait : job.waits) text += launcher::printable_line(wait.sentence) + "\n";
-  bool is_first = true;
-  for (std::size_t node = 0; node < job.nodes.size(); ++node) {
-    if (job.nodes[node].silence.empty()) continue;
-    text += std::exchange(is_first, false) ? "\n" : "";
-    text += launcher::printable_line(silence_text(job, node)) + "\n";
-  }
   return text;
 }
 
@@ -263,14 +287,7 @@ std::string inspection_json(const JobInspection& job) {
   for (const launcher::InspectedNode& node : job.nodes)
     json["nodes"].push_back({{"name", node.name}, {"failure", text_or_null(node.silence)}});
   json["waits"] = Json::array();
-  for (const InspectedWait& wait : job.waits) {
-    json["waits"].push_back({{"what", wait.what},
-                             {"sentence", wait.sentence},
-                             {"seconds", wait.seconds.value},
-                             {"num_waiting", wait.num_waiting},
-                             {"missing", wait.missing},
-                             {"num_missing", wait.num_missing}});
-  }
+  for (const InspectedWait& wait : job.waits) json["waits"].push_back(wait_json(wait));
   json["ranks"] = Json::array();
   for (const InspectedRank& rank : job.ranks) json["ranks"].push_back(inspected_rank_json(rank, job));
   return json_line(json);

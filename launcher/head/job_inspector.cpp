@@ -34,10 +34,17 @@ std::string shown_command(const JobSpec& spec) {
 }
 
 InspectedWait inspected(const Stall& stall) {
-  InspectedWait wait{stall.what, stall.sentence, stall.seconds, 0, stall.missing, 0};
-  wait.num_waiting = static_cast<std::int64_t>(stall.waiting.size());
-  wait.num_missing = static_cast<std::int64_t>(stall.missing.size());
-  wait.missing.resize(std::min(wait.missing.size(), InspectedWait::kMaxMissing));
+  InspectedWait wait;
+  wait.what = stall.what;
+  wait.sentence = stall.sentence;
+  wait.seconds = stall.seconds;
+  wait.num_waiting = std::ssize(stall.waiting);
+  wait.num_missing = std::ssize(stall.missing);
+  wait.num_unknown = std::ssize(stall.unknown);
+  wait.missing = stall.missing;
+  wait.unknown = stall.unknown;
+  for (std::vector<int>* const ranks : {&wait.missing, &wait.unknown})
+    ranks->resize(std::min(ranks->size(), InspectedWait::kMaxMissing));
   return wait;
 }
 

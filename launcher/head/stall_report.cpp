@@ -19,7 +19,7 @@ constexpr std::size_t kMaxNames = 3;
 
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
 
-/// A process set and its members.
+/// A process set and those of its members that have answered.
 struct Members {
   std::vector<std::pair<const RankActivity*, const SetActivity*>> all;
   const SetActivity& set() const { return *all.front().second; }
@@ -39,6 +39,10 @@ class StallFinder {
       by_rank_[rank.rank] = &rank;
       for (const SetActivity& set : rank.sets) sets_[set.generation].all.emplace_back(&rank, &set);
     }
+    for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
+      if (by_rank_.contains(rank)) continue;
+      silent_.emplace_back().rank = rank;
+    }
   }
 
   std::vector<Stall> find() {
@@ -55,6 +59,26 @@ class StallFinder {
  private:
   using Ranks = std::vector<const RankActivity*>;
 
+  /// For whom ranks wait.
+  struct Awaited {
+    Ranks missing;  ///< have not come
+    Ranks unknown;  ///< may not have come
+  };
+
+  Ranks silent() const {
+    Ranks ranks;
+    for (const RankActivity& rank : silent_) ranks.push_back(&rank);
+    return ranks;
+  }
+  bool is_silent(const RankActivity& rank) const { return !by_rank_.contains(rank.rank); }
+  /// Null if there is no such rank.
+  const RankActivity* find(int rank) const {
+    if (const auto found = by_rank_.find(rank); found != by_rank_.end()) return found->second;
+    const auto found = std::find_if(silent_.begin(), silent_.end(),
+                                    [rank](const RankActivity& one) { return one.rank == rank; });
+    return found == silent_.end() ? nullptr : &*found;
+  }
+
   std::string label(const RankActivity& rank) const {
     const auto index = static_cast<std::size_t>(rank.rank);
     return "rank " + std::to_string(rank.rank) + " (" + (index < hosts_.size() ? hosts_[index] : "") +
@@ -62,7 +86,8 @@ class StallFinder {
   }
 
   /// "is stopped (SIGSTOP)".
-  static std::string doing(const RankActivity& rank) {
+  std::string doing(const RankActivity& rank) const {
+    if (is_silent(rank)) return "has not answered";
     if (rank.pid == 0) return "has ended";
     if (rank.is_stopped) return "is stopped (SIGSTOP)";
     const CurrentWork work = current_work(rank);
@@ -90,27 +115,43 @@ class StallFinder {
     return text;
   }
 
-  /// subject: 'allreduce #812'. waiting: those of all these ranks that wait for the missing ones.
-  void add(const std::string& subject, const Ranks& waiting, double seconds, const Ranks& missing,
-           const Ranks& all) {
+  /// "3 of 4 ranks have waited for 61 s". all: those that have answered, of this set.
+  std::string count_text(std::size_t waiting, std::size_t all, bool is_of_all_ranks, double seconds) const {
+    const std::string of = silent_.empty() || is_of_all_ranks
+                               ? std::to_string(all + (is_of_all_ranks ? silent_.size() : 0)) + " ranks"
+                               : "the " + std::to_string(all) + " ranks that have answered";
+    return fmt::format("{} of {} {} waited for {}", waiting, of, waiting == 1 ? "has" : "have",
+                       seconds_text(seconds));
+  }
+
+  /// subject: 'allreduce #812'. waiting: those of all these ranks that wait. set: 0 is that of all ranks.
+  void add(const std::string& subject, std::int64_t set, const Ranks& waiting, double seconds,
+           const Awaited& awaited, const Ranks& all) {
     Stall stall;
     stall.what = subject;
     stall.seconds = seconds;
-    stall.sentence = fmt::format("{}: {} of {} ranks {} waited for {}", subject, waiting.size(), all.size(),
-                                 waiting.size() == 1 ? "has" : "have", seconds_text(seconds));
-    Ranks culprits = missing;
-    if (!missing.empty()) {
-      stall.sentence += " for " + what_of(missing);
+    stall.sentence = subject + ": " + count_text(waiting.size(), all.size(), set == 0, seconds);
+    Ranks culprits = awaited.missing;
+    if (!awaited.unknown.empty()) stall.sentence += ", perhaps for " + what_of(awaited.unknown);
+    if (!awaited.missing.empty()) {
+      stall.sentence += (awaited.unknown.empty() ? " for " : ", and for ") + what_of(awaited.missing);
     } else {
       for (const RankActivity* rank : all) {
         if (rank->is_stopped || rank->pid == 0) culprits.push_back(rank);
       }
-      stall.sentence += culprits.empty() ? ", and none is missing" : "; among them " + what_of(culprits);
+      if (!culprits.empty()) {
+        stall.sentence += "; among them " + what_of(culprits);
+      } else if (awaited.unknown.empty()) {
+        stall.sentence += ", and none is missing";
+      }
     }
     for (const RankActivity* rank : waiting) stall.waiting.push_back(rank->rank);
     for (const RankActivity* rank : culprits) stall.missing.push_back(rank->rank);
+    for (const RankActivity* rank : awaited.unknown) stall.unknown.push_back(rank->rank);
+    std::sort(stall.unknown.begin(), stall.unknown.end());
     stall.key = subject;
     for (const int rank : stall.missing) stall.key += " " + std::to_string(rank);
+    for (const int rank : stall.unknown) stall.key += " ?" + std::to_string(rank);
     stalls_.push_back(std::move(stall));
   }
 
@@ -124,7 +165,8 @@ class StallFinder {
       waiting.push_back(rank);
       seconds = std::max<double>(seconds, rank->seconds);
     }
-    if (!waiting.empty() && seconds >= least_seconds_) add("ddl_init", waiting, seconds, missing, all);
+    if (!waiting.empty() && seconds >= least_seconds_)
+      add("ddl_init", 0, waiting, seconds, {missing, silent()}, all);
   }
 
   void find_in_join(const Members& members) {
@@ -134,8 +176,9 @@ class StallFinder {
       (set->has_joined ? waiting : missing).push_back(rank);
       if (set->has_joined) seconds = std::max<double>(seconds, rank->seconds);
     }
-    if (seconds >= least_seconds_ && !missing.empty())
-      add("ddl_join" + set_suffix(members.set().id), waiting, seconds, missing, members.ranks());
+    const std::int64_t set = members.set().id;
+    if (seconds >= least_seconds_ && !(missing.empty() && silent_.empty()))
+      add("ddl_join" + set_suffix(set), set, waiting, seconds, {missing, silent()}, members.ranks());
   }
 
   void find_in_calls(const Members& members) {
@@ -156,24 +199,25 @@ class StallFinder {
       seconds = std::max<double>(seconds, call.seconds);
     }
     if (seconds >= least_seconds_)
-      add(call_text(latest->call, *latest), waiting, seconds, missing, members.ranks());
+      add(call_text(latest->call, *latest), latest->id, waiting, seconds, {missing, silent()},
+          members.ranks());
   }
 
   void find_in_transfers(const Members& members) {
     for (const auto& [rank, set] : members.all) {
       if (!set->call.is_inside || set->call.kind != kTransferCall || set->call.seconds < least_seconds_)
         continue;
-      const auto peer = by_rank_.find(set->peer);
-      if (peer == by_rank_.end()) continue;
-      const std::string subject = call_text(set->call, *set);
-      const std::string sentence = fmt::format("{}: {} has waited for {} for {}", subject, label(*rank),
-                                               seconds_text(set->call.seconds), what_of({peer->second}));
-      stalls_.push_back({subject + " " + std::to_string(rank->rank),
-                         subject,
-                         set->call.seconds,
-                         sentence,
-                         {rank->rank},
-                         {peer->first}});
+      const RankActivity* const peer = find(set->peer);
+      if (peer == nullptr) continue;
+      Stall stall;
+      stall.what = call_text(set->call, *set);
+      stall.key = stall.what + " " + std::to_string(rank->rank);
+      stall.seconds = set->call.seconds;
+      stall.sentence = fmt::format("{}: {} has waited for {} for {}", stall.what, label(*rank),
+                                   seconds_text(stall.seconds), what_of({peer}));
+      stall.waiting = {rank->rank};
+      (is_silent(*peer) ? stall.unknown : stall.missing) = {peer->rank};
+      stalls_.push_back(std::move(stall));
     }
   }
 
@@ -235,32 +279,35 @@ class StallFinder {
 
   void find_in_tensors(std::int64_t generation, const Members& members) {
     const auto tensors = tensors_of(generation, members);
-    std::map<Ranks, std::vector<const Tensor*>> by_missing;
+    std::map<std::pair<Ranks, Ranks>, std::vector<const Tensor*>> by_awaited;  // missing, unknown
     for (const auto& [digest, tensor] : tensors) {
       if (tensor.seconds < least_seconds_) continue;
-      Ranks missing;
+      Ranks missing, unknown = silent();
       for (const auto& [rank, set] : members.all) {
-        const bool is_complete = rank->open_tensors == static_cast<std::int64_t>(rank->tensors.size());
-        if (!tensor.ranks.contains(rank->rank) && !set->has_joined && is_complete) missing.push_back(rank);
+        if (tensor.ranks.contains(rank->rank) || set->has_joined) continue;
+        const bool shows_all = rank->open_tensors == static_cast<std::int64_t>(rank->tensors.size());
+        (shows_all ? missing : unknown).push_back(rank);
       }
-      by_missing[missing].push_back(&tensor);
+      by_awaited[{missing, unknown}].push_back(&tensor);
     }
-    for (auto& [missing, waiting] : by_missing) {
+    for (auto& [awaited, waiting] : by_awaited) {
+      const auto& [missing, unknown] = awaited;
       std::stable_sort(waiting.begin(), waiting.end(),
                        [](const Tensor* a, const Tensor* b) { return a->order < b->order; });
       double seconds = 0;
       for (const Tensor* tensor : waiting) seconds = std::max(seconds, tensor->seconds);
       Ranks ranks;
       for (const int rank : waiting.front()->ranks) ranks.push_back(by_rank_.at(rank));
-      add(names_of(waiting, members), ranks, seconds, missing, members.ranks());
+      add(names_of(waiting, members), members.set().id, ranks, seconds, {missing, unknown}, members.ranks());
       stalls_.back().sentence += elsewhere(waiting, missing);
     }
   }
 
   const std::vector<std::string>& hosts_;
   double least_seconds_;
-  std::map<int, const RankActivity*> by_rank_;
-  std::map<std::int64_t, Members> sets_;  ///< by generation
+  std::map<int, const RankActivity*> by_rank_;  ///< that have answered
+  std::vector<RankActivity> silent_;            ///< the others, by rank; only their numbers are known
+  std::map<std::int64_t, Members> sets_;        ///< by generation
   std::vector<Stall> stalls_;
 };
 

@@ -19,9 +19,12 @@ struct Stall {
   std::vector<int> waiting;  ///< the ranks that wait, ascending
   /// The ranks for which they wait; if all have come, those that are stopped or have ended. Ascending.
   std::vector<int> missing;
+  /// The ranks for which they may wait beside these: they have not answered, or do not show all of their tensors.
+  std::vector<int> unknown;
 };
 
-/// The waits that have lasted for at least this time. ranks: of the job, each once. hosts: by rank. Pure.
+/// The waits that have lasted for at least this time. ranks: those of the job that have answered, each once. hosts: by
+/// rank, of all. Pure.
 std::vector<Stall> find_stalls(const std::vector<RankActivity>& ranks, const std::vector<std::string>& hosts,
                                double least_seconds);
 

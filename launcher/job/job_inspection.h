@@ -42,6 +42,9 @@ struct InspectedWait {
   std::int64_t num_waiting = 0;
   std::vector<int> missing;  ///< the ranks for which they wait, ascending; the first kMaxMissing of them
   std::int64_t num_missing = 0;
+  std::vector<int>
+      unknown;  ///< the ranks for which they may wait beside these; the first kMaxMissing of them
+  std::int64_t num_unknown = 0;
   bool operator==(const InspectedWait&) const = default;
 };
 

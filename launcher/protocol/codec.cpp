@@ -85,7 +85,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, t
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
                                    began, age)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
+                                   unknown, num_unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, process, work, open_tensors,
                                    oldest_tensor, oldest_tensor_seconds, wait, last_event, steps_per_second,
                                    cpus, gpus)

@@ -40,7 +40,9 @@ JobInspection inspected() {
                 61.2,
                 3,
                 {3},
-                1}};
+                1,
+                {},
+                0}};
   for (int rank = 0; rank < 4; ++rank) {
     InspectedRank one;
     one.rank = rank;
@@ -121,6 +123,27 @@ node2: its agent has not answered within 0.7 s; what rank 2 does is unknown
 )");
 }
 
+TEST_CASE("ranks of which nothing is known are named first, and are not missing from the JSON") {
+  JobInspection job = inspected();
+  job.nodes[1].silence = "its agent has not answered within 0.7 s";
+  job.waits[0].sentence = "allreduce #812: 1 of 4 ranks has waited";
+  job.waits[0].unknown = {2, 3};
+  job.waits[0].num_unknown = 7;
+  job.waits[0].missing = {1};
+  const std::string text = inspection_text(job, kPlain);
+  CHECK_THAT(text, Catch::Matchers::Contains("perhaps ranks 2, 3 and 5 more; rank 1 "));
+  CHECK(text.find("node2: its agent has not answered") < text.find("1 of 4 ranks has waited"));
+  const json wait = json::parse(inspection_json(job))["waits"][0];
+  CHECK(wait["unknown"] == json{2, 3});
+  CHECK(wait["num_unknown"] == 7);
+  CHECK(wait["missing"] == json{2, 3, 1});
+  CHECK(wait["num_missing"] == 8);
+  job.waits[0].missing = {};
+  job.waits[0].unknown = {2};
+  job.waits[0].num_unknown = 1;
+  CHECK_THAT(inspection_text(job, kPlain), Catch::Matchers::Contains("perhaps rank 2  "));
+}
+
 TEST_CASE("what a job says of itself cannot act on the terminal") {
   JobInspection job = inspected();
   job.job.name = job.job.command = job.nodes[0].name = job.waits[0].sentence = "a\x1b[31m\nb";
@@ -149,6 +172,7 @@ TEST_CASE("the JSON of a job has what is known, and null for what is not") {
   CHECK(one["job"]["head_pid"] == 4711);
   CHECK(one["nodes"][1] == json{{"name", "node2"}, {"failure", nullptr}});
   CHECK(one["waits"][0]["missing"] == json{3});
+  CHECK(one["waits"][0]["unknown"] == json::array());
   CHECK(one["ranks"][0]["wait"] == 0);
   CHECK(one["ranks"][3]["wait"] == nullptr);
   CHECK(one["ranks"][3]["state"] == "stopped");

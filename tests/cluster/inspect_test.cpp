@@ -75,6 +75,17 @@ TEST_CASE("a job is shown on the host of its head and on all of its hosts, and o
   }
 }
 
+/// Ranks 0 and 1 may be those that have not come to allreduce #2, and nobody else.
+void check_wait_for_node1(const json& shown) {
+  REQUIRE(shown["waits"].size() == 1);
+  const json& wait = shown["waits"][0];
+  CHECK(wait["unknown"] == json{0, 1});
+  CHECK(wait["missing"] == json{0, 1});
+  CHECK_THAT(wait["sentence"].get<std::string>(),
+             Contains("allreduce #2: 2 of 4 ranks have waited for ") &&
+                 Contains(", perhaps for 2 ranks: rank 0 (node1) has not answered, rank 1 (node1)"));
+}
+
 TEST_CASE("a host whose agent is stopped is named, and the ranks of the others are shown", "[inspect]") {
   HostJob job(hanging());
   job.job().wait_for("3 of 4 ranks have waited");
@@ -91,7 +102,20 @@ TEST_CASE("a host whose agent is stopped is named, and the ranks of the others a
     CHECK(shown["ranks"][rank]["pid"].get<int>() > 0);
   }
   for (const std::size_t rank : {2, 3}) CHECK(shown["ranks"][rank]["work"]["text"] == "allreduce #2");
+  check_wait_for_node1(shown);
   CHECK(parsed(inspect_on("node2", {"--json"}))["nodes"][0]["failure"] == nullptr);
+  job.job().send(SIGTERM);
+  CHECK(job.wait() == contract::kSignalBase + SIGTERM);
+}
+
+TEST_CASE("the ranks of a host that is cut off are unknown, and not said to have come", "[inspect]") {
+  Cluster cluster;
+  HostJob job(hanging());
+  job.job().wait_for("3 of 4 ranks have waited");
+  cluster.partition("node1");
+  const Inspected on_head = inspect_on("head", {"--json"});
+  cluster.heal("node1");
+  check_wait_for_node1(parsed(on_head));
   job.job().send(SIGTERM);
   CHECK(job.wait() == contract::kSignalBase + SIGTERM);
 }

@@ -134,6 +134,11 @@ TEST_CASE("of a node that has not answered only what was planned is shown, and w
   CHECK(job.ranks[1].state == InspectedRank::State::kNoAnswer);
   CHECK(job.ranks[1].pid == 101);
   CHECK(job.ranks[2].state == InspectedRank::State::kRunning);
+  REQUIRE(job.waits.size() == 1);
+  CHECK(job.ranks[2].wait == 0);
+  CHECK(job.waits[0].missing.empty());
+  CHECK(job.waits[0].unknown == std::vector<int>{0, 1});
+  CHECK(job.waits[0].num_unknown == 2);
 }
 
 TEST_CASE("the lists of a wait are cut") {
@@ -148,11 +153,18 @@ TEST_CASE("the lists of a wait are cut") {
     outcomes[static_cast<std::size_t>(rank)].kind = RankOutcome::Kind::kRunning;
     activities.push_back(rank_in(rank, rank % 2 + 1, rank % 2 == 1));
   }
+  constexpr int kSilent = 1000;
+  plan.ranks.resize(kRanks + kSilent);
+  for (int rank = kRanks; rank < kRanks + kSilent; ++rank)
+    plan.ranks[static_cast<std::size_t>(rank)].rank = rank;
+  outcomes.resize(plan.ranks.size());
   const JobInspection job = inspection(plan, activities, outcomes, {""});
   REQUIRE(job.waits.size() == 1);
   CHECK(job.waits[0].num_waiting == kRanks / 2);
   CHECK(job.waits[0].num_missing == kRanks / 2);
   CHECK(job.waits[0].missing.size() == InspectedWait::kMaxMissing);
+  CHECK(job.waits[0].num_unknown == kSilent);
+  CHECK(job.waits[0].unknown.size() == InspectedWait::kMaxMissing);
   CHECK(job.ranks[1999].wait == 0);
 }
 

@@ -39,9 +39,13 @@ RankActivity with_tensors(RankActivity one, const std::vector<std::string>& name
   return one;
 }
 
-std::vector<std::string> sentences(const std::vector<RankActivity>& ranks) {
+/// Of a job of these ranks, or of more, of which the others have not answered.
+std::vector<Stall> stalls(const std::vector<RankActivity>& ranks, std::size_t job_ranks) {
+  return find_stalls(ranks, {kHosts.begin(), kHosts.begin() + static_cast<std::ptrdiff_t>(job_ranks)}, 60);
+}
+std::vector<std::string> sentences(const std::vector<RankActivity>& ranks, std::size_t job_ranks = 0) {
   std::vector<std::string> all;
-  for (const Stall& stall : find_stalls(ranks, kHosts, 60)) all.push_back(stall.sentence);
+  for (const Stall& stall : stalls(ranks, std::max(job_ranks, ranks.size()))) all.push_back(stall.sentence);
   return all;
 }
 
@@ -110,7 +114,7 @@ TEST_CASE("ddl_init and ddl_join wait for ranks, too") {
         Sentences{
             "ddl_init: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has not called "
             "ddl_init"});
-  RankActivity joined = rank(2, {});
+  RankActivity joined = rank(1, {});
   joined.sets[0].has_joined = true;
   CHECK(sentences({rank(0, {}), joined}) == Sentences{"ddl_join: 1 of 2 ranks has waited for 73 s for rank 0 "
                                                       "(node1, pid 100), which has been in user code "
@@ -136,11 +140,51 @@ TEST_CASE("tensors that wait for the same ranks are one stall") {
   CHECK(said[0] ==
         "tensor \"a\": 1 of 3 ranks has waited for 61 s for rank 1 (node1, pid 101), which has been in user "
         "code for 73 s");
-  // Of a rank with more tensors than it reports, nothing is concluded.
+  // A rank with more tensors than it reports may have handed it over.
   RankActivity many = with_tensors(rank(1, none), {"z"}, 1);
   many.open_tensors = 1000;
-  CHECK(sentences({with_tensors(rank(0, none), {"a"}), many}) ==
-        Sentences{"tensor \"a\": 1 of 2 ranks has waited for 61 s, and none is missing"});
+  CHECK(
+      sentences({with_tensors(rank(0, none), {"a"}), many}) ==
+      Sentences{"tensor \"a\": 1 of 2 ranks has waited for 61 s, perhaps for rank 1 (node1, pid 101), which "
+                "has waited for tensor \"z\" for 1.0 s"});
+}
+
+TEST_CASE("ranks that have not answered are not said to have come") {
+  const CallActivity waiting = inside("allreduce", 812, 61);
+  CHECK(sentences({rank(0, waiting), rank(1, waiting)}, 3) ==
+        Sentences{
+            "allreduce #812: 2 of 3 ranks have waited for 61 s, perhaps for rank 2 (node2), which has not "
+            "answered"});
+  const auto found = stalls({rank(0, waiting), rank(1, outside("allreduce", 811, 73))}, 4);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].sentence ==
+        "allreduce #812: 1 of 4 ranks has waited for 61 s, perhaps for 2 ranks: rank 2 (node2) has not "
+        "answered, "
+        "rank 3 (node2) has not answered, and for rank 1 (node1, pid 101), which has been in user code for "
+        "73 s");
+  CHECK(found[0].missing == std::vector<int>{1});
+  CHECK(found[0].unknown == std::vector<int>{2, 3});
+
+  RankActivity joining = rank(0, {}), joined = rank(0, {}), receiver = rank(0, inside("transfer", 4, 61));
+  joining.phase = RankActivity::Phase::kJoining;
+  joining.sets.clear();
+  joined.sets[0].has_joined = true;
+  receiver.sets[0].peer = 1;
+  const std::string perhaps =
+      ": 1 of 2 ranks has waited for 73 s, perhaps for rank 1 (node1), which has not answered";
+  CHECK(sentences({joining}, 2) == Sentences{"ddl_init" + perhaps});
+  CHECK(sentences({joined}, 2) == Sentences{"ddl_join" + perhaps});
+  CHECK(sentences({with_tensors(rank(0, {}), {"a"}, 73)}, 2) == Sentences{"tensor \"a\"" + perhaps});
+  CHECK(sentences({receiver}, 2) ==
+        Sentences{
+            "a transfer with rank 1: rank 0 (node1, pid 100) has waited for 61 s for rank 1 (node1), which "
+            "has not answered"});
+  // Whether a rank is a member of a set, only the rank itself says.
+  RankActivity in_set = rank(0, waiting);
+  in_set.sets[0].id = 2;
+  CHECK(sentences({in_set}, 2) ==
+        Sentences{"allreduce #812 of process set 2: 1 of the 1 ranks that have answered has waited for 61 s, "
+                  "perhaps for rank 1 (node1), which has not answered"});
 }
 
 TEST_CASE("a rank that has handed over the tensor to another process set is named with it") {
