@@ -59,9 +59,14 @@ std::vector<JobSocket> those(std::vector<JobSocket> sockets, const auto& predica
   return sockets;
 }
 
+struct Match {
+  std::vector<JobSocket> sockets;
+  std::vector<FoundJob> unnamed;  ///< jobs that may have the name, but did not say it
+};
+
 /// The sockets with this pid or id, also of other users, whose refusal says more than that there is none. Otherwise
 /// those with this name.
-std::vector<JobSocket> sockets_of(const std::string& job, const std::vector<JobSocket>& sockets) {
+Match sockets_of(const std::string& job, const std::vector<JobSocket>& sockets) {
   const auto pid = parse_integer(job);
   auto named = those(
       sockets, [&](const JobSocket& one) { return one.job_id == job || (pid && head_pid(one) == *pid); });
@@ -69,18 +74,37 @@ std::vector<JobSocket> sockets_of(const std::string& job, const std::vector<JobS
     auto own = those(named, is_own);
     if (!own.empty()) named = std::move(own);
   }
-  if (!named.empty()) return named;
+  if (!named.empty()) return {named, {}};
   const auto askable = those(sockets, [](const JobSocket& one) { return is_own(one) || ::getuid() == 0; });
-  const auto described = describe(askable);
+  auto described = describe(askable);
+  Match match;
   for (std::size_t i = 0; i < askable.size(); ++i) {
-    if (described[i].description && described[i].description->name == job) named.push_back(askable[i]);
+    const auto& description = described[i].description;
+    if (description && description->name == job) match.sockets.push_back(askable[i]);
+    if (!description && description.error().code() != ErrorCode::kClosed)
+      match.unnamed.push_back(std::move(described[i]));
   }
-  return named;
+  return match;
 }
 
-CommandLineError no_job(const std::string& job, const std::vector<JobSocket>& sockets) {
-  if (!job.empty())
-    return {"no running job " + shell_quote(job) + " is seen on this host", kList, kNoSuchJob};
+/// What is known, if no job has said that it has this name.
+CommandLineError no_job_of_name(const std::string& job, const std::vector<FoundJob>& unnamed) {
+  std::string message = "no running job " + shell_quote(job) + " is seen on this host";
+  if (unnamed.empty()) return {message, kList, kNoSuchJob};
+  std::vector<std::string> pids;
+  bool is_silent = false;
+  for (const FoundJob& one : unnamed) {
+    const Error& why = one.description.error();
+    message += (pids.empty() ? ", but job " : ", and job ") + std::to_string(one.pid) +
+               " does not say its name: " + why.message();
+    pids.push_back(std::to_string(one.pid));
+    is_silent |= why.code() == ErrorCode::kTimeout;
+  }
+  return {message, "if it is the one, name it by the pid of its ddlrun: " + join(pids, ", "),
+          is_silent ? contract::kLostHost : kNoSuchJob};
+}
+
+CommandLineError no_own_job(const std::vector<JobSocket>& sockets) {
   // Root may look at all of them.
   if (::getuid() == 0 && !sockets.empty())
     return {"no job of root is seen on this host", "name one of another user: " + pids_text(sockets),
@@ -97,8 +121,10 @@ CommandLineError unanswered(const JobSocket& socket, const Error& error) {
     case ErrorCode::kPermissionDenied:
     case ErrorCode::kUnavailable: return {sentence, "", kNoSuchJob};
     default:
-      return {sentence, "its ddlrun is process " + std::to_string(head_pid(socket)) + ": see whether it runs",
-              contract::kLostHost};
+      return {
+          sentence,
+          "its ddlrun is process " + std::to_string(head_pid(socket)) + ": see whether it runs, or try again",
+          contract::kLostHost};
   }
 }
 
@@ -177,9 +203,14 @@ tl::expected<std::vector<JobSocket>, CommandLineError> find_jobs(const std::stri
   if (!sockets)
     return NoJob(CommandLineError{"the jobs of this host cannot be found: " + sockets.error().message(),
                                   "mount /proc; ddlrun finds its sockets there", kNoSuchJob});
-  auto found = job.empty() ? those(*sockets, is_own) : sockets_of(job, *sockets);
-  if (found.empty()) return NoJob(no_job(job, *sockets));
-  return found;
+  if (job.empty()) {
+    auto own = those(*sockets, is_own);
+    if (own.empty()) return NoJob(no_own_job(*sockets));
+    return own;
+  }
+  auto match = sockets_of(job, *sockets);
+  if (match.sockets.empty()) return NoJob(no_job_of_name(job, match.unnamed));
+  return match.sockets;
 }
 
 CommandLineError several_jobs(const std::string& job, const std::vector<JobSocket>& found) {

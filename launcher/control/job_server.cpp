@@ -17,8 +17,8 @@ constexpr int kClientBacklog = 16;
 constexpr auto kRest = std::chrono::seconds(1);
 
 /// A small answer fits into the buffer of a new connection; if not, the client sees only the end.
-void refuse_at_once(const UniqueFd& connection, const std::string& why) {
-  const net::Frame frame = message::encode<message::JobToClient>(message::Refused{why});
+void refuse_at_once(const UniqueFd& connection, const message::Refused& refusal) {
+  const net::Frame frame = message::encode<message::JobToClient>(refusal);
   std::string bytes;
   net::append_frame(bytes, frame.type, frame.payload);
   (void)::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -52,11 +52,11 @@ void JobServer::on_connection() {
   }
   const auto peer = net::peer_of(connection.get());
   if (!peer || (peer->uid != ::getuid() && peer->uid != 0)) {
-    return refuse_at_once(connection, "this job belongs to user " + std::to_string(::getuid()) +
-                                          ": only that user and root may look at it");
+    return refuse_at_once(connection, {"this job belongs to user " + std::to_string(::getuid()) +
+                                       ": only that user and root may look at it"});
   }
   if (connections_.size() >= kMaxClients)
-    return refuse_at_once(connection, "too many others look at this job just now; try again");
+    return refuse_at_once(connection, {"too many others look at this job just now", true});
   const Client client = ++last_client_;
   Connection& one = connections_[client];
   one.link = make_stream_link(loop_, std::move(connection), {}, {}, kMaxRequestBytes);

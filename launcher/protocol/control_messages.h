@@ -40,7 +40,7 @@ using ClientToJob = std::variant<DescribeJob, InspectJob, ChangeTimeline>;
 /// In place of an answer: one sentence that says why there is none.
 struct Refused {
   std::string why;
-  bool is_timeout = false;  ///< the head has not answered the agent
+  bool is_timeout = false;  ///< the job is there, but does not answer now
   bool operator==(const Refused&) const = default;
 };
 struct JobDescribed {
