@@ -94,6 +94,8 @@ struct RankRecord {
   std::atomic<std::uint32_t> hidden_tensors{0};  ///< that are not in tensors, for lack of room
   std::array<SetRecord, kSets> sets;
   std::array<TensorRecord, kTensors> tensors;
+  /// When phase changed, in nanoseconds of CLOCK_MONOTONIC; written before it. 0: by a libddl that does not write it.
+  std::atomic<std::int64_t> phase_since{0};
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

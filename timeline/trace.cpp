@@ -76,7 +76,6 @@ class RankWriter {
 
   const RankTrace& rank_;
   std::int64_t origin_;
-  std::int64_t last_ = 0;  ///< the last known time of the rank
   std::vector<Times> times_;
   std::vector<std::size_t> order_;  ///< events by begin; of those that begin together, the longest first
   std::vector<Track> tracks_;       ///< in the order of their first events
@@ -100,17 +99,18 @@ void RankWriter::set_times() {
   const auto& events = rank_.ring.events;
   times_.resize(events.size());
   order_.resize(events.size());
+  std::int64_t last = rank_.read_at > 0 ? time_of(rank_.read_at) : 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     Times& times = times_[i];
     times.begin = time_of(event.begin);
     times.started = event.started == 0 ? times.begin : std::max(times.begin, time_of(event.started));
     times.end = event.end == Event::kOpen ? times.begin : std::max(times.begin, time_of(event.end));
-    last_ = std::max({last_, times.started, times.end});
+    last = std::max({last, times.started, times.end});
     order_[i] = i;
   }
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (is_unfinished(events[i])) times_[i].end = last_;
+    if (is_unfinished(events[i])) times_[i].end = last;
     times_[i].started = std::min(times_[i].started, times_[i].end);
   }
   std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {

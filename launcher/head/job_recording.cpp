@@ -74,7 +74,7 @@ void JobRecording::give_up() {
 void JobRecording::on_written(const std::string& failure) {
   if (failure.empty()) {
     written_ = path_;
-    actions_.note("the timeline is in " + path_ + ": open it at ui.perfetto.dev or chrome://tracing");
+    actions_.note("the timeline is in " + path_ + ": open it at ui.perfetto.dev");
   } else {
     actions_.note("no timeline was written: " + failure);
     if (timeline_->has_events()) not_written_ = failure;

@@ -86,6 +86,7 @@ void TimelineRecorder::add(CollectedEvents&& events) {
   std::tie(trace.pid, trace.fate) = actions_.fate_of(events.rank);
   trace.missing = std::move(events.missing);
   trace.ring = std::move(events.ring);
+  trace.read_at = events.now;
   trace.clock = aligned_->hosts[static_cast<std::size_t>(rank.node)];
   if (const auto added = file_.add(trace); !added) failure_ = added.error().message();
 }

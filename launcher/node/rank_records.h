@@ -29,6 +29,7 @@ struct RankSnapshot {
     std::string name;  ///< its beginning
   };
   contract::RankRecord::Phase phase = contract::RankRecord::Phase::kNone;
+  std::int64_t phase_since = 0;     ///< in nanoseconds of CLOCK_MONOTONIC; 0: unknown
   std::int64_t pid = 0;             ///< 0: unknown
   std::uint64_t pid_namespace = 0;  ///< of pid
   std::vector<Set> sets;

@@ -29,10 +29,16 @@ std::size_t RankWatch::local_rank(int rank) const {
   return static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
 }
 
+void RankWatch::has_ended(int rank) {
+  processes_[rank].ended = true;
+  if (events_) events_->has_ended(local_rank(rank));
+}
+
 int RankWatch::gone_rank(int rank) const { return records_ ? records_->gone_rank(local_rank(rank)) : -1; }
 
 void RankWatch::watch_for_stalls() {
   stall_watch_.emplace(limits_);
+  watched_since_ = StallWatch::Clock::now();
   if (records_ && stall_watch_->has_limits()) look_for_stalls();
 }
 
@@ -50,7 +56,7 @@ std::vector<RankActivity> RankWatch::activities() {
         all.emplace_back(stall_watch_->look(ranks_[place], now, StallWatch::Clock::now()));
     if (process.ended) continue;
     add_process(activity, now, process.pid);
-    if (events_) events_->add_to(activity, place);
+    if (events_) events_->add_to(activity, place, {now.phase_since, watched_since_});
   }
   return all;
 }

@@ -33,7 +33,7 @@ class RankWatch {
   std::size_t local_rank(int rank) const;
 
   void has_started(int rank, std::int64_t pid) { processes_[rank].pid = pid; }
-  void has_ended(int rank) { processes_[rank].ended = true; }
+  void has_ended(int rank);
   /// The rank whose end this rank has observed; -1: none is known.
   int gone_rank(int rank) const;
 
@@ -65,6 +65,7 @@ class RankWatch {
   std::optional<RankRecords> records_;
   std::optional<RecordedEvents> events_;  ///< of records_
   std::optional<StallWatch> stall_watch_;
+  StallWatch::Clock::time_point watched_since_;  ///< with stall_watch_
   EventLoop::Timer stall_timer_;
   EventLoop::Timer activity_timer_;  ///< of the second look for an AskActivity
 };

@@ -1,6 +1,8 @@
 #include "launcher/node/recorded_events.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "base/deadline.h"
@@ -16,6 +18,53 @@ constexpr std::size_t kEventsOfPiece = 2048;
 std::int64_t nanoseconds(Clock::time_point time) {
   return time.time_since_epoch() / std::chrono::nanoseconds(1);
 }
+
+/// A rank may have written any time.
+double seconds_between(std::int64_t from, std::int64_t to) {
+  constexpr double kNanoseconds = 1e9;
+  return std::clamp((static_cast<double>(to) - static_cast<double>(from)) / kNanoseconds, 0.0, kMaxSeconds);
+}
+
+/// Lengthens durations of which the begin is known.
+class Lengthening {
+ public:
+  Lengthening(std::int64_t now, std::int64_t watched) : now_(now), watched_(watched) {}
+
+  void apply(Seconds& seconds, std::int64_t begin) const {
+    if (begin > 0) seconds = std::max<double>(seconds, seconds_between(std::max(begin, watched_), now_));
+  }
+
+  /// The call that the rank is in, or has left last.
+  void apply(SetActivity& set, const std::vector<contract::Event>& events) const {
+    for (const contract::Event& event : events) {
+      const bool is_this = event.kind == contract::Event::Kind::kCall && event.generation == set.generation &&
+                           static_cast<std::int64_t>(event.call) == set.call.number;
+      const bool is_inside = event.end == contract::Event::kOpen;
+      if (is_this && is_inside == set.call.is_inside)
+        apply(set.call.seconds, is_inside ? event.begin : event.end);
+    }
+  }
+
+  void apply(std::vector<TensorActivity>& tensors, const std::vector<contract::Event>& events) const {
+    constexpr std::size_t kShown = std::min(contract::TensorRecord::kNameBytes, contract::Event::kNameBytes);
+    std::map<std::pair<std::int64_t, std::string_view>, std::int64_t> begins;
+    for (const contract::Event& event : events) {
+      if (event.kind != contract::Event::Kind::kTensor || event.end != contract::Event::kOpen) continue;
+      const std::string_view name(event.name.data(), ::strnlen(event.name.data(), kShown));
+      // Of several names with the same beginning the latest counts: it makes none longer than it is.
+      begins.insert_or_assign({event.generation, name}, event.begin);
+    }
+    for (TensorActivity& tensor : tensors) {
+      const auto found = begins.find({tensor.generation, std::string_view(tensor.name).substr(0, kShown)});
+      if (found != begins.end()) apply(tensor.seconds, found->second);
+    }
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [](const TensorActivity& a, const TensorActivity& b) { return a.seconds > b.seconds; });
+  }
+
+ private:
+  std::int64_t now_, watched_;
+};
 
 }  // namespace
 
@@ -34,7 +83,8 @@ RecordedEvents::Copy RecordedEvents::copy_of(const message::AskEvents& ask, std:
   const auto latest = static_cast<std::ptrdiff_t>(std::clamp<std::int64_t>(ask.latest, 0, kMost));
   Copy copy;
   copy.id = ask.id;
-  copy.now = nanoseconds(Clock::now());
+  const auto ended = ended_.find(local_rank);
+  copy.now = ended == ended_.end() ? nanoseconds(Clock::now()) : ended->second;
   // Also those that are not wanted say when the first one began.
   copy.ring = records_.events(local_rank, kMost);
   auto& events = copy.ring.events;
@@ -58,26 +108,33 @@ void RecordedEvents::record_timeline(std::int64_t events) {
   records_.record_timeline(static_cast<std::uint32_t>(std::min(events, kMost)));
 }
 
-void RecordedEvents::add_to(RankActivity& activity, std::size_t local_rank) {
-  constexpr std::size_t kLatest = 16;
-  constexpr double kNanoseconds = 1e9;
-  const timeline::RingSnapshot ring = records_.events(local_rank, kLatest);
+void RecordedEvents::has_ended(std::size_t local_rank) { ended_[local_rank] = nanoseconds(Clock::now()); }
+
+void RecordedEvents::add_to(RankActivity& activity, std::size_t local_rank, const Since& since) {
+  const timeline::RingSnapshot ring = records_.events(local_rank, contract::EventRing::kUsuallyKept);
   const Clock::time_point now = Clock::now();
   std::int64_t last = 0;
   for (const contract::Event& event : ring.events) last = std::max({last, event.begin, event.end});
-  if (last > 0) {
-    const auto age = static_cast<double>(nanoseconds(now)) - static_cast<double>(last);
-    activity.last_event = std::clamp(age / kNanoseconds, 0.0, kMaxSeconds);
-  }
-  if (ring.steps == 0) return;
-  const auto [at, is_first] = steps_.try_emplace(local_rank, StepsSeen{now, ring.steps});
+  if (last > 0) activity.last_event = seconds_between(last, nanoseconds(now));
+  const Lengthening lengthening(nanoseconds(now), nanoseconds(since.watched));
+  // Whatever a rank shows, but for its phase, changes with an event.
+  lengthening.apply(activity.seconds, std::max(last, since.phase));
+  for (SetActivity& set : activity.sets) lengthening.apply(set, ring.events);
+  lengthening.apply(activity.tensors, ring.events);
+  add_steps(activity, local_rank, ring.steps, now);
+}
+
+void RecordedEvents::add_steps(RankActivity& activity, std::size_t local_rank, std::uint64_t steps,
+                               Clock::time_point now) {
+  if (steps == 0) return;
+  const auto [at, is_first] = steps_.try_emplace(local_rank, StepsSeen{now, steps});
   StepsSeen& seen = at->second;
   const double seconds = std::chrono::duration<double>(now - seen.at).count();
   // Several looks may fall into one step.
   constexpr double kLongestStep = 30;
-  if (!is_first && (ring.steps != seen.steps || seconds > kLongestStep)) {
-    const double steps = static_cast<double>(ring.steps) - static_cast<double>(seen.steps);
-    seen = {now, ring.steps, std::max(steps, 0.0) / std::max(seconds, 1e-9)};
+  if (!is_first && (steps != seen.steps || seconds > kLongestStep)) {
+    const double done = static_cast<double>(steps) - static_cast<double>(seen.steps);
+    seen = {now, steps, std::max(done, 0.0) / std::max(seconds, 1e-9)};
   }
   activity.steps_per_second = std::min(seen.rate, kMaxSeconds);
 }

@@ -23,8 +23,18 @@ class RecordedEvents {
   message::Events answer(const message::AskEvents& ask, std::size_t local_rank);
   /// All ranks record a timeline from now on, or no longer.
   void record_timeline(std::int64_t events);
-  /// Adds when the rank's last event was, and how fast its steps are.
-  void add_to(RankActivity& activity, std::size_t local_rank);
+  /// The rank's process has ended: its last event was before.
+  void has_ended(std::size_t local_rank);
+
+  /// What else is known of a rank's times.
+  struct Since {
+    std::int64_t phase = 0;  ///< RankSnapshot::phase_since
+    /// No duration begins before that: a wait in which the whole job was stopped is none.
+    std::chrono::steady_clock::time_point watched;
+  };
+  /// Adds when the rank's last event was, and how fast its steps are; and lengthens what it does by the time in which
+  /// nobody has looked, as far as its latest events say when that began.
+  void add_to(RankActivity& activity, std::size_t local_rank, const Since& since);
 
  private:
   /// Made at the first question of an id, and kept until the last piece of it was given.
@@ -39,12 +49,15 @@ class RecordedEvents {
     double rate = -1;  ///< below 0: unknown
   };
   Copy copy_of(const message::AskEvents& ask, std::size_t local_rank) const;
+  void add_steps(RankActivity& activity, std::size_t local_rank, std::uint64_t steps,
+                 std::chrono::steady_clock::time_point now);
 
   RankRecords& records_;
   std::size_t local_ranks_;
   // By local rank.
   std::map<std::size_t, Copy> copies_;
   std::map<std::size_t, std::uint64_t> before_timeline_;  ///< the number of events
+  std::map<std::size_t, std::int64_t> ended_;             ///< when, in nanoseconds
   std::map<std::size_t, StepsSeen> steps_;
 };
 

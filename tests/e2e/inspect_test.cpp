@@ -171,6 +171,20 @@ TEST_CASE("a stopped rank is shown as such, also without the check for stalls", 
   job.send(SIGKILL);
 }
 
+TEST_CASE("the first look at a job knows how long its ranks have waited", "[inspect]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "--kill-grace", "0", "--no-stall-check",
+                           program("timeline_program"), "hang"}));
+  job.wait_for("ready", 3);
+  const json rank = inspect(scratch, {std::to_string(job.pid()), "--json"}).parsed()["ranks"][2];
+  INFO(rank.dump());
+  CHECK(rank["work"]["kind"] == "tensor");
+  // Its last event is that it waits for the tensor.
+  constexpr double kRounding = 0.001;
+  CHECK(rank["work"]["seconds"].get<double>() >= rank["last_event_seconds"].get<double>() - kRounding);
+  job.send(SIGKILL);
+}
+
 TEST_CASE("of programs without libddl the processes are shown", "[inspect]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "sh", "-c", "echo ready; exec sleep 1000"}));
@@ -215,7 +229,8 @@ TEST_CASE("--watch rewrites a terminal, and ends at ^C", "[inspect]") {
 TEST_CASE("a ddlrun that is stopped cannot answer, and is said to be, also by the name of its job",
           "[inspect]") {
   const Scratch scratch;
-  HangingJob job(scratch);
+  const std::string name = "stopped-" + std::to_string(::getpid());
+  HangingJob job(scratch, {"--job-name", name});
   job->send(SIGTSTP);
   (void)job->wait_until_stopped();
   Job by_pid(scratch, ddlrun({"--inspect", job.pid()})), by_name(scratch, ddlrun({"--inspect", name}));
@@ -232,8 +247,7 @@ TEST_CASE("a ddlrun that is stopped cannot answer, and is said to be, also by th
 
 TEST_CASE("bytes that are no request, and clients that say nothing, do no harm", "[inspect]") {
   const Scratch scratch;
-  const std::string name = "stopped-" + std::to_string(::getpid());
-  HangingJob job(scratch, {"--job-name", name});
+  HangingJob job(scratch);
   const std::string name = socket_of(job.pid());
   const auto silent = net::connect_abstract(name);
   REQUIRE(silent);
@@ -247,20 +261,6 @@ TEST_CASE("bytes that are no request, and clients that say nothing, do no harm",
   CHECK(inspect(scratch, {job.pid()}).exit_code == 0);
 }
 
-TEST_CASE("another user is refused by both sides with a sentence, and root is not", "[inspect]") {
-  if (::getuid() != 0) DDL_SKIP("only root can become another user");
-  constexpr uid_t kStranger = 65534;
-  const std::string sentence = "only that user and root may look at it";
-  const Scratch scratch;
-  HangingJob job(scratch);
-  Command command = ddlrun({"--inspect", job.pid()});
-  command.argv.insert(command.argv.begin(), {"setpriv", "--reuid=65534", "--clear-groups"});
-  const Shown refused = run(scratch, command);
-  CHECK(refused.exit_code == 1);
-  CHECK_THAT(refused.err, Contains("job " + job.pid() + ": the job belongs to user 0") && Contains(sentence));
-  // The job itself, if a client does not ask who it is.
-  auto pipe = make_pipe();
-  REQUIRE(pipe);
 TEST_CASE("a job that has too many clients is not said to be missing", "[inspect]") {
   const Scratch scratch;
   const std::string name = "busy-" + std::to_string(::getpid());
@@ -277,6 +277,20 @@ TEST_CASE("a job that has too many clients is not said to be missing", "[inspect
              Contains("job " + job.pid() + " does not say its name: too many others look at this job"));
 }
 
+TEST_CASE("another user is refused by both sides with a sentence, and root is not", "[inspect]") {
+  if (::getuid() != 0) DDL_SKIP("only root can become another user");
+  constexpr uid_t kStranger = 65534;
+  const std::string sentence = "only that user and root may look at it";
+  const Scratch scratch;
+  HangingJob job(scratch);
+  Command command = ddlrun({"--inspect", job.pid()});
+  command.argv.insert(command.argv.begin(), {"setpriv", "--reuid=65534", "--clear-groups"});
+  const Shown refused = run(scratch, command);
+  CHECK(refused.exit_code == 1);
+  CHECK_THAT(refused.err, Contains("job " + job.pid() + ": the job belongs to user 0") && Contains(sentence));
+  // The job itself, if a client does not ask who it is.
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
   const std::string name = socket_of(job.pid());
   const pid_t child = ::fork();
   if (child == 0) {

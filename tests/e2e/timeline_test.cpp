@@ -198,6 +198,25 @@ TEST_CASE("a rank that is killed has its events in the timeline, and the report 
   CHECK(number_of(trace, 2, "e", "awaited") == 1);
 }
 
+TEST_CASE("in the timeline of a hang what has not ended lasts until the rank was ended", "[timeline]") {
+  const Scratch scratch;
+  Job job(
+      scratch,
+      timeline_job({"--timeline-filename", "t.json", "--stall-check-shutdown-time-seconds", "0.5"}, "hang"));
+  CHECK(job.wait_and_require_nothing_left() == contract::kTimeout);
+  const TimelineJson trace = valid_timeline(bytes_of(scratch.path("t.json")));
+  double wait = 0, hang_end = 0;
+  for (const TimelineJson& event : trace["traceEvents"]) {
+    const bool is_wait = event["ph"] == "b" && event["name"] == "awaited";
+    if (is_wait || event["name"] == "barrier")
+      wait = wait == 0 ? event["ts"].get<double>() : std::min(wait, event["ts"].get<double>());
+    if (event["name"] == "the end" && event["pid"] == 1)
+      hang_end = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  CHECK(wait > 0);
+  CHECK(hang_end >= wait + 0.5e6);
+}
+
 TEST_CASE("--json has the last events of a failed job, a few of each rank, also without a timeline",
           "[timeline]") {
   const Scratch scratch;

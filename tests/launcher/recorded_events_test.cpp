@@ -61,15 +61,16 @@ class OwnRecords {
   }
   /// The rank's next events, a microsecond after the other.
   void add_events(std::size_t rank, std::uint64_t events, std::int64_t first_begin) {
+    for (std::uint64_t i = 0; i < events; ++i)
+      add(rank, call_event(0, first_begin + static_cast<std::int64_t>(1000 * i)));
+  }
+  void add(std::size_t rank, Event event) {
     EventRing& own = ring(rank);
-    for (std::uint64_t i = 0; i < events; ++i) {
-      const std::uint64_t number = own.count + 1;
-      const Event event = call_event(number, first_begin + static_cast<std::int64_t>(1000 * i));
-      std::memcpy(reinterpret_cast<std::byte*>(&own) + EventRing::kHeadBytes +
-                      (number - 1) % own.kept * sizeof(Event),
-                  &event, sizeof event);
-      own.count = number;
-    }
+    event.number = own.count + 1;
+    std::memcpy(reinterpret_cast<std::byte*>(&own) + EventRing::kHeadBytes +
+                    (event.number - 1) % own.kept * sizeof(Event),
+                &event, sizeof event);
+    own.count = event.number;
   }
 
  private:
@@ -77,6 +78,10 @@ class OwnRecords {
   std::size_t each_ = 0, bytes_ = 0;
   std::byte* memory_ = nullptr;
 };
+
+std::int64_t nanoseconds_now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
 
 /// All pieces of the answer to a question, as the head puts them together.
 RingSnapshot whole_answer(RecordedEvents& events, message::AskEvents ask, std::size_t rank, int& pieces) {
@@ -255,25 +260,100 @@ TEST_CASE("an agent says how long ago a rank's last event was, and how fast its 
   OwnRecords records(2);
   RecordedEvents events(*records, 2);
   RankActivity activity;
-  events.add_to(activity, 0);
+  events.add_to(activity, 0, {});
   CHECK(activity.last_event < 0);
   CHECK(activity.steps_per_second < 0);
-  const auto now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  const std::int64_t now = nanoseconds_now();
   records.add_events(0, 1, now - 2'000'000'000);
   records.ring(0).steps = 10;
-  events.add_to(activity, 0);
+  events.add_to(activity, 0, {});
   CHECK(activity.last_event >= 1.9);
   CHECK(activity.last_event < 60);
   CHECK(activity.steps_per_second < 0);  // one look is no rate
   records.ring(0).steps = 30;
-  events.add_to(activity, 0);
+  events.add_to(activity, 0, {});
   CHECK(activity.steps_per_second > 0);
   const double rate = activity.steps_per_second;
-  events.add_to(activity, 0);  // no step since
+  events.add_to(activity, 0, {});  // no step since
   CHECK(activity.steps_per_second == rate);
   records.ring(0).steps = 0;  // a rank can write anything
   records.ring(0).count = ~std::uint64_t{0};
-  events.add_to(activity, 0);
+  events.add_to(activity, 0, {});
+}
+
+TEST_CASE("what a rank does has lasted since its event began, also if nobody has looked before") {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  OwnRecords records(2);
+  RecordedEvents events(*records, 2);
+  const std::int64_t now = nanoseconds_now();
+  Event call = call_event(0, now - 7 * kSecond), left = call_event(0, now - 9 * kSecond);
+  call.call = 812;
+  left.call = 811;
+  call.generation = left.generation = 1;
+  call.end = Event::kOpen;
+  records.add(0, left);
+  for (const auto& [seconds, name] : {std::pair{6, "layer7"}, {5, "layer8"}, {4, "layer8"}}) {
+    Event tensor;
+    tensor.kind = Event::Kind::kTensor;
+    tensor.begin = now - seconds * kSecond;
+    tensor.generation = 1;
+    std::strcpy(tensor.name.data(), name);
+    records.add(0, tensor);
+  }
+  records.add(0, call);
+  RankActivity first_look;
+  SetActivity world;
+  world.generation = 1;
+  world.call = {"allreduce", 812, true, 0.15};
+  SetActivity other = world;
+  other.generation = 2;
+  first_look.sets = {world, other};
+  first_look.tensors = {{1, "layer8", 8, 0.15}, {1, "layer7", 7, 0.15}, {2, "layer7", 7, 0.15}};
+
+  RankActivity activity = first_look;
+  events.add_to(activity, 0, {});
+  CHECK(activity.sets[0].call.seconds >= 7);
+  CHECK(activity.sets[1].call.seconds == 0.15);
+  CHECK(activity.tensors[0].name == "layer7");
+  CHECK(activity.tensors[0].seconds >= 6);
+  CHECK(activity.tensors[1].name == "layer8");
+  CHECK(activity.tensors[1].seconds >= 4);
+  CHECK(activity.tensors[1].seconds < activity.tensors[0].seconds);
+  CHECK(activity.tensors[2].seconds == 0.15);
+  CHECK(activity.seconds == activity.last_event);
+
+  activity = first_look;
+  activity.sets[0].call = {"allreduce", 811, false, 0.15};
+  activity.seconds = 1e6;  // the rank has marked something since
+  events.add_to(activity, 0, {});
+  CHECK(activity.sets[0].call.seconds >= 8.9);
+  CHECK(activity.seconds == 1e6);
+
+  // While the whole job was stopped nobody has watched it, and nobody has waited.
+  activity = first_look;
+  events.add_to(activity, 0, {0, std::chrono::steady_clock::now()});
+  CHECK(activity.sets[0].call.seconds < 7);
+  CHECK(activity.seconds < 4);
+
+  // In ddl_init a rank has no events.
+  activity = {};
+  events.add_to(activity, 1, {now - 5 * kSecond, {}});
+  CHECK(activity.seconds >= 5);
+  activity = {};
+  events.add_to(activity, 1, {});
+  CHECK(activity.seconds == 0);
+}
+
+TEST_CASE("the events of a rank that has ended are those of then, whenever they are asked for") {
+  OwnRecords records(2);
+  RecordedEvents events(*records, 2);
+  records.add_events(0, 1, 1000);
+  events.has_ended(0);
+  const std::int64_t ended = events.answer({1, 0, 10, 0, false}, 0).now;
+  CHECK(ended > 0);
+  CHECK(ended <= nanoseconds_now());
+  while (nanoseconds_now() <= ended) continue;
+  CHECK(events.answer({2, 0, 10, 0, false}, 0).now == ended);
 }
 
 TEST_CASE("a limit on the size of files leaves room for fewer events, or for no records") {

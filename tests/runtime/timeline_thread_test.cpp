@@ -143,6 +143,13 @@ TEST_CASE("if the job fails, rank 0 writes what the ranks of its host have recor
   const TraceJson trace = path.read();
   CHECK(events_named(trace, "step") == std::map<int, int>{{0, 1}, {1, 1}});
   CHECK(events_named(trace, "the end") == std::map<int, int>{{1, 1}});
+  double last = 0, end = 0;
+  for (const TraceJson& event : trace["traceEvents"]) {
+    if (!event.contains("ts")) continue;
+    const double until = event["ts"].get<double>() + event.value("dur", 0.0);
+    (event["name"] == "the end" ? end : last) = std::max(event["name"] == "the end" ? end : last, until);
+  }
+  CHECK(end >= last);  // it lasts until rank 0 has read it
   CHECK(trace["otherData"]["missing_ranks"].size() == (has_other_host ? 1U : 0U));
 }
 

@@ -161,6 +161,18 @@ TEST_CASE("what has not ended does so at the last known time of the rank") {
   CHECK(find(events, "X", "inner")["args"]["unfinished"] == "it had not ended when the events were read");
 }
 
+TEST_CASE("what has not ended lasts until the events were read") {
+  TestRank rank;
+  rank.add(Kind::kTensor, 500, Event::kOpen, "tensor");
+  rank.add(Kind::kCall, 1000, Event::kOpen).call_kind = 13;
+  rank.rank.read_at = 89'000'001'000;
+  const Json events = rank.events();
+  CHECK(find(events, "X", "barrier")["dur"] == 89e6);
+  CHECK(find(events, "e", "tensor")["ts"] == 89e6 + 1);
+  rank.rank.read_at = 700;  // what a rank writes meanwhile is later than that
+  CHECK(find(rank.events(), "e", "tensor")["ts"] == 1.0);
+}
+
 TEST_CASE("an event that ends after the one that it began in is cut") {
   TestRank rank;
   rank.add(Kind::kRange, 1000, 5000, "outer");

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/process_tree.h"
+#include "runtime/src/common/event_log.h"
 #include "timeline/event_ring.h"
 
 namespace ddl::runtime {
@@ -54,11 +55,16 @@ RankRecord::RankRecord(Record& record, std::size_t bytes) : record_(record), byt
   record_.hidden_tensors = 0;
   record_.pid_namespace = own_pid_namespace();
   record_.pid = ::getpid();
-  record_.phase = Record::Phase::kJoining;
+  show(Record::Phase::kJoining);
+}
+
+void RankRecord::show(Record::Phase phase) {
+  record_.phase_since = EventLog::kernel_now();
+  record_.phase = phase;
 }
 
 RankRecord::~RankRecord() {
-  record_.phase = Record::Phase::kLeft;
+  show(Record::Phase::kLeft);
   ::munmap(&record_, bytes_);
 }
 

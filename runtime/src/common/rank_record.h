@@ -41,7 +41,7 @@ class RankRecord {
     return bytes_ - contract::RankRecord::kBytes - contract::EventRing::kHeadBytes;
   }
 
-  void has_joined() { record_.phase = contract::RankRecord::Phase::kJoined; }
+  void has_joined() { show(contract::RankRecord::Phase::kJoined); }
   /// This rank has lost that one.
   void has_lost(int rank) { record_.gone = rank + 1; }
 
@@ -57,6 +57,7 @@ class RankRecord {
 
  private:
   RankRecord(contract::RankRecord& record, std::size_t bytes);
+  void show(contract::RankRecord::Phase phase);
 
   contract::RankRecord& record_;  ///< mapped, with what follows
   std::size_t bytes_;

@@ -190,8 +190,7 @@ void Context::end_recording() {
 void Context::write_recording() {
   Outcome written = stop_timeline();
   if (written && rank() == 0) {
-    print_unless_full("libddl: the timeline is in " + recording_->path() +
-                      ": open it at ui.perfetto.dev or chrome://tracing");
+    print_unless_full("libddl: the timeline is in " + recording_->path() + ": open it at ui.perfetto.dev");
   }
   if (!written && recording_->is_on()) {
     if (rank() == 0) {

@@ -23,15 +23,12 @@ constexpr std::chrono::seconds kComparison{1};
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-/// What a rank says of its ring; its events follow in a call of their own.
-Json description_of(const RingSnapshot& ring) {
+/// What a rank says of its ring, read at this time of its clock; its events follow in a call of their own.
+Json description_of(const RingSnapshot& ring, std::int64_t read_at) {
   Json samples = Json::array();
   for (const contract::ClockSample& one : ring.samples) samples.push_back({one.at, one.offset, one.bound});
-  return {{"events", ring.events.size()},
-          {"count", ring.count},
-          {"steps", ring.steps},
-          {"peer", ring.clock_peer},
-          {"samples", std::move(samples)}};
+  return {{"events", ring.events.size()}, {"count", ring.count},     {"steps", ring.steps},
+          {"read_at", read_at},           {"peer", ring.clock_peer}, {"samples", std::move(samples)}};
 }
 
 /// An exception unless it is an integer: the library would convert a float, also one that no integer can hold.
@@ -40,7 +37,9 @@ void read_integer(const Json& json, T& value) {
   value = static_cast<T>(json.get_ref<const Json::number_integer_t&>());
 }
 
-void describe(const Json& json, RingSnapshot& ring) {
+void describe(const Json& json, RankTrace& trace) {
+  RingSnapshot& ring = trace.ring;
+  read_integer(json.at("read_at"), trace.read_at);
   read_integer(json.at("count"), ring.count);
   read_integer(json.at("steps"), ring.steps);
   read_integer(json.at("peer"), ring.clock_peer);
@@ -131,14 +130,14 @@ Outcome Recording::stop(CallDeadline deadline) {
   log_.compare_clock_now(Deadline::after(kComparison));
   log_.stop_recording();
   const RingSnapshot own = read(log_.ring(), log_.memory(), first_[static_cast<std::size_t>(world_.rank())]);
-  const auto texts = gather_texts(world_, text_of(description_of(own)), deadline);
+  const auto texts = gather_texts(world_, text_of(description_of(own, log_.exact_now())), deadline);
   if (!texts) return failure(texts.error());
   std::vector<RankTrace> ranks;
   std::vector<std::uint64_t> events;
   for (const std::string& text : *texts) {
     const Json json = Json::parse(text);
     RankTrace& trace = ranks.emplace_back(trace_of(static_cast<int>(ranks.size())));
-    describe(json, trace.ring);
+    describe(json, trace);
     read_integer(json.at("events"), events.emplace_back());
   }
   if (auto collected = collect(own, ranks, events, deadline); !collected) return collected;
@@ -190,6 +189,7 @@ Outcome Recording::salvage(const std::string& why) {
     if (ring == nullptr) continue;
     ranks[rank].missing = "";
     ranks[rank].ring = read(*ring, memory, first_[rank]);
+    ranks[rank].read_at = log_.exact_now();
   }
   return write(std::move(ranks));
 }
