@@ -1,6 +1,7 @@
 // Reads the options of a job: ranks, hosts, launcher, input and output. Then it determines the job's hosts and its
 // number of ranks.
 #include <algorithm>
+#include <limits>
 
 #include "base/environment.h"
 #include "base/shell_words.h"
@@ -116,6 +117,10 @@ class JobReader {
     take(
         OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
         job().timeout_seconds);
+    take(
+        OptionId::kEndWith,
+        [](const std::string& text) { return parse_count(text, 1, std::numeric_limits<int>::max()); },
+        job().end_with_pid);
     take(
         OptionId::kKillGrace, [](const std::string& text) { return parse_seconds(text, true); },
         job().kill_grace_seconds);

@@ -57,6 +57,8 @@ constexpr OptionEntry kTable[] = {
      "start the ranks in DIR (default: the current directory)", kRanks, kForScript},
     {kTimeout, "--timeout", "SECONDS", "end the job after this time, with exit code 124", kRanks,
      kForScript | kNotWithSrun},
+    {kEndWith, "--end-with", "PID", "end the job when this process has ended", kRanks,
+     kNotInScript | kNotWithSrun},
     {kJobName, "--job-name", "NAME", "name of the job (default: the command's)", kRanks, kForScript},
     {kKillGrace, "--kill-grace", "SECONDS", "time that ranks have to end before SIGKILL (default: 5)", kRanks,
      kForScript | kForMpiRank | kNotWithSrun},

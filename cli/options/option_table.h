@@ -29,6 +29,7 @@ enum class OptionId {
   kMxnetServers,
   kWorkdir,
   kTimeout,
+  kEndWith,
   kKillGrace,
   kStallWarning,
   kStallShutdown,

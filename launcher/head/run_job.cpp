@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
@@ -29,6 +30,7 @@
 #include "launcher/output/printable_text.h"
 #include "launcher/plan/placement.h"
 #include "launcher/process/child.h"
+#include "launcher/process/end_watch.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "net/job_key.h"
@@ -67,12 +69,14 @@ class JobRun : private SupervisorActions {
 
   Result<JobReport> run() {
     DDL_TRY(check_proc());
+    DDL_TRY(check_caller());
     DDL_TRY(fleet_.start(allocation_, starters_.by_node()));
     // From here on there may be threads.
     fleet_.listen({[this] { on_startup_complete(); },
                    [this](std::size_t node, net::Frame&& frame) { return on_report(node, frame); },
                    [this](std::size_t node, const std::string& how) { on_agent_lost(node, how); }});
     watch_signals();
+    watch_caller();
     progress_.start();
     loop_.run();
     progress_.stop();
@@ -107,6 +111,23 @@ class JobRun : private SupervisorActions {
         wanted.push_back(signal);
     }
     loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
+  }
+
+  /// A number that was mistyped should not end the job.
+  Status check_caller() const {
+    if (spec_.end_with_pid == 0) return {};
+    const auto caller = read_process_stat(spec_.end_with_pid);
+    if (caller && caller->is_alive()) return {};
+    return refuse("--end-with: there is no process " + std::to_string(spec_.end_with_pid) + " on this host");
+  }
+
+  void watch_caller() {
+    if (spec_.end_with_pid == 0) return;
+    caller_.emplace(loop_, spec_.end_with_pid, [this] {
+      if (!supervisor_ || draining_) return on_signal(SIGTERM);
+      supervisor_->on_caller_ended("process " + std::to_string(spec_.end_with_pid) +
+                                   " has ended, and the job with it (--end-with)");
+    });
   }
 
   void on_startup_complete() {
@@ -560,6 +581,7 @@ class JobRun : private SupervisorActions {
   std::unique_ptr<OutputRouter> output_;
   std::optional<StdinReader> stdin_;
   StdinTakers stdin_takers_;                 ///< by index in the fleet
+  std::optional<EndWatch> caller_;           ///< of JobSpec::end_with_pid
   std::map<int, EventLoop::Timer> stopped_;  ///< by rank that was stopped: when the job ends for it
   std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that the user was warned of
   BindingReport binding_report_;

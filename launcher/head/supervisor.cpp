@@ -213,7 +213,7 @@ void Supervisor::on_signal(int signal) {
       actions_.forward_signal(signal);
       return actions_.stop_self();
     default: {
-      if (accept_known_failure()) return;
+      if (accept_known_failure() || std::exchange(ended_by_caller_, false)) return;
       const bool first = begin_termination(EndReason::kSignal, contract::kSignalBase + signal,
                                            signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);
       if (first) {
@@ -254,6 +254,15 @@ void Supervisor::on_output_broken() {
     report_.signal = SIGPIPE;
     report_.message = "nobody reads ddlrun's output any more";
   }
+}
+
+void Supervisor::on_caller_ended(const std::string& text) {
+  if (!begin_termination(EndReason::kSignal, contract::kSignalBase + SIGTERM, SIGTERM,
+                         job_.kill_grace_seconds))
+    return;
+  ended_by_caller_ = true;
+  report_.signal = SIGTERM;
+  report_.message = text;
 }
 
 bool Supervisor::begin_termination(EndReason reason, int exit_code, int signal, double grace_seconds) {

@@ -67,6 +67,9 @@ class Supervisor {
   void on_port_taken(const std::string& sentence);
   /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
   void on_output_broken();
+  /// The process with which the job is to end has ended, as this sentence says. A signal that comes after it may be the
+  /// one that has ended both.
+  void on_caller_ended(const std::string& text);
 
   bool is_done() const { return done_; }
   const JobReport& report() const { return report_; }
@@ -110,8 +113,9 @@ class Supervisor {
   bool awaiting_clients_ = false;
   bool ending_ = false;
   bool killing_ = false;
-  bool paused_ = false;         // the user has stopped ddlrun, and so the ranks
-  bool servers_ended_ = false;  // the job has asked them to
+  bool ended_by_caller_ = false;  // and no signal has come since
+  bool paused_ = false;           // the user has stopped ddlrun, and so the ranks
+  bool servers_ended_ = false;    // the job has asked them to
   bool finishing_ = false;
   bool done_ = false;
 };

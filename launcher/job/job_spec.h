@@ -48,11 +48,12 @@ struct JobSpec {
   int num_ranks = 0;                       ///< at least 1; 0 for --check-hosts
   std::vector<EnvironmentExport> exports;  ///< in the order given; a later one wins
   Framework framework = Framework::kAuto;
-  RankRoles roles;                    ///< of all num_ranks, or empty
-  bool serves_gloo = false;           ///< ranks get a rendezvous for Horovod that was built with Gloo
-  std::string workdir;                ///< absolute; where every rank starts
-  double timeout_seconds = 0;         ///< 0: none; then the job is ended and ddlrun exits with 124
-  double kill_grace_seconds = 5;      ///< between the signal that asks ranks to end and SIGKILL
+  RankRoles roles;                ///< of all num_ranks, or empty
+  bool serves_gloo = false;       ///< ranks get a rendezvous for Horovod that was built with Gloo
+  std::string workdir;            ///< absolute; where every rank starts
+  double timeout_seconds = 0;     ///< 0: none; then the job is ended and ddlrun exits with 124
+  int end_with_pid = 0;           ///< the process of the head's host with which the job ends; 0: with none
+  double kill_grace_seconds = 5;  ///< between the signal that asks ranks to end and SIGKILL
   double stall_warning_seconds = 60;  ///< after which a wait of ranks for others is reported; 0: never
   double stall_shutdown_seconds = 0;  ///< after which the job is ended for such a wait; 0: never
   std::string timeline_file;          ///< "" or absolute: where a timeline of all ranks is written at the end

@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import base64
+import os
 import pickle
+import re
 import secrets
 import shutil
 import signal
@@ -11,16 +13,17 @@ import sys
 import threading
 from typing import Any, Callable, Sequence
 
-# What a rank sends is cut into lines of this many characters.
-LINE = 60_000
+# What a rank sends is cut into lines of this many characters: a pipe takes 4096 bytes as a whole, whatever other
+# threads and processes of the rank write.
+LINE = 4000
 _MOST_REPORTED = 200
 
 
 class RunError(RuntimeError):
     """A rank of run() failed. ``exit_code``: ddlrun's; ``report``: what ranks and ddlrun wrote to standard error."""
 
-    def __init__(self, exit_code: int, report: str):
-        super().__init__(f"ddlrun ended with exit code {exit_code}\n{report}")
+    def __init__(self, exit_code: int, report: str, why: str):
+        super().__init__(f"ddlrun ended with exit code {exit_code}\n{why}")
         self.exit_code = exit_code
         self.report = report
 
@@ -55,8 +58,30 @@ class _Results:
     def of(self, ranks: int) -> list[Any]:
         missing = [rank for rank in range(ranks) if rank not in self._parts]
         if missing:
-            raise RunError(0, f"no result came from ranks {missing}: did the function end the process?")
+            raise RunError(0, "", f"no result came from ranks {missing}: did the function end the process?")
         return [pickle.loads(base64.b64decode("".join(self._parts[rank]))) for rank in range(ranks)]
+
+
+class _Report:
+    """Takes the lines of standard error, and shows them once: ddlrun's report quotes what a rank has written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._is_in_quote = False
+
+    def take(self, line: str) -> None:
+        self.lines.append(line)
+        del self.lines[:-_MOST_REPORTED]
+        begins = re.match(r"  its last (line|\d+ lines) on standard error", line) is not None
+        self._is_in_quote = begins or (self._is_in_quote and line.startswith("  | "))
+        if not self._is_in_quote:
+            print(line, end="", file=sys.stderr, flush=True)
+
+    def why(self) -> str:
+        """ddlrun's last words, with the last line that it quotes."""
+        begin = max((i for i, line in enumerate(self.lines) if line.startswith("ddlrun: ")), default=len(self.lines))
+        text = "".join(self.lines[begin:])
+        return re.sub(r"  its last .* on standard error:?\n(?:  \|.*\n)*  \| ?(.*\n)", r"  \1", text)
 
 
 def run(
@@ -71,8 +96,9 @@ def run(
 ) -> list[Any]:
     """Calls function(*args, **kwargs) on np ranks, and returns the results by rank.
 
-    hosts: as for ddlrun -H, ``"a:2,b:2"``; None: this machine. options: further ones of ddlrun. python: the
-    interpreter, the same path on all hosts; None: this one.
+    hosts: as for ddlrun -H, ``"a:2,b:2"``; None: this machine. options: further ones of ddlrun, such as
+    ``--oversubscribe`` for more ranks than CPUs. python: the interpreter, the same path on all hosts; None: this one.
+    The ranks end with this process, however it ends.
     """
     ddlrun = shutil.which("ddlrun")
     if ddlrun is None:
@@ -80,10 +106,13 @@ def run(
     mark = f"ddl-result-{secrets.token_hex(16)} "
     task = _pickled((mark, function, tuple(args), dict(kwargs or {})))
     words = [ddlrun, "-np", str(np), "--stdin", "all"]
-    words += ["-H", hosts] if hosts else ["--oversubscribe"]
+    # srun takes the place of ddlrun, and watches nobody.
+    if "srun" not in options and "--launcher=srun" not in options:
+        words += ["--end-with", str(os.getpid())]
+    words += ["-H", hosts] if hosts else []
     words += [*options, python or sys.executable, "-m", "ddl._run_rank"]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    results, report = _Results(mark), []
+    results, report = _Results(mark), _Report()
 
     def feed() -> None:
         try:
@@ -94,10 +123,7 @@ def run(
 
     def show_errors() -> None:
         for line in process.stderr:
-            text = line.decode("utf-8", "replace")
-            report.append(text)
-            del report[:-_MOST_REPORTED]
-            print(text, end="", file=sys.stderr, flush=True)
+            report.take(line.decode("utf-8", "replace"))
 
     threads = [threading.Thread(target=feed), threading.Thread(target=show_errors)]
     for thread in threads:
@@ -116,5 +142,5 @@ def run(
         for thread in threads:
             thread.join()
     if exit_code != 0:
-        raise RunError(exit_code, "".join(report))
+        raise RunError(exit_code, "".join(report.lines), report.why())
     return results.of(np)

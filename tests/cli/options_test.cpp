@@ -110,6 +110,8 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--timeout="}, "'' is not a number", ""},
     {{"-np", "2", "--timeout=", "a"}, "'' is not a number", ""},
     {{"-np", "2", "--timeout"}, "--timeout needs a value", ""},
+    {{"-np", "2", "--end-with", "0", "a"}, "--end-with: '0' is not a whole number from 1", ""},
+    {{"-np", "2", "--end-with", "python", "a"}, "'python' is not a whole number", ""},
     {{"-np", "2", "--kill-grace", "-1", "a"}, "--kill-grace: '-1' seconds is negative", ""},
     {{"-np", "2", "--kill-grace", "soon", "a"}, "'soon' is not a number", ""},
     {{"-np", "2", "--stdin", "1", "a"}, "'1' is not one of 0, all, none", ""},
@@ -511,6 +513,8 @@ TEST_CASE("every option of a job reaches the request") {
                                 "data",
                                 "--timeout",
                                 "1.5",
+                                "--end-with",
+                                "4711",
                                 "--kill-grace=0",
                                 "--stdin",
                                 "all",
@@ -535,6 +539,7 @@ TEST_CASE("every option of a job reaches the request") {
   CHECK(job.exports[3].value == "");
   CHECK(job.workdir == "/home/me/data");
   CHECK(job.timeout_seconds == 1.5);
+  CHECK(job.end_with_pid == 4711);
   CHECK(job.kill_grace_seconds == 0);
   CHECK(job.stdin_target == StdinTarget::kAll);
   CHECK(job.output_directory == "/home/me/logs");

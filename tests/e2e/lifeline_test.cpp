@@ -216,6 +216,24 @@ TEST_CASE("daemons that ranks leave behind are ended after the job, which succee
   }
 }
 
+TEST_CASE("a job ends with the process that --end-with names, however that ends", "[lifeline]") {
+  const Scratch scratch;
+  Command sleeping;
+  sleeping.argv = {"sleep", "1000"};
+  Job caller(scratch, sleeping);
+  Job job(scratch, ddlrun({"-np", "2", "--kill-grace", "0.3", "--end-with", std::to_string(caller.pid()),
+                           program("daemon_family"), "stay"}));
+  job.wait_for("ready", 2);
+  caller.send(SIGKILL);
+  CHECK(job.wait_and_require_nothing_left() == contract::kSignalBase + SIGTERM);
+  CHECK_THAT(job.err(),
+             Contains("process " + std::to_string(caller.pid()) + " has ended, and the job with it"));
+  CHECK(caller.wait() == 128 + SIGKILL);
+  Job late(scratch, ddlrun({"-np", "2", "--end-with", std::to_string(caller.pid()), "true"}));
+  CHECK(late.wait() == contract::kUsageError);
+  CHECK_THAT(late.err(), Contains("--end-with: there is no process "));
+}
+
 TEST_CASE("a daemon of a rank is ended with the job, not with its rank", "[lifeline]") {
   const Scratch scratch;
   Fifo go(scratch, "go");

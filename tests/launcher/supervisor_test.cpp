@@ -365,6 +365,28 @@ TEST_CASE("a reader of the output that closes it ends the job as SIGPIPE would")
   CHECK(job.report().message == "nobody reads ddlrun's output any more");
 }
 
+TEST_CASE("the job ends with its caller, and a signal that both got does not kill") {
+  Job job(1);
+  job.all_start();
+  job->on_caller_ended("process 7 has ended");
+  CHECK(job.take() == "end 15 5");
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().exit_code == 143);
+  CHECK(job.report().message == "process 7 has ended");
+  job->on_signal(SIGTERM);
+  CHECK(job.take().empty());
+  job->on_signal(SIGTERM);
+  CHECK(job.take() == "end 9 0");
+
+  Job signalled(1);
+  signalled.all_start();
+  signalled->on_signal(SIGTERM);
+  CHECK(signalled.take() == "end 15 5");
+  signalled->on_caller_ended("process 7 has ended");
+  CHECK(signalled.take().empty());
+  CHECK(signalled.report().message.empty());
+}
+
 TEST_CASE("an output that breaks while the job ends does not become the reason") {
   Job job(2);
   job.all_start();

@@ -2,11 +2,18 @@
 import contextlib
 import io
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 
 import ddl
 from harness import raises, run
+
+
+# The machine may have one CPU.
+OPTIONS = ["--oversubscribe"]
 
 
 def test_results_by_rank():
@@ -20,7 +27,7 @@ def test_results_by_rank():
 
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        results = ddl.run(work, args=(2,), kwargs={"second": 3}, np=3)
+        results = ddl.run(work, args=(2,), kwargs={"second": 3}, np=3, options=OPTIONS)
     assert results == [(0, 15), (1, 15), (2, 15)]
     lines = out.getvalue().splitlines()
     assert sorted(lines) == sorted(f"[{rank}]<stdout>:{text}" for rank in range(3) for text in ("here", "open")), lines
@@ -28,7 +35,7 @@ def test_results_by_rank():
 
 
 def test_large_results():
-    results = ddl.run(lambda: os.urandom(3_000_000), np=2, options=["--framework", "none"])
+    results = ddl.run(lambda: os.urandom(3_000_000), np=2, options=[*OPTIONS, "--framework", "none"])
     assert [len(result) for result in results] == [3_000_000] * 2
 
 
@@ -37,11 +44,24 @@ def test_failure():
         raise KeyError("what was not there")
 
     err = io.StringIO()
-    with contextlib.redirect_stderr(err), raises(ddl.RunError, "exit code 1", "what was not there"):
-        ddl.run(fail, np=2)
-    assert "KeyError" in err.getvalue()
-    with contextlib.redirect_stderr(err), raises(ddl.RunError, "exit code 2"):
+    with contextlib.redirect_stderr(err):
+        try:
+            ddl.run(fail, np=1)
+            raise AssertionError("no RunError was raised")
+        except ddl.RunError as error:
+            message, report, exit_code = str(error), error.report, error.exit_code
+    assert exit_code == 1
+    # The traceback is shown once, and the error has its last line.
+    shown = err.getvalue() + message
+    assert shown.count("Traceback") == 1, shown
+    assert "exit code 1" in message and "\n  KeyError: 'what was not there'\n" in message, message
+    assert "exited with 1" in message, message
+    assert report.count("Traceback") == 2, report
+    err = io.StringIO()
+    with contextlib.redirect_stderr(err), raises(ddl.RunError, "exit code 2", "hint: "):
         ddl.run(fail, np=2, options=["--no-such-option"])
+    with contextlib.redirect_stderr(err), raises(ddl.RunError, "exit code 2", "add --oversubscribe"):
+        ddl.run(fail, np=100_000)
     with raises(ddl.RunError, "no result came from ranks [0]"):
         ddl.run(lambda: os._exit(0), np=1)
 
@@ -61,7 +81,68 @@ def test_interrupt():
 
     with contextlib.redirect_stdout(Interrupting()), contextlib.redirect_stderr(io.StringIO()):
         with raises(KeyboardInterrupt):
-            ddl.run(wait, np=2)
+            ddl.run(wait, np=2, options=OPTIONS)
+
+
+def test_replaced_stdout():
+    def work(how):
+        import os
+        import sys
+
+        sys.stdout.write("before")
+        if how == "object":
+            sys.stdout = open(os.devnull, "w")
+        elif how == "closed":
+            sys.stdout.close()
+        else:
+            sys.stdout.flush()
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return how
+
+    for how in "object", "closed", "descriptor":
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            assert ddl.run(work, args=(how,), np=2, options=OPTIONS) == [how] * 2
+        assert sorted(out.getvalue().split()) == ["[0]<stdout>:before", "[1]<stdout>:before"], out.getvalue()
+
+
+def test_others_write_meanwhile():
+    def work():
+        import os
+        import subprocess
+
+        subprocess.Popen(["sh", "-c", "for i in $(seq 2000); do echo noise; done"])
+        return os.urandom(300_000)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        results = ddl.run(work, np=2, options=OPTIONS)
+    assert [len(result) for result in results] == [300_000] * 2
+
+
+# Waits in two ranks, whose pids and whose ddlrun's are printed.
+CALLER = """
+import os, signal, ddl
+def wait():
+    print("pid", os.getpid(), flush=True)
+    signal.pause()
+ddl.run(wait, np=2, options=["--oversubscribe", "--kill-grace", "0.5", "--verbose"])
+"""
+
+
+def test_caller_is_killed():
+    for end in signal.SIGKILL, signal.SIGTERM:
+        caller = subprocess.Popen([sys.executable, "-c", CALLER], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        ranks = [int(caller.stdout.readline().split()[-1]) for _ in range(2)]
+        with open(f"/proc/{caller.pid}/task/{caller.pid}/children", encoding="ascii") as children:
+            processes = [*ranks, *map(int, children.read().split())]
+        ends = [os.pidfd_open(pid) for pid in processes]
+        assert len(ends) == 3, processes
+        caller.send_signal(end)
+        assert caller.wait() == -end
+        caller.stdout.close()
+        for process in ends:
+            assert select.select([process], [], [], 60)[0], f"{processes} were left"
+            os.close(process)
 
 
 def test_without_ddlrun():
