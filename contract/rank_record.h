@@ -96,6 +96,9 @@ struct RankRecord {
   std::array<TensorRecord, kTensors> tensors;
   /// When phase changed, in nanoseconds of CLOCK_MONOTONIC; written before it. 0: by a libddl that does not write it.
   std::atomic<std::int64_t> phase_since{0};
+  /// The process that is the rank from its ddl_init on until it has left, or ended: the lower halves of the inode of its
+  /// pid namespace and of its pid. 0: none. Processes that the rank has started share the record, and look here first.
+  std::atomic<std::uint64_t> owner{0};
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

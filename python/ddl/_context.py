@@ -5,6 +5,7 @@ All ranks of a process set make the same calls in the same order. While a call w
 from __future__ import annotations
 
 import atexit
+import os
 import struct
 import threading
 from typing import Any, Callable, Sequence
@@ -30,6 +31,7 @@ _NO_SET = 2**64 - 1
 
 _lock = threading.Lock()
 _context: Any = None
+_process = 0  # that has it: a forked child does not
 _at_end: list[Callable[[], None]] = []
 
 
@@ -39,14 +41,15 @@ def init(timeout_seconds: float = 0.0) -> None:
     Collective: returns when all ranks have called it. Does nothing if it has been called before.
     timeout_seconds: of every collective that names none; 0: DDL_TIMEOUT_SECONDS, or no limit.
     """
-    global _context
+    global _context, _process
     with _lock:
-        if _context is not None:
+        if _context is not None and _process == os.getpid():
             return
         options = ffi.new("ddl_init_options *", [ffi.sizeof("ddl_init_options"), 0, timeout_seconds])
         context = ffi.new("ddl_context **")
         check(lib.ddl_init(options, context))
         _context = context[0]
+        _process = os.getpid()
 
 
 def shutdown() -> None:

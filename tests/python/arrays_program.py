@@ -1,7 +1,10 @@
 """The package ddl with NumPy's arrays, and with other buffers."""
 import array
 import os
+import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 
@@ -165,6 +168,28 @@ def test_other_threads_run_while_a_call_waits():
         late = ddl.allreduce_async(np.ones(1), "late")
         ddl.allreduce_async(np.ones(1), "early").wait()
         late.wait()
+
+
+def test_other_processes_of_the_rank():
+    """Those that the rank starts, or forks, cannot join in its place, and are told so; a world of their own they can."""
+    child = [sys.executable, "-c", "import ddl; ddl.init(); print(ddl.size())"]
+    refusal = f"rank {ddl.rank()} is process {os.getpid()}, and this process (pid "
+    for close_fds in True, False:
+        started = subprocess.run(child, close_fds=close_fds, capture_output=True, text=True, timeout=60)
+        assert started.returncode == 1 and refusal in started.stderr, started.stderr
+        assert "InvalidArgument" in started.stderr
+    remedy = re.search(r"env (-u .*=1)$", started.stderr, re.MULTILINE).group(0).split()
+    alone = subprocess.run([*remedy, *child], close_fds=False, capture_output=True, text=True, timeout=60)
+    assert alone.stdout == "1\n", alone.stderr
+    forked = os.fork()
+    if forked == 0:
+        try:
+            ddl.init()
+        except ddl.Aborted as error:
+            os._exit(0 if "forked without exec" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(forked, 0)[1] == 0
+    ddl.barrier()
 
 
 def test_a_rank_that_does_not_call():

@@ -119,6 +119,26 @@ def test_others_write_meanwhile():
     assert [len(result) for result in results] == [300_000] * 2
 
 
+def test_one_process_of_a_rank_joins():
+    def work():
+        import subprocess
+        import sys
+
+        # The other one has been refused when this one ends.
+        child = "import sys, ddl; ddl.init(); print('joined', ddl.rank(), flush=True); sys.stdin.read()"
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        children = [subprocess.Popen([sys.executable, "-c", child], **pipes) for _ in range(2)]
+        said = sorted(one.stdout.readline() for one in children)
+        errors = "".join(one.communicate()[1] for one in children)
+        # After it, in a shell, there may be another one.
+        shell = subprocess.run(["sh", "-c", f'"{sys.executable}" -c "{child}"'], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, text=True)
+        return said, errors.count("was started with the variables of the same rank"), shell.stdout
+
+    results = ddl.run(work, np=2, options=OPTIONS)
+    assert results == [(["", f"joined {rank}\n"], 1, f"joined {rank}\n") for rank in range(2)], results
+
+
 # Waits in two ranks, whose pids and whose ddlrun's are printed.
 CALLER = """
 import os, signal, ddl

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <map>
 
 #include "base/environment.h"
@@ -17,6 +18,7 @@
 #include "runtime/src/shm/segment.h"
 #include "runtime/src/shm/wire_up.h"
 #include "support/catch.h"
+#include "support/processes.h"
 
 using namespace ddl::runtime;
 
@@ -314,6 +316,40 @@ TEST_CASE(
   CHECK(shown->sets[0].name.load() == 0);
   CHECK(shown->tensor_slots.load() == 0);
   ::munmap(shown, Record::kBytes);
+}
+
+TEST_CASE("only one living process is a rank, until it leaves") {
+  using Record = ddl::contract::RankRecord;
+  const ddl::UniqueFd memory(::memfd_create("record", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  REQUIRE(::ftruncate(memory.get(), Record::kBytes) == 0);
+  REQUIRE(::pwrite(memory.get(), &Record::kMagic, sizeof Record::kMagic, 0) == sizeof Record::kMagic);
+  REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
+  const ddl::runtime::RankRecordLocation location{memory.get(), 0, Record::kBytes};
+  CHECK(RankRecord::claim({-1, 0, Record::kBytes}) == 0);  // without a record everybody is
+
+  ddl::test::Readiness claimed;
+  const pid_t other = ddl::test::fork_process([&] {
+    if (RankRecord::claim(location) != 0) ::_exit(1);
+    claimed.report();
+    ddl::test::sleep_for_ever();
+  });
+  claimed.wait_for(1);
+  CHECK(RankRecord::claim(location) == other);
+  RankRecord::disown(location);  // what is not its own
+  CHECK(RankRecord::claim(location) == other);
+  ::kill(other, SIGKILL);
+  (void)ddl::test::reap(other);
+  CHECK(RankRecord::claim(location) == 0);
+  CHECK(RankRecord::claim(location) == 0);
+
+  const pid_t parent = ::getpid();
+  const auto claims = [&](pid_t expected) {
+    return ddl::test::reap(
+        ddl::test::fork_process([&] { ::_exit(RankRecord::claim(location) == expected ? 0 : 1); }));
+  };
+  CHECK(claims(parent) == 0);
+  RankRecord::open(location).reset();  // it leaves
+  CHECK(claims(0) == 0);
 }
 
 TEST_CASE("fault plans are point:rank:n, and point:rank:n:stop") {

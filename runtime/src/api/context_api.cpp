@@ -9,6 +9,8 @@
 #include "net/job_key.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/rank_process.h"
+#include "runtime/src/common/fork_guard.h"
 #include "runtime/src/shm/shared_memory_transport.h"
 #include "runtime/src/wire/tcp_transport.h"
 
@@ -21,18 +23,22 @@ using namespace ddl::
 
 // For its launcher a process is one rank of one job, so it has one context at a time. Only here is this a global.
 std::atomic<bool> process_has_context{false};
+std::atomic<std::uint64_t> context_fork_count{0};  // of the process that has it
 std::atomic<std::uint32_t> generations{0};
 
 Outcome init(const ddl_init_options* given, ddl_context** context) {
   ddl_init_options options = DDL_INIT_OPTIONS_INIT;
   if (auto read = read_options(given, options, "DDL_INIT_OPTIONS_INIT"); !read) return read;
-  auto settings = Settings::read(ddl::process_environment());
+  const ddl::Environment environment = ddl::process_environment();
+  auto settings = Settings::read(environment);
   if (!settings) return tl::unexpected(to_failure(settings.error()));
   if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
   // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the
   // key again and reports an error if that fails.
   if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
 
+  auto claim = RankClaim::make(*settings, environment);
+  if (!claim) return tl::unexpected(to_failure(claim.error()));
   auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
   if (!bootstrap) return tl::unexpected(to_failure(bootstrap.error()));
   const FaultInjector fault(settings->fault, (*bootstrap)->membership().rank);
@@ -49,6 +55,7 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   };
   auto joined = Context::join(*settings, *std::move(bootstrap), std::move(transports), fault);
   if (!joined) return tl::unexpected(to_failure(joined.error()));
+  claim->has_joined();
   note_process_mpi((*joined)->mpi().get());
   *context = new ddl_context{*std::move(joined), true};
   return {};
@@ -63,9 +70,11 @@ ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) {
     if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
     *context = nullptr;
     if (process_has_context.exchange(true)) {
+      if (fork_count() != context_fork_count) return report(tl::unexpected(inherited_by_fork()));
       return report(DDL_ERROR_INVALID_ARGUMENT,
                     "this process already has a context; finalize it before the next ddl_init()");
     }
+    context_fork_count = fork_count();
     Outcome outcome;
     try {
       outcome = init(options, context);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 
+#include "base/process.h"
 #include "base/process_tree.h"
 #include "runtime/src/common/event_log.h"
 #include "timeline/event_ring.h"
@@ -18,12 +19,9 @@ namespace {
 
 using Record = contract::RankRecord;
 
-}  // namespace
-
-std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location) {
-  // Only memfds have seals, and a memfd of the program is unlikely to have exactly these and this number here.
-  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (::fcntl(location.fd, F_GET_SEALS) != kSeals) return nullptr;
+/// Maps the record and what follows; null if it is none.
+Record* map_record(const RankRecordLocation& location) {
+  if (!RankRecord::is_record(location.fd)) return nullptr;
   struct stat status {};
   constexpr auto kRecordBytes = static_cast<std::int64_t>(Record::kBytes);
   if (location.offset % kRecordBytes != 0 || location.bytes < kRecordBytes ||
@@ -39,7 +37,56 @@ std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location)
     ::munmap(memory, bytes);
     return nullptr;
   }
-  return std::shared_ptr<RankRecord>(new RankRecord(*record, bytes));
+  return record;
+}
+
+/// As Record::owner has it.
+std::uint64_t owner_of(std::uint64_t pid_namespace, pid_t pid) {
+  return pid_namespace << 32 | static_cast<std::uint32_t>(pid);
+}
+
+/// Nothing if it is another process's.
+void release(Record& record) {
+  std::uint64_t own = owner_of(own_pid_namespace(), ::getpid());
+  record.owner.compare_exchange_strong(own, 0);
+}
+
+}  // namespace
+
+bool RankRecord::is_record(int fd) {
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  return ::fcntl(fd, F_GET_SEALS) == kSeals;
+}
+
+std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location) {
+  Record* const record = map_record(location);
+  if (record == nullptr) return nullptr;
+  return std::shared_ptr<RankRecord>(new RankRecord(*record, static_cast<std::size_t>(location.bytes)));
+}
+
+pid_t RankRecord::claim(const RankRecordLocation& location) {
+  Record* const record = map_record(location);
+  if (record == nullptr) return 0;
+  const std::uint64_t own = owner_of(own_pid_namespace(), ::getpid());
+  pid_t other = 0;
+  for (std::uint64_t owner = record->owner; owner != own;) {
+    const auto pid = static_cast<pid_t>(static_cast<std::uint32_t>(owner));
+    const auto process = owner >> 32 == own >> 32 ? read_process_stat(pid) : std::nullopt;
+    if (process && process->is_alive()) {
+      other = pid;
+      break;
+    }
+    if (record->owner.compare_exchange_weak(owner, own)) break;
+  }
+  ::munmap(record, static_cast<std::size_t>(location.bytes));
+  return other;
+}
+
+void RankRecord::disown(const RankRecordLocation& location) {
+  Record* const record = map_record(location);
+  if (record == nullptr) return;
+  release(*record);
+  ::munmap(record, static_cast<std::size_t>(location.bytes));
 }
 
 RankRecord::RankRecord(Record& record, std::size_t bytes) : record_(record), bytes_(bytes) {
@@ -65,6 +112,7 @@ void RankRecord::show(Record::Phase phase) {
 
 RankRecord::~RankRecord() {
   show(Record::Phase::kLeft);
+  release(record_);
   ::munmap(&record_, bytes_);
 }
 

@@ -3,6 +3,8 @@
 // Showing costs a few stores into memory that nobody else writes. The launcher looks rarely, and measures the time.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +31,13 @@ class RankRecord {
   /// Null unless the descriptor is still the one that the launcher gave: a program may have closed it and opened a
   /// file of its own under its number.
   static std::shared_ptr<RankRecord> open(const RankRecordLocation& location);
+  /// Makes this process the one that the record is of, until it leaves or calls disown(). The pid of another process
+  /// that is that already; 0: it is this one, or there is no record.
+  static pid_t claim(const RankRecordLocation& location);
+  static void disown(const RankRecordLocation& location);
+  /// Whether the descriptor is of a launcher's memory: only memfds have seals, and a memfd of the program is unlikely to
+  /// have exactly these.
+  static bool is_record(int fd);
   /// This rank has left.
   ~RankRecord();
   RankRecord(const RankRecord&) = delete;

@@ -7,12 +7,13 @@
 #include <string>
 
 #include "base/own_thread.h"
+#include "runtime/src/bootstrap/rank_process.h"
 
 namespace ddl::runtime {
 Status Watcher::start() {
   wake_event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_event_) return fail_errno("eventfd");
-  auto thread = start_own_thread("ddl-watcher", [this] { run(); });
+  auto thread = start_own_thread(kMemberThread, [this] { run(); });
   if (!thread) return fail(std::move(thread.error().during("watching for dead peers")));
   thread_ = *std::move(thread);
   return {};
