@@ -173,6 +173,7 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
 
 void Supervisor::on_agent_termination_requested(int node, const std::string& text, int signal) {
   if (is_node_finished(node)) return;
+  if (termination_ == Received::kNowhere) termination_ = Received::kByAgent;
   if (ending_ ? !is_loss_before_first_failure(node) : finishing_ || done_) return;
   report_.first_failure.reset();
   report_.signal = signal;
@@ -213,7 +214,10 @@ void Supervisor::on_signal(int signal) {
       actions_.forward_signal(signal);
       return actions_.stop_self();
     default: {
-      if (accept_known_failure() || std::exchange(ended_by_caller_, false)) return;
+      // What an agent has reported before is no second request.
+      const bool is_known =
+          signal == SIGTERM && std::exchange(termination_, Received::kHere) == Received::kByAgent;
+      if (is_known || accept_known_failure() || std::exchange(ended_by_caller_, false)) return;
       const bool first = begin_termination(EndReason::kSignal, contract::kSignalBase + signal,
                                            signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);
       if (first) {

@@ -54,7 +54,8 @@ class Supervisor {
   void on_rank_stayed_stopped(int rank, int signal);
   void on_abort(int rank, int exit_code, const std::string& text);
   void on_agent_failed(int node, const std::string& text, bool lost);
-  /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends.
+  /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends. If it sends
+  /// it to ddlrun as well, before or after this, both are one request.
   void on_agent_termination_requested(int node, const std::string& text, int signal);
   void on_finished(int node, int leftovers);
   /// The time of wait_for_root_cause() or wait_for_clients() has passed.
@@ -116,6 +117,9 @@ class Supervisor {
   bool ended_by_caller_ = false;  // and no signal has come since
   bool paused_ = false;           // the user has stopped ddlrun, and so the ranks
   bool servers_ended_ = false;    // the job has asked them to
+  /// Where a resource manager's signal has been received: it comes to ddlrun and to the agents, in any order.
+  enum class Received : std::uint8_t { kNowhere, kByAgent, kHere };
+  Received termination_ = Received::kNowhere;
   bool finishing_ = false;
   bool done_ = false;
 };

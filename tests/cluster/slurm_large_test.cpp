@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
+#include "cluster/harness/job_folder.h"
 #include "cluster/harness/salloc.h"
 #include "contract/ddlrun.h"
 #include "support/catch.h"
@@ -52,6 +53,14 @@ TEST_CASE("a failure on one of many nodes is reported with its rank, and scancel
   CHECK(cancelled.wait() == 128 + SIGTERM);
   CHECK_THAT(cancelled.err(),
              Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
+}
+
+TEST_CASE("after each of fifty scancels of batch scripts ranks have their time to end", "[slurm_large]") {
+  const JobFolder folder;
+  for (int i = 0; i < 50; ++i) {
+    CAPTURE(i);
+    CHECK(cancel_batch_script(folder, i % 2 == 0) == 2);
+  }
 }
 
 // The last test: Slurm does not use such a node for some time.

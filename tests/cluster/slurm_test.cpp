@@ -239,6 +239,15 @@ TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   CHECK_THAT(job.err(), Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
 }
 
+// The SIGTERM that ddlrun itself gets was taken for a second request whenever an agent's report of its own came before.
+TEST_CASE("after scancel of a batch script ranks have their time to end", "[slurm]") {
+  const JobFolder folder;
+  for (const bool execs : {true, false}) {
+    CAPTURE(execs);
+    CHECK(cancel_batch_script(folder, execs) == 2);
+  }
+}
+
 TEST_CASE("ddlrun listens on no port: nodes of a job need not reach the head", "[slurm]") {
   HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
               in_salloc({"-N", "2", "--ntasks-per-node", "1"}));

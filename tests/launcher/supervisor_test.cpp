@@ -756,6 +756,36 @@ TEST_CASE("a job that a resource manager cancels has lost no host: its ranks are
   CHECK(failed.report().exit_code == 5);
 }
 
+TEST_CASE("a resource manager's SIGTERM to ddlrun and to its agents is one request, in any order") {
+  for (const bool agent_is_first : {true, false}) {
+    CAPTURE(agent_is_first);
+    Job job(4, 2);
+    job.all_start();
+    if (!agent_is_first) job->on_signal(SIGTERM);
+    job->on_agent_termination_requested(0, "node0: its agent received SIGTERM", SIGTERM);
+    if (agent_is_first) job->on_signal(SIGTERM);
+    job->on_agent_termination_requested(1, "node1: its agent received SIGTERM", SIGTERM);
+    CHECK(job.take() == "end 15 5");
+    job->on_signal(SIGTERM);
+    CHECK(job.take() == "end 9 0");
+    CHECK(job.report().reason == EndReason::kSignal);
+    CHECK(job.report().exit_code == 128 + SIGTERM);
+  }
+  Job interrupted(2);
+  interrupted.all_start();
+  interrupted->on_agent_termination_requested(0, "node0: its agent received SIGTERM", SIGTERM);
+  interrupted->on_signal(SIGINT);
+  CHECK(interrupted.take() == "end 15 5, end 9 0");
+
+  // Ranks that Slurm has asked to end may fail before their agents have received the same.
+  Job failed(2);
+  failed.all_start();
+  failed.exits(0, 5);
+  failed->on_agent_termination_requested(0, "node0: its agent received SIGTERM", SIGTERM);
+  failed->on_signal(SIGTERM);
+  CHECK(failed.take() == "end 15 5");
+}
+
 TEST_CASE("ranks that serve end with the others, and that is a success") {
   Job job(4, 1, {false, false, true, true});
   job.all_start();

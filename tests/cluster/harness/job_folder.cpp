@@ -47,6 +47,13 @@ std::string JobFolder::submit(const std::string& output, std::vector<std::string
   return std::string(trim(result.out));
 }
 
+std::string JobFolder::sbatch(const std::string& output, std::vector<std::string> options,
+                              const std::string& script) const {
+  options.insert(options.begin(), {"sbatch", "--parsable", "--output", output});
+  options.push_back(script);
+  return std::string(trim(checked_output(options)));
+}
+
 void JobFolder::wait_until(const std::string& condition) const {
   checked_output({"timeout", "60", "bash", "-c", "until " + condition + "; do sleep 0.05; done"});
 }
@@ -69,5 +76,31 @@ void JobFolder::await_lines(const std::string& name, const std::string& word, in
 }
 
 std::string JobFolder::output(const std::string& name) const { return e2e::bytes_of(path() + "/" + name); }
+
+int cancel_batch_script(const JobFolder& folder, bool execs) {
+  const std::string rank =
+      folder.write("saves.sh", R"sh(trap 'trap "" TERM; sleep 0.5; echo saved; exit 0' TERM
+echo begins
+exec 3<>never
+read -rt 100 -u 3
+)sh");
+  const std::string script =
+      folder.write("cancelled.sh", std::string("#!/bin/bash\n") + (execs ? "exec " : "") +
+                                       e2e::ddlrun({}).argv.front() + " --kill-grace 4 bash " + rank + "\n");
+  const std::string out = "out" + std::to_string(execs ? 1 : 0);
+  // No child, whose end by Slurm's signal might end the rank before its own. A FIFO that nobody writes to.
+  folder.checked_output({"sh", "-c", "rm -f never " + out + "; mkfifo never"});
+  const std::string job =
+      folder.sbatch(out, {"-N", "2", "--ntasks-per-node", "1", "-w", "node[1-2]"}, script);
+  folder.await_lines(out, "begins", 2);
+  folder.checked_output({"scancel", job});
+  folder.await({job});
+  const std::string text = folder.output(out);
+  INFO(text);
+  CHECK_THAT(text, Catch::Matchers::Contains("ended by SIGTERM"));
+  int saved = 0;
+  for (const std::string_view line : split(text, '\n')) saved += line.ends_with("saved") ? 1 : 0;
+  return saved;
+}
 
 }  // namespace ddl::cluster

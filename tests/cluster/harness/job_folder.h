@@ -29,6 +29,9 @@ class JobFolder : public SharedScratch {
   /// The number of a job whose output goes to the file here.
   std::string submit(const std::string& output, std::vector<std::string> options,
                      const std::vector<std::string>& command) const;
+  /// The number of a job of this script, submitted by sbatch with these options.
+  std::string sbatch(const std::string& output, std::vector<std::string> options,
+                     const std::string& script) const;
   /// Waits until all of them have ended, with any result.
   void await(const std::vector<std::string>& jobs) const;
   /// Waits until a job that is requeued has run again and ended.
@@ -40,5 +43,9 @@ class JobFolder : public SharedScratch {
  private:
   void wait_until(const std::string& condition) const;
 };
+
+/// Cancels a batch script with ddlrun and two ranks on two nodes that take half a second to end after SIGTERM. How many
+/// of them had the time. execs: the script's shell becomes ddlrun.
+int cancel_batch_script(const JobFolder& folder, bool execs);
 
 }  // namespace ddl::cluster
