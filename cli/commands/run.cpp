@@ -191,6 +191,7 @@ int run(const Request& given, const Environment& own, const Console& console) {
   const auto site = known_site(given.site, own);
   if (!site) return console.refuse({site.error().message(), kSitesHint});
   Request request = given;
+  request.job.shell = launcher::own_shell_attributes();
   std::vector<launcher::DefaultVariable> others = home_of(own);
   if (*site) {
     order_ranks_at(**site, request);

@@ -218,6 +218,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
   text += field("workdir", launcher::printable_line(job.workdir));
+  if (job.verbose) text += field("shell", launcher::shell_attributes_text(job.shell));
   text += field("stdin", stdin_text(job.stdin_target));
   text += field("output", output_text(job));
   if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));

@@ -160,6 +160,26 @@ std::string BindingReport::difference(const message::RankBound& bound) const {
   return "";
 }
 
+std::vector<std::string> reduced_limit_notes(
+    const ResourceLimits& soft, const std::vector<std::pair<std::string, ResourceLimits>>& hosts) {
+  std::map<std::string, std::vector<std::string>> reduced_on;
+  for (const auto& [name, hard] : hosts) {
+    if (const std::string reduced = reduced_limits(soft, hard); !reduced.empty())
+      reduced_on[reduced].push_back(name);
+  }
+  std::vector<std::string> notes;
+  for (auto& [reduced, names] : reduced_on) {
+    constexpr std::size_t kMaxNames = 8;
+    const std::size_t all = names.size();
+    names.resize(std::min(all, kMaxNames));
+    const std::string others =
+        all > kMaxNames ? " and " + counted(static_cast<std::int64_t>(all - kMaxNames), "other host") : "";
+    notes.push_back("ranks on " + join(names, ", ") + others + " have the soft limits " + reduced +
+                    " as in this shell: the hard limits there (ulimit -H) do not allow more");
+  }
+  return notes;
+}
+
 void StartTimes::on_agents_ready(const std::string& slowest, double seconds, double connect_seconds) {
   agents_ready_ = Clock::now();
   slowest_ = slowest;

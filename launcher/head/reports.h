@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/job/job_report.h"
@@ -55,6 +56,11 @@ class BindingReport {
   std::map<int, std::string> lines_;      ///< of the ranks that were added; empty once returned
   std::map<int, std::string> gpu_texts_;  ///< which end these lines
 };
+
+/// A sentence for each group of hosts whose hard limits do not allow what the ranks are to have. hosts: their names and
+/// hard limits. Pure.
+std::vector<std::string> reduced_limit_notes(
+    const ResourceLimits& soft, const std::vector<std::pair<std::string, ResourceLimits>>& hosts);
 
 /// How long each step of a job's start took: the last line of --verbose. Records points in time; decides nothing.
 /// One thread.

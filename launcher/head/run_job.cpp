@@ -151,6 +151,7 @@ class JobRun : private SupervisorActions {
     if (!planned) return give_up(planned.error());
     LaunchPlan& plan = planned->launch;
     report_bindings(planner_->placement(), planned->bindings);
+    report_reduced_limits();
     binding_report_ = BindingReport(plan, planned->bindings);
     supervisor_.emplace(planner_->supervised_job(), static_cast<SupervisorActions&>(*this));
 
@@ -309,6 +310,13 @@ class JobRun : private SupervisorActions {
         if (!may_be_meant) notices_.note(name + ": warning: " + warning + " (--oversubscribe: it is meant)");
       }
     }
+  }
+
+  void report_reduced_limits() const {
+    std::vector<std::pair<std::string, ResourceLimits>> hosts;
+    for (const std::size_t node : ranks_.fleet_indices())
+      hosts.emplace_back(allocation_.nodes[node].name, fleet_.facts()[node].hard_limits);
+    for (const std::string& note : reduced_limit_notes(spec_.shell.soft_limits, hosts)) notices_.note(note);
   }
 
   // Hosts without a rank have nothing to do, unless they relay messages to other hosts: Finish leaves that running.

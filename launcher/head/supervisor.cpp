@@ -218,8 +218,8 @@ void Supervisor::on_signal(int signal) {
       const bool is_known =
           signal == SIGTERM && std::exchange(termination_, Received::kHere) == Received::kByAgent;
       if (is_known || accept_known_failure() || std::exchange(ended_by_caller_, false)) return;
-      const bool first = begin_termination(EndReason::kSignal, contract::kSignalBase + signal,
-                                           signal == SIGINT ? SIGTERM : signal, job_.kill_grace_seconds);
+      const bool first = begin_termination(EndReason::kSignal, contract::kSignalBase + signal, signal,
+                                           job_.kill_grace_seconds);
       if (first) {
         report_.signal = signal;
         if (signal == SIGINT) {

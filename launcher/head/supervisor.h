@@ -12,7 +12,8 @@ namespace ddl::launcher {
 class SupervisorActions {
  public:
   virtual ~SupervisorActions() = default;
-  /// Sends this signal to every rank, and SIGKILL after the grace. Grace 0 kills now.
+  /// Sends this signal to every rank, and SIGKILL after the grace; SIGTERM after half of it if the signal is SIGINT.
+  /// Grace 0 kills now.
   virtual void end_ranks(int signal, double grace_seconds) = 0;
   /// Sends this signal to every rank, nothing else.
   virtual void forward_signal(int signal) = 0;

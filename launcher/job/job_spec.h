@@ -9,6 +9,7 @@
 #include "contract/event_ring.h"
 #include "launcher/job/rank_roles.h"
 #include "launcher/job/rankfile.h"
+#include "launcher/process/shell_attributes.h"
 
 namespace ddl::launcher {
 
@@ -51,9 +52,10 @@ struct JobSpec {
   RankRoles roles;                ///< of all num_ranks, or empty
   bool serves_gloo = false;       ///< ranks get a rendezvous for Horovod that was built with Gloo
   std::string workdir;            ///< absolute; where every rank starts
+  ShellAttributes shell;          ///< of the ranks on all hosts
   double timeout_seconds = 0;     ///< 0: none; then the job is ended and ddlrun exits with 124
   int end_with_pid = 0;           ///< the process of the head's host with which the job ends; 0: with none
-  double kill_grace_seconds = 5;  ///< between the signal that asks ranks to end and SIGKILL
+  double kill_grace_seconds = 5;  ///< between the first signal that asks ranks to end and SIGKILL
   double stall_warning_seconds = 60;  ///< after which a wait of ranks for others is reported; 0: never
   double stall_shutdown_seconds = 0;  ///< after which the job is ended for such a wait; 0: never
   std::string timeline_file;          ///< "" or absolute: where a timeline of all ranks is written at the end

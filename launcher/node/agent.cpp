@@ -82,8 +82,12 @@ class Agent {
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
         terminator_(loop_, {[this](int signal) {
-                              ending_.requested_signal = signal;
-                              spawner_.send(message::AskToEnd{signal});
+                              ending_.requested_signals.push_back(signal);
+                              if (signal == SIGINT) {
+                                spawner_.send(message::SignalChildren{signal});
+                              } else {
+                                spawner_.send(message::AskToEnd{signal});
+                              }
                             },
                             [this] {
                               ending_.killed = true;
@@ -355,7 +359,7 @@ class Agent {
   void on(const message::ChildEnded& message) {
     // Slurm sends SIGTERM to all processes of a job in any order. The agent's own SIGTERM explains the ends of the
     // ranks and must be reported before them.
-    const bool may_be_slurms = in_slurm_ && !termination_requested_ && ending_.requested_signal == 0 &&
+    const bool may_be_slurms = in_slurm_ && !termination_requested_ && ending_.requested_signals.empty() &&
                                WIFSIGNALED(message.wait_status) && WTERMSIG(message.wait_status) == SIGTERM;
     if (!may_be_slurms) return report_end(message);
     if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });

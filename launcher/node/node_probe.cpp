@@ -84,6 +84,7 @@ NodeFacts probe_node() {
   facts.memory_available_bytes = memory.available_bytes;
   facts.memlock_bytes = soft_limit(RLIMIT_MEMLOCK);
   facts.nofile = soft_limit(RLIMIT_NOFILE);
+  facts.hard_limits = own_hard_limits();
   facts.shm_free_bytes = free_bytes("/dev/shm");
   facts.tmp_directory = tmp_directory();
   facts.tmp_free_bytes = free_bytes(facts.tmp_directory);

@@ -55,6 +55,7 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   child.strict_binding = node.strict_binding;
   child.argv = node.command;
   child.workdir = node.workdir;
+  child.shell = node.shell;
   child.environment = environment_entries(environment);
   return child;
 }
@@ -100,13 +101,13 @@ RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const T
   outcome.rank = ended.rank;
   outcome.pid = pid;
   outcome.run_seconds = ended.run_seconds;
-  outcome.before_end = ending.requested_signal == 0 && !ending.killed;
+  outcome.before_end = ending.requested_signals.empty() && !ending.killed;
   if (WIFSIGNALED(ended.wait_status)) {
     outcome.kind = RankOutcome::Kind::kSignalled;
     outcome.signal = WTERMSIG(ended.wait_status);
     outcome.core_dumped = WCOREDUMP(ended.wait_status);
     outcome.ended_by_us =
-        outcome.signal == ending.requested_signal || (ending.killed && outcome.signal == SIGKILL);
+        ending.has_requested(outcome.signal) || (ending.killed && outcome.signal == SIGKILL);
   } else {
     outcome.kind = RankOutcome::Kind::kExited;
     outcome.exit_code = WEXITSTATUS(ended.wait_status);
@@ -278,7 +279,7 @@ void describe_start_failure(const message::ChildFailed& failure, const FailedCom
       return;
     case Stage::kLimits:
       outcome.exit_code = contract::kStartFailure;
-      outcome.start_error = "setting its limit of open files: " + reason;
+      outcome.start_error = "setting its resource limits: " + reason;
       return;
     case Stage::kExec:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound

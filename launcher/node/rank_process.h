@@ -4,7 +4,9 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -39,8 +41,12 @@ void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t p
 
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {
-  int requested_signal = 0;  ///< 0: none was sent yet
+  std::vector<int> requested_signals{};  ///< SIGINT may be followed by SIGTERM
   bool killed = false;
+
+  bool has_requested(int signal) const {
+    return std::find(requested_signals.begin(), requested_signals.end(), signal) != requested_signals.end();
+  }
 };
 
 /// The outcome of a rank that ran, without host, kill_explanation and stderr_tail. A death by a signal that the

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -72,6 +73,9 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
                   .environment = spec.environment,
                   .directory = spec.workdir,
                   .limits = {{RLIMIT_NOFILE, open_files}}};
+  for (const auto& [resource, limit] : settable(spec.shell.soft_limits))
+    command.limits.push_back({resource, limit});
+  if (spec.shell.ignores_interrupt) command.ignored_signals = {SIGINT};
   command.streams = {fds.standard[0].get(), fds.standard[1].get(), fds.standard[2].get()};
   for (std::size_t i = 0; i < fds.inherited.size(); ++i)
     command.inherited.emplace_back(fds.inherited[i].get(), spec.inherited_fds[i]);
@@ -87,6 +91,7 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
+  if (spec.shell.umask >= 0) ::umask(static_cast<mode_t>(spec.shell.umask));
   if (!spec.cpus.is_empty()) {
     if (const int error = spec.cpus.bind_this_thread()) report(Stage::kBindCpus, error, spec.strict_binding);
   }

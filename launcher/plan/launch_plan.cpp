@@ -86,6 +86,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
   }
   common.command = spec.command;
   common.workdir = spec.workdir;
+  common.shell = spec.shell;
   common.common_environment = common_environment(head_environment, spec.exports, spec.framework);
   common.login_variables = login_variables(spec.exports);
   common.strict_binding = spec.strict_bind;

@@ -40,6 +40,7 @@ struct NodeLaunch {
   std::vector<std::vector<int>> node_ranks;  ///< ranks of each node
   std::vector<std::string> command;
   std::string workdir;
+  ShellAttributes shell;
   Environment common_environment;
   /// Variables that describe the login (HOME, USER, ...): a node's ranks get the node's own instead of the head's.
   std::vector<std::string> login_variables;

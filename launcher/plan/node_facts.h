@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "affinity/topology.h"
+#include "launcher/process/shell_attributes.h"
 
 namespace ddl::launcher {
 
@@ -43,6 +44,7 @@ struct NodeFacts {
   std::int64_t memory_available_bytes = 0;  ///< the kernel's estimate for a new program; 0: unknown
   std::int64_t memlock_bytes = 0;           ///< soft limit (ulimit -l); -1: none
   std::int64_t nofile = 0;                  ///< soft limit (ulimit -n); -1: none
+  ResourceLimits hard_limits;               ///< that ranks can have
   std::int64_t shm_free_bytes = -1;         ///< in /dev/shm, for this user; -1: it cannot be read
   std::string tmp_directory;                ///< TMPDIR, or /tmp: where the agent keeps its files
   std::int64_t tmp_free_bytes = -1;         ///< there, for this user; -1: it cannot be read

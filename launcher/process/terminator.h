@@ -1,4 +1,5 @@
-// TERM, grace, KILL: how processes are asked to end and are then killed.
+// TERM, grace, KILL: how processes are asked to end and are then killed. After ^C: INT, TERM after half of the grace,
+// KILL.
 #pragma once
 
 #include <chrono>
@@ -19,8 +20,9 @@ class Terminator {
   };
   Terminator(EventLoop& loop, Actions actions) : loop_(loop), actions_(std::move(actions)) {}
 
-  /// Asks with signal and kills after the grace. Called again it can only hasten: an earlier kill wins, and the
-  /// signal is not sent twice. grace 0 or SIGKILL: kills now.
+  /// Asks with signal and kills after the grace. SIGINT is followed by SIGTERM after half of it. Called again it can
+  /// only hasten: an earlier kill wins, and nothing is sent twice, but another signal than SIGINT follows that one at
+  /// once. grace 0 or SIGKILL: kills now.
   void begin(int signal, double grace_seconds);
   void all_gone() {
     timer_.cancel();
@@ -29,12 +31,16 @@ class Terminator {
   bool has_begun() const { return kill_at_.has_value(); }
 
  private:
+  void ask(int signal);
+  /// For what comes next.
+  void wait();
   void kill_now();
 
   EventLoop& loop_;
   Actions actions_;
   EventLoop::Timer timer_;
   std::optional<std::chrono::steady_clock::time_point> kill_at_;
+  int asked_ = 0;  ///< with this signal, the last one
   bool killed_ = false;
   bool done_ = false;
 };

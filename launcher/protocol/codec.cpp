@@ -49,18 +49,20 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
 
 // The fields of every struct that travels. A field that is missing or of another type is an error when it is
 // read.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShellAttributes, umask, soft_limits, ignores_interrupt)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
                                    allowed_cores, master_address, held_ports, hostname_is_loopback, agent_pid,
                                    addresses, memory_bytes, memory_available_bytes, memlock_bytes, nofile,
-                                   shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns, topology,
-                                   topology_failure, visible_devices, libddl)
+                                   hard_limits, shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns,
+                                   topology, topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
-                                   workdir, common_environment, login_variables, ranks, kill_grace_seconds,
-                                   strict_binding, reports_bindings, split_lines, flush_idle_lines, slurm_job,
-                                   head_host, head_pid, serves_gloo, server_ports, output_window,
-                                   stall_warning_seconds, stall_shutdown_seconds, timeline_events)
+                                   workdir, shell, common_environment, login_variables, ranks,
+                                   kill_grace_seconds, strict_binding, reports_bindings, split_lines,
+                                   flush_idle_lines, slurm_job, head_host, head_pid, serves_gloo,
+                                   server_ports, output_window, stall_warning_seconds, stall_shutdown_seconds,
+                                   timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)
@@ -93,7 +95,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, proces
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SeenGpu, bus_id, uuid)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, cpus, memory_nodes,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, shell, cpus, memory_nodes,
                                    strict_binding, reports_binding, inherited_fds)
 
 void from_json(const nlohmann::json& j, GlooMethod& method) {

@@ -9,12 +9,13 @@
 #include "base/cpu_set.h"
 #include "base/deadline.h"
 #include "launcher/process/process_state.h"
+#include "launcher/process/shell_attributes.h"
 
 namespace ddl::launcher {
 
 /// What the spawner starts. Its standard input, output and error are sent with it as descriptors.
 /// It becomes the leader of a process group of its own, is killed if the spawner dies, has no descriptor but 0, 1, 2
-/// and the inherited ones, and every signal at its default.
+/// and the inherited ones, and every signal at its default, but for SIGINT if its shell ignores it.
 struct ChildSpec {
   int rank = 0;
   std::vector<std::string> argv;         ///< argv[0] is searched in the PATH of environment, from workdir
@@ -25,7 +26,8 @@ struct ChildSpec {
   CpuSet cpus{};        ///< that it may run on; empty: as the spawner
   std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: as the spawner
   bool reports_binding = false;     ///< ChildStarted carries what the kernel reports of it
-  bool strict_binding = false;      ///< it is not started if it cannot be bound so
+  ShellAttributes shell{};
+  bool strict_binding = false;  ///< it is not started if it cannot be bound so
   bool operator==(const ChildSpec&) const = default;
 };
 

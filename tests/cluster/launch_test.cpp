@@ -8,6 +8,7 @@
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
 #include "contract/ddlrun.h"
+#include "e2e/harness/fifo.h"
 #include "support/catch.h"
 #include "support/skip.h"
 
@@ -198,6 +199,28 @@ TEST_CASE("ranks on every host get the requested variables and working directory
   CHECK(job.wait() == 0);
   CHECK_THAT(job.out(), Contains("[0]<stdout>:a b,c d,/usr/share,0,2,0\n") &&
                             Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
+}
+
+// Over ssh they were those of the other host.
+TEST_CASE("ranks on all hosts have the umask and the soft limits of the shell, as far as hard limits allow",
+          "[launch]") {
+  Cluster cluster;
+  const std::string start_up = "/home/late/.bashrc";
+  cluster.on_host("head", {"sh", "-c", "echo 'ulimit -n 300' >" + start_up});
+  Command shell;
+  shell.argv = {"sh", "-c", "umask 027; ulimit -S -n 500; ulimit -S -c 0; ulimit -S -s 4096; exec \"$@\"",
+                "sh"};
+  HostJob job({"--no-tag-output", "-np", "3", "-H", "node1:1,late@node2:1,late@node3:1", "sh", "-c",
+               "echo $RANK $(umask; ulimit -Sn; ulimit -Sc; ulimit -Ss)"},
+              shell);
+  CHECK(job.wait() == 0);
+  cluster.on_host("head", {"rm", start_up});
+  INFO(job.err());
+  for (const std::string rank : {"0 0027 500", "1 0027 300", "2 0027 300"})
+    CHECK_THAT(job.out(), Contains(rank + " 0 4096\n"));
+  CHECK_THAT(job.err(),
+             Contains("ranks on node2, node3 have the soft limits nofile 300 and not 500 as in this shell"));
+  CHECK(e2e::occurrences(job.err(), "soft limits") == 1);
 }
 
 TEST_CASE("--check-build checks every host, and also one capability of them", "[launch]") {

@@ -20,27 +20,41 @@ Command on_terminal(Command command) {
   return command;
 }
 
-TEST_CASE("the first ^C sends SIGTERM to the ranks, and they have --kill-grace to end", "[terminal]") {
+TEST_CASE("the first ^C sends SIGINT to the ranks, and they have --kill-grace to end", "[terminal]") {
   const Scratch scratch;
   Job job(scratch,
-          on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo"), "TERM", "0"})));
+          on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo"), "INT", "0"})));
   job.wait_for("ready", 2);
   job.write(kInterrupt);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);
-  // The terminal's SIGINT does not reach the ranks.
-  CHECK_THAT(job.out(), Contains("[0]<stdout>:got SIGTERM") && Contains("[1]<stdout>:got SIGTERM") &&
-                            !Contains("got SIGINT"));
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:got SIGINT") && Contains("[1]<stdout>:got SIGINT") &&
+                            !Contains("got SIGTERM"));
   CHECK_THAT(job.out(), Contains("press ^C again to kill them now"));
   CHECK_THAT(job.out(), Contains("ended by SIGINT"));
 }
 
-TEST_CASE("a second ^C kills ranks that ignore SIGTERM", "[terminal]") {
+TEST_CASE("ranks that ignore ^C get SIGTERM after half of --kill-grace, and SIGKILL at its end",
+          "[terminal]") {
+  const Scratch scratch;
+  // Rank 0 ends by the signals in turn, rank 1 by none but the last.
+  Job job(scratch, on_terminal(ddlrun({"-np", "2", "--kill-grace", "1", "sh", "-c",
+                                       "[ $RANK = 0 ] && exec " + program("signal_echo") + " TERM 0; exec " +
+                                           program("signal_echo")})));
+  job.wait_for("ready", 2);
+  job.write(kInterrupt);
+  CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);
+  for (const std::string rank : {"[0]<stdout>:", "[1]<stdout>:"})
+    CHECK(job.out().find(rank + "got SIGINT") < job.out().find(rank + "got SIGTERM"));
+  CHECK_THAT(job.out(), Contains("rank 0 exited with 0; rank 1 was ended with SIGKILL"));
+}
+
+TEST_CASE("a second ^C kills ranks that ignore the first", "[terminal]") {
   const Scratch scratch;
   Job job(scratch, on_terminal(ddlrun({"-np", "2", "--kill-grace", "1000", program("signal_echo")})));
   job.wait_for("ready", 2);
   job.write(kInterrupt);
   job.wait_for("press ^C again to kill");
-  job.wait_for("got SIGTERM", 2);
+  job.wait_for("got SIGINT", 2);
   job.write(kInterrupt);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGINT);
   CHECK_THAT(job.out(), Contains("ranks 0, 1 were ended with SIGKILL"));

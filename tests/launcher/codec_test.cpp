@@ -67,6 +67,7 @@ NodeFacts facts() {
   node.nics = {{"hsn0", 31.5, "0000:c2:00.0", cpus("2-3"), -1, "0000:c0:00.0"}};
   node.warnings = {"guessed"};
   facts.topology_failure = "none";
+  facts.hard_limits = {{"nofile", 4096}, {"stack", kUnlimited}};
   facts.visible_devices = {{"ROCR_VISIBLE_DEVICES", "2,3"}};
   return facts;
 }
@@ -80,6 +81,7 @@ NodeLaunch node_launch() {
   node.node_ranks = {{0, 1}, {2}};
   node.command = {"./train", "", "a b", every_byte()};
   node.workdir = "/data/\xe9t\xe9";
+  node.shell = {0027, {{"core", 0}, {"nofile", kUnlimited}}, true};
   node.common_environment = {{"LATIN1", "\xe9\xff"}, {"EMPTY", ""}, {"UTF8", "\xc3\xa9"}};
   node.ranks = {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}, cpus("8-15,72-79"), {1, 3}},
                 {4, 1, false, {}}};

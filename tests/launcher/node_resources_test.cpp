@@ -1,10 +1,13 @@
 #include "launcher/node/node_probe.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 
 #include "base/files.h"
+#include "launcher/head/reports.h"
+#include "launcher/process/shell_attributes.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;
@@ -68,4 +71,44 @@ TEST_CASE("the probe has the resources, too") {
   CHECK(facts.wall_time_ns > 1'600'000'000'000'000'000);
   CHECK_FALSE(facts.architecture.empty());
   CHECK(facts.addresses == node_addresses());
+}
+
+TEST_CASE("a soft limit that the hard one of a host does not allow is set as far as it can, and named") {
+  const ResourceLimits soft = {{"core", kUnlimited}, {"nofile", 65536}, {"stack", 8 << 20}};
+  CHECK(reduced_limits(soft, {{"core", kUnlimited}, {"nofile", 65536}, {"stack", kUnlimited}}).empty());
+  CHECK(reduced_limits(soft, {{"core", 0}, {"nofile", 4096}, {"stack", 8 << 20}}) ==
+        "core 0 and not unlimited, nofile 4096 and not 65536");
+  CHECK(reduced_limits({}, {{"core", 0}}).empty());
+
+  rlimit own{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+  const auto limits = settable({{"nofile", kUnlimited}});
+  REQUIRE(limits.size() == 1);
+  CHECK(limits[0].first == RLIMIT_NOFILE);
+  CHECK(limits[0].second.rlim_cur == own.rlim_max);
+  CHECK(limits[0].second.rlim_max == own.rlim_max);
+  CHECK(settable({{"nofile", 7}})[0].second.rlim_cur == 7);
+}
+
+TEST_CASE("hosts whose hard limits reduce the soft ones alike share a note") {
+  std::vector<std::pair<std::string, ResourceLimits>> hosts;
+  for (int host = 0; host < 11; ++host)
+    hosts.push_back({"n" + std::to_string(host), {{"nofile", host < 10 ? 99 : 100}}});
+  const auto notes = reduced_limit_notes({{"nofile", 100}}, hosts);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0] ==
+        "ranks on n0, n1, n2, n3, n4, n5, n6, n7 and 2 other hosts have the soft limits nofile 99 and not "
+        "100 as in "
+        "this shell: the hard limits there (ulimit -H) do not allow more");
+}
+
+TEST_CASE("the umask, the limits and an ignored SIGINT of this process are read, and the umask stays") {
+  const mode_t before = ::umask(0027);
+  const ShellAttributes shell = own_shell_attributes();
+  CHECK(::umask(before) == 0027);
+  CHECK(shell.umask == 0027);
+  CHECK_FALSE(shell.ignores_interrupt);
+  CHECK(shell.soft_limits.at("nofile") == soft_limit(RLIMIT_NOFILE));
+  CHECK_THAT(shell_attributes_text({0027, {{"core", 0}, {"stack", kUnlimited}}, true}),
+             Catch::Equals("umask 0027; soft limits: core 0, stack unlimited; SIGINT is ignored"));
 }

@@ -39,11 +39,13 @@ TEST_CASE("an exit and a death by a signal are reported with the rank's process 
 
 TEST_CASE(
     "a rank is ended by us if it dies by the signal that was sent to it, or by SIGKILL once that was sent") {
-  CHECK(end(SIGTERM, {SIGTERM, false}).ended_by_us);
+  CHECK(end(SIGTERM, {{SIGTERM}, false}).ended_by_us);
   CHECK_FALSE(end(SIGTERM).ended_by_us);
-  CHECK_FALSE(end(SIGSEGV, {SIGTERM, false}).ended_by_us);
-  CHECK_FALSE(end(SIGKILL, {SIGTERM, false}).ended_by_us);
-  CHECK(end(SIGKILL, {SIGTERM, true}).ended_by_us);
-  CHECK_FALSE(end(SIGKILL, {SIGTERM, true}).before_end);
-  CHECK_FALSE(end(exited(1), {SIGTERM, false}).before_end);
+  CHECK(end(SIGINT, {{SIGINT, SIGTERM}, false}).ended_by_us);
+  CHECK(end(SIGTERM, {{SIGINT, SIGTERM}, false}).ended_by_us);
+  CHECK_FALSE(end(SIGSEGV, {{SIGTERM}, false}).ended_by_us);
+  CHECK_FALSE(end(SIGKILL, {{SIGTERM}, false}).ended_by_us);
+  CHECK(end(SIGKILL, {{SIGTERM}, true}).ended_by_us);
+  CHECK_FALSE(end(SIGKILL, {{SIGTERM}, true}).before_end);
+  CHECK_FALSE(end(exited(1), {{SIGTERM}, false}).before_end);
 }

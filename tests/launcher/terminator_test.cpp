@@ -36,6 +36,25 @@ TEST_CASE_METHOD(TerminatorFixture, "asks, waits for the grace, kills") {
   CHECK(Clock::now() - start >= std::chrono::milliseconds(20));
 }
 
+TEST_CASE_METHOD(TerminatorFixture,
+                 "^C is followed by SIGTERM after half of the grace, and by the kill at its end") {
+  const auto start = Clock::now();
+  terminator.begin(SIGINT, 0.04);
+  CHECK(calls == "ask 2; ");
+  driver.run_until("SIGTERM and the kill", [&] {
+    if (calls == "ask 2; ask 15; ") CHECK(Clock::now() - start >= std::chrono::milliseconds(20));
+    return calls == "ask 2; ask 15; kill; ";
+  });
+  CHECK(Clock::now() - start >= std::chrono::milliseconds(40));
+}
+
+TEST_CASE_METHOD(TerminatorFixture, "what is asked to end after ^C for another reason is asked at once") {
+  terminator.begin(SIGINT, 0.01);
+  terminator.begin(SIGTERM, kHour);
+  CHECK(calls == "ask 2; ask 15; ");
+  driver.run_until("the kill", [&] { return calls == "ask 2; ask 15; kill; "; });
+}
+
 TEST_CASE_METHOD(TerminatorFixture, "no grace and SIGKILL kill now, without asking") {
   SECTION("no grace") { terminator.begin(SIGTERM, 0); }
   SECTION("SIGKILL, whatever the grace") { terminator.begin(SIGKILL, kHour); }
