@@ -38,7 +38,7 @@ inline constexpr std::array kOpNames = {"sum",         "average",     "min",    
 /// Index: a ddl_status.
 inline constexpr std::array kStatusNames = {"ok",          "invalid argument", "mismatch", "busy",
                                             "timeout",     "peer lost",        "aborted",  "bootstrap",
-                                            "unsupported", "system",           "internal"};
+                                            "unsupported", "system",           "internal", "interrupted"};
 
 /// Static storage; nullptr for a type that does not exist.
 constexpr const char* dtype_name_or_null(std::uint32_t dtype) {

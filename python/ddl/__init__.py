@@ -50,6 +50,6 @@ from ddl._context import (
 from ddl._objects import allgather_object, broadcast_object
 from ddl._run import RunError, run
 from ddl._tensors import Handle, allgather_async, allreduce_async, broadcast_async, join
-from ddl.errors import Aborted, Error, InvalidArgument, Mismatch, PeerLost, Timeout
+from ddl.errors import Aborted, Error, Interrupted, InvalidArgument, Mismatch, PeerLost, Timeout
 
 __version__ = "0.2.0"

@@ -1,7 +1,20 @@
-"""What went wrong in a call of libddl. The text is libddl's own sentence, which names rank and host."""
+"""What went wrong in a call of libddl. The text is libddl's own sentence, which names rank and host.
+
+While a call waits, Python's handlers of signals do not run by themselves. So libddl asks, and here they run: what a
+handler raises, such as the KeyboardInterrupt of ^C, ends the wait and is raised in place of libddl's error.
+"""
 from __future__ import annotations
 
-from ddl._library import ffi, lib
+import ctypes
+import threading
+import time
+
+from ddl._library import NULL, ffi, lib
+
+# ^C reaches the ranks one after the other. The first ones may end, and the error of that reaches a rank before its own
+# signal: the first such error is raised this much later.
+_GRACE_SECONDS = 0.25
+_delayed = {lib.DDL_ERROR_PEER_LOST, lib.DDL_ERROR_ABORTED, lib.DDL_ERROR_INTERRUPTED}  # empty after the first one
 
 
 class Error(RuntimeError):
@@ -45,14 +58,49 @@ class Aborted(Error):
     status = "aborted"
 
 
-_BY_STATUS = {one.status: one for one in (InvalidArgument, Mismatch, Timeout, PeerLost, Aborted)}
+class Interrupted(Error):
+    """Another rank was interrupted, as by ^C, while this one waited for it."""
+
+    status = "interrupted"
+
+
+_BY_STATUS = {one.status: one for one in (InvalidArgument, Mismatch, Timeout, PeerLost, Aborted, Interrupted)}
+
+
+class _Raised(threading.local):
+    """What a handler has raised while a call of this thread waited."""
+
+    error: BaseException | None = None
+
+
+_raised = _Raised()
+
+
+def _keep(_kind: object, error: BaseException, _traceback: object) -> None:
+    _raised.error = error
+
+
+@ffi.callback("int32_t(void *)", error=1, onerror=_keep)
+def _run_handlers(_argument: object) -> int:
+    # Runs handlers on the main thread, and does nothing on others. What they raise ends the wait.
+    ctypes.pythonapi.PyErr_CheckSignals()
+    return 0
+
+
+lib.ddl_set_interrupt_check(_run_handlers, NULL)
 
 
 def check(status: int) -> None:
-    """Raises the error of a status other than DDL_OK."""
+    """Raises what a handler of signals has raised during the call, or the error of a status other than DDL_OK."""
+    raised, _raised.error = _raised.error, None
+    if raised is not None:
+        raise raised
     if status == lib.DDL_OK:
         return
     name = ffi.string(lib.ddl_status_name(status)).decode()
     message = ffi.string(lib.ddl_last_error()).decode("utf-8", "replace")
+    if status in _delayed:
+        _delayed.clear()
+        time.sleep(_GRACE_SECONDS)
     error = _BY_STATUS.get(name)
     raise error(message) if error else Error(message, name)

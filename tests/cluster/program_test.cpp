@@ -199,6 +199,23 @@ TEST_CASE("the Python package works between two hosts", "[program]") {
 #endif
 }
 
+TEST_CASE("^C runs Python's finally on two hosts, also in a rank that waits inside ddl", "[program]") {
+#ifndef DDL_CLUSTER_PYTHON
+  DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
+#else
+  HostJob job({"--kill-grace", "1000", "--stall-check-warning-time-seconds", "0.1", "-np", "2", "-H",
+               "node1:1,node2:1", DDL_CLUSTER_PYTHON,
+               std::string(DDL_CLUSTER_PYTHON_TESTS) + "/interrupt_program.py", "barrier"});
+  job.job().wait_for("barrier #1: 1 of 2");
+  job.job().send(SIGINT);
+  CHECK(job.wait() == 128 + SIGINT);
+  INFO(job.err());
+  CHECK(occurrences(job.out(), "interrupted\n") == 2);
+  CHECK(occurrences(job.out(), "finally\n") == 2);
+  CHECK_THAT(job.err(), Contains("ranks 0, 1 were ended with SIGINT"));
+#endif
+}
+
 TEST_CASE("a PMIx client gets the keys of the job and of its node", "[program]") {
   HostJob job(on(kLayouts.back(), {"--tag-output", e2e::program("pmix_client"), "identity"}));
   CHECK(job.wait() == 0);

@@ -36,6 +36,8 @@ static void who(void) {
   EXPECT(ddl_cross_rank(context) >= 0 && ddl_cross_rank(context) < ddl_cross_size(context));
   EXPECT(strlen(ddl_bootstrap_name(context)) > 0 && strlen(ddl_version()) > 0);
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_TIMEOUT), "timeout") == 0);
+  EXPECT(strcmp(ddl_status_name(DDL_ERROR_INTERRUPTED), "interrupted") == 0);
+  CALL(ddl_set_interrupt_check(NULL, NULL));
   EXPECT(strcmp(ddl_backend_name(context), "ddl") == 0 && strcmp(ddl_backend_name(NULL), "") == 0);
   EXPECT(ddl_has_feature("mpi-enabled") == 0 && ddl_has_feature("mpi-threads") == 0 &&
          strcmp(ddl_mpi_library(), "") == 0);

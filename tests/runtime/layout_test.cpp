@@ -100,7 +100,7 @@ TEST_CASE("control frames are parsed back, and anything else is refused") {
   CHECK_FALSE(ControlFrame::parse({}));
   frame.notice.reason = static_cast<AbortReason>(0);
   CHECK_FALSE(ControlFrame::parse(bytes));
-  frame.notice.reason = static_cast<AbortReason>(8);
+  frame.notice.reason = static_cast<AbortReason>(9);
   CHECK_FALSE(ControlFrame::parse(bytes));
   // A farewell needs no reason.
   frame.kind = ControlFrame::Kind::kFarewell;

@@ -64,7 +64,10 @@ enum {
   DDL_ERROR_BOOTSTRAP = 7,   /**< the ranks could not find each other */
   DDL_ERROR_UNSUPPORTED = 8, /**< valid, but not offered by this build */
   DDL_ERROR_SYSTEM = 9,      /**< a call of the operating system failed; the message names it */
-  DDL_ERROR_INTERNAL = 10    /**< a defect of libddl */
+  DDL_ERROR_INTERNAL = 10,   /**< a defect of libddl */
+  /** The program of this rank has ended a wait (ddl_set_interrupt_check()), or that of the rank that the message names;
+   *  the context is aborted. */
+  DDL_ERROR_INTERRUPTED = 11
 };
 
 /** An element type. The hexadecimal digits of the number are: kind (1 signed integer, 2 unsigned integer, 3 float, 4
@@ -484,6 +487,22 @@ DDL_API int32_t ddl_process_set_rank(const ddl_context* context, uint64_t proces
 DDL_API int32_t ddl_process_set_size(const ddl_context* context, uint64_t process_set);
 /** Fills ranks, which has room for ddl_process_set_size() entries: the rank in the job of each rank of the set. */
 DDL_API ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks);
+
+/* Signals. */
+
+/** Whether a wait is to end: not 0 if so. */
+typedef int32_t (*ddl_interrupt_check)(void* argument);
+
+/** For bindings of languages whose handlers of signals do not run while a function of C waits, such as Python's:
+ *  registers the function that is asked when a signal has been handled by a thread that waits inside libddl, on that
+ *  thread. It may run such handlers, and must not call libddl. If it returns 0, the wait goes on. Otherwise the call
+ *  fails with DDL_ERROR_INTERRUPTED, unless it is complete by then; the context is aborted, and calls of other ranks fail
+ *  with the same status and a message that names this rank. In ddl_init() the others are not notified, as with any
+ *  other failure there. The function is also asked without a signal, 20 ms after a wait has begun and whenever it has
+ *  become twice as long. Null: nothing is asked, and signals end no wait; that is the default.
+ *  One function for the process, from now on; not while another thread is inside libddl. Waits inside an MPI and for a
+ *  GPU do not end by it. Does not fail. */
+DDL_API ddl_status ddl_set_interrupt_check(ddl_interrupt_check check, void* argument);
 
 /* What this libddl has. */
 

@@ -11,6 +11,7 @@
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/rank_process.h"
 #include "runtime/src/common/fork_guard.h"
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/shared_memory_transport.h"
 #include "runtime/src/wire/tcp_transport.h"
 
@@ -121,6 +122,11 @@ ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
     context->context->abort(exit_code, sentence, context->is_the_process_context);
     return ddl_status{DDL_OK};
   });
+}
+
+ddl_status ddl_set_interrupt_check(ddl_interrupt_check check, void* argument) {
+  interrupt_check() = {check, argument};
+  return DDL_OK;
 }
 
 int32_t ddl_rank(const ddl_context* context) { return context == nullptr ? -1 : context->context->rank(); }

@@ -18,7 +18,7 @@ const char* ddl_last_error(void) { return last_error(); }
 
 const char* ddl_status_name(ddl_status status) {
   using ddl::contract::kStatusNames;
-  static_assert(kStatusNames.size() == DDL_ERROR_INTERNAL + 1);
+  static_assert(kStatusNames.size() == DDL_ERROR_INTERRUPTED + 1);
   static_assert(kStatusNames[DDL_ERROR_PEER_LOST] == std::string_view("peer lost"));
   const char* name = ddl::contract::name_or_null(kStatusNames, static_cast<std::size_t>(status));
   return name == nullptr ? "unknown status" : name;

@@ -15,6 +15,7 @@
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
 namespace {
@@ -184,7 +185,7 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
   if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
   Result<BootstrapAttempt> result;
   if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
-                                             settings.start_deadline(), &result) == 0) {
+                                             settings.start_deadline(), interrupt_check(), &result) == 0) {
     return BootstrapAttempt{
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }

@@ -18,6 +18,7 @@
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
 namespace {
@@ -114,7 +115,7 @@ Result<net::PmiLine> PmiSession::exchange(const net::PmiLine& line, std::string_
       return reply;
     }
     pollfd waited{fd_, POLLIN, 0};
-    const int ready = retry_eintr([&] { return ::poll(&waited, 1, deadline.poll_milliseconds()); });
+    const int ready = poll_interruptibly({&waited, 1}, deadline);
     if (ready < 0) return fail_errno("poll");
     if (ready == 0) return fail(ErrorCode::kTimeout, "PMI-1: no answer to " + line.command);
     std::array<char, 4096> buffer;

@@ -1,28 +1,30 @@
 // The PMIx bootstrap: the on-demand module libddl_pmix.so, the only code that links libpmix.
 #include <pmix.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
 
@@ -111,6 +113,8 @@ class ServerCall {
   /// threads.
   static Result<std::shared_ptr<ServerCall>> start(Function function) {
     auto call = std::make_shared<ServerCall>();
+    call->ended_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!call->ended_) return fail_errno("eventfd");
     try {
       std::thread([call, function = std::move(function)] {
         // Signals are for the program's threads; libpmix's thread inherits this mask.
@@ -118,9 +122,7 @@ class ServerCall {
         ::sigfillset(&all);
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
         function(call->answer_);
-        const std::lock_guard lock(call->mutex_);
-        call->has_ended_ = true;
-        call->ended_.notify_all();
+        (void)::eventfd_write(call->ended_.get(), 1);
       }).detach();
     } catch (const std::system_error& error) {
       return fail(errno_error("a thread for a call of PMIx", error.code().value()));
@@ -128,22 +130,18 @@ class ServerCall {
     return call;
   }
 
-  /// The answer, which the caller may use from now on; null if the deadline has passed before.
-  Answer* wait(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    const auto has_ended = [this] { return has_ended_; };
-    if (deadline.is_never()) {
-      ended_.wait(lock, has_ended);
-    } else if (!ended_.wait_until(lock, deadline.when(), has_ended)) {
-      return nullptr;
-    }
-    return &answer_;
+  /// The answer, which the caller may use from now on; null if the deadline has passed before. Error: the program has
+  /// ended the wait.
+  Result<Answer*> wait(Deadline deadline) {
+    // Its counter is never read back: it stays readable.
+    pollfd ended{ended_.get(), POLLIN, 0};
+    const int ready = poll_interruptibly({&ended, 1}, deadline);
+    if (ready < 0) return fail_errno("waiting for the other ranks and the PMIx server");
+    return ready == 0 ? nullptr : &answer_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool has_ended_ = false;
+  UniqueFd ended_;  ///< an eventfd
   Answer answer_{};
 };
 
@@ -160,6 +158,11 @@ Error server_is_silent(const std::string& call, Deadline::Clock::time_point sinc
           "\"ps -C ddl-agent -o pid,stat,args\" shows its state, which is T if it was stopped");
 }
 
+/// The server may still be in the call.
+bool is_unanswered(const Error& error) {
+  return error.code() == ErrorCode::kClosed || is_interruption(error);
+}
+
 /// The result of a call that waits for the server.
 struct Answered {
   pmix_status_t status = PMIX_ERROR;
@@ -173,9 +176,10 @@ Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Funct
   const auto since = Deadline::Clock::now();
   auto call = ServerCall<Answered>::start(std::move(function));
   if (!call) return fail(std::move(call.error().during(what)));
-  Answered* answered = (*call)->wait(with_grace(deadline));
-  if (answered == nullptr) return fail(server_is_silent(what, since));
-  return std::move(*answered);
+  const auto answered = (*call)->wait(with_grace(deadline));
+  if (!answered) return fail(answered.error());
+  if (*answered == nullptr) return fail(server_is_silent(what, since));
+  return std::move(**answered);
 }
 
 /// The facts about the job that the server gave when this process connected.
@@ -233,7 +237,9 @@ class PmixSession {
       joining_ = *std::move(joining);
       owner_ = ::getpid();
     }
-    const JobFacts* facts = joining_->wait(deadline);
+    const auto ended = joining_->wait(deadline);
+    if (!ended) return fail(ended.error());
+    const JobFacts* const facts = *ended;
     if (facts == nullptr) return fail(server_is_silent("PMIx_Init", since));
     is_open_ = facts->joined == PMIX_SUCCESS;
     if (is_open_) return facts;
@@ -360,7 +366,7 @@ class PmixBootstrap final : public Bootstrap {
   }
   Result<Answered> ask(const std::string& what, ServerCall<Answered>::Function function, Deadline deadline) {
     auto answered = ask_server(what, std::move(function), deadline);
-    if (!answered && answered.error().code() == ErrorCode::kClosed) session_.give_up();
+    if (!answered && is_unanswered(answered.error())) session_.give_up();
     return answered;
   }
 
@@ -453,7 +459,7 @@ Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
         "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
   }
   const auto facts = session.open(deadline);
-  if (!facts && facts.error().code() == ErrorCode::kClosed) return fail(facts.error());
+  if (!facts && is_unanswered(facts.error())) return fail(facts.error());
   if (!facts) return BootstrapAttempt{nullptr, facts.error().message()};
   auto bootstrap = std::make_unique<PmixBootstrap>(session, (*facts)->self);
   DDL_TRY(bootstrap->load_membership(**facts, generation));
@@ -465,9 +471,10 @@ Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
 
 extern "C" __attribute__((visibility("default"))) int ddl_pmix_bootstrap_create(
     std::uint32_t interface, const char* version, std::uint32_t generation, ddl::Deadline deadline,
-    ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
+    ddl::runtime::InterruptCheck& check, ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
   if (interface != ddl::runtime::kBootstrapInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
     return 0;
+  ddl::runtime::share_interrupt_check(check);
   *result = ddl::runtime::create(generation, deadline);
   return 1;
 }

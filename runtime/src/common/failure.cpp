@@ -16,6 +16,7 @@ Failure AbortNotice::describe(const Call& call, bool entered) const {
     case AbortReason::kAborted:
       return {DDL_ERROR_ABORTED, who + " aborted the job with code " + std::to_string(code) + when +
                                      (text.str().empty() ? "" : ": ") + text.str()};
+    case AbortReason::kInterrupted: return {DDL_ERROR_INTERRUPTED, who + " was interrupted" + when};
     case AbortReason::kFailed: return {DDL_ERROR_ABORTED, who + " cannot go on" + when + ": " + text.str()};
   }
   return {DDL_ERROR_INTERNAL, "the group was aborted for an unknown reason"};

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "ddl/ddl.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/common/member.h"
 
 namespace ddl::runtime {
@@ -31,6 +32,7 @@ inline tl::unexpected<Failure> failed(ddl_status status, std::string message) {
 
 /// An error from joining the job, as a status of ddl.h; DDL_ERROR_BOOTSTRAP if no other status is more exact.
 inline Failure to_failure(const Error& error) {
+  if (is_interruption(error)) return Failure{DDL_ERROR_INTERRUPTED, error.message()};
   ddl_status status = DDL_ERROR_BOOTSTRAP;
   switch (error.code()) {
     case ErrorCode::kInvalidArgument: status = DDL_ERROR_INVALID_ARGUMENT; break;
@@ -49,17 +51,18 @@ inline Failure to_failure(const Error& error) {
 // Why a job's ranks cannot go on, in a form that all ranks of all hosts share.
 
 enum class AbortReason : std::uint32_t {
-  kDied = 1,      ///< the culprit's process ended without leaving
-  kLeft = 2,      ///< the culprit left while another rank waited for it
-  kTimedOut = 3,  ///< the culprit gave up waiting
-  kLost = 4,      ///< the culprit cannot be reached any more; text is the system's error
-  kBroken = 5,    ///< the culprit violated the protocol; text describes how
-  kAborted = 6,   ///< the culprit called ddl_abort() with this code and text
-  kFailed = 7,    ///< the culprit cannot go on; text says why
+  kDied = 1,         ///< the culprit's process ended without leaving
+  kLeft = 2,         ///< the culprit left while another rank waited for it
+  kTimedOut = 3,     ///< the culprit gave up waiting
+  kLost = 4,         ///< the culprit cannot be reached any more; text is the system's error
+  kBroken = 5,       ///< the culprit violated the protocol; text describes how
+  kAborted = 6,      ///< the culprit called ddl_abort() with this code and text
+  kFailed = 7,       ///< the culprit cannot go on; text says why
+  kInterrupted = 8,  ///< the culprit's program has ended a wait
 };
 
 /// True for the values above. Needed because a reason is read from shared memory or from the network.
-constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 7; }
+constexpr bool is_abort_reason(std::uint32_t value) { return value >= 1 && value <= 8; }
 
 /// Plain data: it lies in shared memory and travels between hosts.
 struct AbortNotice {
@@ -73,6 +76,11 @@ struct AbortNotice {
   static AbortNotice of(AbortReason reason, const Member& culprit, const std::string& text = "",
                         int code = 0) {
     return {reason, culprit.rank, culprit.pid, code, HostField::of(culprit.host), TextField<432>::of(text)};
+  }
+  /// For a rank that could not connect to others, and so cannot go on.
+  static AbortNotice of_failed_link(const Error& error, const Member& self) {
+    return is_interruption(error) ? of(AbortReason::kInterrupted, self)
+                                  : of(AbortReason::kLost, self, error.message());
   }
   /// The status and the message for a rank that is in this call. entered: it had begun to wait for others.
   Failure describe(const Call& call, bool entered) const;

@@ -30,6 +30,23 @@ Failure has_left() {
 
 }  // namespace
 
+bool SignalledCondition::wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  const std::uint32_t seen = notifications_.load();
+  FutexPlatform platform;
+  ++sleepers_;
+  lock.unlock();
+  (void)platform.wait(notifications_, seen, deadline);
+  lock.lock();
+  --sleepers_;
+  return platform.was_signalled;
+}
+
+void SignalledCondition::notify_all() {
+  if (sleepers_ == 0) return;
+  notifications_.fetch_add(1);
+  FutexPlatform().wake_all(notifications_);
+}
+
 Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& first,
                Prediction::Limits limits, contract::SetRecord* shown, Finish finish)
     : job_(job),
@@ -260,11 +277,13 @@ void Engine::drive_until(Lock& lock, Done done) {
   if (may_call) ++able_waiters_;
   // A thread that may not make calls gives way.
   if (may_call && !any_may_call_ && is_asleep_) bells_->ring_own();
+  Interruption interruption;
   while (!done()) {
     if (is_driven_ || (!may_call && able_waiters_ > 0)) {
-      changed_.wait(lock);
+      const bool by_signal = changed_.wait(lock, interruption.limit(Deadline::never()));
+      look_for_interruption(lock, interruption, by_signal);
     } else {
-      drive(lock, may_call);
+      drive(lock, may_call, interruption);
     }
   }
   --waiters_;
@@ -273,7 +292,7 @@ void Engine::drive_until(Lock& lock, Done done) {
   // Another thread goes on.
   if (!is_driven_ && has_work()) {
     if (waiters_ > 0) {
-      any_may_call_ ? changed_.notify_one() : changed_.notify_all();
+      changed_.notify_all();
     } else {
       has_work_.notify_one();
     }
@@ -285,7 +304,7 @@ void Engine::show_waiters() const {
     shown_->waiters.store(static_cast<std::uint32_t>(waiters_), std::memory_order_relaxed);
 }
 
-void Engine::drive(Lock& lock, bool may_call) {
+void Engine::drive(Lock& lock, bool may_call, Interruption& interruption) {
   is_driven_ = true;
   const std::uint32_t heard = bells_->heard();
   if (!may_call && connections_.abort().is_raised() && !broken_) {
@@ -306,12 +325,25 @@ void Engine::drive(Lock& lock, bool may_call) {
     is_asleep_ = true;
     const Deadline limit = may_call ? sleep_limit() : Deadline::never();
     lock.unlock();
-    bells_->sleep(heard, limit);
+    const bool by_signal = bells_->sleep(heard, interruption.limit(limit));
     lock.lock();
     is_asleep_ = false;
+    look_for_interruption(lock, interruption, by_signal);
   }
   is_driven_ = false;
   if (waiters_ > 0 || is_closing_) changed_.notify_all();
+}
+
+void Engine::look_for_interruption(Lock& lock, Interruption& interruption, bool by_signal) {
+  if (!interruption.has_news(by_signal)) return;
+  // The program's handlers run here, and may take long.
+  lock.unlock();
+  if (interruption.is_wanted(by_signal)) {
+    Connections& connections = twin_ != nullptr ? *twin_ : connections_;
+    connections.abort().raise(AbortNotice::of(AbortReason::kInterrupted, connections_.self()));
+    connections.report_abort();
+  }
+  lock.lock();
 }
 
 Deadline Engine::sleep_limit() const {
@@ -358,7 +390,8 @@ void Engine::run() {
     } else if (is_driven_ || !has_work() || broken_ || (!any_may_call_ && able_waiters_ > 0)) {
       has_work_.wait(lock);
     } else {
-      drive(lock, any_may_call_);
+      Interruption none;  // this thread handles no signals
+      drive(lock, any_may_call_, none);
     }
   }
 }

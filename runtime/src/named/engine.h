@@ -34,13 +34,32 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/named/agreement.h"
 #include "runtime/src/named/submission.h"
 #include "runtime/src/named/waiting_habit.h"
 #include "runtime/src/shm/bell.h"
+#include "runtime/src/shm/flag_protocol.h"
 #include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
+
+/// A condition variable whose waits report signals, which those of the C++ library hide. All functions are called under
+/// the lock.
+class SignalledCondition {
+ public:
+  /// Returns when it is notified, the deadline has passed, or for no reason. Whether a signal has ended it.
+  bool wait(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  template <class Done>
+  void wait(std::unique_lock<std::mutex>& lock, Done done) {
+    while (!done()) (void)wait(lock, Deadline::never());
+  }
+  void notify_all();
+
+ private:
+  FutexPlatform::Word notifications_{0};
+  int sleepers_ = 0;
+};
 
 /// All functions may be called from any thread.
 class Engine {
@@ -100,7 +119,10 @@ class Engine {
 
   /// Makes the next call, or sleeps until there may be one. The lock is released meanwhile. may_call: this thread may
   /// make calls; otherwise it sleeps until a thread that may comes, or the ranks are aborted.
-  void drive(Lock& lock, bool may_call);
+  void drive(Lock& lock, bool may_call, Interruption& interruption);
+  /// After a sleep. If the program wants the wait to end, ends the process set on all ranks; the tensors fail by the
+  /// next call. The lock may be released meanwhile.
+  void look_for_interruption(Lock& lock, Interruption& interruption, bool by_signal);
   /// This thread is in a callback.
   bool is_calling_back() const { return calling_back_ == std::this_thread::get_id(); }
   bool may_call_here() const { return any_may_call_ || first_.allows_call().has_value(); }
@@ -147,7 +169,7 @@ class Engine {
   std::optional<Bells> bells_;
 
   mutable std::mutex mutex_;          ///< guards what follows
-  std::condition_variable changed_;   ///< a driving thread has made a call, or drives no more
+  SignalledCondition changed_;        ///< a driving thread has made a call, or drives no more
   std::condition_variable has_work_;  ///< for the engine's own thread
   std::unordered_map<std::string, SubmissionPtr> open_;  ///< by name
   std::vector<SubmissionPtr> unannounced_;               ///< of open_, in order

@@ -4,11 +4,13 @@
 
 namespace ddl::runtime {
 
-void Bells::sleep(std::uint32_t heard, Deadline deadline) const {
+bool Bells::sleep(std::uint32_t heard, Deadline deadline) const {
   BellLine& bell = segment_.bell(own_);
   bell.is_sleeping.store(1);
-  (void)FutexPlatform().wait(bell.word, heard, deadline);
+  FutexPlatform platform;
+  (void)platform.wait(bell.word, heard, deadline);
   bell.is_sleeping.store(0);
+  return platform.was_signalled;
 }
 
 void Bells::ring(const Segment& segment, int member) {

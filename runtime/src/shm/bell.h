@@ -23,8 +23,8 @@ class Bells {
   /// Before looking for something to do: what sleep() is to be given.
   std::uint32_t heard() const { return segment_.bell(own_).word.load(); }
   /// Sleeps unless this member's bell has rung since heard() returned this. Returns when it rings, or the deadline has
-  /// passed, or for no reason.
-  void sleep(std::uint32_t heard, Deadline deadline) const;
+  /// passed, or for no reason. Whether a signal has ended it.
+  bool sleep(std::uint32_t heard, Deadline deadline) const;
 
   void ring_own() const { ring(segment_, own_); }
   /// Rings every member's bell.

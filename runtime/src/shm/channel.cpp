@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
 
@@ -298,10 +299,10 @@ std::optional<Outcome> Channel::poll_arrival() {
     all_arrived();
     return Outcome();
   }
-  if (should_stop()) return give_up(false);
+  if (should_stop()) return give_up(Reason::kOther);
   if (!deadline_.deadline.has_passed()) return std::nullopt;
   if (all_missing_wait_for_other_hosts() && !deadline_.has_passed_by(2)) return std::nullopt;
-  return give_up(true);
+  return give_up(Reason::kTimeout);
 }
 
 Outcome Channel::synchronize() {
@@ -341,18 +342,18 @@ Outcome Channel::sleep_on(SharedWord& word) {
   FlagProtocol protocol(platform);
   Deadline deadline = deadline_.deadline;
   bool has_grace = false;
+  Interruption interruption;
   for (;;) {
-    switch (protocol.sleep(word, sequence_, deadline, [this] { return should_stop(); })) {
-      case SleepEnd::kRetry: break;
-      case SleepEnd::kReached: return {};
-      case SleepEnd::kStop: return give_up(false);
-      case SleepEnd::kTimeout:
-        if (has_grace || !all_missing_wait_for_other_hosts()) return give_up(true);
-        // They give up a little later (wire/lane.cpp), and know which rank they wait for.
-        has_grace = true;
-        deadline = deadline_.later(2);
-        break;
-    }
+    const SleepEnd end =
+        protocol.sleep(word, sequence_, interruption.limit(deadline), [this] { return should_stop(); });
+    if (end == SleepEnd::kReached) return {};
+    if (end == SleepEnd::kStop) return give_up(Reason::kOther);
+    if (interruption.is_wanted(platform.was_signalled)) return give_up(Reason::kInterrupted);
+    if (end == SleepEnd::kRetry || !deadline.has_passed()) continue;
+    if (has_grace || !all_missing_wait_for_other_hosts()) return give_up(Reason::kTimeout);
+    // They give up a little later (wire/lane.cpp), and know which rank they wait for.
+    has_grace = true;
+    deadline = deadline_.later(2);
   }
 }
 
@@ -365,7 +366,7 @@ bool Channel::all_missing_wait_for_other_hosts() const {
   return true;
 }
 
-Outcome Channel::give_up(bool timed_out) {
+Outcome Channel::give_up(Reason reason) {
   std::array<std::uint64_t, kMaxMembers / 64> missing{};
   Members awaited;
   for (int i = 0; i < size(); ++i) {
@@ -376,7 +377,9 @@ Outcome Channel::give_up(bool timed_out) {
   }
   // All may have arrived just before the reason appeared, or a leader may be unable to release this rank.
   if (awaited.empty()) return {};
-  if (timed_out) {
+  if (reason == Reason::kInterrupted) {
+    abort_.raise(AbortNotice::of(AbortReason::kInterrupted, self()));
+  } else if (reason == Reason::kTimeout) {
     abort_.raise_timeout(deadline_.seconds, call_, missing);
   } else if (!abort_.is_raised()) {
     abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});

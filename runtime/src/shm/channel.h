@@ -172,7 +172,8 @@ class Channel {
   bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
   bool all_missing_wait_for_other_hosts() const;
   bool all_are_here() const;
-  Outcome give_up(bool timed_out);
+  enum class Reason : std::uint8_t { kOther, kTimeout, kInterrupted };
+  Outcome give_up(Reason reason);
 
   Segment segment_;
   const Members& members_;

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
 namespace {
@@ -81,8 +82,7 @@ Status limit_blocking(int socket, Deadline deadline) {
 
 Status wait_readable(int socket, const ConnectLimit& limit) {
   std::array<pollfd, 2> entries{{{socket, POLLIN, 0}, {limit.doorbell, POLLIN, 0}}};
-  const int ready =
-      retry_eintr([&] { return ::poll(entries.data(), entries.size(), limit.deadline.poll_milliseconds()); });
+  const int ready = poll_interruptibly(entries, limit.deadline);
   if (ready < 0) return fail_errno("poll");
   // Data that have arrived take precedence over the doorbell.
   if (entries[0].revents != 0) return {};

@@ -24,6 +24,7 @@ bool FutexPlatform::wait(Word& word, std::uint32_t seen, Deadline deadline) {
   }
   const long result = ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, seen,
                                 deadline.is_never() ? nullptr : &when, nullptr, FUTEX_BITSET_MATCH_ANY);
+  was_signalled = result != 0 && errno == EINTR;
   if (result == 0 || errno == EAGAIN || errno == EINTR) return true;
   DDL_CHECK(errno == ETIMEDOUT, "FUTEX_WAIT_BITSET: errno " + std::to_string(errno));
   return false;

@@ -120,8 +120,10 @@ struct FutexPlatform {
   using Word = std::atomic<std::uint32_t>;
   using Deadline = ddl::Deadline;
 
-  /// Sleeps while word == seen. Returns false when the deadline passed; true otherwise, also after a spurious wake.
+  /// Sleeps while word == seen. Returns false when the deadline passed; true otherwise, also after a spurious wake and
+  /// after a signal.
   bool wait(Word& word, std::uint32_t seen, Deadline deadline);
+  bool was_signalled = false;  ///< a signal has ended the last wait
   /// Wakes all threads of all processes that sleep on word.
   void wake_all(Word& word);
   void order_streaming_stores() {

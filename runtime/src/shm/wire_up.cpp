@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/fd_passing.h"
 #include "runtime/src/shm/segment.h"
@@ -137,8 +138,7 @@ Status WireUpLeader::admit_all(const ConnectLimit& limit) {
     entries.assign(1, pollfd{listener_.get(), POLLIN, 0});
     for (const Caller& caller : callers_) entries.push_back(pollfd{caller.socket.get(), POLLIN, 0});
     entries.push_back(pollfd{limit.doorbell, POLLIN, 0});
-    const int ready = retry_eintr(
-        [&] { return ::poll(entries.data(), entries.size(), limit.deadline.poll_milliseconds()); });
+    const int ready = poll_interruptibly(entries, limit.deadline);
     if (ready < 0) return fail_errno("poll");
     if (entries.back().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
     if (ready == 0 && limit.deadline.has_passed()) {

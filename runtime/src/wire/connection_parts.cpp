@@ -223,7 +223,7 @@ Status Connections::Parts::link_twin(Connections& twin, const CallDeadline& dead
       gone ? AbortNotice::of(AbortReason::kLeft, whole_.who_is(*gone))
       : deadline.deadline.has_passed()
           ? AbortNotice::of(AbortReason::kTimedOut, self, self.label() + " gave up: " + why)
-          : AbortNotice::of(AbortReason::kLost, self, why);
+          : AbortNotice::of_failed_link(linked.error(), self);
   if (!whole_.abort_.is_raised()) whole_.abort_.raise(notice);
   twin.abort_.raise(whole_.abort_.notice());
   return fail(std::move(linked.error()));
@@ -271,6 +271,8 @@ Failure Connections::Parts::pair_failure(int rank, const Error& error, const Cal
   if (has_none && !whole_.abort_.is_raised()) return {DDL_ERROR_UNSUPPORTED, error.message()};
   if (error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kClosed)
     (void)whole_.abort_.wait_raised(Deadline::after(kDeathReport));
+  if (is_interruption(error) && !whole_.abort_.is_raised())
+    whole_.abort_.raise(AbortNotice::of(AbortReason::kInterrupted, whole_.self()));
   if (!whole_.abort_.is_raised()) {
     const Member other = whole_.who_is(rank);
     switch (error.code()) {

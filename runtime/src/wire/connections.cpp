@@ -132,7 +132,7 @@ void Connections::add_links(std::vector<PeerLink> links) {
     control_ = std::make_shared<ControlLinks>(links, abort_);
     control_->on_wanted([this](std::uint32_t call) { Bells(group_.segment, group_.index).pass_on(call); });
     if (is_world_ && job_.events) compare_clocks(links);
-    lane_ = std::make_unique<Lane>(links, abort_, *control_, policy_);
+    lane_ = std::make_unique<Lane>(self(), links, abort_, *control_, policy_);
   }
   guard_descriptors();
 }
@@ -177,7 +177,7 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
   control_ = std::make_shared<ControlLinks>(established, abort_);
   // The ranks that have joined wait for this one. If the set is not the world, they learn of the failure through its
   // parent.
-  if (is_world_) abort_.raise(AbortNotice::of(AbortReason::kLost, self(), links.error().message()));
+  if (is_world_) abort_.raise(AbortNotice::of_failed_link(links.error(), self()));
   return fail(std::move(links.error()));
 }
 
@@ -206,7 +206,7 @@ Outcome Connections::connect_mesh() {
   abort_.raise(deadline.deadline.has_passed() ? AbortNotice::of(AbortReason::kTimedOut, self(),
                                                                 self().label() + " gave up in " +
                                                                     channel_.call().describe() + ": " + why)
-                                              : AbortNotice::of(AbortReason::kLost, self(), why));
+                                              : AbortNotice::of_failed_link(links.error(), self()));
   return tl::unexpected(abort_.describe(channel_.call(), true));
 }
 

@@ -31,8 +31,9 @@ Deadline later_than(const CallDeadline& deadline) {
 
 }  // namespace
 
-Lane::Lane(std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control, WaitPolicy policy)
-    : abort_(abort), control_(control), policy_(policy) {
+Lane::Lane(const Member& self, std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control,
+           WaitPolicy policy)
+    : self_(self), abort_(abort), control_(control), policy_(policy) {
   add(links);
 }
 
@@ -130,6 +131,11 @@ Outcome Lane::timed_out(const Call& call, double seconds) {
   return aborted(call);
 }
 
+Outcome Lane::interrupted(const Call& call) {
+  abort_.raise(AbortNotice::of(AbortReason::kInterrupted, self_));
+  return aborted(call);
+}
+
 Lane::Wait::Wait(Lane& lane, const Call& call, const CallDeadline& deadline)
     : lane_(lane),
       call_(call),
@@ -159,10 +165,11 @@ Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) partner.sockets.append_entries(entries);
   lane_.abort_.set_waits_for_other_host(true);
-  const int ready =
-      retry_eintr([&] { return ::poll(entries.data(), entries.size(), give_up_.poll_milliseconds()); });
+  const int ready = ::poll(entries.data(), entries.size(), interruption_.limit(give_up_).poll_milliseconds());
+  const int error = ready < 0 ? errno : 0;
   lane_.abort_.set_waits_for_other_host(false);
-  if (ready < 0) return failed(DDL_ERROR_SYSTEM, errno_error("poll", errno).message());
+  if (error != 0 && error != EINTR) return failed(DDL_ERROR_SYSTEM, errno_error("poll", error).message());
+  if (ready <= 0 && interruption_.is_wanted(error == EINTR)) return lane_.interrupted(call_);
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};
 }

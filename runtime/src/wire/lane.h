@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/src/common/failure.h"
+#include "runtime/src/common/interruption.h"
 #include "runtime/src/common/wait_limits.h"
 #include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/channel.h"
@@ -23,8 +24,11 @@ namespace ddl::runtime {
 /// Not thread-safe: used by the rank that is inside a call.
 class Lane {
  public:
-  /// Takes the data connections out of links, which control was made of as well. abort and control outlive this.
-  Lane(std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control, WaitPolicy policy);
+  /// Takes the data connections out of links, which control was made of as well. self, abort and control
+  /// outlive this.
+  /// self: this rank.
+  Lane(const Member& self, std::vector<PeerLink>& links, const AbortDomain& abort, ControlLinks& control,
+       WaitPolicy policy);
 
   /// Takes further ones, which control has taken as well.
   void add(std::vector<PeerLink>& links);
@@ -89,6 +93,7 @@ class Lane {
     const Call& call_;
     const CallDeadline& deadline_;
     Deadline give_up_;
+    Interruption interruption_;
     std::chrono::nanoseconds spin_;
     Deadline spin_until_ = Deadline::never();
     bool spins_anew_ = true;
@@ -102,8 +107,10 @@ class Lane {
   Outcome aborted(const Call& call) const;
   Outcome partner_ended(Partner& partner, const Call& call);
   Outcome timed_out(const Call& call, double seconds);
+  Outcome interrupted(const Call& call);
 
   std::vector<Partner> partners_;  ///< in the order of the control links
+  const Member& self_;
   const AbortDomain& abort_;
   ControlLinks& control_;
   WaitPolicy policy_;

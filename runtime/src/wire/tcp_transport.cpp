@@ -9,6 +9,7 @@
 #include "contract/environment.h"
 #include "net/tcp.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
 namespace {
@@ -90,8 +91,7 @@ Status LinkSetup::wait(Deadline deadline, int doorbell) const {
       until((*dialer)->next_deadline());
     }
   }
-  if (retry_eintr([&] { return ::poll(entries.data(), entries.size(), next.poll_milliseconds()); }) < 0)
-    return fail_errno("poll");
+  if (poll_interruptibly(entries, next) < 0) return fail_errno("poll");
   if (entries.front().revents != 0) return fail(ErrorCode::kClosed, "the ranks were aborted meanwhile");
   return {};
 }
