@@ -104,8 +104,8 @@ inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data con
 inline constexpr char kJobKeyFd[] =
     "DDL_JOB_KEY_FD";  ///< inherited sealed memfd with the job's key, by number
 inline constexpr char kRankRecord[] =
-    "DDL_RANK_RECORD";                             ///< FD:OFFSET:BYTES of what the rank shows its launcher
-inline constexpr char kVerbose[] = "DDL_VERBOSE";  ///< 1: print how the ranks are connected
+    "DDL_RANK_RECORD";  ///< FD:OFFSET:BYTES:BELL of what the rank shows its launcher
+inline constexpr char kVerbose[] = "DDL_VERBOSE";       ///< 1: print how the ranks are connected
 inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of ranks that mpirun starts
 inline constexpr char kMpiHead[] =
     "DDL_MPI_HEAD";  ///< JOB/HOST/PID: the Slurm job and the ddlrun of ranks that mpirun starts

@@ -69,14 +69,25 @@ struct TensorRecord {
 };
 static_assert(sizeof(TensorRecord) == 64);
 
-/// env::kRankRecord, "FD:OFFSET:BYTES", says where it lies in an inherited memfd that is sealed against another size,
-/// and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher writes the first
-/// field into memory of zeros, and libddl the others.
+/// A host that the launcher has lost, for the ranks of the others: they wait for ranks that no longer answer. Written
+/// by the launcher.
+struct LostHost {
+  std::atomic<std::int32_t> rank{0};  ///< 1 + a rank that ran there; written last. 0: none is lost
+  std::int32_t pid = 0;               ///< of that rank; 0: unknown
+  std::array<char, 64> name{};        ///< zeros follow, as in text
+  std::array<char, 424> text{};       ///< which ranks ran there, and why it counts as lost
+};
+static_assert(sizeof(LostHost) == 496);
+
+/// env::kRankRecord, "FD:OFFSET:BYTES:BELL", says where it lies in an inherited memfd that is sealed against another
+/// size, and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher writes the
+/// first field and lost_host into memory of zeros, and libddl the others. BELL is an inherited eventfd, which is readable
+/// once lost_host is written.
 struct RankRecord {
-  static constexpr std::uint32_t kMagic = 0x444C'5833;
+  static constexpr std::uint32_t kMagic = 0x444C'5834;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size
   static constexpr std::size_t kSets = 50;
-  static constexpr std::size_t kTensors = 990;
+  static constexpr std::size_t kTensors = 984;
   enum class Phase : std::uint32_t {
     kNone = 0,  ///< libddl has not been initialised
     kJoining,
@@ -99,6 +110,7 @@ struct RankRecord {
   /// The process that is the rank from its ddl_init on until it has left, or ended: the lower halves of the inode of its
   /// pid namespace and of its pid. 0: none. Processes that the rank has started share the record, and look here first.
   std::atomic<std::uint64_t> owner{0};
+  LostHost lost_host;
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

@@ -180,6 +180,20 @@ std::vector<std::string> reduced_limit_notes(
   return notes;
 }
 
+std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks,
+                                           const std::vector<int>& rank_nodes, int node,
+                                           const std::string& why) {
+  std::vector<int> there;
+  for (const RankOutcome& rank : ranks) {
+    if (rank_nodes.at(static_cast<std::size_t>(rank.rank)) == node) there.push_back(rank.rank);
+  }
+  if (there.empty()) return std::nullopt;
+  const RankOutcome& first = ranks.at(static_cast<std::size_t>(there.front()));
+  return message::HostLost{first.host, first.rank, first.pid,
+                           fmt::format("ddlrun has lost {}, where {} {} ran: {}", first.host,
+                                       there.size() == 1 ? "rank" : "ranks", CpuSet::of(there).list(), why)};
+}
+
 void StartTimes::on_agents_ready(const std::string& slowest, double seconds, double connect_seconds) {
   agents_ready_ = Clock::now();
   slowest_ = slowest;

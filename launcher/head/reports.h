@@ -105,4 +105,10 @@ class StartTimes {
   int initialised_ = 0;
 };
 
+/// What the ranks of the other nodes are told about a lost node. rank_nodes: of each rank. why: a sentence, without the
+/// node's name. nullopt: the node has no ranks. Pure.
+std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks,
+                                           const std::vector<int>& rank_nodes, int node,
+                                           const std::string& why);
+
 }  // namespace ddl::launcher

@@ -482,6 +482,7 @@ class JobRun : private SupervisorActions {
     if (const auto node = ranks_.node_at(fleet_index)) {
       if (inspector_) inspector_->on_lost(static_cast<int>(*node), why);
       recording_->on_lost(static_cast<int>(*node));
+      tell_ranks(*node, why);
       supervisor_->on_agent_failed(static_cast<int>(*node), how, true);
     }
   }
@@ -489,8 +490,17 @@ class JobRun : private SupervisorActions {
   void on_agent_failed(std::size_t fleet_index, const std::string& text, bool lost) {
     const std::string sentence = allocation_.nodes[fleet_index].name + ": " + text;
     if (!supervisor_) return give_up(Error(ErrorCode::kSystem, sentence));
-    if (const auto node = ranks_.node_at(fleet_index))
-      supervisor_->on_agent_failed(static_cast<int>(*node), sentence, lost);
+    const auto node = ranks_.node_at(fleet_index);
+    if (!node) return;
+    if (lost) tell_ranks(*node, text);
+    supervisor_->on_agent_failed(static_cast<int>(*node), sentence, lost);
+  }
+
+  /// Before the signal that ends them, so that they report the lost node, and not a rank that the signal has ended.
+  void tell_ranks(std::size_t node, const std::string& why) {
+    const auto lost =
+        lost_host(supervisor_->report().ranks, ranks_.rank_nodes(), static_cast<int>(node), why);
+    if (lost) fleet_.send_all(*lost);
   }
 
   void on_signal(int signal) {

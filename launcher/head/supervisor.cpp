@@ -160,8 +160,12 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   if (!ending_ || (lost && is_loss_before_first_failure(node))) {
     report_.first_failure.reset();
     report_.message = text;
-    terminate(lost ? EndReason::kHostLost : EndReason::kStartFailed,
-              lost ? contract::kLostHost : contract::kStartFailure, SIGKILL, 0);
+    // Ranks of other hosts may have much to save. If an agent could not start its ranks, no rank has worked yet.
+    if (lost) {
+      terminate(EndReason::kHostLost, contract::kLostHost, SIGTERM, job_.kill_grace_seconds);
+    } else {
+      terminate(EndReason::kStartFailed, contract::kStartFailure, SIGKILL, 0);
+    }
   }
   mark_node_finished(node);
   // No reports about its ranks will come; the ranks of other nodes are waited for.

@@ -62,6 +62,10 @@ constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 // Slurm sends SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
+// Between the words that a host is lost and the signal that ends ranks: most of them end at once by SIGTERM, without an
+// error message.
+constexpr auto kReportTime = std::chrono::milliseconds(500);
+
 // There are no more on a machine.
 constexpr int kMaxPorts = 1 << 16;
 
@@ -237,9 +241,12 @@ class Agent {
       numbers.push_back(number);
       environment->insert_or_assign(variable, value);
     };
-    if (const RankRecords* const records = rank_watch_.records())
+    if (const RankRecords* const records = rank_watch_.records()) {
       inherit(records->fd(), contract::kRankRecordFd, contract::env::kRankRecord,
               records->place_of(rank_watch_.local_rank(launch.rank)));
+      fds.push_back(records->bell());
+      numbers.push_back(contract::kBellFd);
+    }
     if (job_key_)
       inherit(job_key_.get(), contract::kJobKeyFd, contract::env::kJobKeyFd,
               std::to_string(contract::kJobKeyFd));
@@ -278,9 +285,15 @@ class Agent {
     if (message.signal == SIGCONT && rank_watch_.watches()) rank_watch_.watch_for_stalls();
   }
 
+  void on(const message::HostLost& message) {
+    if (rank_watch_.tell(message)) may_report_ = Deadline::after(kReportTime);
+  }
+
   void on(const message::End& message) {
     gpu_questions_.give_up();
-    terminator_.begin(message.signal, message.grace_seconds);
+    const auto begin = [this, message] { terminator_.begin(message.signal, message.grace_seconds); };
+    if (message.grace_seconds <= 0 || may_report_.has_passed()) return begin();
+    end_timer_ = loop_.after(may_report_.remaining(), begin);
   }
 
   void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
@@ -474,6 +487,8 @@ class Agent {
   PmiServer pmi_{loop_, [this](const message::AgentToHead& message) { report(message); }};
   std::unique_ptr<GlooService> gloo_;  // only if programs of Horovod need it
   Terminator terminator_;
+  Deadline may_report_ = Deadline::after({});  ///< ranks report a lost host until then
+  EventLoop::Timer end_timer_;                 ///< of an End that comes before
   StdinFeed stdin_feed_;
   Relay relay_;
   const HeartbeatPace head_pace_;

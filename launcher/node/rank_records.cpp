@@ -1,6 +1,7 @@
 #include "launcher/node/rank_records.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
     return fail(ErrorCode::kUnavailable, "the limit on the size of files (ulimit -f) is too small");
   UniqueFd fd(::memfd_create("ddl-rank-records", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return fail_errno("memfd_create");
+  UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!bell) return fail_errno("eventfd");
   // A record and a ring take memory only as far as they are used.
   const std::size_t each = bytes_of_each(events), bytes = local_ranks * each;
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("ftruncate");
@@ -49,7 +52,7 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
     return fail_errno("fcntl F_ADD_SEALS");
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return fail_errno("mmap");
-  RankRecords records(std::move(fd), memory, local_ranks, each);
+  RankRecords records(std::move(fd), std::move(bell), memory, local_ranks, each);
   for (std::size_t rank = 0; rank < local_ranks; ++rank) {
     const std::uint32_t magic = RankRecord::kMagic;
     std::memcpy(records.part(rank).data(), &magic, sizeof magic);
@@ -59,11 +62,17 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
   return records;
 }
 
-RankRecords::RankRecords(UniqueFd fd, void* memory, std::size_t local_ranks, std::size_t bytes_each)
-    : fd_(std::move(fd)), memory_(memory), local_ranks_(local_ranks), bytes_each_(bytes_each) {}
+RankRecords::RankRecords(UniqueFd fd, UniqueFd bell, void* memory, std::size_t local_ranks,
+                         std::size_t bytes_each)
+    : fd_(std::move(fd)),
+      bell_(std::move(bell)),
+      memory_(memory),
+      local_ranks_(local_ranks),
+      bytes_each_(bytes_each) {}
 
 RankRecords::RankRecords(RankRecords&& other) noexcept
     : fd_(std::move(other.fd_)),
+      bell_(std::move(other.bell_)),
       memory_(std::exchange(other.memory_, nullptr)),
       local_ranks_(other.local_ranks_),
       bytes_each_(other.bytes_each_) {}
@@ -74,7 +83,7 @@ RankRecords::~RankRecords() {
 
 std::string RankRecords::place_of(std::size_t local_rank) const {
   return std::to_string(contract::kRankRecordFd) + ":" + std::to_string(local_rank * bytes_each_) + ":" +
-         std::to_string(bytes_each_);
+         std::to_string(bytes_each_) + ":" + std::to_string(contract::kBellFd);
 }
 
 std::span<std::byte> RankRecords::part(std::size_t local_rank) const {
@@ -87,10 +96,10 @@ std::span<std::byte> RankRecords::ring_part(std::size_t local_rank) const {
   return all.empty() ? all : all.subspan(RankRecord::kBytes);
 }
 
-const RankRecord* RankRecords::record(std::size_t local_rank) const {
+RankRecord* RankRecords::record(std::size_t local_rank) const {
   const std::span<std::byte> bytes = part(local_rank);
   if (bytes.empty()) return nullptr;
-  const auto* const found = reinterpret_cast<const RankRecord*>(bytes.data());
+  auto* const found = reinterpret_cast<RankRecord*>(bytes.data());
   return found->magic == RankRecord::kMagic ? found : nullptr;
 }
 
@@ -115,6 +124,27 @@ void RankRecords::stop_timeline() {
     auto* const ring = const_cast<contract::EventRing*>(timeline::find_ring(ring_part(rank)));
     if (ring != nullptr) ring->is_exact = 0;
   }
+}
+
+bool RankRecords::tell(const message::HostLost& lost) {
+  const auto copy = [](const std::string& text, auto& field) {
+    std::copy_n(text.begin(), std::min(text.size(), field.size() - 1), field.begin());
+  };
+  bool any_has_joined = false;
+  for (std::size_t place = 0; place < local_ranks_; ++place) {
+    RankRecord* const told = record(place);
+    if (told == nullptr) continue;
+    any_has_joined = any_has_joined || told->phase.load() == RankRecord::Phase::kJoined;
+    // Of several hosts that are lost, the first one.
+    if (told->lost_host.rank.load() != 0) continue;
+    told->lost_host.pid = static_cast<std::int32_t>(lost.pid);
+    copy(lost.host, told->lost_host.name);
+    copy(lost.text, told->lost_host.text);
+    told->lost_host.rank.store(lost.rank + 1, std::memory_order_release);
+  }
+  // Nobody reads it, so it stays readable.
+  (void)::eventfd_write(bell_.get(), 1);
+  return any_has_joined;
 }
 
 int RankRecords::gone_rank(std::size_t local_rank) const {

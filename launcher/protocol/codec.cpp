@@ -220,6 +220,7 @@ DDL_MESSAGE(69, PortsHeld, ports)
 DDL_MESSAGE(70, AskGlooStore, id, request)
 DDL_MESSAGE(71, GlooStoreAnswered, id, answer)
 DDL_MESSAGE(72, PortTaken, how)
+DDL_MESSAGE(73, HostLost, host, rank, pid, text)
 
 #undef DDL_MESSAGE
 

@@ -137,6 +137,14 @@ struct GlooStoreAnswered {
   GlooAnswer answer;
   bool operator==(const GlooStoreAnswered&) const = default;
 };
+/// Another host was lost: tell the ranks, which may wait for those that ran there. An End comes next.
+struct HostLost {
+  std::string host;
+  int rank = 0;  ///< one that ran there
+  std::int64_t pid = 0;
+  std::string text;  ///< which ranks ran there, and why it counts as lost
+  bool operator==(const HostLost&) const = default;
+};
 /// Every rank of the job has ended: end the processes that they left, send the rest of the output, answer
 /// Finished.
 struct Finish {
@@ -147,7 +155,7 @@ using HeadToAgent =
     std::variant<Heartbeat, Routed, JobKey, StartAgents, HoldPorts, Launch, Signal, End, StdinData, StdinEof,
                  OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex, PmixModexData,
                  PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents, RecordTimeline,
-                 GlooStoreAnswered>;
+                 GlooStoreAnswered, HostLost>;
 
 // ---- agent to head: what its starter reads ----
 

@@ -297,6 +297,67 @@ TEST_CASE("a host in a partition ends its ranks, and the ranks of the others end
   family.job().before().require_nothing_left();
 }
 
+/// A job of libddl on four hosts, two ranks on each, whose ranks save their state after SIGTERM; all of them are in
+/// collectives.
+class SavingJob {
+ public:
+  SavingJob() { job_.job().wait_for("ready", 8); }
+
+  HostJob& job() { return job_; }
+  void kill_on_node4(const std::string& name) {
+    const auto found = job_.processes(name, "node4");
+    REQUIRE(found.size() == 1);
+    const auto pidfd = open_pidfd(found.front().pid);
+    REQUIRE(pidfd);
+    REQUIRE(send_signal(pidfd->get(), SIGKILL));
+  }
+  /// Waits for its end: every rank of the other hosts was told which one is lost, and has saved its state.
+  void require_all_saved() {
+    const int code = job_.wait();
+    INFO("standard output:\n" << job_.out() << "standard error:\n" << job_.err());
+    CHECK(code == contract::kLostHost);
+    for (const std::string rank : {"0", "1", "2", "3", "4", "5"}) {
+      const std::string told = "rank " + rank + " was told: peer lost: rank ";
+      const std::size_t line = job_.out().find(told);
+      REQUIRE(line != std::string::npos);
+      CHECK_THAT(job_.out().substr(line, job_.out().find('\n', line) - line), Contains(" on node4 (pid "));
+      CHECK_THAT(job_.out(), Contains("rank " + rank + " saved\n"));
+    }
+    CHECK_THAT(job_.err(), Contains("ddlrun: node4: ") && Contains("ranks 0-5 exited with 0"));
+  }
+
+ private:
+  HostJob job_{{"-np", "8", "-H", "node1:2,node2:2,node3:2,node4:2", e2e::program("ddl_program"), "save"}};
+};
+
+void lose_one_after_the_other(int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    CAPTURE(round);
+    for (const std::string killed : {"ddl-agent", "ddl-spawner"}) {
+      CAPTURE(killed);
+      SavingJob job;
+      job.kill_on_node4(killed);
+      job.require_all_saved();
+    }
+    Cluster cluster;
+    SavingJob job;
+    job.job().before().without_sshd_on("node4");
+    cluster.partition("node4");
+    job.require_all_saved();
+    cluster.heal("node4");
+    job.job().before().with_all_sshd();
+    job.job().before().require_nothing_left();
+  }
+}
+
+TEST_CASE("ranks are told which host, agent or spawner was lost, and may save their state", "[lifeline]") {
+  lose_one_after_the_other(1);
+}
+
+TEST_CASE("ranks are told which host, agent or spawner was lost, twenty times each", "[many_losses]") {
+  lose_one_after_the_other(20);
+}
+
 TEST_CASE("a short partition does not affect a job", "[lifeline]") {
   Cluster cluster;
   HostJob job({"-np", "2", "--stdin", "all", "-H", "node1:1,node2:1", "sh", "-c",

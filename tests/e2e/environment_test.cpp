@@ -351,10 +351,12 @@ TEST_CASE("a limit of open files that is too small to start anything is reported
 
 TEST_CASE("a rank inherits only the descriptors that its environment names", "[environment]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun({"-np", "1", "sh", "-c",
-                           "echo named $PMI_FD ${DDL_RANK_RECORD%%:*}; exec ls /proc/self/fd"}));
+  Job job(
+      scratch,
+      ddlrun({"-np", "1", "sh", "-c",
+              "echo named $PMI_FD ${DDL_RANK_RECORD%%:*} ${DDL_RANK_RECORD##*:}; exec ls /proc/self/fd"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK(job.out() == "named 4 5\n0\n1\n2\n3\n4\n5\n");  // 3 belongs to ls
+  CHECK(job.out() == "named 4 5 6\n0\n1\n2\n3\n4\n5\n6\n");  // 3 belongs to ls
 }
 
 }  // namespace

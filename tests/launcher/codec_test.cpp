@@ -140,7 +140,8 @@ std::vector<HeadToAgent> head_to_agent() {
           ForwardedAnswer{4, 58, every_byte()},
           AskEvents{4, 2, 131072, 4096, true},
           RecordTimeline{65536},
-          GlooStoreAnswered{7, {404, every_byte()}}};
+          GlooStoreAnswered{7, {404, every_byte()}},
+          HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
 }
 
 RankActivity activity() {

@@ -1,6 +1,7 @@
 // How long ranks have waited, from what they show of themselves; and the memory in which they show it.
 #include "launcher/node/stall_watch.h"
 
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -69,14 +70,35 @@ TEST_CASE("a look at the ranks comes often enough, and not too often") {
   CHECK(StallWatch({0.1, 0}).pause() == std::chrono::milliseconds(50));
 }
 
+TEST_CASE("ranks are told the first host that was lost, and the bell stays readable") {
+  using contract::RankRecord;
+  auto records = RankRecords::create(2, 256, 256, false);
+  REQUIRE(records);
+  const std::size_t bytes = RankRecord::kBytes * 2;
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, records->fd(), 0);
+  REQUIRE(memory != MAP_FAILED);
+  auto* const record = static_cast<RankRecord*>(memory);
+  pollfd bell{records->bell(), POLLIN, 0};
+  CHECK(::poll(&bell, 1, 0) == 0);
+  CHECK_FALSE(records->tell({"node4", 6, 4711, std::string(1000, 'x')}));  // none has joined
+  record->phase = RankRecord::Phase::kJoined;
+  CHECK(records->tell({"node3", 4, 4710, "later"}));
+  CHECK(::poll(&bell, 1, 0) == 1);
+  CHECK(record->lost_host.rank == 7);
+  CHECK(record->lost_host.pid == 4711);
+  CHECK(std::string(record->lost_host.name.data()) == "node4");
+  CHECK(std::string(record->lost_host.text.data()) == std::string(record->lost_host.text.size() - 1, 'x'));
+  ::munmap(memory, bytes);
+}
+
 TEST_CASE("each rank of a node has a record of its own, of which anything may be written") {
   using contract::RankRecord;
   // A record, and a ring behind it that needs less than as much again.
   constexpr std::size_t kEach = 2 * RankRecord::kBytes;
   const auto records = RankRecords::create(3, 256, 256, false);
   REQUIRE(records);
-  CHECK(records->place_of(0) == "5:0:131072");
-  CHECK(records->place_of(2) == "5:262144:131072");
+  CHECK(records->place_of(0) == "5:0:131072:6");
+  CHECK(records->place_of(2) == "5:262144:131072:6");
   CHECK(records->gone_rank(2) == -1);
   void* const memory = ::mmap(nullptr, 3 * kEach, PROT_READ | PROT_WRITE, MAP_SHARED, records->fd(), 0);
   REQUIRE(memory != MAP_FAILED);

@@ -160,7 +160,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
                                      {"DDL_MODULE_DIR", "/x"},
                                      {"DDL_NETWORK_INTERFACES", "eth0, ib0"},
                                      {"DDL_JOB_KEY_FD", "3"},
-                                     {"DDL_RANK_RECORD", "5:16:64"},
+                                     {"DDL_RANK_RECORD", "5:16:64:6"},
                                      {"DDL_SOCKETS_PER_PEER", "8"},
                                      {"DDL_VERBOSE", "1"},
                                      {"DDL_CPU_OPERATIONS", "mpi"},
@@ -175,8 +175,9 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->rank_record->fd == 5);
   CHECK(given->rank_record->offset == 16);
   CHECK(given->rank_record->bytes == 64);
-  for (const char* other :
-       {"", "5", "5:16", "5:16:", ":16:64", "-1:0:64", "5:-8:64", "5:16:-1", "99999999999:0:64", "five:0:64"})
+  CHECK(given->rank_record->bell == 6);
+  for (const char* other : {"", "5", "5:16:64", "5:16::6", ":16:64:6", "-1:0:64:6", "5:-8:64:6", "5:16:-1:6",
+                            "99999999999:0:64:6", "five:0:64:6", "5:16:64:-1", "5:16:64:six"})
     CHECK_FALSE(Settings::read({{"DDL_RANK_RECORD", other}})->rank_record);
   CHECK(given->sockets_per_peer == 8);
   CHECK(given->verbose);

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
+#include <system_error>
 
 #include "base/process.h"
 #include "base/process_tree.h"
@@ -18,6 +21,15 @@ namespace ddl::runtime {
 namespace {
 
 using Record = contract::RankRecord;
+
+/// A copy of the launcher's descriptor, so that the program may close its own. Of nothing else: the copy of a pipe that
+/// the program has opened under that number would keep its reader from seeing the end.
+UniqueFd copy_of_bell(int fd) {
+  std::error_code failed;
+  const auto target = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), failed);
+  if (failed || target != "anon_inode:[eventfd]") return {};
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
 
 /// Maps the record and what follows; null if it is none.
 Record* map_record(const RankRecordLocation& location) {
@@ -61,7 +73,8 @@ bool RankRecord::is_record(int fd) {
 std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location) {
   Record* const record = map_record(location);
   if (record == nullptr) return nullptr;
-  return std::shared_ptr<RankRecord>(new RankRecord(*record, static_cast<std::size_t>(location.bytes)));
+  return std::shared_ptr<RankRecord>(
+      new RankRecord(*record, static_cast<std::size_t>(location.bytes), location.bell));
 }
 
 pid_t RankRecord::claim(const RankRecordLocation& location) {
@@ -89,7 +102,8 @@ void RankRecord::disown(const RankRecordLocation& location) {
   ::munmap(record, static_cast<std::size_t>(location.bytes));
 }
 
-RankRecord::RankRecord(Record& record, std::size_t bytes) : record_(record), bytes_(bytes) {
+RankRecord::RankRecord(Record& record, std::size_t bytes, int bell)
+    : record_(record), bytes_(bytes), bell_(copy_of_bell(bell)) {
   free_places_.reserve(Record::kTensors);  // no tensor is to fail for it
   // A program may join again after it has left, and a process may be the second one with this record.
   for (contract::SetRecord& set : record_.sets) set.name = 0;
@@ -120,6 +134,16 @@ contract::EventRing* RankRecord::ring() const {
   auto* const memory = reinterpret_cast<std::byte*>(&record_);
   const auto ring = std::span(memory, bytes_).subspan(Record::kBytes);
   return const_cast<contract::EventRing*>(timeline::find_ring(ring));
+}
+
+std::optional<AbortNotice> RankRecord::lost_host() const {
+  const contract::LostHost& lost = record_.lost_host;
+  const int rank = lost.rank.load(std::memory_order_acquire) - 1;
+  if (rank < 0) return std::nullopt;
+  const auto text_of = [](const auto& field) {
+    return std::string(field.data(), ::strnlen(field.data(), field.size()));
+  };
+  return AbortNotice::of(AbortReason::kLost, {rank, text_of(lost.name), lost.pid}, text_of(lost.text));
 }
 
 contract::SetRecord* RankRecord::add_set(std::uint32_t generation, std::uint32_t id) {

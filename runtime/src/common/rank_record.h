@@ -9,12 +9,15 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "contract/event_ring.h"
 #include "contract/rank_record.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/failure.h"
 
 namespace ddl::runtime {
 
@@ -23,6 +26,7 @@ struct RankRecordLocation {
   int fd = 0;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;  ///< of the record and the ring behind it
+  int bell = -1;           ///< -1: none
 };
 
 /// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
@@ -51,6 +55,11 @@ class RankRecord {
   }
 
   void has_joined() { show(contract::RankRecord::Phase::kJoined); }
+  /// Readable once the launcher has lost a host; -1: it does not say so. Open while this lives.
+  int bell() const { return bell_.get(); }
+  /// Why the job cannot go on, if the launcher has lost a host.
+  std::optional<AbortNotice> lost_host() const;
+
   /// This rank has lost that one.
   void has_lost(int rank) { record_.gone = rank + 1; }
 
@@ -65,11 +74,12 @@ class RankRecord {
   static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
 
  private:
-  RankRecord(contract::RankRecord& record, std::size_t bytes);
+  RankRecord(contract::RankRecord& record, std::size_t bytes, int bell);
   void show(contract::RankRecord::Phase phase);
 
   contract::RankRecord& record_;  ///< mapped, with what follows
   std::size_t bytes_;
+  UniqueFd bell_;
   std::mutex mutex_;  ///< guards what follows, and which sets and tensors are used
   std::vector<std::uint32_t> free_places_;
   std::uint32_t version_ = 0;  ///< of the tensors

@@ -37,12 +37,14 @@ std::optional<PmiParameters> pmi_parameters(const Environment& environment) {
 std::optional<RankRecordLocation> rank_record_location(const Environment& environment) {
   const std::string text = value_of(environment, env::kRankRecord);
   const std::vector<std::string_view> parts = split(text, ':');
-  if (parts.size() != 3) return std::nullopt;
-  const auto fd = parse_integer(parts[0]), offset = parse_integer(parts[1]), bytes = parse_integer(parts[2]);
-  if (!fd || !offset || !bytes || *fd < 0 || *fd > std::numeric_limits<int>::max() || *offset < 0 ||
-      *bytes < 0)
-    return std::nullopt;
-  return RankRecordLocation{static_cast<int>(*fd), *offset, *bytes};
+  if (parts.size() != 4) return std::nullopt;
+  const auto fd = parse_integer(parts[0]), offset = parse_integer(parts[1]), bytes = parse_integer(parts[2]),
+             bell = parse_integer(parts[3]);
+  const auto is_fd = [](const auto& number) {
+    return number && *number >= 0 && *number <= std::numeric_limits<int>::max();
+  };
+  if (!is_fd(fd) || !is_fd(bell) || !offset || !bytes || *offset < 0 || *bytes < 0) return std::nullopt;
+  return RankRecordLocation{static_cast<int>(*fd), *offset, *bytes, static_cast<int>(*bell)};
 }
 
 }  // namespace

@@ -269,7 +269,16 @@ std::vector<Watch> Connections::watches_of_links(std::size_t first) {
 
 Status Connections::watch() {
   job_.fault.pass(FaultPoint::kBeforeWatching);
-  std::vector<Watch> watches = watches_of_links(0);
+  std::vector<Watch> watches;
+  // Before all others: of ranks that end because a host was lost, the launcher has ended some.
+  if (const auto record = is_world_ && membership_.size > 1 ? job_.record : nullptr;
+      record && record->bell() >= 0) {
+    watches.push_back({record->bell(), [this, record] {
+                         if (const auto lost = record->lost_host()) abort_.raise(*lost);
+                         return false;
+                       }});
+  }
+  for (Watch& link : watches_of_links(0)) watches.push_back(std::move(link));
   // The world watches the processes of this host, and its abort reaches all sets.
   if (!is_world_) group_.pidfds.clear();
   for (std::size_t i = 0; i < group_.pidfds.size(); ++i) {

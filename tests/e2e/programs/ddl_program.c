@@ -1,9 +1,10 @@
-/* ddl_program sum|loop|named|work|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
+/* ddl_program sum|loop|named|work|save|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
  * libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
  *   named the same with named tensors; also prints "called back: STATUS" for each, when that fails
  *   work  averages in an endless loop; prints the error and exits with 8 when that fails, as most programs do
+ *   save  the same, but waits for SIGTERM; prints "rank R saved" in its handler and exits with 0
  *   idle  prints "ready" after init and waits for a signal
  *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
  *   wait  rank 1 does not make the second call; the others print the error and exit with 0
@@ -103,6 +104,26 @@ static int work(void) {
     if (failed("allreduce", ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL)))
       _exit(8);
   }
+}
+
+static char saved[32];
+static void save_and_exit(int signal) {
+  (void)signal;
+  _exit(write(STDOUT_FILENO, saved, strlen(saved)) < 0);
+}
+
+static int save(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  const int rank = ddl_rank(context);
+  snprintf(saved, sizeof saved, "rank %d saved\n", rank);
+  signal(SIGTERM, save_and_exit);
+  ddl_status status = ddl_barrier(context, NULL);
+  if (status == DDL_OK) printf("ready\n");
+  while (status == DDL_OK)
+    status = ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_AVERAGE, NULL);
+  printf("rank %d was told: %s: %s\n", rank, ddl_status_name(status), ddl_last_error());
+  for (;;) pause();
 }
 
 static int idle(void) {
@@ -223,6 +244,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "loop") == 0) return loop();
   if (strcmp(argv[1], "named") == 0) return named();
   if (strcmp(argv[1], "work") == 0) return work();
+  if (strcmp(argv[1], "save") == 0) return save();
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
   if (strcmp(argv[1], "wait") == 0) return skip_a_call(0);
