@@ -97,10 +97,15 @@ std::string ending_of(const RankOutcome& rank) {
     case RankOutcome::Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
     case RankOutcome::Kind::kStartFailed:
       return "could not be started: " + launcher::printable_line(rank.start_error);
-    case RankOutcome::Kind::kRunning: return "was running when its host was lost";
+    case RankOutcome::Kind::kRunning: return "was running at the last report";
     case RankOutcome::Kind::kNotStarted: return "was not started";
   }
   return "";
+}
+
+/// A culprit that is one because others waited for it.
+bool has_left(const RankOutcome& culprit) {
+  return culprit.kind == RankOutcome::Kind::kExited && culprit.exit_code == 0;
 }
 
 std::string headline(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
@@ -109,7 +114,10 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
   switch (report.reason) {
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:
-      if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit) + after;
+      if (culprit) {
+        return label_of(*culprit, job.roles) + " " + ending_of(*culprit) + after +
+               (has_left(*culprit) ? " while others waited for it" : "");
+      }
       break;
     case EndReason::kAborted:
       if (culprit)
@@ -141,17 +149,13 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
 }
 
 /// What happened to one rank that is not the culprit. Ranks with equal outcomes have equal texts.
-std::string outcome_text(const RankOutcome& rank, const RankOutcome* culprit, bool ended_by_signal,
-                         bool several) {
+std::string outcome_text(const RankOutcome& rank, const RankOutcome* culprit, bool several) {
   const std::string were = several ? "were" : "was";
   switch (rank.kind) {
     case RankOutcome::Kind::kNotStarted: return were + " not started";
     case RankOutcome::Kind::kStartFailed:
       return "could not be started" + std::string(culprit ? " either" : "");
-    case RankOutcome::Kind::kRunning:
-      // The agents of a cancelled job end with it.
-      if (ended_by_signal) return were + " running at the last report";
-      return were + " running when " + (several ? "their" : "its") + " host was lost";
+    case RankOutcome::Kind::kRunning: return were + " running at the last report";
     case RankOutcome::Kind::kSignalled:
       return were + (rank.ended_by_us ? " ended with " + signal_name(rank.signal)
                                       : " killed by " + signal_text(rank.signal));
@@ -166,12 +170,11 @@ std::string outcome_text(const RankOutcome& rank, const RankOutcome* culprit, bo
 
 /// "ranks 0, 2-5 were ended with SIGTERM; rank 7 had already exited with 0"; "" if there are no other ranks.
 std::string other_outcomes(const JobReport& report, const RankOutcome* culprit) {
-  const bool by_signal = report.reason == EndReason::kSignal;
   std::vector<std::pair<std::string, std::vector<const RankOutcome*>>>
       groups;  // in order of their lowest rank
   for (const RankOutcome& rank : report.ranks) {
     if (&rank == culprit) continue;
-    const std::string key = outcome_text(rank, culprit, by_signal, true);
+    const std::string key = outcome_text(rank, culprit, true);
     auto group =
         std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == key; });
     if (group == groups.end()) group = groups.insert(groups.end(), {key, {}});
@@ -182,7 +185,7 @@ std::string other_outcomes(const JobReport& report, const RankOutcome* culprit) 
     std::vector<int> ranks;
     for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
     sentences.push_back(ranks_text(ranks) + " " +
-                        outcome_text(*members.front(), culprit, by_signal, members.size() > 1));
+                        outcome_text(*members.front(), culprit, members.size() > 1));
   }
   return join(sentences, "; ");
 }
@@ -229,6 +232,8 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       if (culprit->kind == RankOutcome::Kind::kSignalled) {
         if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
       }
+      if (has_left(*culprit))
+        return "let it make the calls that the others make, or end all of them by ddl_abort()";
       // The tail may be incomplete: name the file that contains all output, or the option that makes one.
       if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
       return job.output_directory.empty() ? "--output-filename DIR keeps all output of every rank"
@@ -410,7 +415,8 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
     page.quote(count == 1 ? "its last line on standard error"
                           : fmt::format("its last {} lines on standard error", count),
                culprit->stderr_tail);
-  } else if (culprit && report.saw_output && culprit->kind != RankOutcome::Kind::kStartFailed &&
+  } else if (culprit && report.saw_output && !has_left(*culprit) &&
+             culprit->kind != RankOutcome::Kind::kStartFailed &&
              culprit->kind != RankOutcome::Kind::kNotStarted) {
     page.line("it wrote nothing on standard error");
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -67,8 +68,12 @@ bool JobRecording::write_timeline(std::function<void()> done) {
 }
 
 void JobRecording::give_up() {
-  if (timeline_)
-    actions_.note("no timeline was written to " + path_ + ": the agents, which have it, were lost");
+  if (!timeline_) return;
+  const bool all_lost = std::all_of(ranks_.begin(), ranks_.end(),
+                                    [this](const TimelineRank& rank) { return lost_.contains(rank.node); });
+  actions_.note("no timeline was written to " + path_ +
+                (all_lost ? ": the agents, which have it, were lost"
+                          : ": the job did not end in order, so its agents were not asked for it"));
 }
 
 void JobRecording::on_written(const std::string& failure) {

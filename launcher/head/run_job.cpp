@@ -401,7 +401,8 @@ class JobRun : private SupervisorActions {
   void on(std::size_t fleet_index, message::RankStopped& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;
     stopped_.erase(m.rank);
-    if (m.signal == 0 || !supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
+    if (m.signal == 0) return supervisor_->on_rank_continued(m.rank);
+    if (!supervisor_->on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
     stopped_[m.rank] = loop_.after(
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_->on_rank_stayed_stopped(rank, signal); });

@@ -54,16 +54,20 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   RankOutcome& recorded = outcome(ended.rank);
   if (has_ended(recorded) || is_node_finished(job_.rank_nodes[static_cast<std::size_t>(ended.rank)])) return;
   ended.host = recorded.host;
+  const bool was_told = ended.gone_rank >= 0;
   // The number comes from another process.
   if (ended.gone_rank == ended.rank || ended.gone_rank >= static_cast<int>(report_.ranks.size()))
     ended.gone_rank = -1;
   recorded = std::move(ended);
   ++ended_;
+  stopped_.erase(recorded.rank);
 
   // A rank that aborts reports that before it exits: its exit is not a second failure. How a rank ends that has
   // served all others to their ends does not matter.
   const bool has_served = servers_ended_ && serves(recorded.rank);
-  if (is_failure(recorded) && !recorded.ended_by_us && !has_served) on_failure(recorded);
+  if (is_failure(recorded) && !recorded.ended_by_us && !has_served &&
+      !end_because_of_stop(recorded, was_told))
+    on_failure(recorded);
   if (awaiting_root_cause_ && have_all_gone_ranks_ended()) accept_known_failure();
   end_servers_if_unused();
   finish_if_all_ended();
@@ -116,8 +120,22 @@ void Supervisor::end_because_of(const RankOutcome& failed) {
   const EndReason reason =
       failed.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
   awaiting_root_cause_ = awaiting_clients_ = false;
-  report_.first_failure = failed.rank;
+  report_.first_failure = culprit_of(failed);
   begin_termination(reason, exit_code_of(failed), SIGTERM, job_.kill_grace_seconds);
+}
+
+int Supervisor::culprit_of(const RankOutcome& failed) const {
+  if (!is_consequence(failed)) return failed.rank;
+  const RankOutcome& gone = report_.ranks[static_cast<std::size_t>(failed.gone_rank)];
+  return gone.kind == Kind::kExited && gone.exit_code == 0 ? gone.rank : failed.rank;
+}
+
+bool Supervisor::end_because_of_stop(const RankOutcome& failed, bool was_told) {
+  if (stopped_.empty() || ending_ || paused_ || servers_ended_ || (failed.kind != Kind::kExited && !was_told))
+    return false;
+  const auto [rank, signal] = *stopped_.begin();
+  on_rank_stayed_stopped(rank, signal);
+  return true;
 }
 
 void Supervisor::on_root_cause_timeout() { accept_known_failure(); }
@@ -125,6 +143,7 @@ void Supervisor::on_root_cause_timeout() { accept_known_failure(); }
 bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
   const RankOutcome& stopped = outcome(rank);
   if (paused_ || ending_ || servers_ended_ || finishing_ || has_ended(stopped)) return false;
+  stopped_[rank] = signal;
   const std::string pid = std::to_string(stopped.pid);
   actions_.note("rank " + std::to_string(rank) + " on " + stopped.host + " (pid " + pid +
                 ") was stopped by " + signal_text(signal) + "; unless it is continued (kill -CONT " + pid +
@@ -197,7 +216,7 @@ bool Supervisor::is_loss_before_first_failure(int node) const {
   // Ranks of other hosts exit because the ranks of this host are gone, and that is reported at once; the loss of
   // the host may be found later. If its agent has reported a rank that was ended on request, the host was lost
   // after the first failure.
-  return first.kind == Kind::kExited && node_of(first.rank) != node &&
+  return first.kind == Kind::kExited && first.exit_code != 0 && node_of(first.rank) != node &&
          is_any([](const RankOutcome& rank) { return !has_ended(rank); }) &&
          !is_any([](const RankOutcome& rank) { return has_ended(rank) && !rank.before_end; });
 }

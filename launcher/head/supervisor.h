@@ -1,6 +1,7 @@
 // The job's state machine: receives events, decides what happens, and keeps the report.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,7 @@ class Supervisor {
   /// on_rank_stayed_stopped() after patience_seconds.
   bool on_rank_stopped(int rank, int signal, int patience_seconds);
   void on_rank_stayed_stopped(int rank, int signal);
+  void on_rank_continued(int rank) { stopped_.erase(rank); }
   void on_abort(int rank, int exit_code, const std::string& text);
   void on_agent_failed(int node, const std::string& text, bool lost);
   /// A resource manager has sent the agent this signal, as it does to all processes of a job that it ends. If it sends
@@ -85,6 +87,12 @@ class Supervisor {
   bool accept_known_failure();
   /// A rank's failure is the first one, and the job ends for it.
   void end_because_of(const RankOutcome& failed);
+  /// The rank that a rank's failure is blamed on: one that had exited with 0 while this one waited for it, or else
+  /// itself.
+  int culprit_of(const RankOutcome& failed) const;
+  /// Ends the job for a rank that is stopped, which others wait for: if one of these fails, that is a consequence.
+  /// was_told: libddl had told it that the job cannot go on. False if no rank is stopped.
+  bool end_because_of_stop(const RankOutcome& failed, bool was_told);
   /// True if this rank ended before the failure that the job ends for, although it was reported later.
   bool precedes_first_failure(const RankOutcome& ended) const;
   bool is_loss_before_first_failure(int node) const;
@@ -109,6 +117,7 @@ class Supervisor {
   JobReport report_;
   std::size_t ended_ = 0;
   std::vector<bool> finished_nodes_;
+  std::map<int, int> stopped_;  ///< rank -> signal, of those that the user was notified of
   /// first_failure has observed the end of another rank, and it is not known yet how that one ended.
   bool awaiting_root_cause_ = false;
   /// first_failure is that of a rank that serves, and it is not known yet whether the others have ended.

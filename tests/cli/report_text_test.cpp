@@ -147,7 +147,7 @@ TEST_CASE("a job that could not start, a lost host, a timeout, and a signal") {
   report.message = "the agent on node3 (pid 9) was killed by SIGKILL";
   CHECK(plain(report) ==
         "ddlrun: the agent on node3 (pid 9) was killed by SIGKILL\n"
-        "  ranks 0, 1 were running when their host was lost\n");
+        "  ranks 0, 1 were running at the last report\n");
 
   auto job = kPython;
   job.timeout_seconds = 2.5;
@@ -188,6 +188,15 @@ TEST_CASE("the failure of a surviving rank names the rank whose end libddl had r
              Catch::Contains(
                  "  before that, libddl had reported to it that rank 1 on node3 (pid 4241) was gone\n") &&
                  Catch::Contains("odd^@ words\n"));
+}
+
+TEST_CASE("a rank that left with 0 while others waited for it is named in the headline") {
+  JobReport report = report_of(EndReason::kRankFailed, 8, {exited(0, 8, 2), exited(1, 0, 1)});
+  report.first_failure = 1;
+  CHECK(plain(report) ==
+        "ddlrun: rank 1 on node3 (pid 4241) exited with 0 after 1.00 s while others waited for it\n"
+        "  rank 0 exited with 8\n"
+        "  next: let it make the calls that the others make, or end all of them by ddl_abort()\n");
 }
 
 TEST_CASE("the report says what the ranks were in when the job failed") {

@@ -141,6 +141,29 @@ TEST_CASE("after a rank is killed in a collective, the others' errors name rank,
   }
 }
 
+TEST_CASE("a rank that exits with 0 in the middle of the job is named, not the rank that noticed it",
+          "[libddl]") {
+  const Scratch scratch;
+  Job job(scratch, ddl_program(3, "vanish"));
+  CHECK(job.wait_and_require_nothing_left() == 8);
+  CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains(") exited with 0 after ") &&
+                            Contains(" s while others waited for it\n"));
+}
+
+TEST_CASE("a rank that is stopped is named, not the one that gave up waiting", "[libddl]") {
+  const Scratch scratch;
+  Command command = ddl_program(3, "work");
+  command.environment["DDL_TIMEOUT_SECONDS"] = "2";
+  Job job(scratch, command);
+  job.wait_for("ready", 3);
+  const std::size_t at = job.out().find("pid1=") + 5;
+  const auto pid = static_cast<pid_t>(std::stol(job.out().substr(at)));
+  REQUIRE(::kill(pid, SIGSTOP) == 0);
+  CHECK(job.wait_and_require_nothing_left() == contract::kSignalBase + SIGSTOP);
+  CHECK_THAT(job.err(), Contains("ddlrun: the job was ended because rank 1 on ") &&
+                            Contains("(pid " + std::to_string(pid) + ") was stopped by SIGSTOP"));
+}
+
 TEST_CASE("ddl_abort ends the job with its code, and every rank's error and the report contain its message",
           "[libddl]") {
   // By PMIx, and by PMI-1, which accepts a code but no text.

@@ -298,6 +298,17 @@ TEST_CASE("a node that is lost while a timeline is written does not stop it") {
   CHECK(rig.written()["otherData"]["missing_ranks"].size() == 2);
 }
 
+TEST_CASE("agents are said to be lost only if they are, when a timeline is not written") {
+  RecordingRig rig;
+  REQUIRE(rig.recording.plan_timeline(rig.path, 1 << 20));
+  rig.recording.on_lost(0);
+  rig.recording.give_up();  // the spawner of the other node was killed, say
+  CHECK_THAT(rig.notes.back(), !Contains("lost") && Contains("the job did not end in order"));
+  rig.recording.on_lost(1);
+  rig.recording.give_up();
+  CHECK_THAT(rig.notes.back(), Contains("the agents, which have it, were lost"));
+}
+
 TEST_CASE("a timeline is started and stopped by request, once at a time") {
   RecordingRig rig;
   rig.set_all_ranks();

@@ -70,6 +70,13 @@ class Job {
     outcome.ended_by_us = by_us;
     supervisor_.on_rank_ended(outcome);
   }
+  /// After libddl had told it that it gave up itself.
+  void dies_told(int rank, int signal) {
+    RankOutcome outcome = ended(rank, Kind::kSignalled);
+    outcome.signal = signal;
+    outcome.gone_rank = rank;
+    supervisor_.on_rank_ended(outcome);
+  }
   void dies_before_end(int rank, int signal) {
     RankOutcome outcome = ended(rank, Kind::kSignalled);
     outcome.signal = signal;
@@ -539,6 +546,45 @@ TEST_CASE("a stopped rank is named, and ends the job unless it is continued") {
   CHECK(job.report().first_failure == 1);
 }
 
+TEST_CASE("the failure of a rank that waited for a stopped rank is blamed on the stopped rank") {
+  for (const bool exits : {true, false}) {
+    Job job(3);
+    job.all_start();
+    CHECK(job->on_rank_stopped(1, SIGSTOP, 5));
+    if (exits) {
+      job.exits(2, 8);
+    } else {
+      job.dies_told(2, SIGABRT);  // an exception of libddl: it gave up
+    }
+    CHECK(job.take() == "end 15 5");
+    CHECK(job.report().reason == EndReason::kRankStopped);
+    CHECK(job.report().exit_code == contract::kSignalBase + SIGSTOP);
+    CHECK(job.report().first_failure == 1);
+  }
+  Job crashed(3);
+  crashed.all_start();
+  CHECK(crashed->on_rank_stopped(1, SIGSTOP, 5));
+  crashed.dies(2, SIGSEGV);
+  CHECK(crashed.report().first_failure == 2);
+  Job continued(3);
+  continued.all_start();
+  CHECK(continued->on_rank_stopped(1, SIGSTOP, 5));
+  continued->on_rank_continued(1);
+  continued.exits(2, 8);
+  CHECK(continued.report().first_failure == 2);
+}
+
+TEST_CASE("a rank that left with 0 stays the first failure if a host is lost while the job ends") {
+  Job job(4, 2);
+  job.all_start();
+  job.exits(0, 0);
+  job.exits_without(1, 0);
+  CHECK(job.report().first_failure == 0);
+  job->on_agent_failed(1, "node1 lost", true);
+  CHECK(job.report().reason == EndReason::kRankFailed);
+  CHECK(job.report().first_failure == 0);
+}
+
 TEST_CASE("a stall ends the job as a timeout does") {
   Job job(2);
   job.all_start();
@@ -663,7 +709,7 @@ TEST_CASE("a survivor's exit without a known cause is the first failure") {
   left.exits(1, 0);  // it has not notified the others
   left.exits_without(0, 1);
   CHECK(left.take() == "wait, end 15 5, finish");  // nothing more to wait for
-  CHECK(left.report().first_failure == 0);
+  CHECK(left.report().first_failure == 1);
   CHECK(left.report().exit_code == 8);
 
   Job circle(2, 2);

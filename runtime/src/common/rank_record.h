@@ -60,7 +60,7 @@ class RankRecord {
   /// Why the job cannot go on, if the launcher has lost a host.
   std::optional<AbortNotice> lost_host() const;
 
-  /// This rank has lost that one.
+  /// This rank has lost that one; if it is itself, it gave up.
   void has_lost(int rank) { record_.gone = rank + 1; }
 
   /// A set that this rank is a member of. generation: the same number on all members. id: as the program knows it.

@@ -150,7 +150,7 @@ Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
   if (outcome.error().status == DDL_ERROR_BUSY || !set.abort().is_raised()) return outcome;
   // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
   // consequence.
-  if (const int gone = set.abort().notice().rank; job_.record && gone != rank()) job_.record->has_lost(gone);
+  if (job_.record) job_.record->has_lost(set.abort().notice().rank);
   spread(set.abort().notice());
   return outcome;
 }

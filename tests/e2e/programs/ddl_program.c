@@ -1,4 +1,4 @@
-/* ddl_program sum|loop|named|work|save|idle|leave|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
+/* ddl_program sum|loop|named|work|save|idle|leave|vanish|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
  * libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
@@ -7,6 +7,7 @@
  *   save  the same, but waits for SIGTERM; prints "rank R saved" in its handler and exits with 0
  *   idle  prints "ready" after init and waits for a signal
  *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
+ *   vanish  rank 1 exits with 0 after the first of two calls; the others exit with 8
  *   wait  rank 1 does not make the second call; the others print the error and exit with 0
  *   wait_for_tensor  the same with a named tensor; the ranks wait for ever
  *   abort the last rank aborts the job with 42; the others print the errors of two calls and exit with 8
@@ -155,6 +156,14 @@ static int skip_a_call(int leaves) {
   for (;;) pause();
 }
 
+static int vanish(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context)) || failed("barrier", ddl_barrier(context, NULL))) return 1;
+  if (ddl_rank(context) == 1) _exit(0);
+  failed("barrier", ddl_barrier(context, NULL));
+  _exit(8);
+}
+
 /* Rank 1 does not hand over the second tensor, which the others wait for. */
 static int skip_a_tensor(void) {
   ddl_context* context = NULL;
@@ -247,6 +256,7 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "save") == 0) return save();
   if (strcmp(argv[1], "idle") == 0) return idle();
   if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
+  if (strcmp(argv[1], "vanish") == 0) return vanish();
   if (strcmp(argv[1], "wait") == 0) return skip_a_call(0);
   if (strcmp(argv[1], "wait_for_tensor") == 0) return skip_a_tensor();
   if (strcmp(argv[1], "abort") == 0) return abort_job(0);
