@@ -542,21 +542,17 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
     std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), enough.error().message().c_str());
     return 1;
   }
-  // The directory is made just before the spawner, which removes it however the agent ends.
   const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
     if (!ready) return fail(ready.error());
     return start_spawner(session_directory, ranks_open_files, head > 0);
   };
-  Status ready = check_proc();
-  if (ready) ready = make_session_directory(session_directory);
-  auto spawner = spawner_in(ready);
+  auto spawner = spawner_in(check_proc());
   if (!spawner) {
     EventLoop loop;
     const auto failure_link = make_stream_link(loop, std::move(link), std::move(link_write));
     message::send<message::AgentToHead>(*failure_link,
                                         message::AgentFailed{spawner.error().message(), false});
     failure_link->flush();
-    remove_session_directory(session_directory);
     return 1;
   }
   // In this order: probe_node() forks, and must not see the variables that are set for the PMIx library.

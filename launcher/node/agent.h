@@ -13,8 +13,8 @@ namespace ddl::launcher {
 /// The main function of an agent process: forks the spawner, answers with NodeFacts, carries out the messages of
 /// the head, and returns the process's exit status when nothing of the job is left on this node. If the head ends,
 /// the agent ends the ranks. The calling process must have one thread, and must end by _exit() afterwards.
-/// session_directory: a name from new_session_directory_name(). The directory is created, and removed at the end,
-/// by the spawner if the agent is killed.
+/// session_directory: a name from new_session_directory_name(). The spawner creates the directory, and removes it
+/// when the agent has ended.
 /// link: a connected socket to the head, or only the reading half if link_write is given.
 /// before_threads: called after the last fork and the last change of the environment, which need a process with
 /// one thread. It may start threads.

@@ -20,6 +20,7 @@
 #include "launcher/node/start_child.h"
 #include "launcher/process/child.h"
 #include "launcher/process/process_state.h"
+#include "launcher/process/session_directory.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
@@ -270,6 +271,27 @@ class Spawner {
   std::map<pid_t, int> early_ends_;  // of starting_: pid -> wait status
 };
 
+/// The first bytes on the channel: why the session directory could not be made, or nothing, and a zero.
+void report_directory(const UniqueFd& channel, const Status& made) {
+  const std::string why = made ? "" : made.error().message();
+  (void)::send(channel.get(), why.c_str(), why.size() + 1, MSG_NOSIGNAL);
+}
+
+Status read_directory_report(const UniqueFd& channel) {
+  std::string why;
+  char next = 0;
+  while (retry_eintr([&] { return ::read(channel.get(), &next, 1); }) == 1) {
+    if (next != 0) {
+      why += next;
+    } else if (why.empty()) {
+      return {};
+    } else {
+      return fail(ErrorCode::kSystem, why);
+    }
+  }
+  return fail(ErrorCode::kClosed, "the spawner has ended before it had made the job's private directory");
+}
+
 [[noreturn]] void run_spawner(UniqueFd channel, const std::string& session_directory,
                               const rlimit& open_files, bool agent_is_watched) {
   ::prctl(PR_SET_NAME, "ddl-spawner");
@@ -280,6 +302,10 @@ class Spawner {
   for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
   (void)become_subreaper();
   const pid_t agent = ::getppid();
+  // By the process that removes it: there is no moment at which another one's death would leave it.
+  const Status made = make_session_directory(session_directory);
+  report_directory(channel, made);
+  if (!made) ::_exit(1);
   bool agent_is_stopped = false;
   {
     Spawner spawner(std::move(channel), open_files, agent_is_watched);
@@ -318,6 +344,8 @@ Result<SpawnerProcess> start_spawner(const std::string& session_directory, const
     channel->first.release();  // closed by the line above
     run_spawner(std::move(channel->second), session_directory, children_open_files, agent_is_watched);
   }
+  channel->second.reset();  // so that its end is noticed
+  DDL_TRY(read_directory_report(channel->first));
   return SpawnerProcess{pid, std::move(channel->first)};
 }
 

@@ -21,8 +21,8 @@ struct SpawnerProcess {
   UniqueFd channel;  ///< the agent's end: frames of spawner_messages.h, with descriptors beside Spawn
 };
 
-/// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner removes
-/// session_directory if the agent dies before it. children_open_files: the limit of open files that children get
+/// Forks the spawner. The calling process must have one thread and be a subreaper. The spawner makes
+/// session_directory, and removes it when the agent has ended. children_open_files: the limit of open files that children get
 /// back. agent_is_watched: the agent's parent notices by SIGCHLD if the agent is stopped, so that the spawner needs
 /// to check it only rarely.
 Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,

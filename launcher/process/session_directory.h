@@ -7,8 +7,8 @@
 
 namespace ddl::launcher {
 
-/// A new name, "$TMPDIR/ddlrun-<uid>-<random>" (or in /tmp). Makes nothing: the agent makes the directory, once it
-/// is a process that will remove it, whichever other process ends. Error: as random_hex().
+/// A new name, "$TMPDIR/ddlrun-<uid>-<random>" (or in /tmp). Makes nothing: the spawner makes the directory, because
+/// it will remove it, whichever other process ends. Error: as random_hex().
 Result<std::string> new_session_directory_name();
 
 /// Makes it, mode 0700; it is an error if there is something of that name. To be removed, with everything in it.

@@ -310,17 +310,34 @@ TEST_CASE("children of the shell that became ddlrun by exec do not belong to the
   CHECK(bytes_of(scratch.path("survived")) == "go\n");
 }
 
-TEST_CASE("ddlrun leaves no session directory if it is killed right after making it", "[lifeline]") {
-  for (int time = 0; time < 10; ++time) {
+/// Kills ddlrun, or ddlrun and its agent, as soon as there is a session directory.
+void kill_right_after_making_it(int times, bool with_agent) {
+  for (int time = 0; time < times; ++time) {
+    CAPTURE(time);
     const Scratch scratch;
     const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
     REQUIRE(::inotify_add_watch(watch.get(), scratch.make_directory("tmp").c_str(), IN_CREATE) >= 0);
     Job job(scratch, ddlrun({"-np", "1", "true"}));
     pollfd entry{watch.get(), POLLIN, 0};
+    std::vector<pid_t> victims = {job.pid()};
     REQUIRE(::poll(&entry, 1, Deadline::after(kTestTimeout).poll_milliseconds()) == 1);
-    job.send(SIGKILL);
+    if (with_agent) victims.push_back(job.agent());
+    kill_now(victims, SIGKILL);
     job.require_all_gone();
   }
+}
+
+TEST_CASE("ddlrun leaves no session directory if it is killed right after making it", "[lifeline]") {
+  kill_right_after_making_it(10, false);
+}
+
+TEST_CASE("ddlrun leaves no session directory if it is killed with its agent right after making it",
+          "[lifeline]") {
+  kill_right_after_making_it(10, true);
+}
+
+TEST_CASE("ddlrun leaves no session directory after three hundred early kills", "[many_early_kills]") {
+  kill_right_after_making_it(300, true);
 }
 
 TEST_CASE("ddlrun starts no job if /proc is missing or belongs to another PID namespace", "[lifeline]") {

@@ -25,7 +25,6 @@ class SpawnerHarness {
   SpawnerHarness() {
     become_subreaper();
     directory = new_session_directory_name().value();
-    REQUIRE(make_session_directory(directory));
     auto started = start_spawner(directory, open_files_limit());
     REQUIRE(started);
     pid_ = started->pid;

@@ -318,6 +318,26 @@ TEST_CASE_METHOD(SpawnerHarness,
   CHECK(descendants_of(::getpid()).empty());
 }
 
+TEST_CASE_METHOD(SpawnerHarness,
+                 "the spawner makes the session directory, and removes it after the agent's end") {
+  CHECK(std::filesystem::is_directory(directory));
+  close_channel();
+  wait_for_end();
+  CHECK_FALSE(std::filesystem::exists(directory));
+}
+
+TEST_CASE("a spawner does not take a session directory that is there already") {
+  become_subreaper();
+  const std::string directory = new_session_directory_name().value();
+  REQUIRE(make_session_directory(directory));
+  const auto started = start_spawner(directory, open_files_limit());
+  REQUIRE_FALSE(started);
+  CHECK_THAT(started.error().message(), Catch::Contains("mkdir " + directory + ": File exists"));
+  kill_descendants(soon());
+  CHECK(std::filesystem::is_directory(directory));
+  remove_session_directory(directory);
+}
+
 TEST_CASE_METHOD(SpawnerHarness, "when the agent is gone, ranks get SIGTERM before SIGKILL") {
   auto pipe = test_pipe();
   spawn(0, {"sh", "-c", "trap 'echo saved; exit 0' TERM; echo ready; sleep 100 & wait"}, pipe.second.get());
