@@ -1,8 +1,8 @@
 // If any process dies or is stopped on any host, no process of the job remains on any, and ddlrun reports what failed
 // and where.
 //
-// ddlrun guarantees 2 s for this, and 5 s if only missing heartbeats show the loss, on a machine that is not
-// overloaded. The time is printed but not checked: ddlrun ignores silence while a machine is overloaded, and this one
+// ddlrun guarantees 2 s for this, and 5 s if only missing heartbeats show the loss, besides --kill-grace, on a machine
+// that is not overloaded. The time is printed but not checked: ddlrun ignores silence while a machine is overloaded, and this one
 // may be.
 #include <unistd.h>
 
