@@ -158,12 +158,16 @@ TEST_CASE("what to do next depends on the name of the command that could not be 
   const auto missing = [](const Words& command) {
     return ddl::cli::start_advice("command not found: " + command.front() + " (...)", command);
   };
+  const auto here = [](const std::string& file) {
+    return ddl::cli::start_advice("command not found: " + file + " (...; write ./" + file + " ...)", {file});
+  };
   CHECK_THAT(missing({"module", "load", "x"}), Catch::Contains("load what the ranks need before ddlrun"));
   CHECK_THAT(missing({"conda", "activate"}), Catch::Contains("a function of the shell"));
   CHECK_THAT(missing({"export", "A=1"}), Catch::Contains("a word of the shell, not a program"));
-  CHECK_THAT(missing({"sim.jl"}), Catch::Contains("julia sim.jl"));
-  CHECK_THAT(missing({"fit.R"}), Catch::Contains("Rscript fit.R"));
-  CHECK_THAT(missing({"kernel.cu"}), Catch::Contains("compile it"));
+  CHECK_THAT(here("sim.jl"), Catch::Contains("julia sim.jl"));
+  CHECK_THAT(here("fit.R"), Catch::Contains("Rscript fit.R"));
+  CHECK_THAT(here("kernel.cu"), Catch::Contains("compile it"));
+  CHECK(missing({"sim.jl"}).empty());
   CHECK(missing({"train"}).empty());
   CHECK(missing({"bin/train.py"}).empty());  // there is no such file at all
   CHECK(missing({".py"}).empty());

@@ -101,10 +101,12 @@ Result<RankClaim> RankClaim::make(Settings& settings, const Environment& environ
   const std::vector<pid_t> ancestors = ancestors_of_rank(settings, environment);
   const auto member = std::find_if(ancestors.begin(), ancestors.end(), is_member);
   if (member != ancestors.end()) return is_taken(*member, settings, environment);
-  if (!location) return claim;
+  // Hydra in a rank of ddlrun leaves that rank's record to all ranks of its own.
+  if (!location || settings.pmi_is_hydras) return claim;
   claim.fd_ = open_record(location->fd, ancestors);
   if (!claim.fd_) return claim;
-  settings.rank_record = RankRecordLocation{claim.fd_.get(), location->offset, location->bytes};
+  settings.rank_record = *location;
+  settings.rank_record->fd = claim.fd_.get();
   if (const pid_t other = RankRecord::claim(*settings.rank_record); other != 0)
     return is_taken(other, settings, environment);
   claim.record_ = settings.rank_record;
