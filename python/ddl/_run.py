@@ -111,7 +111,10 @@ def run(
         words += ["--end-with", str(os.getpid())]
     words += ["-H", hosts] if hosts else []
     words += [*options, python or sys.executable, "-m", "ddl._run_rank"]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # In a session of its own: ^C at a terminal comes to this process alone, and ddlrun gets one signal, not two.
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     results, report = _Results(mark), _Report()
 
     def feed() -> None:
@@ -132,8 +135,8 @@ def run(
         for line in process.stdout:
             results.take(line.decode("utf-8", "replace"))
         exit_code = process.wait()
-    except BaseException:
-        process.send_signal(signal.SIGTERM)
+    except BaseException as error:
+        process.send_signal(signal.SIGINT if isinstance(error, KeyboardInterrupt) else signal.SIGTERM)
         for _ in process.stdout:
             pass
         process.wait()

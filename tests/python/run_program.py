@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 import ddl
@@ -67,21 +68,28 @@ def test_failure():
 
 
 def test_interrupt():
-    def wait():
+    def wait(folder):
+        import os
         import signal
 
         print("waiting", flush=True)
-        signal.pause()  # until ddlrun ends it
+        try:
+            signal.pause()  # until ddlrun interrupts it
+        finally:
+            open(os.path.join(folder, os.environ["RANK"]), "w").close()
 
     class Interrupting(io.StringIO):
         def write(self, text):
-            if "waiting" in text:
+            written = super().write(text)
+            if "waiting" in text and self.getvalue().count("waiting") == 2:
                 os.kill(os.getpid(), signal.SIGINT)
-            return super().write(text)
+            return written
 
-    with contextlib.redirect_stdout(Interrupting()), contextlib.redirect_stderr(io.StringIO()):
-        with raises(KeyboardInterrupt):
-            ddl.run(wait, np=2, options=OPTIONS)
+    with tempfile.TemporaryDirectory() as folder:
+        with contextlib.redirect_stdout(Interrupting()), contextlib.redirect_stderr(io.StringIO()):
+            with raises(KeyboardInterrupt):
+                ddl.run(wait, args=(folder,), np=2, options=OPTIONS)
+        assert sorted(os.listdir(folder)) == ["0", "1"]  # both ranks have cleaned up
 
 
 def test_replaced_stdout():
