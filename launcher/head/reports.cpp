@@ -160,6 +160,24 @@ std::string BindingReport::difference(const message::RankBound& bound) const {
   return "";
 }
 
+std::string agent_sentence(const std::string& name, const NodeFacts& facts, double answer_seconds) {
+  return fmt::format("{}: agent {} on {}, {} on {}, {}, answered after {:.3f} s", name, facts.agent_pid,
+                     facts.hostname, counted(facts.allowed_cpus, "CPU"), counted(facts.allowed_cores, "core"),
+                     facts.kernel, answer_seconds);
+}
+
+BindingNotes binding_notes(const NodeBinding& binding, bool may_share) {
+  BindingNotes said;
+  if (!binding.unbound_because.empty())
+    said.details.push_back("ranks are not bound: " + binding.unbound_because);
+  if (!binding.other_view_because.empty()) said.notes.push_back(binding.other_view_because);
+  for (const std::string& warning : binding.plan.warnings) {
+    if (may_share) said.details.push_back(warning);
+    if (!may_share) said.notes.push_back("warning: " + warning + " (--oversubscribe: it is meant)");
+  }
+  return said;
+}
+
 std::vector<std::string> reduced_limit_notes(
     const ResourceLimits& soft, const std::vector<std::pair<std::string, ResourceLimits>>& hosts) {
   std::map<std::string, std::vector<std::string>> reduced_on;

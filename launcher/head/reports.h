@@ -57,6 +57,17 @@ class BindingReport {
   std::map<int, std::string> gpu_texts_;  ///< which end these lines
 };
 
+/// "node1: agent 4711 on node1, 8 CPUs on 4 cores, 6.1.0, answered after 0.312 s", with --verbose. Pure.
+std::string agent_sentence(const std::string& name, const NodeFacts& facts, double answer_seconds);
+
+/// What is said of the binding of one node's ranks before they start, without the node's name.
+struct BindingNotes {
+  std::vector<std::string> notes;
+  std::vector<std::string> details;  ///< with --verbose
+};
+/// may_share: that ranks share cores was asked for, or is the policy's choice. Pure.
+BindingNotes binding_notes(const NodeBinding& binding, bool may_share);
+
 /// A sentence for each group of hosts whose hard limits do not allow what the ranks are to have. hosts: their names and
 /// hard limits. Pure.
 std::vector<std::string> reduced_limit_notes(

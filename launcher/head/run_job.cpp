@@ -134,7 +134,8 @@ class JobRun : private SupervisorActions {
     progress_.stop();
     if (!fleet_.failures().empty()) return end_early(start_failure_report(fleet_, allocation_));
     const auto& facts = fleet_.facts();
-    for (std::size_t node = 0; node < facts.size(); ++node) report_facts(node);
+    for (std::size_t node = 0; node < facts.size(); ++node)
+      notices_.detail(agent_sentence(allocation_.nodes[node].name, facts[node], fleet_.answer_seconds(node)));
     report_times();
     auto planner = JobPlanner::place_ranks(spec_, allocation_, facts, head_environment_);
     if (!planner) return give_up(planner.error());
@@ -288,27 +289,14 @@ class JobRun : private SupervisorActions {
                            fleet_.connect_seconds(slowest));
   }
 
-  void report_facts(std::size_t node) {
-    const NodeFacts& facts = fleet_.facts()[node];
-    notices_.detail(allocation_.nodes[node].name + ": agent " + std::to_string(facts.agent_pid) + " on " +
-                    facts.hostname + ", " + counted(facts.allowed_cpus, "CPU") + " on " +
-                    counted(facts.allowed_cores, "core") + ", " + facts.kernel +
-                    fmt::format(", answered after {:.3f} s", fleet_.answer_seconds(node)));
-  }
-
   void report_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {
+    // A rankfile may place two ranks on one core by mistake.
+    const bool may_share = spec_.placed_ranks.empty() || spec_.oversubscribe;
     for (std::size_t node = 0; node < bindings.size(); ++node) {
-      const std::string& name = placement.nodes[node].name;
-      if (!bindings[node].unbound_because.empty())
-        notices_.detail(name + ": ranks are not bound: " + bindings[node].unbound_because);
-      if (!bindings[node].other_view_because.empty())
-        notices_.note(name + ": " + bindings[node].other_view_because);
-      // A rankfile may place two ranks on one core by mistake.
-      const bool may_be_meant = spec_.placed_ranks.empty() || spec_.oversubscribe;
-      for (const std::string& warning : bindings[node].plan.warnings) {
-        if (may_be_meant) notices_.detail(name + ": " + warning);
-        if (!may_be_meant) notices_.note(name + ": warning: " + warning + " (--oversubscribe: it is meant)");
-      }
+      const std::string name = placement.nodes[node].name + ": ";
+      const BindingNotes said = binding_notes(bindings[node], may_share);
+      for (const std::string& text : said.details) notices_.detail(name + text);
+      for (const std::string& text : said.notes) notices_.note(name + text);
     }
   }
 
