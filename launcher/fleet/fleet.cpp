@@ -115,6 +115,13 @@ void Fleet::listen_to(std::size_t node) {
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
 
+std::size_t Fleet::slowest() const {
+  const auto last = std::max_element(agents_.begin(), agents_.end(), [](const auto& one, const auto& other) {
+    return one.answer_seconds < other.answer_seconds;
+  });
+  return static_cast<std::size_t>(last - agents_.begin());
+}
+
 double Fleet::connect_seconds(std::size_t node) const {
   const auto& connection = agents_[node].connection;
   if (!connection || !connection->greeted_at()) return 0;

@@ -90,6 +90,8 @@ class Fleet {
   std::size_t size() const { return agents_.size(); }
   /// Nodes whose agents have not answered yet.
   std::vector<std::size_t> missing() const;
+  /// The node whose agent took longest to answer.
+  std::size_t slowest() const;
   /// Seconds from an agent's start to its facts; 0 until then.
   double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
   /// The part of these seconds before its greeting, which is ssh's. 0 for an agent that sends no greeting or is

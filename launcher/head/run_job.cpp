@@ -9,9 +9,6 @@
 #include <set>
 #include <span>
 
-#include <fmt/format.h>
-
-#include "base/process.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
@@ -104,20 +101,16 @@ class JobRun : private SupervisorActions {
     std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which OutputRouter reports
     std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
     std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-    // A signal that the caller had ignored stays ignored (nohup, a shell's background job).
+    // A signal that the caller had ignored stays ignored.
     for (const int signal : {SIGINT, SIGHUP}) {
-      struct sigaction action {};
-      if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-        wanted.push_back(signal);
+      if (!is_ignored(signal)) wanted.push_back(signal);
     }
     loop_.watch_signals(wanted, [this](int signal) { on_signal(signal); });
   }
 
   /// A number that was mistyped should not end the job.
   Status check_caller() const {
-    if (spec_.end_with_pid == 0) return {};
-    const auto caller = read_process_stat(spec_.end_with_pid);
-    if (caller && caller->is_alive()) return {};
+    if (spec_.end_with_pid == 0 || is_alive(spec_.end_with_pid)) return {};
     return refuse("--end-with: there is no process " + std::to_string(spec_.end_with_pid) + " on this host");
   }
 
@@ -136,7 +129,9 @@ class JobRun : private SupervisorActions {
     const auto& facts = fleet_.facts();
     for (std::size_t node = 0; node < facts.size(); ++node)
       notices_.detail(agent_sentence(allocation_.nodes[node].name, facts[node], fleet_.answer_seconds(node)));
-    report_times();
+    const std::size_t slowest = fleet_.slowest();
+    times_.on_agents_ready(allocation_.nodes[slowest].name, fleet_.answer_seconds(slowest),
+                           fleet_.connect_seconds(slowest));
     auto planner = JobPlanner::place_ranks(spec_, allocation_, facts, head_environment_);
     if (!planner) return give_up(planner.error());
     planner_.emplace(*std::move(planner));
@@ -278,15 +273,6 @@ class JobRun : private SupervisorActions {
     for (const std::size_t fleet_index : ranks_.fleet_indices()) fleet_.send(fleet_index, message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};
-  }
-
-  void report_times() {
-    std::size_t slowest = 0;
-    for (std::size_t node = 0; node < fleet_.size(); ++node) {
-      if (fleet_.answer_seconds(node) > fleet_.answer_seconds(slowest)) slowest = node;
-    }
-    times_.on_agents_ready(allocation_.nodes[slowest].name, fleet_.answer_seconds(slowest),
-                           fleet_.connect_seconds(slowest));
   }
 
   void report_bindings(const Placement& placement, const std::vector<NodeBinding>& bindings) {

@@ -7,6 +7,11 @@
 
 namespace ddl::launcher {
 
+bool is_alive(pid_t pid) {
+  const auto stat = read_process_stat(pid);
+  return stat && stat->is_alive();
+}
+
 EndWatch::EndWatch(EventLoop& loop, pid_t pid, std::function<void()> on_end)
     : loop_(loop), pid_(pid), on_end_(std::move(on_end)) {
   if (const auto stat = read_process_stat(pid)) start_time_ = stat->start_time;

@@ -11,6 +11,9 @@
 
 namespace ddl::launcher {
 
+/// Whether there is such a process on this host, and it has not ended.
+bool is_alive(pid_t pid);
+
 /// By a pidfd, or where the kernel or a seccomp filter refuses one, by looking twice a second. One thread.
 class EndWatch {
  public:

@@ -36,6 +36,11 @@ std::string text_of(std::int64_t limit) { return limit < 0 ? "unlimited" : std::
 
 }  // namespace
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 ShellAttributes own_shell_attributes() {
   ShellAttributes shell;
   const mode_t mask = ::umask(0);
@@ -43,8 +48,7 @@ ShellAttributes own_shell_attributes() {
   shell.umask = static_cast<int>(mask);
   for (const auto& [name, resource] : kCarried)
     shell.soft_limits[name] = number_of(own_limit(resource).rlim_cur);
-  struct sigaction action {};
-  shell.ignores_interrupt = ::sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+  shell.ignores_interrupt = is_ignored(SIGINT);
   return shell;
 }
 

@@ -26,6 +26,9 @@ struct ShellAttributes {
   bool operator==(const ShellAttributes&) const = default;
 };
 
+/// Whether this process has inherited that the signal is ignored, as under nohup and in a shell's background job.
+bool is_ignored(int signal);
+
 /// Those of this process. While it has one thread: to read the umask is to change it for a moment.
 ShellAttributes own_shell_attributes();
 ResourceLimits own_hard_limits();
