@@ -222,7 +222,8 @@ std::string similar_file(const std::string& folder, const std::string& name) {
     names.push_back(entry->path().filename());
   std::sort(names.begin(), names.end());  // the same of several in every run
   const auto nearest = nearest_word(name, names);
-  return nearest ? "; " + folder + " has " + *nearest : "";
+  const std::size_t length = folder.ends_with("/.") ? folder.size() - 2 : folder.size();
+  return nearest ? "; " + folder.substr(0, length) + " has " + *nearest : "";
 }
 
 /// What the user most likely meant by the name of a program that is not in PATH.

@@ -51,7 +51,7 @@ TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
             ")");
   CHECK(not_found("trian.py") ==
         "command not found: trian.py (no such program in PATH; " + here + " has train.py)");
-  CHECK(not_found("./trian.py") == "no such file: " + here + "/./trian.py; " + here + "/. has train.py");
+  CHECK(not_found("./trian.py") == "no such file: " + here + "/./trian.py; " + here + " has train.py");
   CHECK(not_found("./other") == "no such file: " + here + "/./other");
   CHECK(not_found("python") == "command not found: python (no such program in PATH)");
   std::ofstream(here + "/python3");
