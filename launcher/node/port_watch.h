@@ -13,9 +13,9 @@
 
 namespace ddl::launcher {
 
-/// A held port (held_ports.h) can be bound and listened on by every user of the machine before the rank for which it is
-/// held, and the kernel notifies nobody of that: so this looks, often while the ranks start, and then as often as it is
-/// asked. A server belongs to the job if a process below this one has its socket open. One thread.
+/// Every user of the machine can listen on a held port (held_ports.h) before the rank for which it is held, and the
+/// kernel notifies nobody of that. So this looks: often while the ranks start, and later when look() is called. A
+/// server belongs to the job if a process below this one has its socket open. One thread.
 class PortWatch {
  public:
   /// on_taken: called once, with a sentence about the port.

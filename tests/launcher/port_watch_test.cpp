@@ -103,7 +103,7 @@ TEST_CASE("a server of a rank, or of a process below a rank, has its port rightl
   }
 }
 
-TEST_CASE("whoever listens on a held port and is not of the job is named, once") {
+TEST_CASE("a listener on a held port that is not of the job is named, once") {
   for (const int family : {AF_INET, AF_INET6}) {
     if (family == AF_INET6 && !has_ipv6()) continue;
     WatchedPort port;
@@ -129,7 +129,7 @@ TEST_CASE("another user who listens on a held port is named by its number") {
   CHECK_THAT(port.said[0], Contains("port " + std::to_string(port.port)) && Contains("uid 65534"));
 }
 
-TEST_CASE("whoever took a connection before the job's server listened is found when it does") {
+TEST_CASE("a stranger that took a connection before the job's server listened is found when it does") {
   WatchedPort port;
   UniqueFd server = server_at(port.port);
   REQUIRE(server);

@@ -597,7 +597,7 @@ TEST_CASE("a stall ends the job as a timeout does") {
   CHECK(job.report().message == "rank 0 waits for rank 1");
 }
 
-TEST_CASE("ranks have no time to trust whoever has taken a port of theirs") {
+TEST_CASE("ranks have no time to trust a stranger on a port of theirs") {
   Job job(2);
   job.all_start();
   job->on_port_taken("a: port 40000");

@@ -12,7 +12,7 @@
 
 namespace ddl::runtime {
 
-/// The thread that a process has as long as it is a member of a set of several ranks.
+/// The thread of a process that belongs to a set of several ranks.
 inline constexpr char kMemberThread[] = "ddl-watcher";
 
 /// From ddl_init on. The destructor gives up the claim unless the rank has joined.
