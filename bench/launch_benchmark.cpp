@@ -318,7 +318,7 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
             measured(Launcher::kMpirun, nothing, launcher_memory)),
       gauge("ddl-idle-cpu", "libddl under ddlrun, idle", "cores",
             measured(Launcher::kDdlrun, ddl, idle_share)),
-      gauge("ddl-named-idle-cpu", "the same, after steps with named tensors", "cores",
+      gauge("ddl-named-idle-cpu", "the same, with named tensors", "cores",
             measured(Launcher::kDdlrun, named, idle_share)),
       gauge("mpi-idle-cpu", "Open MPI under mpirun, idle", "cores",
             measured(Launcher::kMpirun, mpi, idle_share)),

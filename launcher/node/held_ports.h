@@ -21,4 +21,8 @@ class HeldPorts {
   std::vector<UniqueFd> sockets_;
 };
 
+/// False: nothing listens on this held port, on any address. It takes some microseconds whatever the machine has open:
+/// a further holder is bound for that time, which the kernel refuses if there is a listener (inet_csk_bind_conflict).
+bool may_have_listener(int port);
+
 }  // namespace ddl::launcher

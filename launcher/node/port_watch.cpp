@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/process_tree.h"
 #include "base/text.h"
+#include "launcher/node/held_ports.h"
 
 namespace ddl::launcher {
 namespace {
@@ -22,10 +23,11 @@ namespace {
 using net::TcpSocket;
 using Sockets = std::vector<TcpSocket>;
 
-// A program that needs longer for its start is looked after less often: at most 2% of that time pass unseen.
+// A program that needs longer for its start is looked after less often: at most a tenth of that time passes unseen.
+// The cost of a look is that of waking up.
 constexpr auto kShortestPause = std::chrono::milliseconds(50);
 constexpr auto kLongestPause = std::chrono::seconds(2);
-constexpr int kPausesSinceStart = 50;
+constexpr int kPausesSinceStart = 10;
 // A socket may be closed, and a process get another parent, between two looks that belong together.
 constexpr int kLooksForCertainty = 3;
 
@@ -136,6 +138,7 @@ void PortWatch::look() {
 
 PortWatch::Found PortWatch::find() const {
   Found found;
+  if (std::none_of(ports_.begin(), ports_.end(), may_have_listener)) return found;
   found.listeners = net::tcp_listeners(lookup_);
   std::erase_if(found.listeners, [this](const TcpSocket& socket) { return !ports_.contains(socket.port); });
   std::set<int> newly_served;
