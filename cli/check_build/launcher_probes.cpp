@@ -15,10 +15,10 @@
 #include "cli/options/this_process.h"
 #include "contract/environment.h"
 #include "contract/version.h"
-#include "launcher/job/slurm_job.h"
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/pmix/pmix_advisory.h"
+#include "launcher/scheduler/slurm.h"
 #include "templates/cluster/cluster_query.h"
 #include "templates/script/batch_job.h"
 #include "templates/script/script_renderer.h"
@@ -161,7 +161,7 @@ Finding probe_ssh() { return ask_version("ssh", "-V", "install it (Debian: opens
 Finding probe_srun_agents() {
   Finding found = ask_version("srun", "--version", kSlurmsCommands);
   if (found.works) {
-    const auto job = launcher::slurm_job(process_environment());
+    const auto job = launcher::slurm().find_job(process_environment());
     found.detail = job && *job ? "inside Slurm job " + (*job)->id
                                : std::string("for Slurm jobs; ddlrun is not in one here");
   } else if (found.remedy.empty()) {

@@ -18,15 +18,14 @@
 #include "launcher/mpi/mpi_query.h"
 #include "launcher/mpi/mpi_rank.h"
 #include "launcher/node/node_probe.h"
-#include "launcher/plan/srun_command.h"
 #include "launcher/process/child.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::cli {
 
 int run_by_mpirun(const Request& request, const Environment& own, const Console& console) {
-  // In a Slurm job mpirun starts its daemons by srun.
-  const Environment environment =
-      request.allocation.slurm ? launcher::srun_environment(own, launcher::SrunCall::kOfMpirun) : own;
+  // In a scheduler's job mpirun starts its daemons by the scheduler.
+  const Environment environment = launcher::scheduler_of(request.allocation).mpirun_environment(own);
   // Otherwise it would fail here as if the command were the reason.
   if (const Status enough = launcher::check_open_files_limit(); !enough) {
     console.report(failure_report(error_report(enough.error()), request.job, console.error_style()));
@@ -67,13 +66,14 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
     report.first_failure.reset();
   }
   // mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
-  const std::string slurm_job = launcher::slurm_job_of_ranks(request.allocation, environment);
-  if (report.reason == launcher::EndReason::kRankFailed && !slurm_job.empty() &&
-      launcher::is_slurm_ending(slurm_job, environment)) {
+  const std::string job = launcher::scheduler_job_of_ranks(request.allocation, environment);
+  const launcher::Scheduler& scheduler = launcher::scheduler_here(environment);
+  if (report.reason == launcher::EndReason::kRankFailed && !job.empty() &&
+      scheduler.is_ending(job, environment)) {
     report.reason = launcher::EndReason::kSignal;
     report.signal = SIGTERM;
     report.exit_code = contract::kSignalBase + SIGTERM;
-    report.message = "Slurm has ended job " + slurm_job + ", as after scancel or at a time limit";
+    report.message = scheduler.name() + " has ended job " + job + ", as after scancel or at a time limit";
   }
   if (report.reason == launcher::EndReason::kRankFailed && report.exit_code != contract::kSuccess) {
     // The failed rank has been reported by its own ddlrun.

@@ -135,7 +135,7 @@ std::vector<launcher::DefaultVariable> variables_at(const templates::SiteProfile
   job.nodes = request.allocation.nodes.size();
   job.user = value_of(own, "USER");
   if (job.user.empty()) job.user = std::to_string(::getuid());
-  if (request.allocation.slurm) job.slurm_job = request.allocation.slurm->id;
+  if (request.allocation.job) job.slurm_job = request.allocation.job->id;
   job.loaded_modules = value_of(own, "LOADEDMODULES");
   std::vector<launcher::DefaultVariable> variables;
   for (const auto& [name, value] : templates::site_environment(site.setup, job))

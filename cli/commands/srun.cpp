@@ -4,7 +4,7 @@
 #include "cli/commands/commands.h"
 #include "launcher/head/check_hosts.h"
 #include "launcher/mpi/mpi_query.h"
-#include "launcher/plan/srun_command.h"
+#include "launcher/mpi/srun_line.h"
 
 namespace ddl::cli {
 
@@ -40,8 +40,7 @@ int run_by_srun(const Request& request, const Environment& environment, const Co
   if (!plan)
     return console.refuse(
         {plan.error().message(), "ddlrun --dry-run shows the plan", contract::kStartFailure});
-  const auto line =
-      launcher::make_srun_line(request.job, *request.allocation.slurm, *plan, environment, *type);
+  const auto line = launcher::make_srun_line(request.job, *request.allocation.job, *plan, environment, *type);
   if (!line)
     return console.refuse(
         {line.error().message(), "omit --launcher srun: ddlrun then plans each node separately"});

@@ -14,6 +14,7 @@
 #include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/host_list.h"
+#include "launcher/scheduler/find_allocation.h"
 #include "templates/script/batch_job.h"
 
 namespace ddl::cli {
@@ -354,13 +355,13 @@ class JobReader {
     // --check-build in each of several tasks of a step: every task checks its own node.
     const bool each_for_itself =
         request_.action == Action::kCheckBuild && !launcher::check_single_task(context_.environment);
-    std::optional<launcher::SlurmJob> slurm;
+    std::optional<launcher::SchedulerJob> scheduler_job;
     if (!each_for_itself) {
-      auto found = launcher::slurm_job_to_use(job(), context_.environment);
+      auto found = launcher::job_to_use(job(), context_.environment);
       if (!found) return refuse_allocation(found.error());
-      slurm = *std::move(found);
+      scheduler_job = *std::move(found);
     }
-    auto allocation = launcher::find_allocation(job(), text, slurm, context_.hostname);
+    auto allocation = launcher::find_allocation(job(), text, scheduler_job, context_.hostname);
     if (!allocation) return refuse_allocation(allocation.error());
     request_.allocation = *std::move(allocation);
     choose_first_hosts();
@@ -427,12 +428,12 @@ class JobReader {
       return refuse_once(std::move(refused->message), std::move(refused->hint));
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
-    if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.slurm && !has_given_slots())
+    if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.job && !has_given_slots())
       return refuse_once("-np is missing: how many ranks? --map-by " +
                              affinity::text_of(job().binding.mapping) +
                              " depends on the objects of each host, which are known only at launch",
                          "give the number of ranks with -np; ddlrun --show-topology counts them on a host");
-    if (!implies_count && !request_.allocation.slurm) {
+    if (!implies_count && !request_.allocation.job) {
       CommandLineError missing = missing_rank_count(command, context_.allowed_cpus);
       return refuse_once(std::move(missing.message), std::move(missing.hint));
     }

@@ -11,6 +11,7 @@
 #include "cli/options/option_table.h"
 #include "cli/options/readers.h"
 #include "cli/options/typing_mistakes.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::cli {
 
@@ -312,7 +313,7 @@ tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::
     const bool is_local =
         given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
     if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||
-                      context.environment.contains("SLURM_JOB_ID")))
+                      !launcher::job_id_here(context.environment).empty()))
       return without_unused(read_job(std::move(request), *given, std::move(split.command), context), *given);
     return without_unused(std::move(request), *given);
   }

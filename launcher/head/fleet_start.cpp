@@ -4,20 +4,12 @@
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "launcher/fleet/local.h"
-#include "launcher/fleet/srun.h"
 #include "launcher/fleet/ssh.h"
 #include "launcher/node/agent.h"
 #include "launcher/node/node_probe.h"
 
 namespace ddl::launcher {
 namespace {
-
-/// In a Slurm job the agent on this machine runs in a step as well, like all others, so that Slurm's variables,
-/// limits and accounting hold for every rank. In a container without Slurm's commands this machine can still be
-/// used: its agent is forked.
-bool is_steps(const Allocation& allocation, const Environment& own) {
-  return allocation.slurm && has_srun(own);
-}
 
 bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string& own_name) {
   switch (spec.launcher) {
@@ -39,13 +31,17 @@ NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, co
         return run_agent(session_directory, std::move(link), {}, {}, head);
       })),
       ssh_(make_ssh_starter(settings_)) {
-  const bool all_are_steps = is_steps(allocation, own);
-  if (allocation.slurm) srun_ = make_srun_starter(*allocation.slurm, settings_.remote_path, own);
-  if (all_are_steps) group_starter_ = make_srun_group_starter(*allocation.slurm, settings_.remote_path, own);
-  NodeStarter* const elsewhere = srun_ ? srun_.get() : ssh_.get();
+  const Scheduler& scheduler = scheduler_of(allocation);
+  if (!scheduler.starter().empty())
+    steps_ = std::make_unique<StepStarter>(scheduler, *allocation.job, settings_.remote_path, own);
+  // In a scheduler's job the agent on this machine runs in a step as well, like all others, so that the scheduler's
+  // variables, limits and accounting hold for every rank. In a container without the scheduler's commands this machine
+  // can still be used: its agent is forked.
+  all_are_steps_ = steps_ && has_starter(scheduler, own);
+  NodeStarter* const elsewhere = steps_ ? steps_.get() : ssh_.get();
   const std::string own_name = hostname();
   for (const AllocatedNode& node : allocation.nodes)
-    by_node_.push_back(!all_are_steps && is_forked(spec, node, own_name) ? local_.get() : elsewhere);
+    by_node_.push_back(!all_are_steps_ && is_forked(spec, node, own_name) ? local_.get() : elsewhere);
 }
 
 void FleetProgress::start() {

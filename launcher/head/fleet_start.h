@@ -11,6 +11,7 @@
 #include "launcher/fleet/fleet.h"
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh.h"
+#include "launcher/fleet/step_starter.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
@@ -18,17 +19,17 @@
 
 namespace ddl::launcher {
 
-/// The starters that a job needs, chosen by --launcher: fork on this machine; on other machines srun in a Slurm
+/// The starters that a job needs, chosen by --launcher: fork on this machine; on other machines the scheduler's in its
 /// job, else ssh.
 class NodeStarters {
  public:
-  /// own: the environment of this process, which describes the Slurm job to srun.
+  /// own: the environment of this process, which describes the job to its scheduler.
   NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own);
 
   /// How hosts are reached over ssh; passed to agents that start other agents.
   const SshSettings& ssh() const { return settings_; }
-  /// Starts the agents of many nodes of a Slurm job at once; null outside of Slurm.
-  AgentGroupStarter* group_starter() const { return group_starter_.get(); }
+  /// Starts the agents of many nodes of a scheduler's job at once; null if it cannot.
+  AgentGroupStarter* group_starter() const { return all_are_steps_ ? steps_.get() : nullptr; }
   /// One for each node of the allocation; they live as long as this.
   const std::vector<NodeStarter*>& by_node() const { return by_node_; }
 
@@ -36,8 +37,8 @@ class NodeStarters {
   SshSettings settings_;
   std::unique_ptr<NodeStarter> local_;
   std::unique_ptr<NodeStarter> ssh_;
-  std::unique_ptr<NodeStarter> srun_;                 ///< only in a Slurm job
-  std::unique_ptr<AgentGroupStarter> group_starter_;  ///< only in a Slurm job, if srun is in PATH
+  std::unique_ptr<StepStarter> steps_;  ///< only in a scheduler's job
+  bool all_are_steps_ = false;          ///< the job's scheduler can be used here
   std::vector<NodeStarter*> by_node_;
 };
 

@@ -99,15 +99,15 @@ bool JobPlanner::has_all_ports() const {
 }
 
 Result<JobPlanner::Plan> JobPlanner::plan() const {
-  const bool in_slurm = allocation_.slurm.has_value();
-  auto bindings = bind_nodes(spec_, placement_, facts_, head_environment_, in_slurm);
+  const Scheduler& scheduler = scheduler_of(allocation_);
+  auto bindings = bind_nodes(spec_, placement_, facts_, head_environment_, scheduler);
   if (!bindings) return fail(std::move(bindings.error()));
   const auto job_id = make_job_id();
   if (!job_id) return fail(job_id.error());
   Plan plan;
   plan.bindings = *std::move(bindings);
   plan.launch =
-      make_launch_plan(spec_, placement_, facts_, head_environment_, *job_id, plan.bindings, in_slurm);
+      make_launch_plan(spec_, placement_, facts_, head_environment_, *job_id, plan.bindings, scheduler);
   return plan;
 }
 

@@ -167,7 +167,7 @@ class JobRun : private SupervisorActions {
     }
     for (NodeLaunch& node : plan.nodes) {
       // mpirun itself uses no CPUs of the job; its ranks announce themselves.
-      if (!spec_.starts_mpirun) node.slurm_job = slurm_job_of_ranks(allocation_, head_environment_);
+      if (!spec_.starts_mpirun) node.scheduler_job = scheduler_job_of_ranks(allocation_, head_environment_);
       node.head_host = hostname();
       node.head_pid = ::getpid();
     }
@@ -357,7 +357,7 @@ class JobRun : private SupervisorActions {
   void on(std::size_t fleet_index, message::NodeShared& m) {
     if (!output_ || !sharing_.insert({m.host, m.pid}).second) return;
     note(shared_cpus_warning({m.host, m.pid}, allocation_.nodes[fleet_index].name,
-                             slurm_job_of_ranks(allocation_, head_environment_)));
+                             scheduler_job_of_ranks(allocation_, head_environment_)));
   }
   void on(std::size_t fleet_index, message::RankProgress& m) {
     if (!is_rank_at(fleet_index, m.rank)) return;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "contract/environment.h"
+#include "base/text.h"
 #include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
 
@@ -37,6 +37,25 @@ Result<Allocation> all_hosts(const JobSpec& spec, const std::string& hostfile_te
 
 }  // namespace
 
+std::string described(const SchedulerJob& job) {
+  int gpus = 0, cpus = 0;
+  for (const SchedulerNode& node : job.nodes) {
+    gpus += node.gpus;
+    cpus += node.cpus;
+  }
+  std::vector<std::string> parts = {counted(static_cast<std::int64_t>(job.nodes.size()), "node")};
+  if (job.num_tasks) parts.push_back(counted(*job.num_tasks, "task"));
+  if (gpus > 0) parts.push_back(counted(gpus, "GPU"));
+  if (cpus > 0) parts.push_back(counted(cpus, "CPU"));
+  return job.scheduler + " job " + job.id + " (" + join(parts, ", ") + ")";
+}
+
+const SchedulerNode* find_node(const SchedulerJob& job, const std::string& name) {
+  const auto found = std::find_if(job.nodes.begin(), job.nodes.end(),
+                                  [&name](const SchedulerNode& node) { return node.name == name; });
+  return found == job.nodes.end() ? nullptr : &*found;
+}
+
 Allocation local_allocation(const std::string& hostname) {
   AllocatedNode node;
   node.name = hostname;
@@ -66,10 +85,22 @@ Result<Allocation> without_hosts(Allocation allocation, const std::string& exclu
   return allocation;
 }
 
+namespace {
+
+/// The tasks that were asked for, else the GPUs, else one for each node.
+int implied_num_ranks(const SchedulerJob& job) {
+  if (job.num_tasks) return *job.num_tasks;
+  int gpus = 0;
+  for (const SchedulerNode& node : job.nodes) gpus += node.gpus;
+  return gpus > 0 ? gpus : static_cast<int>(job.nodes.size());
+}
+
+}  // namespace
+
 Result<int> implied_num_ranks(const JobSpec& spec, const Allocation& allocation) {
   const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty() || spec.ranks_per_node > 0;
-  const bool has_all = allocation.slurm && allocation.nodes.size() == allocation.slurm->nodes.size();
-  if (!chooses && has_all) return implied_num_ranks(*allocation.slurm);
+  const bool has_all = allocation.job && allocation.nodes.size() == allocation.job->nodes.size();
+  if (!chooses && has_all) return implied_num_ranks(*allocation.job);
   std::int64_t sum = 0;
   for (const AllocatedNode& node : allocation.nodes) {
     if (spec.ranks_per_node == 0 && !node.slots) {
@@ -94,124 +125,6 @@ bool is_this_machine(const AllocatedNode& node, const std::string& hostname) {
     return true;
   // 127.0.0.0/8: an address has only digits and dots.
   return name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos;
-}
-
-namespace {
-
-AllocatedNode allocated(const SlurmJob& job, const SlurmNode& node) {
-  AllocatedNode result;
-  result.name = node.name;
-  result.slots = job.num_tasks || node.gpus == 0 ? node.tasks : node.gpus;
-  result.spare_slots = std::max({*result.slots, node.cpus, node.gpus});
-  return result;
-}
-
-}  // namespace
-
-Allocation allocation_of(const SlurmJob& job) {
-  Allocation allocation;
-  for (const SlurmNode& node : job.nodes) allocation.nodes.push_back(allocated(job, node));
-  allocation.origin = described(job);
-  allocation.slurm = job;
-  return allocation;
-}
-
-Result<Allocation> allocation_of(const SlurmJob& job, const Allocation& chosen, const std::string& hostname) {
-  Allocation allocation;
-  for (const AllocatedNode& wanted : chosen.nodes) {
-    const bool is_here = is_this_machine(wanted, hostname);
-    const auto node = std::find_if(job.nodes.begin(), job.nodes.end(), [&](const SlurmNode& one) {
-      AllocatedNode named;
-      named.name = one.name;
-      return host_key(one.name) == host_key(wanted.name) || (is_here && is_this_machine(named, hostname));
-    });
-    if (node == job.nodes.end())
-      return fail(ErrorCode::kInvalidArgument, wanted.name + " is not a node of " + described(job));
-    if (wanted.user || wanted.port)
-      return fail(ErrorCode::kInvalidArgument,
-                  wanted.name + ": srun starts its agent, so no user and no port can be given");
-    AllocatedNode result = allocated(job, *node);
-    result.max_slots = wanted.max_slots;
-    if (wanted.slots) {
-      result.slots = wanted.slots;
-      result.spare_slots = std::max(*wanted.slots, result.spare_slots.value_or(0));
-    }
-    allocation.nodes.push_back(std::move(result));
-  }
-  allocation.origin = chosen.origin + " in " + described(job);
-  allocation.slurm = job;
-  return allocation;
-}
-
-int implied_num_ranks(const SlurmJob& job) {
-  if (job.num_tasks) return *job.num_tasks;
-  int gpus = 0;
-  for (const SlurmNode& node : job.nodes) gpus += node.gpus;
-  return gpus > 0 ? gpus : static_cast<int>(job.nodes.size());
-}
-
-std::string slurm_job_of_ranks(const Allocation& allocation, const Environment& own) {
-  if (own.contains(contract::env::kRank)) return "";
-  return allocation.slurm ? allocation.slurm->id : value_of(own, "SLURM_JOB_ID");
-}
-
-namespace {
-
-using Option = AllocationError::Option;
-
-/// Newer versions of tl::unexpected do not take "{...}" themselves.
-tl::unexpected<AllocationError> no_allocation(AllocationError error) {
-  return tl::unexpected<AllocationError>(std::move(error));
-}
-
-}  // namespace
-
-tl::expected<std::optional<SlurmJob>, AllocationError> slurm_job_to_use(const JobSpec& spec,
-                                                                        const Environment& environment) {
-  const bool by_srun = spec.launcher == LauncherChoice::kSrun;
-  const bool may_be_slurms = (spec.launcher == LauncherChoice::kAuto && spec.launch_agent.empty()) ||
-                             spec.launcher == LauncherChoice::kMpirun;
-  if (spec.launcher != LauncherChoice::kLocal) {
-    if (const Status alone = check_single_task(environment); !alone)
-      return no_allocation({alone.error().message(), "to start ranks beside each task: --launcher local"});
-  }
-  if (!by_srun && !may_be_slurms) return std::nullopt;
-  const auto slurm = slurm_job(environment);
-  if (!slurm)
-    return no_allocation({slurm.error().message(),
-                          "to ignore Slurm: --launcher local for ranks on this machine, or --launcher ssh"});
-  if (by_srun && !*slurm)
-    return no_allocation({"--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
-                          "start one with salloc first, or write a job script with --slurm"});
-  return *slurm;
-}
-
-tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
-                                                          const std::string& hostfile_text,
-                                                          const std::optional<SlurmJob>& slurm,
-                                                          const std::string& hostname) {
-  const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty();
-  auto allocation = slurm && !chooses ? without_hosts(allocation_of(*slurm), spec.hosts_exclude)
-                                      : make_allocation(spec, hostfile_text, hostname);
-  if (!allocation)
-    return no_allocation({allocation.error().message(),
-                          "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4",
-                          Option::kHosts});
-  if (slurm && spec.fan_out > 0)
-    return no_allocation({"--fan-out is for hosts over ssh; in a Slurm job, srun starts every agent",
-                          "omit it, or add --launcher ssh", Option::kFanOut});
-  if (slurm && chooses) allocation = allocation_of(*slurm, *allocation, hostname);
-  if (!allocation)
-    return no_allocation(
-        {allocation.error().message(), "to use hosts outside the Slurm job over ssh: --launcher ssh"});
-  if (spec.launcher != LauncherChoice::kLocal) return *std::move(allocation);
-  for (const AllocatedNode& node : allocation->nodes) {
-    if (!is_this_machine(node, hostname))
-      return no_allocation({"--launcher local starts ranks on this machine, " + hostname + ", but " +
-                                node.name + " is another one",
-                            "omit --launcher: ddlrun then reaches other hosts over ssh"});
-  }
-  return *std::move(allocation);
 }
 
 }  // namespace ddl::launcher

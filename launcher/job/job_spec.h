@@ -29,7 +29,7 @@ enum class MapBy { kSlot, kNode };
 /// The order in which placed ranks are numbered: as they were placed, node by node, or one of each node in turn.
 enum class RankBy { kPlaced, kSlot, kNode };
 
-/// How agents are started. kAuto: by srun in a Slurm job; elsewhere forked on this machine and over ssh on others.
+/// How agents are started. kAuto: by a scheduler in its job; elsewhere forked on this machine and over ssh on others.
 /// kLocal: forked. kSsh: over ssh, also on this machine. kSrun and kMpirun: there are no agents; one srun or mpirun
 /// starts the ranks.
 enum class LauncherChoice { kAuto, kLocal, kSsh, kSrun, kMpirun };

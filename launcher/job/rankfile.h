@@ -38,7 +38,7 @@ Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name);
 Status resolve_hosts(Rankfile& ranks, const Allocation& allocation, const std::string& hostname);
 
 /// The names of the hosts, each once, in the order of ranks; all names of this machine are one host. Error: "+n2" counts
-/// hosts that only -H, a hostfile or a Slurm job can give.
+/// hosts that only -H, a hostfile or a scheduler's job can give.
 Result<std::vector<std::string>> hosts_of(const Rankfile& ranks, const std::string& hostname);
 
 }  // namespace ddl::launcher

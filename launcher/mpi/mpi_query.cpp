@@ -3,14 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/command.h"
 #include "base/command_output.h"
 #include "base/text.h"
 #include "launcher/node/node_probe.h"
-#include "launcher/plan/srun_command.h"
+#include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
 
@@ -75,24 +74,6 @@ Result<std::string> pmix_type_of(const std::vector<std::string>& types) {
   if (std::find(types.begin(), types.end(), "pmix") != types.end()) return std::string("pmix");
   return fail(ErrorCode::kUnavailable,
               "the srun here has no PMIx, by which ranks find each other; it has " + join(types, ", "));
-}
-
-bool is_ended_by_slurm(std::string_view state) {
-  // A job that was cancelled is COMPLETING until its last process has ended.
-  constexpr std::array<std::string_view, 6> kStates = {"CANCELLED", "COMPLETING", "COMPLETED",
-                                                       "TIMEOUT",   "PREEMPTED",  "DEADLINE"};
-  return std::find(kStates.begin(), kStates.end(), state) != kStates.end();
-}
-
-bool is_slurm_ending(const std::string& slurm_job, const Environment& own) {
-  constexpr std::chrono::seconds kPatience{5};
-  // By these a user filters and formats what squeue prints.
-  Environment environment = own;
-  std::erase_if(environment, [](const auto& variable) { return variable.first.starts_with("SQUEUE_"); });
-  const auto output =
-      command_output({"squeue", "--noheader", "--states=all", "--format=%T", "--jobs=" + slurm_job}, "",
-                     kPatience, environment);
-  return output && is_ended_by_slurm(trim(output->out));
 }
 
 }  // namespace ddl::launcher

@@ -1,5 +1,4 @@
-// Asks a site's own programs: mpirun for its version, srun for the kinds of PMI that it offers, Slurm whether a job
-// is being ended.
+// Asks a site's own programs: mpirun for its version, and srun for the kinds of PMI that it offers.
 #pragma once
 
 #include <string>
@@ -24,12 +23,5 @@ Result<std::vector<std::string>> ask_mpi_types(const Environment& own);
 
 /// The value of srun's --mpi= for ranks that find each other by PMIx. Pure. Error: none of the types is PMIx.
 Result<std::string> pmix_type_of(const std::vector<std::string>& types);
-
-/// Whether Slurm ends a job in this state, as squeue's %T prints it: "CANCELLED", "TIMEOUT". Pure.
-bool is_ended_by_slurm(std::string_view state);
-
-/// Asks squeue, with a deadline, whether Slurm is ending the job, as after scancel or at its time limit. False also
-/// if squeue does not answer. own: this process's environment.
-bool is_slurm_ending(const std::string& slurm_job, const Environment& own);
 
 }  // namespace ddl::launcher

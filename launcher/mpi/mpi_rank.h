@@ -25,7 +25,7 @@ Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment);
 /// Starts the command of the spec as this process's rank, with the CPUs, memory and GPUs that a job of ddlrun's own
 /// on this host would give it, and with the variables that describe a rank; forwards signals; ends all processes that
 /// it leaves behind. Returns its exit code, or 128 + a signal's number. warn: gets one sentence about each other
-/// ddlrun that uses the same CPUs of the Slurm job; only the first rank of a host looks for them. on_failure: the
+/// ddlrun that uses the same CPUs of the scheduler's job; only the first rank of a host looks for them. on_failure: the
 /// rank failed by itself, and not because a signal asked this process to end. Blocks; for a process with one thread.
 int run_mpi_rank(JobSpec spec, const Environment& environment,
                  const std::function<void(const std::string&)>& warn,

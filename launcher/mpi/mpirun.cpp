@@ -14,6 +14,7 @@
 #include "contract/environment.h"
 #include "contract/rank_process.h"
 #include "launcher/plan/rank_environment.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 
@@ -150,7 +151,7 @@ class Line {
     return join(hosts, ",");
   }
 
-  /// In a Slurm job, or if this machine is meant, mpirun knows its hosts.
+  /// In a scheduler's job, or if this machine is meant, mpirun knows its hosts.
   bool knows_hosts() const {
     const bool are_named = !spec_.hosts.empty() || !spec_.hostfile.empty() || !spec_.hosts_exclude.empty();
     return !are_named || is_own_machine_alone(allocation_, site_);
@@ -292,14 +293,7 @@ Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allo
   Environment environment;
   const Words ssh = ssh_words(spec);
   if (flavor == MpiFlavor::kHydra && !ssh.empty()) environment["HYDRA_LAUNCHER_EXTRA_ARGS"] = join(ssh, " ");
-  if (!allocation.slurm || !own.contains("SLURM_STEP_ID")) return environment;
-  Words tasks;
-  for (const SlurmNode& node : allocation.slurm->nodes)
-    tasks.push_back(
-        std::to_string(allocation.slurm->num_tasks ? node.tasks : std::max(node.tasks, node.cpus)));
-  environment["SLURM_TASKS_PER_NODE"] = join(tasks, ",");
-  environment["SLURM_NNODES"] = std::to_string(tasks.size());
-  environment["SLURM_OVERLAP"] = "1";
+  if (allocation.job) environment.merge(scheduler_of(*allocation.job).mpirun_variables(*allocation.job, own));
   return environment;
 }
 
@@ -329,7 +323,7 @@ constexpr const char* kOfItsRank[] = {"OMPI_MCA_schizo",
 Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own) {
   Environment variables;
   for (const auto& [name, value] : own) {
-    if (!is_denied(name) && !is_of_slurm_task(name)) variables[name] = value;
+    if (!is_denied(name) && !is_of_scheduler_task(name)) variables[name] = value;
   }
   // This process may be a rank, too.
   for (const char* name : kOfItsRank) variables.erase(name);
@@ -370,12 +364,12 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   if (job.stdin_target == StdinTarget::kAll) job.stdin_target = StdinTarget::kRank0;
   // mpirun learns from them its nodes, and how many ranks each takes. The ddlrun of each rank removes them.
   for (const auto& [name, value] : own) {
-    if (is_of_slurm_task(name)) job.exports.push_back({name, value});
+    if (is_of_scheduler_task(name)) job.exports.push_back({name, value});
   }
   for (const auto& [name, value] : mpirun_environment(spec, flavor, allocation, own))
     job.exports.push_back({name, value});
   job.exports.push_back({env::kMpiTmpdir, value_of(own, "TMPDIR")});
-  job.exports.push_back({env::kMpiHead, announcement_text({slurm_job_of_ranks(allocation, own), head})});
+  job.exports.push_back({env::kMpiHead, announcement_text({scheduler_job_of_ranks(allocation, own), head})});
   return job;
 }
 

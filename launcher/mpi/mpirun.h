@@ -47,15 +47,15 @@ struct MpirunSite {
 
 /// The words of its command line. rank_words, the last of them, are the command of each rank, with the user's command
 /// behind ddlrun's own words. environment: the variables that ranks are to have; the words hold their names and not
-/// their values. If all nodes of a Slurm job are meant, the words name none, and mpirun asks Slurm. Pure.
+/// their values. If all nodes of a scheduler's job are meant, the words name none, and mpirun asks it. Pure.
 /// Error kInvalidArgument: what this kind cannot do, and what to do instead. Nothing is dropped.
 Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocation& allocation,
                                               const MpirunOptions& options, const MpirunSite& site,
                                               const Environment& environment,
                                               const std::vector<std::string>& rank_words);
 
-/// The variables for mpirun itself, besides those of the ranks: for hydra, the options of ssh; in a step of a Slurm
-/// job, such as the shell of srun --pty, the resources of the whole job, and that mpirun's daemons do not wait for
+/// The variables for mpirun itself, besides those of the ranks: for hydra, the options of ssh; in a step of a
+/// scheduler's job, such as the shell of srun --pty, the resources of the whole job, and that mpirun's daemons do not wait for
 /// the end of that step. own: this process's environment. Pure.
 Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
                                const Environment& own);

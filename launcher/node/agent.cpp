@@ -43,6 +43,7 @@
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "launcher/protocol/link.h"
+#include "launcher/scheduler/scheduler.h"
 #include "net/job_key.h"
 
 namespace ddl::launcher {
@@ -59,7 +60,7 @@ constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 // For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
 constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
-// Slurm sends SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
+// Schedulers send SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
 constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
 // Between the words that a host is lost and the signal that ends ranks: most of them end at once by SIGTERM, without an
@@ -201,8 +202,8 @@ class Agent {
 
   /// If it fails, only the warning about other ddlruns is missing.
   void announce() {
-    if (node_.slurm_job.empty()) return;
-    auto presence = JobPresence::announce(node_.slurm_job, {node_.head_host, node_.head_pid});
+    if (node_.scheduler_job.empty()) return;
+    auto presence = JobPresence::announce(node_.scheduler_job, {node_.head_host, node_.head_pid});
     if (!presence) return;
     presence_.emplace(std::move(*presence));
     presence_->accept_in(loop_);
@@ -370,11 +371,12 @@ class Agent {
   }
 
   void on(const message::ChildEnded& message) {
-    // Slurm sends SIGTERM to all processes of a job in any order. The agent's own SIGTERM explains the ends of the
+    // Slurm sends SIGTERM to all processes of a job in any order, and so do others. The agent's own SIGTERM explains the ends of the
     // ranks and must be reported before them.
-    const bool may_be_slurms = in_slurm_ && !termination_requested_ && ending_.requested_signals.empty() &&
-                               WIFSIGNALED(message.wait_status) && WTERMSIG(message.wait_status) == SIGTERM;
-    if (!may_be_slurms) return report_end(message);
+    const bool may_be_schedulers = in_scheduler_job_ && !termination_requested_ &&
+                                   ending_.requested_signals.empty() && WIFSIGNALED(message.wait_status) &&
+                                   WTERMSIG(message.wait_status) == SIGTERM;
+    if (!may_be_schedulers) return report_end(message);
     if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });
     held_ends_.push_back(message);
   }
@@ -519,7 +521,7 @@ class Agent {
   bool all_gone_ = false;
   bool finished_ = false;
   bool termination_requested_ = false;  // by SIGTERM
-  const bool in_slurm_ = std::getenv("SLURM_JOB_ID") != nullptr;
+  const bool in_scheduler_job_ = !job_id_here(process_environment()).empty();
   std::vector<message::ChildEnded> held_ends_;  // ends by SIGTERM that are not reported yet
   bool all_gone_pending_ = false;               // AllGone has come while there were held_ends_
   EventLoop::Timer hold_timer_;

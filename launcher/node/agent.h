@@ -27,7 +27,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
 /// on standard output, makes a session directory, and takes standard input and output as its link.
 int run_remote_agent(const std::string& nonce);
 
-/// The same with contract::kJoiningAgentOption, in a Slurm job: reads a Join from standard input, and its link is
+/// The same with contract::kJoiningAgentOption, in a scheduler's job: reads a Join from standard input, and its link is
 /// the connection to the agent that the Join names.
 int run_joining_agent(const std::string& nonce);
 

@@ -42,11 +42,12 @@ std::vector<AnnouncedHead> announced_heads(std::string_view proc_net_unix, std::
   return heads;
 }
 
-Result<JobPresence> JobPresence::announce(const std::string& slurm_job, const JobHead& head) {
+Result<JobPresence> JobPresence::announce(const std::string& scheduler_job, const JobHead& head) {
   const std::string host = head.host.substr(0, head.host.find('.'));
-  if (!net::is_name_part(slurm_job) || !net::is_name_part(host))
-    return fail(ErrorCode::kInvalidArgument, "cannot name a socket by job " + slurm_job + ", host " + host);
-  const std::string prefix = "ddlrun/" + std::to_string(::getuid()) + "/" + slurm_job + "/";
+  if (!net::is_name_part(scheduler_job) || !net::is_name_part(host))
+    return fail(ErrorCode::kInvalidArgument,
+                "cannot name a socket by job " + scheduler_job + ", host " + host);
+  const std::string prefix = "ddlrun/" + std::to_string(::getuid()) + "/" + scheduler_job + "/";
   const std::string name = prefix + host + "/" + std::to_string(head.pid);
   auto socket = net::listen_abstract(name, kListenBacklog);
   if (!socket) return fail(std::move(socket.error()));
@@ -59,17 +60,19 @@ void JobPresence::accept_in(EventLoop& loop) {
   watch_ = loop.watch(fd, [fd] { const UniqueFd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
 }
 
-std::string shared_cpus_warning(const JobHead& other, const std::string& host, const std::string& slurm_job) {
+std::string shared_cpus_warning(const JobHead& other, const std::string& host,
+                                const std::string& scheduler_job) {
   return "warning: another ddlrun (process " + std::to_string(other.pid) + " on " + other.host +
-         ", seen on " + host + ") runs in Slurm job " + slurm_job +
+         ", seen on " + host + ") runs in Slurm job " + scheduler_job +
          " at the same time, and both use the same CPUs and GPUs; start one after the other, "
          "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
          "ddlrun --launcher local ...";
 }
 
 std::string announcement_text(const JobAnnouncement& announcement) {
-  if (announcement.slurm_job.empty()) return "";
-  return announcement.slurm_job + "/" + announcement.head.host + "/" + std::to_string(announcement.head.pid);
+  if (announcement.scheduler_job.empty()) return "";
+  return announcement.scheduler_job + "/" + announcement.head.host + "/" +
+         std::to_string(announcement.head.pid);
 }
 
 JobAnnouncement parse_announcement(std::string_view text) {

@@ -1,4 +1,4 @@
-// Finds other ddlruns that have ranks of the same Slurm job on this node: each of them plans with all CPUs and GPUs
+// Finds other ddlruns that have ranks of the same scheduler's job on this node: each of them plans with all CPUs and GPUs
 // of the job there.
 #pragma once
 
@@ -22,13 +22,13 @@ struct JobHead {
   bool operator==(const JobHead&) const = default;
 };
 
-/// While it exists, agents and ranks of mpirun of the same user and Slurm job on this node can find that a ddlrun has
+/// While it exists, agents and ranks of mpirun of the same user and scheduler's job on this node can find that a ddlrun has
 /// ranks here. It is a listening socket with an abstract name (unix(7)): the kernel removes it however this process
 /// ends, and no file is left. One thread.
 class JobPresence {
  public:
   /// Error: the socket could not be created, or the job or the head's host cannot be a part of its name.
-  static Result<JobPresence> announce(const std::string& slurm_job, const JobHead& head);
+  static Result<JobPresence> announce(const std::string& scheduler_job, const JobHead& head);
 
   /// Accepts the connections of those that look for others. Without it only the first kListenBacklog of them find
   /// this process.
@@ -50,18 +50,19 @@ class JobPresence {
 };
 
 /// A warning for the user: another head uses the same CPUs of the Slurm job on a host. Pure.
-std::string shared_cpus_warning(const JobHead& other, const std::string& host, const std::string& slurm_job);
+std::string shared_cpus_warning(const JobHead& other, const std::string& host,
+                                const std::string& scheduler_job);
 
 // What the head passes to the ranks of mpirun in the variable contract::env::kMpiHead, so that they announce it.
 
 struct JobAnnouncement {
-  std::string slurm_job;  ///< "": outside of Slurm; nothing is announced
+  std::string scheduler_job;  ///< "": none; nothing is announced
   JobHead head;
   bool operator==(const JobAnnouncement&) const = default;
 };
-/// "" if it has no Slurm job. Pure.
+/// "" if it has no scheduler's job. Pure.
 std::string announcement_text(const JobAnnouncement& announcement);
-/// Without a Slurm job if the text is not one of announcement_text(). Pure.
+/// Without a scheduler's job if the text is not one of announcement_text(). Pure.
 JobAnnouncement parse_announcement(std::string_view text);
 
 /// A head, and the name of the socket that announces it.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 
@@ -14,6 +13,7 @@
 #include "launcher/process/session_directory.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/link.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 namespace {
@@ -30,8 +30,9 @@ UniqueFd take_over(int standard_fd) {
 
 int run_joining_agent(const std::string& nonce) {
   constexpr std::chrono::seconds kConnectPatience{20};
-  const char* slurms = std::getenv("SLURMD_NODENAME");
-  const std::string name = slurms != nullptr ? slurms : hostname();
+  const Environment own = process_environment();
+  const std::string given = scheduler_here(own).node_name(own);
+  const std::string name = given.empty() ? hostname() : given;
   const auto give_up = [&name](std::string_view why) {
     std::fprintf(stderr, "ddlrun agent on %s: %s\n", name.c_str(), std::string(why).c_str());
     return 1;

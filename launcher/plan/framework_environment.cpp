@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
+#include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
 namespace env = contract::env;
@@ -103,7 +104,8 @@ Environment framework_environment(const FrameworkJob& job, const RankPlacement& 
   if (told("torch")) add_torch(job, rank, environment);
   if (told("deepspeed")) add_deepspeed(job, rank, environment);
   if (told("jax")) add_jax(job, environment);
-  if (job.framework == Framework::kJax && !job.in_slurm) add_slurm_for_jax(job, rank, environment);
+  if (job.framework == Framework::kJax && job.scheduler != slurm().name())
+    add_slurm_for_jax(job, rank, environment);
   if (told("tensorflow"))
     environment[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
   if (told("mxnet")) add_mxnet(job, rank, node, environment);

@@ -20,7 +20,7 @@ struct FrameworkJob {
   int num_nodes = 0;
   std::string id;  ///< of this run: different for each
   ServersOfRank0 servers;
-  bool in_slurm = false;                          ///< ranks get Slurm's variables anyway
+  std::string scheduler;                          ///< whose variables ranks get anyway: "Slurm"; "": none
   std::string node_list;                          ///< names by comma
   RankRoles roles{};                              ///< JobSpec::roles
   std::vector<std::string> tensorflow_configs{};  ///< of each rank; empty for other frameworks

@@ -26,11 +26,6 @@ void bind_rank(RankLaunch& launch, const NodeBinding& node, const Environment& c
     launch.environment.merge(own_gpus_environment(framework, binding.gpus.size()));
 }
 
-/// The variables that srun would set in a step of these ranks replace those of the step that ddlrun runs in.
-void add_slurm_environment(NodeLaunch& common, const Placement& placement) {
-  for (auto& [name, value] : slurm_job_environment(placement)) common.common_environment[name] = value;
-}
-
 /// The node's held ports that variables of its ranks' framework name. mpirun may start its ranks by a service, such as
 /// slurmstepd: whether a server is theirs is not known.
 std::vector<int> told_ports(const JobSpec& spec, const NodeFacts& facts, const NodeLaunch& node) {
@@ -56,7 +51,7 @@ void add_gloo(NodeLaunch& node, const std::string& interface) {
   if (!interface.empty()) environment.try_emplace(env::kHorovodGlooIface, interface);
 }
 
-/// Slurm sets a variable for every vendor. If ranks are given GPUs by one of them, another would hide some of these
+/// A scheduler sets a variable for every vendor. If ranks are given GPUs by one of them, another would hide some of these
 /// GPUs again.
 void remove_inherited_visibility(NodeLaunch& node) {
   const std::vector<std::string> names = visible_device_variables();
@@ -74,7 +69,7 @@ void remove_inherited_visibility(NodeLaunch& node) {
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings,
-                            bool in_slurm) {
+                            const Scheduler& scheduler) {
   DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(),
             std::to_string(facts.size()) + " facts");
   NodeLaunch common;
@@ -102,7 +97,9 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     common.common_environment[contract::env::kReportStart] = "1";
     common.common_environment.try_emplace(contract::env::kVerbose, "1");
   }
-  if (in_slurm) add_slurm_environment(common, placement);
+  const SchedulerStep step{common.node_names, common.node_ranks};
+  // They replace those of the step that ddlrun runs in.
+  for (const auto& [name, value] : scheduler.step_variables(step)) common.common_environment[name] = value;
   common.common_environment["PWD"] = spec.workdir;  // ddlrun's own PWD may be another one
   // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
   common.split_lines = common.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
@@ -113,7 +110,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                    static_cast<int>(placement.nodes.size()),
                    job_id,
                    servers_of_rank_0(spec, placement, facts[0]),
-                   in_slurm,
+                   scheduler.name(),
                    join(common.node_names, ","),
                    spec.roles};
   if (spec.framework == Framework::kTensorflow)
@@ -124,7 +121,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
     NodeLaunch node = common;
     node.node_index = static_cast<int>(i);
     node.common_environment =
-        with_visible_devices(std::move(node.common_environment), facts[i], spec, in_slurm);
+        with_visible_devices(std::move(node.common_environment), facts[i], spec, scheduler);
     if (!facts[i].libddl.empty()) node.common_environment.try_emplace(env::kLibrary, facts[i].libddl);
     const std::string interface =
         is_told(spec.framework, "torch") ? gloo_interface(spec, placement, facts[i]) : "";
@@ -146,10 +143,11 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
       // Ranks that take no slots are not bound.
       if (i < bindings.size() && static_cast<std::size_t>(placed.local_rank) < bindings[i].plan.ranks.size())
         bind_rank(launch, bindings[i], node.common_environment, spec.framework);
-      if (in_slurm) launch.environment.merge(slurm_rank_environment(placement, placed));
+      launch.environment.merge(
+          scheduler.rank_variables(step, i, static_cast<std::size_t>(placed.local_rank)));
       node.ranks.push_back(std::move(launch));
     }
-    if (in_slurm) remove_inherited_visibility(node);
+    if (scheduler.selects_gpus()) remove_inherited_visibility(node);
     node.server_ports = told_ports(spec, facts[i], node);
     plan.nodes.push_back(std::move(node));
   }
@@ -185,7 +183,7 @@ void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
 Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const std::vector<bool>& is_known,
-                                            const Environment& head_environment, bool in_slurm) {
+                                            const Environment& head_environment, const Scheduler& scheduler) {
   Placement known;
   std::vector<NodeFacts> known_facts;
   for (std::size_t i = 0; i < facts.size(); ++i) {
@@ -193,7 +191,7 @@ Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement
     known.nodes.push_back(placement.nodes[i]);
     known_facts.push_back(facts[i]);
   }
-  auto bound = bind_nodes(spec, known, known_facts, head_environment, in_slurm);
+  auto bound = bind_nodes(spec, known, known_facts, head_environment, scheduler);
   if (!bound) return fail(std::move(bound.error()));
   std::vector<NodeBinding> bindings(facts.size());
   auto next = bound->begin();
@@ -230,12 +228,12 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     const bool has_slots = allocation.nodes[placed.allocated].slots || own;
     plan.slots.push_back(has_slots ? std::optional<int>(slots[placed.allocated]) : std::nullopt);
   }
-  const bool in_slurm = allocation.slurm.has_value();
-  auto bindings = bind_known(spec, *placement, facts, is_known, head_environment, in_slurm);
+  const Scheduler& scheduler = scheduler_of(allocation);
+  auto bindings = bind_known(spec, *placement, facts, is_known, head_environment, scheduler);
   if (!bindings) return fail(bindings.error());
   plan.bindings = *std::move(bindings);
   plan.launch =
-      make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, in_slurm);
+      make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, scheduler);
   // MASTER_ADDR is marked as unknown unless all nodes were asked.
   const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
   for (NodeLaunch& node : plan.launch.nodes) {

@@ -16,6 +16,7 @@
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/rank_environment.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 
@@ -55,7 +56,7 @@ struct NodeLaunch {
   bool reports_bindings = false;  ///< the agent sends message::RankBound for every rank
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
-  std::string slurm_job;          ///< the Slurm job whose CPUs the ranks use; "": none
+  std::string scheduler_job;      ///< that whose CPUs the ranks use; "": none
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host
   bool serves_gloo = false;       ///< the agent serves the head's rendezvous store for Horovod's Gloo
@@ -69,11 +70,11 @@ struct LaunchPlan {
 };
 
 /// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. Ranks inherit
-/// head_environment. in_slurm: the nodes belong to a Slurm job, and ranks get the variables that srun would set.
+/// head_environment, and get the variables that a step of the scheduler would set.
 LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
                             const std::vector<NodeFacts>& facts, const Environment& head_environment,
                             const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
-                            bool in_slurm = false);
+                            const Scheduler& scheduler = *schedulers().back());
 
 /// The launch plan as far as it is known before the job's agents have answered.
 struct DryPlan {

@@ -135,7 +135,7 @@ Result<NodeBinding> bind_node(const JobSpec& spec, const NodeFacts& facts, const
 
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
-                                            const Environment& head_environment, bool in_slurm) {
+                                            const Environment& head_environment, const Scheduler& scheduler) {
   const Environment common = common_environment(head_environment, spec.exports);
   std::vector<NodeBinding> bindings;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
@@ -148,9 +148,10 @@ Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement
       bindings.push_back(bindings.back());
       continue;
     }
-    auto binding = bind_node(
-        spec, facts[i], as_visible(facts[i].topology, with_visible_devices(common, facts[i], spec, in_slurm)),
-        placement.nodes[i].ranks, ranks);
+    auto binding =
+        bind_node(spec, facts[i],
+                  as_visible(facts[i].topology, with_visible_devices(common, facts[i], spec, scheduler)),
+                  placement.nodes[i].ranks, ranks);
     if (!binding) return fail(std::move(binding.error()).during(placement.nodes[i].name));
     bindings.push_back(*std::move(binding));
   }
@@ -181,13 +182,13 @@ std::vector<std::string> visible_device_variables() {
 }
 
 Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
-                                 bool in_slurm) {
+                                 const Scheduler& scheduler) {
   const std::vector<std::string> names = visible_device_variables();
   const bool user_sets_one =
       std::any_of(spec.exports.begin(), spec.exports.end(), [&](const EnvironmentExport& one) {
         return std::find(names.begin(), names.end(), one.name) != names.end();
       });
-  if (!in_slurm || user_sets_one) return common;
+  if (!scheduler.selects_gpus() || user_sets_one) return common;
   for (const std::string& name : names) common.erase(name);
   for (const auto& [name, value] : facts.visible_devices) common[name] = value;
   return common;

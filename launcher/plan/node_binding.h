@@ -11,6 +11,7 @@
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
 #include "launcher/plan/rank_environment.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 
@@ -39,17 +40,18 @@ std::vector<std::string> visible_device_variables();
 
 /// The bindings of all nodes of the placement; equal nodes in sequence with the same number of ranks are planned
 /// once. Pure. facts[i] belongs to placement.nodes[i]. head_environment may select the visible GPUs of all nodes;
-/// in a Slurm job each node's facts select them, unless -x does. If the default policy (BindTo::kAuto) is not
+/// if the scheduler selects GPUs, each node's facts do, unless -x does. If the default policy (BindTo::kAuto) is not
 /// possible, nothing is bound, and unbound_because states the reason.
 /// Error (kInvalidArgument): a binding that was asked for is not possible on a node, which the sentence names.
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
-                                            const Environment& head_environment, bool in_slurm = false);
+                                            const Environment& head_environment,
+                                            const Scheduler& scheduler = *schedulers().back());
 
-/// Returns common with the variables that select visible GPUs: those of common, or in a Slurm job those of the
-/// node's facts, unless -x names one of these variables.
+/// Returns common with the variables that select visible GPUs: those of common, or if the scheduler selects them those
+/// of the node's facts, unless -x names one of these variables.
 Environment with_visible_devices(Environment common, const NodeFacts& facts, const JobSpec& spec,
-                                 bool in_slurm);
+                                 const Scheduler& scheduler);
 
 /// The vendor of the GPUs that binding_environment() has given a rank; nullopt if it has none.
 std::optional<affinity::GpuVendor> vendor_of_gpus(const Environment& rank);

@@ -51,7 +51,7 @@ struct NodeFacts {
   std::int64_t wall_time_ns = 0;            ///< its clock when the facts were collected, since 1970
   affinity::Topology topology;              ///< without cores if it could not be read
   std::string topology_failure;             ///< why; "" if it was read
-  /// The agent's own values of visible_device_variables(), those that were set at its start: Slurm sets some.
+  /// The agent's own values of visible_device_variables(), those that were set at its start: schedulers set some.
   std::map<std::string, std::string> visible_devices;
   std::string libddl;  ///< path of the libddl beside this ddlrun; "": there is none
   bool operator==(const NodeFacts&) const = default;

@@ -40,7 +40,7 @@ struct Placement {
 /// its max_slots or than --ranks-per-node. Then ranks are numbered by JobSpec::rank_by. JobSpec::placed_ranks have their
 /// places already, whatever the slots. Ranks that take no slots (JobSpec::roles) go to the nodes of the others in turn.
 /// Pure; linear in ranks and nodes.
-/// slots[i]: of node i of the allocation: the number given by the user or Slurm, or the one that its agent found.
+/// slots[i]: of node i of the allocation: the number given by the user or the scheduler, or the one that its agent found.
 /// mapped_rank_limits[i]: how many ranks its objects take (mapped_rank_limits()); empty: no limit.
 /// Error (kInvalidArgument): more ranks than fit; one sentence with the numbers and what to do.
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,

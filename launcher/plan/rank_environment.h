@@ -1,5 +1,5 @@
 // The environment that a rank is started with, beside what frameworks read (framework_environment.h): the head's own,
-// -x, and in a Slurm job the variables that srun would set. Pure: text in, text out.
+// and -x. Pure: text in, text out.
 #pragma once
 
 #include <string>
@@ -42,27 +42,10 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
                                Framework framework = Framework::kAuto);
 
 /// The names of variables that describe a login on one machine rather than the job: HOME, USER, SSH_CONNECTION,
-/// ...; and slurm_node_variables(). Without those that -x names.
+/// ...; and Scheduler::node_variables(). Without those that -x names.
 std::vector<std::string> login_variables(const std::vector<EnvironmentExport>& exports);
 
 /// OMP_NUM_THREADS, unless common has it. node: the facts of the rank's own node.
 Environment thread_environment(const RankPlacement& rank, const NodeFacts& node, const Environment& common);
-
-// In a Slurm job, ranks get the variables that srun would set, because programs read them.
-
-/// The variables that are equal for all ranks: the number of ranks, and the nodes. Pure.
-Environment slurm_job_environment(const Placement& placement);
-
-/// The variables that differ: SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID and SLURM_GTIDS. Pure.
-Environment slurm_rank_environment(const Placement& placement, const RankPlacement& rank);
-
-/// The variables that Slurm sets for the step or the node itself: ranks get the values of their own node, not those
-/// of the head.
-std::vector<std::string> slurm_node_variables();
-
-/// True for variables by which salloc, sbatch, srun or a daemon of mpirun has described another process than a
-/// rank: its task number, the number of tasks, its binding, and how it reaches its PMI. A rank would take them for
-/// its own.
-bool is_of_slurm_task(std::string_view name);
 
 }  // namespace ddl::launcher

@@ -60,7 +60,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cp
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
                                    workdir, shell, common_environment, login_variables, ranks,
                                    kill_grace_seconds, strict_binding, reports_bindings, split_lines,
-                                   flush_idle_lines, slurm_job, head_host, head_pid, serves_gloo,
+                                   flush_idle_lines, scheduler_job, head_host, head_pid, serves_gloo,
                                    server_ports, output_window, stall_warning_seconds, stall_shutdown_seconds,
                                    timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,

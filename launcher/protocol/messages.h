@@ -213,7 +213,7 @@ struct VisibleGpus {
   std::string failure;        ///< why they are not known; "": the node has no such runtime
   bool operator==(const VisibleGpus&) const = default;
 };
-/// Another ddlrun (this process on this host) has ranks of the same Slurm job on the node, perhaps on the
+/// Another ddlrun (this process on this host) has ranks of the same scheduler's job on the node, perhaps on the
 /// same CPUs.
 struct NodeShared {
   std::string host;

@@ -834,7 +834,7 @@ TEST_CASE("inside a Slurm job the hosts are its nodes") {
   const auto other = parsed({"--hosts-exclude", "node3", "-np", "2", "./a"});
   REQUIRE(other);
   CHECK(other->allocation.nodes.at(0).name == "node4");
-  CHECK(other->allocation.slurm);
+  CHECK(other->allocation.job);
   const auto here = parsed({"-H", "localhost", "./a"});
   REQUIRE(here);
   CHECK(here->allocation.nodes.at(0).name == "node3");
@@ -843,7 +843,7 @@ TEST_CASE("inside a Slurm job the hosts are its nodes") {
              Catch::Contains("node5 is not a node of Slurm job 7"));
   const auto ssh = parsed({"--launcher", "ssh", "-H", "node5", "-np", "1", "./a"});
   REQUIRE(ssh);
-  CHECK_FALSE(ssh->allocation.slurm);
+  CHECK_FALSE(ssh->allocation.job);
   const auto local = parsed({"--launcher", "local", "-np", "1", "./a"});
   REQUIRE(local);
   CHECK(local->allocation.origin == "this machine");

@@ -1,4 +1,4 @@
-#include "launcher/job/allocation.h"
+#include "launcher/scheduler/find_allocation.h"
 
 #include "launcher/job_text.h"
 #include "support/catch.h"
@@ -131,7 +131,7 @@ JobSpec started_by(LauncherChoice launcher) {
 
 TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way was asked for") {
   for (const auto launcher : {LauncherChoice::kAuto, LauncherChoice::kSrun, LauncherChoice::kMpirun}) {
-    const auto slurm = slurm_job_to_use(started_by(launcher), kInSlurm);
+    const auto slurm = job_to_use(started_by(launcher), kInSlurm);
     REQUIRE(slurm);
     CHECK(slurm->value().id == "7");
   }
@@ -139,26 +139,26 @@ TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way 
   by_agent.launch_agent = {"rsh", "%h"};
   for (const JobSpec& spec :
        {started_by(LauncherChoice::kLocal), started_by(LauncherChoice::kSsh), by_agent}) {
-    const auto slurm = slurm_job_to_use(spec, kInSlurm);
+    const auto slurm = job_to_use(spec, kInSlurm);
     REQUIRE(slurm);
     CHECK_FALSE(*slurm);
   }
-  CHECK_FALSE(*slurm_job_to_use({}, {}));
-  CHECK_THAT(slurm_job_to_use(started_by(LauncherChoice::kSrun), {}).error().message,
+  CHECK_FALSE(*job_to_use({}, {}));
+  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSrun), {}).error().message,
              Catch::Contains("does not run in one"));
   Environment broken = kInSlurm;
   broken["SLURM_TASKS_PER_NODE"] = "2(x3)";
-  CHECK_THAT(slurm_job_to_use({}, broken).error().message, Catch::Contains("SLURM_TASKS_PER_NODE"));
+  CHECK_THAT(job_to_use({}, broken).error().message, Catch::Contains("SLURM_TASKS_PER_NODE"));
   Environment task = kInSlurm;
   task["SLURM_STEP_NUM_TASKS"] = "4";
   task["SLURM_PROCID"] = "2";
-  CHECK_THAT(slurm_job_to_use(started_by(LauncherChoice::kSsh), task).error().message,
+  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSsh), task).error().message,
              Catch::Contains("one of 4 tasks"));
-  CHECK(slurm_job_to_use(started_by(LauncherChoice::kLocal), task));
+  CHECK(job_to_use(started_by(LauncherChoice::kLocal), task));
 }
 
 TEST_CASE("the hosts of a job are Slurm's, or those among them that the user names") {
-  const auto slurm = slurm_job_to_use({}, kInSlurm).value();
+  const auto slurm = job_to_use({}, kInSlurm).value();
   const auto found = [&](const JobSpec& spec) {
     const auto allocation = find_allocation(spec, "", slurm, "node3");
     return allocation ? text_of(allocation->nodes) : "refused: " + allocation.error().message;

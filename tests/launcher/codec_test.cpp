@@ -90,7 +90,7 @@ NodeLaunch node_launch() {
   node.reports_bindings = true;
   node.split_lines = false;
   node.flush_idle_lines = true;
-  node.slurm_job = "7";
+  node.scheduler_job = "7";
   node.head_host = "login1";
   node.head_pid = 4711;
   node.timeline_events = 1 << 17;

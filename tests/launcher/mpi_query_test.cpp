@@ -1,5 +1,6 @@
 #include "launcher/mpi/mpi_query.h"
 
+#include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
 
 using ddl::launcher::parse_mpi_types;
@@ -24,7 +25,7 @@ TEST_CASE("a job that Slurm is ending is distinguished from one that runs") {
     CHECK(ddl::launcher::is_ended_by_slurm(state));
   for (const char* state : {"", "RUNNING", "SUSPENDED", "NODE_FAIL", "slurm_load_jobs error"})
     CHECK_FALSE(ddl::launcher::is_ended_by_slurm(state));
-  CHECK_FALSE(ddl::launcher::is_slurm_ending("no job", {}));
+  CHECK_FALSE(ddl::launcher::slurm().is_ending("no job", {}));
 }
 
 TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {

@@ -183,7 +183,7 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
 
 TEST_CASE("in the shell of a Slurm step, mpirun gets the resources of the whole job") {
   Allocation job;
-  job.slurm = SlurmJob{"7", {{"node1", 2, 2, 0}, {"node2", 1, 1, 0}}, std::nullopt, ""};
+  job.job = SchedulerJob{"Slurm", "7", {{"node1", 2, 2, 0}, {"node2", 1, 1, 0}}, std::nullopt, ""};
   CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {{"SLURM_STEP_ID", "0"}}) ==
         Environment{{"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_NNODES", "2"}, {"SLURM_OVERLAP", "1"}});
   CHECK(mpirun_environment(JobSpec(), MpiFlavor::kOpenMpi4, job, {}).empty());

@@ -3,6 +3,7 @@
 
 #include "launcher/facts.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
 
 using ddl::Environment;
@@ -16,7 +17,7 @@ struct Planned {
   Placement placement = *place(spec, allocation_of(2), {3, 2});
   std::vector<NodeFacts> facts = facts_of(placement, 4);
   LaunchPlan plan(const Environment& head) const {
-    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", {}, true);
+    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", {}, slurm());
   }
 };
 
@@ -65,7 +66,7 @@ TEST_CASE("ranks that are not Slurm tasks get no variables of another task") {
                             {"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_TASK_PID", "5"},
                             {"SLURM_PTY_PORT", "4711"},      {"SLURM_CPU_BIND", "none"}};
   const Planned job;
-  const LaunchPlan plan = make_launch_plan(job.spec, job.placement, job.facts, head, "ddlrun-1-2", {}, false);
+  const LaunchPlan plan = make_launch_plan(job.spec, job.placement, job.facts, head, "ddlrun-1-2");
   std::vector<std::string> names;
   for (const auto& [name, value] : plan.nodes[0].common_environment) {
     if (name.starts_with("SLURM")) names.push_back(name);
@@ -79,8 +80,7 @@ TEST_CASE("ranks that are not Slurm tasks get no variables of another task") {
   CHECK(std::find(own.begin(), own.end(), "SLURMD_NODENAME") != own.end());
   Planned wanted;
   wanted.spec.exports = {{"SLURM_NTASKS", "12"}, {"SLURM_PROCID", std::nullopt}};
-  const LaunchPlan asked =
-      make_launch_plan(wanted.spec, wanted.placement, wanted.facts, head, "ddlrun-1-2", {}, false);
+  const LaunchPlan asked = make_launch_plan(wanted.spec, wanted.placement, wanted.facts, head, "ddlrun-1-2");
   CHECK(asked.nodes[0].common_environment.at("SLURM_NTASKS") == "12");
   CHECK(asked.nodes[0].common_environment.at("SLURM_PROCID") == "0");
 }
@@ -121,7 +121,7 @@ TEST_CASE("ranks that are given GPUs get exactly one variable for them") {
     binding.gpus = {{rank + 2, ddl::affinity::GpuVendor::kAmd, "", "", std::to_string(rank + 2)}};
   }
   const LaunchPlan plan =
-      make_launch_plan(job.spec, job.placement, job.facts, {}, "ddlrun-1-2", bindings, true);
+      make_launch_plan(job.spec, job.placement, job.facts, {}, "ddlrun-1-2", bindings, slurm());
   CHECK(plan.nodes[0].ranks[1].environment.at("ROCR_VISIBLE_DEVICES") == "3");
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"})
     CHECK_FALSE(plan.nodes[0].common_environment.contains(name));

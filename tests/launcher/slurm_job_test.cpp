@@ -1,9 +1,9 @@
 // Slurm's variables, as recorded from a real Slurm 22.05 for the options in the titles of the cases.
-#include "launcher/job/slurm_job.h"
+#include "launcher/scheduler/slurm.h"
 
 #include "base/text.h"
-#include "launcher/job/allocation.h"
 #include "launcher/plan/placement.h"
+#include "launcher/scheduler/find_allocation.h"
 #include "support/catch.h"
 
 using ddl::Environment;
@@ -24,7 +24,7 @@ Environment with(Environment environment, const Environment& more) {
   return environment;
 }
 
-SlurmJob slurm_job_of(const Environment& environment) {
+SchedulerJob slurm_job_of(const Environment& environment) {
   const auto job = slurm_job(environment);
   INFO((job ? std::string() : job.error().message()));
   REQUIRE(job);
@@ -38,7 +38,7 @@ std::string error_of(const Environment& environment) {
 }
 
 /// Ranks of each node: "8 8".
-std::string placed(const SlurmJob& job, int ranks) {
+std::string placed(const SchedulerJob& job, int ranks) {
   const Allocation allocation = allocation_of(job);
   std::vector<int> slots;
   for (const AllocatedNode& node : allocation.nodes) slots.push_back(node.slots.value_or(0));
@@ -64,9 +64,9 @@ TEST_CASE("a number for each node") {
 }
 
 TEST_CASE("salloc -N 1 --gpus 8 on a node that the job has exclusively") {
-  const SlurmJob job = slurm_job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
-  CHECK(job.nodes == std::vector<SlurmNode>{{"node3", 128, 128, 8}});
-  CHECK(implied_num_ranks(job) == 8);
+  const SchedulerJob job = slurm_job_of(with(job_on("node3", "128", "128"), {{"SLURM_GPUS", "8"}}));
+  CHECK(job.nodes == std::vector<SchedulerNode>{{"node3", 128, 128, 8}});
+  CHECK(implied_num_ranks({}, allocation_of(job)) == 8);
   CHECK(placed(job, 8) == "8");
   CHECK(placed(job, 128) == "128");
   CHECK(placed(job, 129) ==
@@ -76,26 +76,27 @@ TEST_CASE("salloc -N 1 --gpus 8 on a node that the job has exclusively") {
 }
 
 TEST_CASE("salloc -N 2 --gpus 16: one rank for each GPU, and with -np more, up to the CPUs") {
-  const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
-  CHECK(implied_num_ranks(job) == 16);
+  const SchedulerJob job =
+      slurm_job_of(with(job_on("node[3-4]", "128(x2)", "128(x2)"), {{"SLURM_GPUS", "16"}}));
+  CHECK(implied_num_ranks({}, allocation_of(job)) == 16);
   CHECK(placed(job, 16) == "8 8");
   CHECK(placed(job, 20) == "10 10");
 }
 
 TEST_CASE("salloc -N 2 -n 5 -c 2: the tasks that were asked for are the ranks") {
-  const SlurmJob job =
+  const SchedulerJob job =
       slurm_job_of(with(job_on("node[1-2]", "8,2", "4,1"),
                         {{"SLURM_NTASKS", "5"}, {"SLURM_NPROCS", "5"}, {"SLURM_CPUS_PER_TASK", "2"}}));
-  CHECK(implied_num_ranks(job) == 5);
+  CHECK(implied_num_ranks({}, allocation_of(job)) == 5);
   CHECK(placed(job, 5) == "4 1");
   CHECK(placed(job, 10) == "8 2");
   CHECK_THAT(placed(job, 11), Catch::Contains("Slurm job 7 (2 nodes, 5 tasks, 10 CPUs) has 10 slots"));
 }
 
 TEST_CASE("-N 2 --ntasks-per-node=2 --gpus-per-node=4: one rank for each task, up to the GPUs with -np") {
-  const SlurmJob job = slurm_job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
-                                         {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
-  CHECK(implied_num_ranks(job) == 4);
+  const SchedulerJob job = slurm_job_of(with(job_on("node[3-4]", "2(x2)", "2(x2)"),
+                                             {{"SLURM_NTASKS", "4"}, {"SLURM_GPUS_PER_NODE", "mi250:4"}}));
+  CHECK(implied_num_ranks({}, allocation_of(job)) == 4);
   CHECK(placed(job, 4) == "2 2");
   CHECK(placed(job, 8) == "4 4");
 }
@@ -109,7 +110,7 @@ TEST_CASE("GPUs by task, of several types, and of unknown number") {
       3);
   CHECK(slurm_job_of(with(job_on("n[1-2]", "4(x2)", "1(x2)"), {{"SLURM_GPUS", "5"}})).nodes[0].gpus == 0);
   CHECK(slurm_job_of(with(job_on("n1", "4", "1"), {{"SLURM_GPUS", "many"}})).nodes[0].gpus == 0);
-  CHECK(implied_num_ranks(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)"))) == 3);
+  CHECK(implied_num_ranks({}, allocation_of(slurm_job_of(job_on("n[1-3]", "4(x3)", "4(x3)")))) == 3);
 }
 
 TEST_CASE("outside of Slurm there is no job to use") {
@@ -165,23 +166,23 @@ TEST_CASE("in the shell of srun --pty the job is the whole job") {
     return with(std::move(job), {{"SLURM_STEP_NUM_TASKS", tasks}, {"SLURM_STEP_NUM_NODES", nodes}});
   };
   // salloc -N2 -n3, then srun -N1 -n1 --pty bash: tasks are those of the step, nodes and CPUs those of the job.
-  const SlurmJob part = slurm_job_of(in_step(
+  const SchedulerJob part = slurm_job_of(in_step(
       with(job_on("node[1-2]", "2,1", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_NNODES", "1"}}), "1", "1"));
-  CHECK(part.nodes == std::vector<SlurmNode>{{"node1", 2, 2, 0}, {"node2", 1, 1, 0}});
+  CHECK(part.nodes == std::vector<SchedulerNode>{{"node1", 2, 2, 0}, {"node2", 1, 1, 0}});
   CHECK_FALSE(part.num_tasks);
   CHECK(placed(part, 3) == "2 1");
   // The same with --preserve-env, as salloc's own shell on a node is started.
-  const SlurmJob preserved =
+  const SchedulerJob preserved =
       slurm_job_of(in_step(with(job_on("node[1-2]", "2,1", "2,1"), {{"SLURM_NTASKS", "3"}}), "1", "1"));
   CHECK(preserved.num_tasks == 3);
   // srun --gpus 8 --pty bash: its one task is the shell.
-  const SlurmJob gpus = slurm_job_of(
+  const SchedulerJob gpus = slurm_job_of(
       in_step(with(job_on("node3", "128", "1"), {{"SLURM_NTASKS", "1"}, {"SLURM_GPUS", "8"}}), "1", "1"));
-  CHECK(implied_num_ranks(gpus) == 8);
+  CHECK(implied_num_ranks({}, allocation_of(gpus)) == 8);
   // srun -N1 -n3 --pty bash
-  const SlurmJob three =
+  const SchedulerJob three =
       slurm_job_of(in_step(with(job_on("n1", "3", "3"), {{"SLURM_NTASKS", "3"}}), "3", "1"));
-  CHECK(implied_num_ranks(three) == 3);
+  CHECK(implied_num_ranks({}, allocation_of(three)) == 3);
 }
 
 TEST_CASE("variables that contradict each other are named") {
@@ -193,7 +194,7 @@ TEST_CASE("variables that contradict each other are named") {
 }
 
 TEST_CASE("-H chooses among the job's nodes") {
-  const SlurmJob job = slurm_job_of(with(job_on("node[1-4]", "8(x4)", "2(x4)"), {{"SLURM_NTASKS", "8"}}));
+  const SchedulerJob job = slurm_job_of(with(job_on("node[1-4]", "8(x4)", "2(x4)"), {{"SLURM_NTASKS", "8"}}));
   const auto chosen = [&](const std::string& hosts) {
     JobSpec spec;
     spec.hosts = hosts;

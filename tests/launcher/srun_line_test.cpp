@@ -1,5 +1,5 @@
 // The srun that starts ranks itself.
-#include "launcher/plan/srun_command.h"
+#include "launcher/mpi/srun_line.h"
 
 #include <algorithm>
 
@@ -33,12 +33,12 @@ struct SrunCase {
 
   SrunCase() {
     for (AllocatedNode& node : allocation.nodes) node.slots = 2;
-    allocation.slurm = SlurmJob{"1", {{"node0", 8, 2, 2}, {"node1", 8, 2, 2}}, std::nullopt, ""};
+    allocation.job = SchedulerJob{"Slurm", "1", {{"node0", 8, 2, 2}, {"node1", 8, 2, 2}}, std::nullopt, ""};
   }
   ddl::Result<SrunLine> line(const Environment& environment = {}, const std::string& mpi = "pmix") const {
     const auto plan = make_dry_plan(spec, allocation, known, facts_of("head", 4), environment);
     REQUIRE(plan);
-    return make_srun_line(spec, *allocation.slurm, *plan, environment, mpi);
+    return make_srun_line(spec, *allocation.job, *plan, environment, mpi);
   }
   std::string text() const {
     const auto made = line();
@@ -85,7 +85,7 @@ TEST_CASE("nodes that were not asked are not bound") {
 TEST_CASE("srun is asked only for CPUs that the job holds, if Slurm does not confine the job to them") {
   // Two tasks of a node with 8 cores, all of which an agent there sees.
   SrunCase shared;
-  for (SlurmNode& node : shared.allocation.slurm->nodes) node.cpus = 2;
+  for (SchedulerNode& node : shared.allocation.job->nodes) node.cpus = 2;
   const auto made = shared.line();
   REQUIRE(made);
   CHECK_THAT(ddl::join(made->words, " "),
@@ -102,7 +102,7 @@ TEST_CASE("srun is asked only for CPUs that the job holds, if Slurm does not con
   // More ranks than CPUs: they take turns.
   SrunCase crowded;
   crowded.spec.oversubscribe = crowded.spec.binding.oversubscribe = true;
-  for (SlurmNode& node : crowded.allocation.slurm->nodes) node.cpus = 1;
+  for (SchedulerNode& node : crowded.allocation.job->nodes) node.cpus = 1;
   CHECK_THAT(crowded.text(), Contains("--overcommit") && !Contains("--cpus-per-task"));
 }
 
@@ -120,6 +120,6 @@ TEST_CASE("a plan that is not possible with one srun is refused") {
   CHECK_THAT(uneven.text(), Contains("node1 would have 1 rank and node0 2"));
   SrunCase different;
   different.known[1] = gpu_node("node1", 6);
-  different.allocation.slurm->nodes[1].cpus = 12;
+  different.allocation.job->nodes[1].cpus = 12;
   CHECK_THAT(different.text(), Contains("these nodes differ"));
 }

@@ -1,7 +1,7 @@
 // The srun that starts an agent: its arguments, its environment, and the sentences about its failures.
-#include "launcher/fleet/srun.h"
 #include "base/text.h"
-#include "launcher/plan/srun_command.h"
+#include "launcher/fleet/step_starter.h"
+#include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
 
 using ddl::Environment;
@@ -10,33 +10,34 @@ using namespace ddl::launcher;
 namespace {
 
 std::string sentence(const std::string& errors, std::optional<int> status = 1 << 8) {
-  return describe_srun_failure({"/opt/ddlrun", status, "", errors}).sentence;
+  return describe_step_failure(slurm(), {status, "", errors}).sentence;
 }
 
 }  // namespace
 
 TEST_CASE("the agent gets all CPUs and GPUs of the job on its node, and Slurm binds nothing") {
-  SlurmJob job;
+  SchedulerJob job;
   job.id = "4711";
   job.nodes = {{"node3", 128, 1, 8}, {"node4", 0, 1, 0}};
-  AllocatedNode node;
-  node.name = "node3";
+  const auto command = [&](const char* node, const char* path) {
+    return ddl::join(slurm().agent_command(job, {node}, Scheduler::AgentInput::kLink, path, "abc"), " ");
+  };
   CHECK(
-      ddl::join(srun_command(job, node, "/opt/ddl run", "abc"), " ") ==
+      command("node3", "/opt/ddl run") ==
       "srun --jobid=4711 --nodelist=node3 -N 1 -n 1 --cpus-per-task=128 --gpus-per-node=8 --cpu-bind=none "
       "--gpu-bind=none --mpi=none --overlap --no-kill --input=0 --unbuffered --job-name=ddlrun /opt/ddl run "
       "--agent abc");
-  node.name = "node4";
-  CHECK(ddl::join(srun_command(job, node, "x", "abc"), " ").find("-n 1 --cpu-bind=none") !=
-        std::string::npos);
+  CHECK(command("node4", "x").find("-n 1 --cpu-bind=none") != std::string::npos);
 }
 
 TEST_CASE("a group is one step on all of its nodes, whose agents read a Join from standard input") {
-  SlurmJob job;
+  SchedulerJob job;
   job.id = "4711";
   job.nodes = {{"node1", 8, 1, 0}, {"node2", 8, 1, 0}, {"node3", 8, 1, 0}};
   CHECK(
-      ddl::join(srun_group_command(job, {"node2", "node3"}, "/opt/ddlrun", "abc"), " ") ==
+      ddl::join(
+          slurm().agent_command(job, {"node2", "node3"}, Scheduler::AgentInput::kJoin, "/opt/ddlrun", "abc"),
+          " ") ==
       "srun --jobid=4711 --nodelist=node2,node3 -N 2 -n 2 --cpus-per-task=8 --cpu-bind=none --gpu-bind=none "
       "--mpi=none --overlap --no-kill --ntasks-per-node=1 --input=all --kill-on-bad-exit=0 --wait=0 "
       "--job-name=ddlrun /opt/ddlrun --joining-agent abc");

@@ -1,14 +1,12 @@
-#include "launcher/job/slurm_job.h"
-
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/text.h"
 #include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
+#include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
 namespace {
@@ -100,12 +98,12 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::initiali
 }
 
 /// Sets the GPUs of each node, as far as Slurm's variables state them.
-void add_gpus(const Environment& environment, SlurmJob& job) {
+void add_gpus(const Environment& environment, SchedulerJob& job) {
   const int each = gpus_of(environment, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"});
   const int per_task = gpus_of(environment, {"SLURM_GPUS_PER_TASK"});
   const int total = gpus_of(environment, {"SLURM_GPUS"});
   const int nodes = static_cast<int>(job.nodes.size());
-  for (SlurmNode& node : job.nodes) {
+  for (SchedulerNode& node : job.nodes) {
     if (each > 0) {
       node.gpus = each;
     } else if (per_task > 0 && job.num_tasks) {
@@ -160,15 +158,9 @@ Status check_single_group(const Environment& environment) {
                   "#SBATCH hetjob), or start the ranks with srun --het-group");
 }
 
-template <class Of>
-int sum_of(const SlurmJob& job, Of of) {
-  return std::accumulate(job.nodes.begin(), job.nodes.end(), 0,
-                         [&](int sum, const SlurmNode& node) { return sum + node.*of; });
-}
-
 }  // namespace
 
-Status check_single_task(const Environment& environment) {
+Status check_single_slurm_task(const Environment& environment) {
   const int tasks = number_in(environment, {"SLURM_STEP_NUM_TASKS"}).value_or(1);
   // Of several tasks that srun --pty starts, the first one alone has the terminal, with a shell in it.
   const bool is_shell =
@@ -181,7 +173,7 @@ Status check_single_task(const Environment& environment) {
                   ", and ddlrun in each of them would start all ranks; start ddlrun once, without srun");
 }
 
-Result<std::optional<SlurmJob>> slurm_job(const Environment& environment) {
+Result<std::optional<SchedulerJob>> slurm_job(const Environment& environment) {
   if (const Status status = check_single_group(environment); !status) return fail(status.error());
   const Variable* const id = first_set(environment, kIds);
   const Variable* const list = first_set(environment, kLists);
@@ -204,7 +196,8 @@ Result<std::optional<SlurmJob>> slurm_job(const Environment& environment) {
   if (!cpus) return fail(cpus.error());
   const auto tasks = tasks_of(environment, *cpus);
   if (!tasks) return fail(tasks.error());
-  SlurmJob job;
+  SchedulerJob job;
+  job.scheduler = slurm().name();
   job.id = id->second;
   job.num_tasks = num_tasks_of(environment, names->size());
   if (const Variable* const partition = first_set(environment, {"SLURM_JOB_PARTITION"}))
@@ -213,14 +206,6 @@ Result<std::optional<SlurmJob>> slurm_job(const Environment& environment) {
     job.nodes.push_back({(*names)[i], (*cpus)[i], std::max((*tasks)[i], 1), 0});
   add_gpus(environment, job);
   return job;
-}
-
-std::string described(const SlurmJob& job) {
-  std::vector<std::string> parts = {counted(static_cast<std::int64_t>(job.nodes.size()), "node")};
-  if (job.num_tasks) parts.push_back(counted(*job.num_tasks, "task"));
-  if (const int gpus = sum_of(job, &SlurmNode::gpus); gpus > 0) parts.push_back(counted(gpus, "GPU"));
-  if (const int cpus = sum_of(job, &SlurmNode::cpus); cpus > 0) parts.push_back(counted(cpus, "CPU"));
-  return "Slurm job " + job.id + " (" + join(parts, ", ") + ")";
 }
 
 }  // namespace ddl::launcher
