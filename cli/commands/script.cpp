@@ -22,12 +22,15 @@
 #include "launcher/output/printable_text.h"
 #include "templates/cluster/cluster_query.h"
 #include "templates/lint/lint.h"
-#include "templates/script/batch_job.h"
+#include "templates/script/batch_system.h"
 #include "templates/script/script_renderer.h"
 
 namespace ddl::cli {
 
 namespace {
+
+using templates::sbatch;
+using templates::Submission;
 
 /// sbatch waits for a controller that does not answer as long as the site has configured. A user needs an answer
 /// sooner.
@@ -40,16 +43,17 @@ struct SbatchResult {
   int status = contract::kSuccess;
 };
 
-/// option: of sbatch; ddlrun_option: the one of ddlrun that requests this.
-SbatchResult run_sbatch(const std::string& option, const std::string& script, const Environment& own,
-                        const std::string& ddlrun_option, const Console& console) {
-  const auto output =
-      command_output({"sbatch", option}, script, kSbatchTimeout, templates::sbatch_environment(own, script));
+SbatchResult run_sbatch(Submission submission, const std::string& script, const Environment& own,
+                        const Console& console) {
+  const bool is_test = submission == Submission::kTest;
+  const auto output = command_output(sbatch().submit_command(submission), script, kSbatchTimeout,
+                                     sbatch().submit_environment(own, script));
   if (!output) {
     return {{},
             {},
             console.refuse({"sbatch: " + output.error().message(),
-                            "run it on a host with Slurm's commands, or omit " + ddlrun_option,
+                            std::string("run it on a host with Slurm's commands, or omit ") +
+                                (is_test ? "--test-only" : "--submit"),
                             contract::kStartFailure})};
   }
   std::string err = launcher::printable_text(trim(output->err));
@@ -57,9 +61,8 @@ SbatchResult run_sbatch(const std::string& option, const std::string& script, co
     return {{},
             {},
             console.refuse({err.empty() ? "sbatch failed without a message" : err,
-                            ddlrun_option == "--test-only"
-                                ? "ask the staff of the cluster, or omit --test-only to see the script"
-                                : "ask the staff of the cluster, or try --test-only",
+                            is_test ? "ask the staff of the cluster, or omit --test-only to see the script"
+                                    : "ask the staff of the cluster, or try --test-only",
                             contract::kStartFailure})};
   }
   return {std::string(trim(output->out)), std::move(err)};
@@ -184,11 +187,10 @@ std::string sentence_of(const LintFinding& finding) {
 }  // namespace
 
 int submit(const std::string& script, const Environment& own, bool as_json, const Console& console) {
-  const SbatchResult result = run_sbatch("--parsable", script, own, "--submit", console);
+  const SbatchResult result = run_sbatch(Submission::kReal, script, own, console);
   if (result.status != contract::kSuccess) return result.status;
   if (!result.err.empty()) console.note(result.err);
-  const std::string number =
-      result.out.substr(0, result.out.find(';'));  // the cluster's name follows the ';'
+  const std::string number = sbatch().job_id(result.out);
   if (!as_json) return console.print(number + "\n");
   const nlohmann::ordered_json report = {
       {"ddlrun", contract::kVersion}, {"kind", "submission"}, {"job", parse_integer(number).value_or(0)}};
@@ -196,7 +198,7 @@ int submit(const std::string& script, const Environment& own, bool as_json, cons
 }
 
 int test_submission(const std::string& script, const Environment& own, const Console& console) {
-  const SbatchResult result = run_sbatch("--test-only", script, own, "--test-only", console);
+  const SbatchResult result = run_sbatch(Submission::kTest, script, own, console);
   return result.status != contract::kSuccess ? result.status : console.print(result.err + "\n");
 }
 

@@ -1,14 +1,11 @@
-// Writes the text of a job script: finds the templates (the user's own before the shipped ones), formats the #SBATCH
-// directives, and fills in the job.
+// Writes the text of a job script: finds the templates (the user's own before the shipped ones), and fills in the job.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/environment.h"
 #include "base/error.h"
 #include "templates/profile/site_profile.h"
 #include "templates/script/batch_job.h"
@@ -42,10 +39,5 @@ Result<ScriptTemplates> find_templates(const std::string& frame_file, const std:
 Result<std::string> render_script(const ScriptTemplates& templates, const ScriptRequest& request,
                                   const BatchJob& job, const SiteProfile* site,
                                   const std::vector<std::string>& warnings);
-
-/// The environment in which sbatch is called with this script: without the variables that sbatch reads as options
-/// (SBATCH_ACCOUNT) and prefers to the script, where the script has that option itself; and without SBATCH_WAIT, with
-/// which sbatch would wait for the job's end. The others are the user's defaults. Pure.
-Environment sbatch_environment(const Environment& own, std::string_view script);
 
 }  // namespace ddl::templates

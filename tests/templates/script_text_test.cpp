@@ -2,6 +2,7 @@
 #include "templates/lint/script_text.h"
 
 #include "support/catch.h"
+#include "templates/script/batch_system.h"
 #include "templates/script/script_renderer.h"
 
 using namespace ddl::templates;
@@ -45,9 +46,9 @@ TEST_CASE("sbatch's input variables do not replace what the script says") {
                                 {"SBATCH_TIMELIMIT", "1"}, {"SBATCH_PARTITION", "p"},
                                 {"SBATCH_WAIT", "1"},      {"SBATCH_ARRAY_INX", "1-9"},
                                 {"SBATCH_QOS", "high"}};
-  CHECK(ddl::templates::sbatch_environment(own,
-                                           "#!/bin/bash\n#SBATCH --account=mine\n#SBATCH "
-                                           "--time=30:00\n#SBATCH --array=0-3\n./train --qos\n") ==
+  CHECK(ddl::templates::sbatch().submit_environment(own,
+                                                    "#!/bin/bash\n#SBATCH --account=mine\n#SBATCH "
+                                                    "--time=30:00\n#SBATCH --array=0-3\n./train --qos\n") ==
         ddl::Environment{{"PATH", "/usr/bin"}, {"SBATCH_PARTITION", "p"}, {"SBATCH_QOS", "high"}});
 }
 
