@@ -27,7 +27,8 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
   for (const launcher::NodeLaunch& node : plan.nodes) {
     for (const launcher::RankLaunch& rank : node.ranks) {
       Environment whole = rank.environment;
-      whole.insert(node.common_environment.begin(), node.common_environment.end());  // the rank's own win
+      whole.insert(node.environment.begin(), node.environment.end());  // the rank's own win
+      whole.insert(plan.job.environment.begin(), plan.job.environment.end());
       ranks.push_back(std::move(whole));
     }
   }
@@ -242,7 +243,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
     for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
     const auto index = static_cast<std::size_t>(node.node_index);
     text += fmt::format("\nNode {}, {} ({}): {}\n", node.node_index,
-                        index < node.node_names.size() ? node.node_names[index] : "?",
+                        index < plan.launch.job.node_names.size() ? plan.launch.job.node_names[index] : "?",
                         plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
                         ranks_text(ranks));
     const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
@@ -301,10 +302,11 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
                            {"why", local < bindings.size() ? Json(bindings[local].why) : Json(nullptr)},
                            {"environment", environment_json(*own++)}});
     }
-    json["nodes"].push_back(Json{{"name", index < node.node_names.size() ? node.node_names[index] : ""},
-                                 {"warnings", plan.bindings[i].plan.warnings},
-                                 {"slots", plan.slots[i] ? Json(*plan.slots[i]) : Json(nullptr)},
-                                 {"ranks", std::move(ranks)}});
+    json["nodes"].push_back(
+        Json{{"name", index < plan.launch.job.node_names.size() ? plan.launch.job.node_names[index] : ""},
+             {"warnings", plan.bindings[i].plan.warnings},
+             {"slots", plan.slots[i] ? Json(*plan.slots[i]) : Json(nullptr)},
+             {"ranks", std::move(ranks)}});
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

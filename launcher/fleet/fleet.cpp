@@ -306,6 +306,12 @@ void Fleet::send_all(const message::HeadToAgent& message) {
   for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
 }
 
+void Fleet::broadcast(const net::Frame& frame) {
+  for (const Agent& agent : agents_) {
+    if (!agent.via && agent.connection) agent.connection->send(frame);
+  }
+}
+
 void Fleet::forward(std::size_t node, net::Frame&& frame) {
   const Agent& agent = agents_[node];
   if (agent.via) {

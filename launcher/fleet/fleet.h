@@ -76,6 +76,8 @@ class Fleet {
 
   void send(std::size_t node, const message::HeadToAgent& message);
   void send_all(const message::HeadToAgent& message);
+  /// Sends a frame of message::ForAllAgents once to each agent that this process has started; these pass it on.
+  void broadcast(const net::Frame& frame);
   /// Sends a message that is encoded already, as a relay does.
   void forward(std::size_t node, net::Frame&& frame);
   /// Blocks until what was sent has left, for a moment at most.

@@ -81,13 +81,13 @@ void take_outcome(InspectedRank& rank, const RankOutcome& outcome, bool is_silen
 JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
                           const std::vector<NodeBinding>& bindings) {
   JobInspection job;
-  job.job.id = plan.nodes.front().job_id;
+  job.job.id = plan.job.job_id;
   job.job.name = spec.name;
   job.job.command = shown_command(spec);
   job.job.head_host = hostname();
   job.job.head_pid = ::getpid();
-  job.job.num_ranks = plan.nodes.front().num_ranks;
-  job.job.hosts = plan.nodes.front().node_names;
+  job.job.num_ranks = plan.job.num_ranks;
+  job.job.hosts = plan.job.node_names;
   job.job.began =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();

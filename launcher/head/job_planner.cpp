@@ -107,7 +107,7 @@ Result<JobPlanner::Plan> JobPlanner::plan() const {
   Plan plan;
   plan.bindings = *std::move(bindings);
   plan.launch =
-      make_launch_plan(spec_, placement_, facts_, head_environment_, *job_id, plan.bindings, scheduler);
+      make_launch_plan(spec_, {placement_, facts_, *job_id, plan.bindings, scheduler}, head_environment_);
   return plan;
 }
 

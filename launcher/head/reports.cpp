@@ -52,8 +52,10 @@ BindingReport::BindingReport(const LaunchPlan& plan, const std::vector<NodeBindi
     const NodeLaunch& node = plan.nodes[i];
     for (const RankLaunch& rank : node.ranks) {
       Planned& planned = ranks_[rank.rank];
-      planned = {
-          node.node_names.at(static_cast<std::size_t>(node.node_index)), rank.cpus, rank.memory_nodes, {}};
+      planned = {plan.job.node_names.at(static_cast<std::size_t>(node.node_index)),
+                 rank.cpus,
+                 rank.memory_nodes,
+                 {}};
       const auto local = static_cast<std::size_t>(rank.local_rank);
       if (i < bindings.size() && local < bindings[i].plan.ranks.size())
         planned.gpus = visible_gpus(bindings[i], local);

@@ -161,20 +161,18 @@ class JobRun : private SupervisorActions {
     pmi_barriers_.emplace(ranks_.rank_nodes(), [this](std::size_t node, const message::HeadToAgent& m) {
       fleet_.send(ranks_.fleet_index_of_node(node), m);
     });
-    if (auto status = open_output(plan.nodes.front()); !status) return give_up(status.error());
-    if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) {
-      for (NodeLaunch& node : plan.nodes) node.flush_idle_lines = node.split_lines;
-    }
-    for (NodeLaunch& node : plan.nodes) {
-      // mpirun itself uses no CPUs of the job; its ranks announce themselves.
-      if (!spec_.starts_mpirun) node.scheduler_job = scheduler_job_of_ranks(allocation_, head_environment_);
-      node.head_host = hostname();
-      node.head_pid = ::getpid();
-    }
+    if (auto status = open_output(plan.job); !status) return give_up(status.error());
+    JobLaunch& job = plan.job;
+    if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) job.flush_idle_lines = job.split_lines;
+    // mpirun itself uses no CPUs of the job; its ranks announce themselves.
+    if (!spec_.starts_mpirun) job.scheduler_job = scheduler_job_of_ranks(allocation_, head_environment_);
+    job.head_host = hostname();
+    job.head_pid = ::getpid();
     began_ = Clock::now();
     if (plan.nodes.size() > 1) {
       if (auto status = send_job_key(); !status) return give_up(status.error());
     }
+    fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));
     for (std::size_t node = 0; node < plan.nodes.size(); ++node)
       fleet_.send(ranks_.fleet_index_of_node(node), message::Launch{plan.nodes[node]});
     times_.on_launched(spec_.num_ranks);
@@ -230,9 +228,9 @@ class JobRun : private SupervisorActions {
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
   }
 
-  Status open_output(const NodeLaunch& node) {
+  Status open_output(const JobLaunch& job) {
     auto output = OutputRouter::create(
-        loop_, spec_, !node.split_lines, static_cast<std::size_t>(node.output_window),
+        loop_, spec_, !job.split_lines, static_cast<std::size_t>(job.output_window),
         {[this](int rank, OutputStream stream, std::size_t bytes) {
            fleet_.send(ranks_.fleet_index_of_rank(rank),
                        message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});

@@ -121,7 +121,8 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   if (!placement) return fail(placement.error());
   const auto bindings = bind_nodes(spec, *placement, {facts}, environment);
   if (!bindings) return fail(bindings.error());
-  const LaunchPlan plan = make_launch_plan(spec, *placement, {facts}, environment, "mpi", *bindings);
+  const LaunchPlan plan =
+      make_launch_plan(spec, {*placement, {facts}, "mpi", *bindings, no_scheduler()}, environment);
   const NodeLaunch& node = plan.nodes.front();
 
   Environment variables;
@@ -141,7 +142,8 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   }
   if (const auto tmpdir = environment.find(env::kMpiTmpdir); tmpdir != environment.end())
     variables["TMPDIR"] = tmpdir->second;
-  ChildSpec child = rank_child(node, node.ranks[static_cast<std::size_t>(in_job.local_rank)], variables);
+  ChildSpec child =
+      rank_child(plan.job, node, node.ranks[static_cast<std::size_t>(in_job.local_rank)], variables);
   child.rank = in_job.rank;
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));

@@ -64,7 +64,7 @@ class SrunLineBuilder {
   }
 
   std::string name_of(const NodeLaunch& node) const {
-    return node.node_names[static_cast<std::size_t>(node.node_index)];
+    return plan_.launch.job.node_names[static_cast<std::size_t>(node.node_index)];
   }
 
   /// CPUs of the job on this node; 0: unknown.

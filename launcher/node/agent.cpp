@@ -147,6 +147,7 @@ class Agent {
   void on_frame(const net::Frame& frame) {
     if (is_refused_) return;
     head_heartbeat_.heard();
+    if (message::is_in<message::ForAllAgents>(frame)) relay_.pass_to_all(frame);
     auto message = message::decode<message::HeadToAgent>(frame);
     if (!message) return refuse(message.error());
     std::visit([this](auto& m) { on(std::move(m)); }, *message);
@@ -176,20 +177,22 @@ class Agent {
     report(message::PortsHeld{held_ports_.hold(static_cast<std::size_t>(count))});
   }
 
-  void on(const message::Launch& message) {
+  void on(message::LaunchJob&& message) { job_ = std::move(message.job); }
+
+  void on(message::Launch&& message) {
     if (!pmix_) return;  // start_pmix() has reported that
-    node_ = message.node;
+    node_ = std::move(message.node);
     announce();
-    pmi_.register_job(node_);
-    if (auto status = pmix_->register_job(node_); !status)
+    pmi_.register_job(job_, node_.node_index);
+    if (auto status = pmix_->register_job(job_, node_.node_index); !status)
       return report(message::AgentFailed{status.error().message(), false});
-    if (node_.serves_gloo) {
+    if (job_.serves_gloo) {
       auto service = GlooService::open(loop_, [this](const message::AgentToHead& m) { report(m); });
       if (!service)
         return report(message::AgentFailed{"the rendezvous for Gloo: " + service.error().message(), false});
       gloo_ = *std::move(service);
     }
-    rank_watch_.prepare(node_);
+    rank_watch_.prepare(job_, node_);
     port_watch_.start(node_.server_ports);
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = spawn(launch); !status) {
@@ -197,13 +200,13 @@ class Agent {
       }
     }
     rank_watch_.watch_for_stalls();
-    questions_.emplace(loop_, node_, [this](const message::AgentToHead& m) { report(m); });
+    questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
   void announce() {
-    if (node_.scheduler_job.empty()) return;
-    auto presence = JobPresence::announce(node_.scheduler_job, {node_.head_host, node_.head_pid});
+    if (job_.scheduler_job.empty()) return;
+    auto presence = JobPresence::announce(job_.scheduler_job, {job_.head_host, job_.head_pid});
     if (!presence) return;
     presence_.emplace(std::move(*presence));
     presence_->accept_in(loop_);
@@ -251,18 +254,18 @@ class Agent {
     if (job_key_)
       inherit(job_key_.get(), contract::kJobKeyFd, contract::env::kJobKeyFd,
               std::to_string(contract::kJobKeyFd));
-    const ChildSpec child = rank_child(node_, launch, *environment, std::move(numbers));
+    const ChildSpec child = rank_child(job_, node_, launch, *environment, std::move(numbers));
     search_path_ = search_path(child.environment);
     spawner_.spawn(child, fds);
-    if (node_.reports_bindings) gpu_questions_.ask(launch, child.environment);
+    if (job_.reports_bindings) gpu_questions_.ask(launch, child.environment);
     return {};
   }
 
   std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
     return std::make_unique<RankOutput>(
         loop_,
-        RankOutput::Settings{rank, stream, node_.split_lines, node_.flush_idle_lines,
-                             static_cast<std::size_t>(node_.output_window)},
+        RankOutput::Settings{rank, stream, job_.split_lines, job_.flush_idle_lines,
+                             static_cast<std::size_t>(job_.output_window)},
         std::move(pipe), [this](OutputChunk&& chunk) {
           const bool is_last = chunk.end == ChunkEnd::kEof;
           report(std::move(chunk));
@@ -357,7 +360,7 @@ class Agent {
     rank.pid = message.pid;
     rank_watch_.has_started(message.rank, message.pid);
     report(message::RankStarted{message.rank, message.pid});
-    if (!node_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
+    if (!job_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
     report(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
   }
 
@@ -365,7 +368,7 @@ class Agent {
     RankOutcome outcome;
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
-    describe_start_failure(message, {node_.command.at(0), node_.workdir, search_path_}, outcome);
+    describe_start_failure(message, {job_.command.at(0), job_.workdir, search_path_}, outcome);
     rank_watch_.has_ended(message.rank);
     report(message::RankEnded{outcome});
   }
@@ -399,7 +402,7 @@ class Agent {
       port_watch_.look();  // it may have failed because somebody else has its port: that comes first
       outcome.stderr_tail = rank.err->tail();
       outcome.gone_rank = rank_watch_.gone_rank(message.rank);
-      describe_carriage_return({node_.command.at(0), node_.workdir, search_path_}, outcome);
+      describe_carriage_return({job_.command.at(0), job_.workdir, search_path_}, outcome);
     }
     report(message::RankEnded{outcome});
   }
@@ -407,7 +410,7 @@ class Agent {
   void on(const message::Leftovers& message) {
     if (head_lost_) return;
     leftovers_ = message.count;
-    terminator_.begin(SIGTERM, node_.kill_grace_seconds);
+    terminator_.begin(SIGTERM, job_.kill_grace_seconds);
   }
 
   void on(const message::AllGone&) {
@@ -499,6 +502,7 @@ class Agent {
   StoppedWatch spawner_watch_;
   bool spawner_lost_ = false;
   EventLoop::Timer check_timer_;
+  JobLaunch job_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};

@@ -39,10 +39,11 @@ void take_own_variables(const std::vector<std::string>& names, Environment& envi
 
 }  // namespace
 
-ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
-                     std::vector<int> inherited_fds) {
-  Environment environment = node.common_environment;
-  take_own_variables(node.login_variables, environment);
+ChildSpec rank_child(const JobLaunch& job, const NodeLaunch& node, const RankLaunch& launch,
+                     const Environment& agent_environment, std::vector<int> inherited_fds) {
+  Environment environment = job.environment;
+  for (const auto& [name, value] : node.environment) environment[name] = value;
+  take_own_variables(job.login_variables, environment);
   for (const auto& [name, value] : launch.environment) environment[name] = value;
   for (const auto& [name, value] : agent_environment) environment[name] = value;
 
@@ -51,11 +52,11 @@ ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Env
   child.inherited_fds = std::move(inherited_fds);
   child.cpus = launch.cpus;
   child.memory_nodes = launch.memory_nodes;
-  child.reports_binding = node.reports_bindings;
-  child.strict_binding = node.strict_binding;
-  child.argv = node.command;
-  child.workdir = node.workdir;
-  child.shell = node.shell;
+  child.reports_binding = job.reports_bindings;
+  child.strict_binding = job.strict_binding;
+  child.argv = job.command;
+  child.workdir = job.workdir;
+  child.shell = job.shell;
   child.environment = environment_entries(environment);
   return child;
 }

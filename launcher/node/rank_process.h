@@ -19,9 +19,9 @@
 namespace ddl::launcher {
 
 /// The description of one rank for the spawner. Its environment is the job's, then the rank's, then the agent's; a
-/// later value replaces an earlier one. NodeLaunch::login_variables get this node's own values.
-ChildSpec rank_child(const NodeLaunch& node, const RankLaunch& launch, const Environment& agent_environment,
-                     std::vector<int> inherited_fds = {});
+/// later value replaces an earlier one. JobLaunch::login_variables get this node's own values.
+ChildSpec rank_child(const JobLaunch& job, const NodeLaunch& node, const RankLaunch& launch,
+                     const Environment& agent_environment, std::vector<int> inherited_fds = {});
 
 /// Both ends of a rank's three standard streams.
 struct RankStreams {

@@ -10,14 +10,14 @@
 
 namespace ddl::launcher {
 
-void RankWatch::prepare(const NodeLaunch& node) {
+void RankWatch::prepare(const JobLaunch& job, const NodeLaunch& node) {
   using contract::EventRing;
   ranks_.clear();
   for (const RankLaunch& launch : node.ranks) ranks_.push_back(launch.rank);
-  limits_ = {node.stall_warning_seconds, node.stall_shutdown_seconds};
-  const bool has_timeline = node.timeline_events > 0;
+  limits_ = {job.stall_warning_seconds, job.stall_shutdown_seconds};
+  const bool has_timeline = job.timeline_events > 0;
   const std::uint32_t kept =
-      timeline::ring_capacity(std::max<std::uint64_t>(node.timeline_events, EventRing::kUsuallyKept));
+      timeline::ring_capacity(std::max<std::uint64_t>(job.timeline_events, EventRing::kUsuallyKept));
   // There is room for a timeline that begins later; it costs nothing until then.
   auto records = RankRecords::create(ranks_.size(), EventRing::kMaxCapacity, kept, has_timeline);
   if (!records) return;

@@ -26,7 +26,7 @@ class RankWatch {
       : loop_(loop), report_(std::move(report)) {}
 
   /// Makes records for the ranks of this node, before they start. If there is no memory for them, ranks run without.
-  void prepare(const NodeLaunch& node);
+  void prepare(const JobLaunch& job, const NodeLaunch& node);
   /// For a rank to inherit; null: ranks run without records.
   const RankRecords* records() const { return records_ ? &*records_ : nullptr; }
   /// The index of a rank in the records.

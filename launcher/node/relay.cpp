@@ -79,6 +79,10 @@ void Relay::pass_down(message::Routed&& routed) {
                   {routed.type, std::move(routed.payload)});
 }
 
+void Relay::pass_to_all(const net::Frame& frame) {
+  if (fleet_) fleet_->broadcast(frame);
+}
+
 void Relay::shut_down(Deadline deadline) {
   if (fleet_) fleet_->shut_down(deadline);
 }

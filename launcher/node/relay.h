@@ -24,6 +24,8 @@ class Relay {
   void start(const message::StartAgents& branch);
   /// Forwards a message, unread, to the node of the branch that it is for.
   void pass_down(message::Routed&& routed);
+  /// The same to all agents that this one has started; these forward it in turn.
+  void pass_to_all(const net::Frame& frame);
   /// Closes the links to all of them and returns when they are gone; kills their ssh processes after the deadline.
   void shut_down(Deadline deadline);
 

@@ -16,12 +16,12 @@ constexpr auto kHeadPatience = std::chrono::milliseconds(1500);
 
 }  // namespace
 
-QuestionForwarder::QuestionForwarder(EventLoop& loop, const NodeLaunch& node,
+QuestionForwarder::QuestionForwarder(EventLoop& loop, const JobLaunch& job,
                                      std::function<void(const message::AgentToHead&)> report)
     : loop_(loop),
-      head_("ddlrun itself (process " + std::to_string(node.head_pid) + " on " + node.head_host + ")"),
+      head_("ddlrun itself (process " + std::to_string(job.head_pid) + " on " + job.head_host + ")"),
       report_(std::move(report)) {
-  auto server = JobServer::open(loop, {JobSocket::Role::kAgent, ::getuid(), ::getpid(), node.job_id},
+  auto server = JobServer::open(loop, {JobSocket::Role::kAgent, ::getuid(), ::getpid(), job.job_id},
                                 [this](JobServer::Client client, message::ClientToJob&& request) {
                                   forward(client, std::move(request));
                                 });

@@ -22,7 +22,7 @@ namespace ddl::launcher {
 class QuestionForwarder {
  public:
   /// If the socket cannot be opened, nobody on this node can ask; the job runs without it.
-  QuestionForwarder(EventLoop& loop, const NodeLaunch& node,
+  QuestionForwarder(EventLoop& loop, const JobLaunch& job,
                     std::function<void(const message::AgentToHead&)> report);
 
   void on(const message::ForwardedAnswer& answer);

@@ -42,15 +42,6 @@ std::vector<int> told_ports(const JobSpec& spec, const NodeFacts& facts, const N
   return told;
 }
 
-/// Where the rendezvous is, the agent adds.
-void add_gloo(NodeLaunch& node, const std::string& interface) {
-  node.serves_gloo = true;
-  Environment& environment = node.common_environment;
-  for (const char* const name : {env::kHorovodController, env::kHorovodCpuOperations})
-    environment.try_emplace(name, "gloo");
-  if (!interface.empty()) environment.try_emplace(env::kHorovodGlooIface, interface);
-}
-
 /// A scheduler sets a variable for every vendor. If ranks are given GPUs by one of them, another would hide some of these
 /// GPUs again.
 void remove_inherited_visibility(NodeLaunch& node) {
@@ -60,91 +51,125 @@ void remove_inherited_visibility(NodeLaunch& node) {
         return node.ranks.front().environment.contains(name);
       });
   for (const std::string& name : names) {
-    if (has_gpus) node.common_environment.erase(name);
+    if (has_gpus) node.environment.erase(name);
   }
 }
 
 }  // namespace
 
-LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
-                            const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id, const std::vector<NodeBinding>& bindings,
-                            const Scheduler& scheduler) {
+namespace {
+
+JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environment& head_environment) {
+  const Placement& placement = placed.placement;
+  JobLaunch job;
+  job.job_id = placed.job_id;
+  job.num_ranks = static_cast<int>(placement.ranks.size());
+  for (const PlacedNode& node : placement.nodes) {
+    job.node_names.push_back(node.name);
+    job.node_ranks.push_back(node.ranks);
+  }
+  job.command = spec.command;
+  job.workdir = spec.workdir;
+  job.shell = spec.shell;
+  job.environment = common_environment(head_environment, spec.exports, spec.framework);
+  job.login_variables = login_variables(spec.exports);
+  job.strict_binding = spec.strict_bind;
+  job.reports_bindings = spec.report_bindings;
+  job.kill_grace_seconds = spec.kill_grace_seconds;
+  job.stall_warning_seconds = spec.stall_warning_seconds;
+  job.stall_shutdown_seconds = spec.stall_shutdown_seconds;
+  job.serves_gloo = spec.serves_gloo;
+  if (!spec.timeline_file.empty())
+    job.timeline_events = timeline::events_of_rank(spec.timeline_bytes, placement.ranks.size());
+  if (!spec.network_interfaces.empty())
+    job.environment[env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
+  if (spec.verbose) {
+    job.environment[env::kReportStart] = "1";
+    job.environment.try_emplace(env::kVerbose, "1");
+  }
+  // They replace those of the step that ddlrun runs in.
+  for (const auto& [name, value] : placed.scheduler.step_variables({job.node_names, job.node_ranks}))
+    job.environment[name] = value;
+  job.environment["PWD"] = spec.workdir;  // ddlrun's own PWD may be another one
+  if (spec.serves_gloo) {                 // where the rendezvous is, the agent adds
+    for (const char* const name : {env::kHorovodController, env::kHorovodCpuOperations})
+      job.environment.try_emplace(name, "gloo");
+  }
+  // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
+  job.split_lines = job.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
+  job.output_window = static_cast<int>(output_window(job.num_ranks));
+  return job;
+}
+
+/// Where a scheduler selects GPUs, each node has its own of these variables.
+Environment take_visible_devices(Environment& job, const Scheduler& scheduler) {
+  Environment taken;
+  if (!scheduler.selects_gpus()) return taken;
+  for (const std::string& name : visible_device_variables()) {
+    if (auto found = job.extract(name)) taken.insert(std::move(found));
+  }
+  return taken;
+}
+
+}  // namespace
+
+LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
+                            const Environment& head_environment) {
+  const auto& [placement, facts, job_id, bindings, scheduler] = placed;
   DDL_CHECK(facts.size() == placement.nodes.size() && !facts.empty(),
             std::to_string(facts.size()) + " facts");
-  NodeLaunch common;
-  common.job_id = job_id;
-  common.num_ranks = static_cast<int>(placement.ranks.size());
-  for (const PlacedNode& node : placement.nodes) {
-    common.node_names.push_back(node.name);
-    common.node_ranks.push_back(node.ranks);
-  }
-  common.command = spec.command;
-  common.workdir = spec.workdir;
-  common.shell = spec.shell;
-  common.common_environment = common_environment(head_environment, spec.exports, spec.framework);
-  common.login_variables = login_variables(spec.exports);
-  common.strict_binding = spec.strict_bind;
-  common.reports_bindings = spec.report_bindings;
-  common.kill_grace_seconds = spec.kill_grace_seconds;
-  common.stall_warning_seconds = spec.stall_warning_seconds;
-  common.stall_shutdown_seconds = spec.stall_shutdown_seconds;
-  if (!spec.timeline_file.empty())
-    common.timeline_events = timeline::events_of_rank(spec.timeline_bytes, placement.ranks.size());
-  if (!spec.network_interfaces.empty())
-    common.common_environment[contract::env::kNetworkInterfaces] = join(spec.network_interfaces, ",");
-  if (spec.verbose) {
-    common.common_environment[contract::env::kReportStart] = "1";
-    common.common_environment.try_emplace(contract::env::kVerbose, "1");
-  }
-  const SchedulerStep step{common.node_names, common.node_ranks};
-  // They replace those of the step that ddlrun runs in.
-  for (const auto& [name, value] : scheduler.step_variables(step)) common.common_environment[name] = value;
-  common.common_environment["PWD"] = spec.workdir;  // ddlrun's own PWD may be another one
-  // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
-  common.split_lines = common.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
-  common.output_window = static_cast<int>(output_window(common.num_ranks));
+  LaunchPlan plan;
+  plan.job = job_launch(spec, placed, head_environment);
+  const Environment visible = take_visible_devices(plan.job.environment, scheduler);
+  const SchedulerStep step{plan.job.node_names, plan.job.node_ranks};
 
   FrameworkJob job{spec.framework,
-                   common.num_ranks,
+                   plan.job.num_ranks,
                    static_cast<int>(placement.nodes.size()),
                    job_id,
                    servers_of_rank_0(spec, placement, facts[0]),
                    scheduler.name(),
-                   join(common.node_names, ","),
+                   join(step.node_names, ","),
                    spec.roles};
   if (spec.framework == Framework::kTensorflow)
     job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
   const std::vector<std::string> hostnames = horovod_hostnames(placement, facts);
-  LaunchPlan plan;
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
-    NodeLaunch node = common;
+    NodeLaunch node;
     node.node_index = static_cast<int>(i);
-    node.common_environment =
-        with_visible_devices(std::move(node.common_environment), facts[i], spec, scheduler);
-    if (!facts[i].libddl.empty()) node.common_environment.try_emplace(env::kLibrary, facts[i].libddl);
-    const std::string interface =
-        is_told(spec.framework, "torch") ? gloo_interface(spec, placement, facts[i]) : "";
-    if (!interface.empty()) {
+    node.environment = with_visible_devices(visible, facts[i], spec, scheduler);
+    const auto add_default = [&](const char* name, const std::string& value) {
+      if (!value.empty() && !plan.job.environment.contains(name)) node.environment.emplace(name, value);
+    };
+    add_default(env::kLibrary, facts[i].libddl);
+    if (is_told(spec.framework, "torch")) {
+      const std::string interface = gloo_interface(spec, placement, facts[i]);
       for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
-        node.common_environment.try_emplace(name, interface);
+        add_default(name, interface);
     }
-    if (spec.serves_gloo) add_gloo(node, connecting_interface(spec, placement, facts[i]));
+    if (spec.serves_gloo)
+      add_default(env::kHorovodGlooIface, connecting_interface(spec, placement, facts[i]));
+    // The scheduler's variables say how the node's GPUs are called there.
+    Environment inherited;
+    if (!visible.empty() || !facts[i].visible_devices.empty()) {
+      inherited = plan.job.environment;
+      for (const auto& [name, value] : node.environment) inherited[name] = value;
+    }
+    const Environment& common = inherited.empty() ? plan.job.environment : inherited;
     const FrameworkNode here{hostnames[i], node_address(spec, placement, i, facts[i])};
     for (const int rank : placement.nodes[i].ranks) {
-      const RankPlacement& placed = placement.ranks[static_cast<std::size_t>(rank)];
+      const RankPlacement& at = placement.ranks[static_cast<std::size_t>(rank)];
       RankLaunch launch;
       launch.rank = rank;
-      launch.local_rank = placed.local_rank;
+      launch.local_rank = at.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = framework_environment(job, placed, here);
-      launch.environment.merge(thread_environment(placed, facts[i], node.common_environment));
+      launch.environment = framework_environment(job, at, here);
+      launch.environment.merge(thread_environment(at, facts[i], plan.job.environment));
       // Ranks that take no slots are not bound.
-      if (i < bindings.size() && static_cast<std::size_t>(placed.local_rank) < bindings[i].plan.ranks.size())
-        bind_rank(launch, bindings[i], node.common_environment, spec.framework);
-      launch.environment.merge(
-          scheduler.rank_variables(step, i, static_cast<std::size_t>(placed.local_rank)));
+      if (i < bindings.size() && static_cast<std::size_t>(at.local_rank) < bindings[i].plan.ranks.size())
+        bind_rank(launch, bindings[i], common, spec.framework);
+      launch.environment.merge(scheduler.rank_variables(step, i, static_cast<std::size_t>(at.local_rank)));
       node.ranks.push_back(std::move(launch));
     }
     if (scheduler.selects_gpus()) remove_inherited_visibility(node);
@@ -233,13 +258,12 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
   if (!bindings) return fail(bindings.error());
   plan.bindings = *std::move(bindings);
   plan.launch =
-      make_launch_plan(spec, *placement, facts, head_environment, "ddlrun", plan.bindings, scheduler);
+      make_launch_plan(spec, {*placement, facts, "ddlrun", plan.bindings, scheduler}, head_environment);
   // MASTER_ADDR is marked as unknown unless all nodes were asked.
   const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
-  for (NodeLaunch& node : plan.launch.nodes) {
-    if (!node.serves_gloo) continue;
-    node.common_environment[env::kHorovodGlooAddress] = kGlooAddress;
-    node.common_environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
+  if (JobLaunch& job = plan.launch.job; job.serves_gloo) {
+    job.environment[env::kHorovodGlooAddress] = kGlooAddress;
+    job.environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
   }
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)
     mark_unknown(plan.launch.nodes[i], is_known[i], master_is_known);

@@ -20,61 +20,73 @@
 
 namespace ddl::launcher {
 
-/// How one rank is started.
-struct RankLaunch {
-  int rank = 0;
-  int local_rank = 0;
-  bool reads_stdin = false;
-  Environment
-      environment;  ///< on top of NodeLaunch::common_environment; PMIx's own variables are added by the agent
-  CpuSet cpus{};    ///< the CPUs that it may run on; empty: all CPUs that its agent may run on
-  std::vector<int> memory_nodes{};  ///< the NUMA nodes whose memory it prefers; empty: any
-  bool operator==(const RankLaunch&) const = default;
-};
-
-/// The part of the plan that one agent receives.
-struct NodeLaunch {
+/// What all nodes of a job share. It is encoded once, and agents forward it as it is.
+struct JobLaunch {
   std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
-  int num_ranks = 0;   ///< of the whole job
-  int node_index = 0;
-  std::vector<std::string> node_names;       ///< of the whole job
+  int num_ranks = 0;
+  std::vector<std::string> node_names;       ///< of all nodes
   std::vector<std::vector<int>> node_ranks;  ///< ranks of each node
   std::vector<std::string> command;
   std::string workdir;
   ShellAttributes shell;
-  Environment common_environment;
+  Environment environment;  ///< of all ranks
   /// Variables that describe the login (HOME, USER, ...): a node's ranks get the node's own instead of the head's.
   std::vector<std::string> login_variables;
-  std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   Seconds kill_grace_seconds = 5;
-  Seconds
-      stall_warning_seconds;  ///< how long a rank may wait before the agent sends message::Stalled; 0: always
+  /// How long a rank may wait before its agent sends message::Stalled; 0: always.
+  Seconds stall_warning_seconds;
   Seconds stall_shutdown_seconds;  ///< the agent sends it then, too; 0: no such time
-  std::int64_t timeline_events =
-      0;                        ///< of each rank, of which a timeline is recorded from the start; 0: none is
-  bool strict_binding = false;  ///< a rank that cannot be bound as planned is not started
-  bool reports_bindings = false;  ///< the agent sends message::RankBound for every rank
+  /// Of each rank, of which a timeline is recorded from the start; 0: none is.
+  std::int64_t timeline_events = 0;
+  bool strict_binding = false;    ///< a rank that cannot be bound as planned is not started
+  bool reports_bindings = false;  ///< agents send message::RankBound for every rank
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
   std::string scheduler_job;      ///< that whose CPUs the ranks use; "": none
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host
-  bool serves_gloo = false;       ///< the agent serves the head's rendezvous store for Horovod's Gloo
-  std::vector<int> server_ports;  ///< those of NodeFacts::held_ports at which ranks expect servers of ranks
+  bool serves_gloo = false;       ///< agents serve the head's rendezvous store for Horovod's Gloo
   int output_window = 0;          ///< bytes of one rank's stream that may be in flight to the head
+  bool operator==(const JobLaunch&) const = default;
+};
+
+/// How one rank is started.
+struct RankLaunch {
+  int rank = 0;
+  int local_rank = 0;
+  bool reads_stdin = false;
+  Environment environment;  ///< on top of its node's; PMIx's own variables are added by the agent
+  CpuSet cpus{};            ///< the CPUs that it may run on; empty: all CPUs that its agent may run on
+  std::vector<int> memory_nodes{};  ///< the NUMA nodes whose memory it prefers; empty: any
+  bool operator==(const RankLaunch&) const = default;
+};
+
+/// A node's part of the plan.
+struct NodeLaunch {
+  int node_index = 0;             ///< in JobLaunch::node_names
+  Environment environment;        ///< of all ranks of the node, on top of JobLaunch::environment
+  std::vector<RankLaunch> ranks;  ///< those of this node, ascending
+  std::vector<int> server_ports;  ///< those of NodeFacts::held_ports at which ranks expect servers of ranks
   bool operator==(const NodeLaunch&) const = default;
 };
 
 struct LaunchPlan {
+  JobLaunch job;
   std::vector<NodeLaunch> nodes;
 };
 
-/// Pure. facts[i] and bindings[i] belong to placement.nodes[i]; without bindings nothing is bound. Ranks inherit
-/// head_environment, and get the variables that a step of the scheduler would set.
-LaunchPlan make_launch_plan(const JobSpec& spec, const Placement& placement,
-                            const std::vector<NodeFacts>& facts, const Environment& head_environment,
-                            const std::string& job_id, const std::vector<NodeBinding>& bindings = {},
-                            const Scheduler& scheduler = *schedulers().back());
+/// What is known of a job's nodes when its launch is planned. It only refers to the values.
+struct PlacedJob {
+  const Placement& placement;
+  const std::vector<NodeFacts>& facts;  ///< of placement.nodes[i]
+  const std::string& job_id;
+  const std::vector<NodeBinding>& bindings;  ///< of placement.nodes[i]; empty: nothing is bound
+  const Scheduler& scheduler;                ///< ranks get the variables that its step would set
+};
+
+/// Pure. Ranks inherit head_environment.
+LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
+                            const Environment& head_environment);
 
 /// The launch plan as far as it is known before the job's agents have answered.
 struct DryPlan {

@@ -46,7 +46,7 @@ std::vector<std::string> visible_device_variables();
 Result<std::vector<NodeBinding>> bind_nodes(const JobSpec& spec, const Placement& placement,
                                             const std::vector<NodeFacts>& facts,
                                             const Environment& head_environment,
-                                            const Scheduler& scheduler = *schedulers().back());
+                                            const Scheduler& scheduler = no_scheduler());
 
 /// Returns common with the variables that select visible GPUs: those of common, or if the scheduler selects them those
 /// of the node's facts, unless -x names one of these variables.

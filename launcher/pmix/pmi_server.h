@@ -53,7 +53,7 @@ class PmiServer {
   ~PmiServer();
 
   /// Registers the job; call once, before ranks connect.
-  void register_job(const NodeLaunch& node);
+  void register_job(const JobLaunch& job, int node_index);
   /// The rank's end of a new connection, for its descriptor contract::kPmiFd. Error: no descriptors are left.
   Result<UniqueFd> connect(int rank);
   /// The variables by which this rank finds the connection.

@@ -108,27 +108,27 @@ std::string rank_list(const std::vector<int>& ranks) {
 
 std::string node_map(const std::vector<std::string>& names) { return "raw:" + join(names, ","); }
 
-Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) {
-  const auto num_ranks = static_cast<std::uint32_t>(node.num_ranks);
-  const auto& local_ranks = node.node_ranks.at(static_cast<std::size_t>(node.node_index));
+Result<InfoList> job_info(const JobLaunch& job, int node_index, const std::string& directory) {
+  const auto num_ranks = static_cast<std::uint32_t>(job.num_ranks);
+  const auto& local_ranks = job.node_ranks.at(static_cast<std::size_t>(node_index));
   const auto local_size = static_cast<std::uint32_t>(local_ranks.size());
 
   // "0,1;2,3": which ranks each node holds.
   std::vector<std::string> rank_lists;
-  for (const auto& ranks : node.node_ranks) rank_lists.push_back(rank_list(ranks));
+  for (const auto& ranks : job.node_ranks) rank_lists.push_back(rank_list(ranks));
   char* text = nullptr;
   DDL_TRY(pmix_failure("PMIx_generate_ppn", PMIx_generate_ppn(join(rank_lists, ";").c_str(), &text)));
   const CString proc_map(text);
 
   InfoList infos;
-  infos.add_regex(PMIX_NODE_MAP, node_map(node.node_names).c_str());
+  infos.add_regex(PMIX_NODE_MAP, node_map(job.node_names).c_str());
   infos.add_regex(PMIX_PROC_MAP, proc_map.get());
-  infos.add(PMIX_JOBID, node.job_id);
+  infos.add(PMIX_JOBID, job.job_id);
   infos.add(PMIX_UNIV_SIZE, num_ranks);
   infos.add(PMIX_JOB_SIZE, num_ranks);
   infos.add(PMIX_MAX_PROCS, num_ranks);
   infos.add(PMIX_JOB_NUM_APPS, std::uint32_t{1});
-  infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(node.node_names.size()));
+  infos.add(PMIX_NUM_NODES, static_cast<std::uint32_t>(job.node_names.size()));
   infos.add(PMIX_LOCAL_SIZE, local_size);
   infos.add(PMIX_NODE_SIZE, local_size);
   infos.add(PMIX_LOCAL_PEERS, rank_list(local_ranks));
@@ -138,9 +138,9 @@ Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) 
   infos.add(PMIX_TMPDIR, directory);
   infos.add(PMIX_NSDIR, directory);
 
-  for (std::size_t index = 0; index < node.node_ranks.size(); ++index) {
-    for (std::size_t local = 0; local < node.node_ranks[index].size(); ++local) {
-      const int rank = node.node_ranks[index][local];
+  for (std::size_t index = 0; index < job.node_ranks.size(); ++index) {
+    for (std::size_t local = 0; local < job.node_ranks[index].size(); ++local) {
+      const int rank = job.node_ranks[index][local];
       InfoList process;
       process.add_rank(PMIX_RANK, rank);
       process.add_rank(PMIX_GLOBAL_RANK, rank);
@@ -149,7 +149,7 @@ Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory) 
       process.add_uint16(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(local));
       process.add_uint16(PMIX_NODE_RANK, static_cast<std::uint16_t>(local));
       process.add(PMIX_NODEID, static_cast<std::uint32_t>(index));
-      process.add(PMIX_HOSTNAME, node.node_names[index]);
+      process.add(PMIX_HOSTNAME, job.node_names[index]);
       infos.add_array(PMIX_PROC_DATA, process);
     }
   }

@@ -89,6 +89,6 @@ std::string node_map(const std::vector<std::string>& names);
 
 /// What a PMIx server reports to ranks about their job: the pairs for PMIx_server_register_nspace. directory: where
 /// clients may keep files.
-Result<InfoList> job_info(const NodeLaunch& node, const std::string& directory);
+Result<InfoList> job_info(const JobLaunch& job, int node_index, const std::string& directory);
 
 }  // namespace ddl::launcher

@@ -103,17 +103,18 @@ class LibraryServer : public PmixServer {
     return {};
   }
 
-  Status register_job(const NodeLaunch& node) override {
-    num_ranks_ = node.num_ranks;
-    is_alone_ = node.node_names.size() == 1;
-    auto infos = job_info(node, directory_);
+  Status register_job(const JobLaunch& job, int node_index) override {
+    const std::vector<int>& ranks = job.node_ranks.at(static_cast<std::size_t>(node_index));
+    num_ranks_ = job.num_ranks;
+    is_alone_ = job.node_names.size() == 1;
+    auto infos = job_info(job, node_index, directory_);
     if (!infos) return fail(infos.error());
-    PMIX_LOAD_NSPACE(nspace_, node.job_id.c_str());
+    PMIX_LOAD_NSPACE(nspace_, job.job_id.c_str());
     DDL_TRY(check_pmix("PMIx_server_register_nspace",
-                       PMIx_server_register_nspace(nspace_, static_cast<int>(node.ranks.size()),
-                                                   infos->data(), infos->size(), nullptr, nullptr)));
-    for (const RankLaunch& rank : node.ranks) {
-      const pmix_proc_t process = process_of(rank.rank);
+                       PMIx_server_register_nspace(nspace_, static_cast<int>(ranks.size()), infos->data(),
+                                                   infos->size(), nullptr, nullptr)));
+    for (const int rank : ranks) {
+      const pmix_proc_t process = process_of(rank);
       DDL_TRY(check_pmix(
           "PMIx_server_register_client",
           PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));

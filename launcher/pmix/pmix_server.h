@@ -35,7 +35,7 @@ class PmixServer {
   virtual ~PmixServer() = default;
 
   /// Registers the job; call once, before ranks are started.
-  virtual Status register_job(const NodeLaunch& node) = 0;
+  virtual Status register_job(const JobLaunch& job, int node_index) = 0;
   /// The variables by which this rank finds the server.
   virtual Result<Environment> client_environment(int rank) = 0;
   virtual void take(const message::PmixAnswer& message) = 0;

@@ -57,12 +57,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    hard_limits, shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns,
                                    topology, topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, job_id, num_ranks, node_index, node_names, node_ranks, command,
-                                   workdir, shell, common_environment, login_variables, ranks,
-                                   kill_grace_seconds, strict_binding, reports_bindings, split_lines,
-                                   flush_idle_lines, scheduler_job, head_host, head_pid, serves_gloo,
-                                   server_ports, output_window, stall_warning_seconds, stall_shutdown_seconds,
-                                   timeline_events)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, num_ranks, node_names, node_ranks, command, workdir,
+                                   shell, environment, login_variables, kill_grace_seconds, strict_binding,
+                                   reports_bindings, split_lines, flush_idle_lines, scheduler_job, head_host,
+                                   head_pid, serves_gloo, output_window, stall_warning_seconds,
+                                   stall_shutdown_seconds, timeline_events)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
                                    ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)
@@ -221,6 +221,7 @@ DDL_MESSAGE(70, AskGlooStore, id, request)
 DDL_MESSAGE(71, GlooStoreAnswered, id, answer)
 DDL_MESSAGE(72, PortTaken, how)
 DDL_MESSAGE(73, HostLost, host, rank, pid, text)
+DDL_MESSAGE(74, LaunchJob, job)
 
 #undef DDL_MESSAGE
 
@@ -390,6 +391,7 @@ Result<Direction> decode(const net::Frame& frame) {
   template Result<DIRECTION> decode(const net::Frame&); \
   template bool is_in<DIRECTION>(const net::Frame&);
 
+template bool is_in<ForAllAgents>(const net::Frame&);
 DDL_DIRECTION(HeadToAgent)
 DDL_DIRECTION(AgentToHead)
 DDL_DIRECTION(FleetReport)

@@ -56,7 +56,12 @@ struct HoldPorts {
   int count = 0;
   bool operator==(const HoldPorts&) const = default;
 };
-/// Start these ranks. Sent once.
+/// What all nodes of the job share. An agent passes it on, unread, to the agents that it has started. Sent before Launch.
+struct LaunchJob {
+  JobLaunch job;
+  bool operator==(const LaunchJob&) const = default;
+};
+/// Start these ranks.
 struct Launch {
   NodeLaunch node;
   bool operator==(const Launch&) const = default;
@@ -151,11 +156,14 @@ struct Finish {
   bool operator==(const Finish&) const = default;
 };
 
+/// What agents pass on to all agents that they have started.
+using ForAllAgents = std::variant<LaunchJob>;
+
 using HeadToAgent =
-    std::variant<Heartbeat, Routed, JobKey, StartAgents, HoldPorts, Launch, Signal, End, StdinData, StdinEof,
-                 OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex, PmixModexData,
-                 PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents, RecordTimeline,
-                 GlooStoreAnswered, HostLost>;
+    std::variant<Heartbeat, Routed, JobKey, StartAgents, HoldPorts, LaunchJob, Launch, Signal, End, StdinData,
+                 StdinEof, OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex,
+                 PmixModexData, PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents,
+                 RecordTimeline, GlooStoreAnswered, HostLost>;
 
 // ---- agent to head: what its starter reads ----
 

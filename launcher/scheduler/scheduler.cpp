@@ -64,7 +64,7 @@ const Scheduler& scheduler_of(const SchedulerJob& job) {
 }
 
 const Scheduler& scheduler_of(const Allocation& allocation) {
-  return allocation.job ? scheduler_of(*allocation.job) : *schedulers().back();
+  return allocation.job ? scheduler_of(*allocation.job) : no_scheduler();
 }
 
 const Scheduler& scheduler_here(const Environment& own) {

@@ -26,8 +26,9 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
-  virtual std::string name() const = 0;     ///< "Slurm"
-  virtual std::string starter() const = 0;  ///< its command that starts agents: "srun"; "": they are started by ssh
+  virtual std::string name() const = 0;  ///< "Slurm"
+  virtual std::string starter()
+      const = 0;  ///< its command that starts agents: "srun"; "": they are started by ssh
 
   // The job that this process is in.
 
@@ -47,7 +48,8 @@ class Scheduler {
   /// The variables that are the same for all ranks of a step.
   virtual Environment step_variables(const SchedulerStep& step) const = 0;
   /// The variables that differ, of a node's rank.
-  virtual Environment rank_variables(const SchedulerStep& step, std::size_t node, std::size_t local_rank) const = 0;
+  virtual Environment rank_variables(const SchedulerStep& step, std::size_t node,
+                                     std::size_t local_rank) const = 0;
   /// The names of variables that describe a node: ranks get the values of their own node, not those of the head.
   virtual std::vector<std::string> node_variables() const = 0;
   /// True for variables that describe another process than a rank: its task number, its binding, and how it reaches
@@ -86,6 +88,7 @@ std::string agent_option(Scheduler::AgentInput input);
 
 /// All, in the order in which they are recognised. The last one is no scheduler: it is in no job and tells nothing.
 std::span<const Scheduler* const> schedulers();
+inline const Scheduler& no_scheduler() { return *schedulers().back(); }
 
 const Scheduler& scheduler_of(const SchedulerJob& job);
 /// That of the allocation's job, else the last one.

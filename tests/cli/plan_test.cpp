@@ -26,19 +26,18 @@ JobSpec job() {
 
 /// Two nodes, three ranks; written by hand, so that these tests do not depend on the launcher's planning.
 DryPlan plan() {
-  NodeLaunch node;
-  node.num_ranks = 3;
-  node.node_names = {"node1", "node2"};
-  node.node_ranks = {{0, 1}, {2}};
-  node.command = job().command;
-  node.workdir = job().workdir;
-  node.common_environment = {
-      {"HOME", "/home/me"}, {"LANG", "C.UTF-8"}, {"SECRET", "s3cret"}, {"ADDED", "a b"}};
   DryPlan result;
+  JobLaunch& launched = result.launch.job;
+  launched.num_ranks = 3;
+  launched.node_names = {"node1", "node2"};
+  launched.node_ranks = {{0, 1}, {2}};
+  launched.command = job().command;
+  launched.workdir = job().workdir;
+  launched.environment = {{"HOME", "/home/me"}, {"LANG", "C.UTF-8"}, {"SECRET", "s3cret"}, {"ADDED", "a b"}};
   result.slots = {2, std::nullopt};
   result.assumed_slots = 4;
   result.hosts_from = "-H";
-  result.launch.nodes = {node, node};
+  result.launch.nodes.resize(2);
   result.launch.nodes[1].node_index = 1;
   result.bindings.resize(2);
   const auto add = [&](std::size_t where, int rank, int local_rank) {

@@ -192,10 +192,11 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, inner);
     }
   };
-  for (const std::string& text : {report_json(report), plan_json({{{node}}, {{}}, {std::nullopt}}, job, {}),
-                                  check_build_json({{}}, "node1"), inspection_json({{}, {{}}, {{}}, {{}}}),
-                                  jobs_json({{1, "", ddl::launcher::JobDescription()}}),
-                                  check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
+  for (const std::string& text :
+       {report_json(report), plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}),
+        check_build_json({{}}, "node1"), inspection_json({{}, {{}}, {{}}, {{}}}),
+        jobs_json({{1, "", ddl::launcher::JobDescription()}}),
+        check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }
   CHECK(fields.size() > 30);

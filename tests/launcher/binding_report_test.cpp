@@ -13,13 +13,15 @@ namespace {
 
 LaunchPlan plan_of_two() {
   NodeLaunch node;
-  node.node_names = {"node1"};
   node.ranks.resize(2);
   node.ranks[1].rank = 1;
   node.ranks[0].cpus = CpuSet::range(0, 7);
   node.ranks[1].cpus = CpuSet::range(8, 15);
   node.ranks[1].memory_nodes = {1};
-  return {{node}};
+  LaunchPlan plan;
+  plan.job.node_names = {"node1"};
+  plan.nodes = {node};
+  return plan;
 }
 
 /// The same, where rank 1 has these GPUs.

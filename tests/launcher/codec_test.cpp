@@ -72,31 +72,39 @@ NodeFacts facts() {
   return facts;
 }
 
+JobLaunch job_launch() {
+  JobLaunch job;
+  job.job_id = "ddlrun-1-2";
+  job.num_ranks = 3;
+  job.node_names = {"a", "b"};
+  job.node_ranks = {{0, 1}, {2}};
+  job.command = {"./train", "", "a b", every_byte()};
+  job.workdir = "/data/\xe9t\xe9";
+  job.shell = {0027, {{"core", 0}, {"nofile", kUnlimited}}, true};
+  job.environment = {{"LATIN1", "\xe9\xff"}, {"EMPTY", ""}, {"UTF8", "\xc3\xa9"}};
+  job.login_variables = {"HOME"};
+  job.kill_grace_seconds = 0.25;
+  job.stall_warning_seconds = 60;
+  job.stall_shutdown_seconds = 90;
+  job.strict_binding = true;
+  job.reports_bindings = true;
+  job.split_lines = false;
+  job.flush_idle_lines = true;
+  job.scheduler_job = "7";
+  job.head_host = "login1";
+  job.head_pid = 4711;
+  job.serves_gloo = true;
+  job.timeline_events = 1 << 17;
+  job.output_window = 65536;
+  return job;
+}
+
 NodeLaunch node_launch() {
-  NodeLaunch node;
-  node.job_id = "ddlrun-1-2";
-  node.num_ranks = 3;
-  node.node_index = 1;
-  node.node_names = {"a", "b"};
-  node.node_ranks = {{0, 1}, {2}};
-  node.command = {"./train", "", "a b", every_byte()};
-  node.workdir = "/data/\xe9t\xe9";
-  node.shell = {0027, {{"core", 0}, {"nofile", kUnlimited}}, true};
-  node.common_environment = {{"LATIN1", "\xe9\xff"}, {"EMPTY", ""}, {"UTF8", "\xc3\xa9"}};
-  node.ranks = {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}, cpus("8-15,72-79"), {1, 3}},
-                {4, 1, false, {}}};
-  node.kill_grace_seconds = 0.25;
-  node.strict_binding = true;
-  node.reports_bindings = true;
-  node.split_lines = false;
-  node.flush_idle_lines = true;
-  node.scheduler_job = "7";
-  node.head_host = "login1";
-  node.head_pid = 4711;
-  node.timeline_events = 1 << 17;
-  node.server_ports = {40000, 40001};
-  node.output_window = 65536;
-  return node;
+  return {
+      1,
+      {{"DDL_LIBRARY", "\xe9"}},
+      {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}, cpus("8-15,72-79"), {1, 3}}, {4, 1, false, {}}},
+      {40000, 40001}};
 }
 
 // One of every message of a direction, in the order of the variant, no field at its default.
@@ -122,6 +130,7 @@ std::vector<HeadToAgent> head_to_agent() {
                       "0a",
                       "abc"},
           HoldPorts{4},
+          LaunchJob{job_launch()},
           Launch{node_launch()},
           Signal{SIGUSR1},
           End{SIGTERM, 1.5},

@@ -74,7 +74,7 @@ TEST_CASE("threads that the user has chosen are known") {
       make_dry_plan(job_of(1), hosts("a:1"), {std::nullopt}, facts_of("head", 4), {{"OMP_NUM_THREADS", "3"}});
   REQUIRE(plan);
   CHECK_FALSE(plan->launch.nodes[0].ranks[0].environment.contains("OMP_NUM_THREADS"));
-  CHECK(plan->launch.nodes[0].common_environment.at("OMP_NUM_THREADS") == "3");
+  CHECK(ddl::launcher::test::inherited(plan->launch, 0).at("OMP_NUM_THREADS") == "3");
 }
 
 TEST_CASE("more ranks than fit are refused as at launch") {

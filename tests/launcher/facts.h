@@ -6,6 +6,7 @@
 
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/plan/placement.h"
 
@@ -20,6 +21,13 @@ inline Allocation allocation_of(std::size_t num_nodes) {
     allocation.nodes.push_back(std::move(node));
   }
   return allocation;
+}
+
+/// What all ranks of a node inherit.
+inline Environment inherited(const LaunchPlan& plan, std::size_t node) {
+  Environment environment = plan.nodes.at(node).environment;
+  environment.insert(plan.job.environment.begin(), plan.job.environment.end());
+  return environment;
 }
 
 inline JobSpec job_of(int num_ranks) {

@@ -236,11 +236,9 @@ TEST_CASE("the plan of a job has its name, command, nodes, CPUs and GPUs") {
   spec.command = {"./train", "a b"};
   LaunchPlan plan;
   plan.nodes.resize(2);
-  for (NodeLaunch& node : plan.nodes) {
-    node.job_id = "ddlrun-1-ab";
-    node.num_ranks = 2;
-    node.node_names = {"node1", "node2"};
-  }
+  plan.job.job_id = "ddlrun-1-ab";
+  plan.job.num_ranks = 2;
+  plan.job.node_names = {"node1", "node2"};
   plan.nodes[0].ranks = {{1, 0, false, {}, *CpuSet::parse_list("0-3"), {}}};
   plan.nodes[1].ranks = {{0, 0, false, {}, {}, {}}};
   std::vector<NodeBinding> bindings(2);

@@ -9,6 +9,7 @@ using ddl::Environment;
 using namespace ddl::launcher;
 using ddl::launcher::test::allocation_of;
 using ddl::launcher::test::facts_of;
+using ddl::launcher::test::inherited;
 using ddl::launcher::test::job_of;
 
 namespace {
@@ -16,7 +17,8 @@ namespace {
 LaunchPlan plan_of(const JobSpec& spec, const std::vector<int>& slots, const Environment& head = {}) {
   const auto placement = place(spec, allocation_of(slots.size()), slots);
   REQUIRE(placement);
-  return make_launch_plan(spec, *placement, facts_of(*placement, 4), head, "ddlrun-1-2");
+  return make_launch_plan(spec, {*placement, facts_of(*placement, 4), "ddlrun-1-2", {}, no_scheduler()},
+                          head);
 }
 
 std::string text_of(const Environment& environment, const std::string& indent) {
@@ -25,16 +27,18 @@ std::string text_of(const Environment& environment, const std::string& indent) {
   return text;
 }
 
-std::string text_of(const NodeLaunch& node) {
-  std::vector<std::string> names = node.node_names;
+std::string text_of(const LaunchPlan& plan, std::size_t index) {
+  const JobLaunch& job = plan.job;
+  const NodeLaunch& node = plan.nodes.at(index);
+  std::vector<std::string> names = job.node_names;
   for (std::size_t i = 0; i < names.size(); ++i) {
     names[i] += ":";
-    for (const int rank : node.node_ranks[i]) names[i] += " " + std::to_string(rank);
+    for (const int rank : job.node_ranks[i]) names[i] += " " + std::to_string(rank);
   }
-  std::string text = "node " + std::to_string(node.node_index) + " of job " + node.job_id + ", " +
-                     std::to_string(node.num_ranks) + " ranks: " + ddl::join(names, ", ") + "\n";
-  text += "  " + ddl::join(node.command, " ") + " in " + node.workdir + "\n";
-  text += text_of(node.common_environment, "  ");
+  std::string text = "node " + std::to_string(node.node_index) + " of job " + job.job_id + ", " +
+                     std::to_string(job.num_ranks) + " ranks: " + ddl::join(names, ", ") + "\n";
+  text += "  " + ddl::join(job.command, " ") + " in " + job.workdir + "\n";
+  text += text_of(inherited(plan, index), "  ");
   for (const RankLaunch& rank : node.ranks) {
     text += "  rank " + std::to_string(rank.rank) + ", local " + std::to_string(rank.local_rank) +
             (rank.reads_stdin ? ", reads stdin" : "") + "\n" + text_of(rank.environment, "    ");
@@ -62,7 +66,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   const LaunchPlan plan =
       plan_of(spec, {2, 2}, {{"PATH", "/bin"}, {"PMIX_RANK", "9"}, {"PWD", "/elsewhere"}});
   REQUIRE(plan.nodes.size() == 2);
-  CHECK(text_of(plan.nodes[0]) == R"(node 0 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
+  CHECK(text_of(plan, 0) == R"(node 0 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
@@ -92,7 +96,7 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
     HOROVOD_SIZE=3
     OMP_NUM_THREADS=2
 )");
-  CHECK(text_of(plan.nodes[1]) == R"(node 1 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
+  CHECK(text_of(plan, 1) == R"(node 1 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
   LR=0.1
@@ -147,7 +151,7 @@ TEST_CASE("only the output of a single rank without tag and time stamp is forwar
     JobSpec spec = job_of(num_ranks);
     spec.tag_output = tag;
     spec.timestamp_output = timestamp;
-    return plan_of(spec, {4}).nodes[0].split_lines;
+    return plan_of(spec, {4}).job.split_lines;
   };
   CHECK_FALSE(splits(1, false, false));
   CHECK(splits(1, true, false));
@@ -158,11 +162,10 @@ TEST_CASE("only the output of a single rank without tag and time stamp is forwar
 TEST_CASE("grace and output window reach every agent") {
   JobSpec spec = job_of(300);
   spec.kill_grace_seconds = 0.25;
-  for (const NodeLaunch& node : plan_of(spec, {100, 100, 100}).nodes) {
-    CHECK(node.kill_grace_seconds == 0.25);
-    CHECK(node.output_window == static_cast<int>(output_window(300)));
-    CHECK_FALSE(node.flush_idle_lines);
-  }
+  const JobLaunch job = plan_of(spec, {100, 100, 100}).job;
+  CHECK(job.kill_grace_seconds == 0.25);
+  CHECK(job.output_window == static_cast<int>(output_window(300)));
+  CHECK_FALSE(job.flush_idle_lines);
 }
 
 TEST_CASE("with any distribution, the agents together start every rank once and agree about the job") {
@@ -178,11 +181,8 @@ TEST_CASE("with any distribution, the agents together start every rank once and 
       std::vector<int> started(static_cast<std::size_t>(num_ranks), 0);
       for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
         const NodeLaunch& node = plan.nodes[i];
-        REQUIRE(node.num_ranks == num_ranks);
+        REQUIRE(plan.job.num_ranks == num_ranks);
         REQUIRE(node.node_index == static_cast<int>(i));
-        REQUIRE(node.node_names == plan.nodes[0].node_names);
-        REQUIRE(node.node_ranks == plan.nodes[0].node_ranks);
-        REQUIRE(node.common_environment == plan.nodes[0].common_environment);
         std::vector<int> here;
         for (const RankLaunch& rank : node.ranks) {
           REQUIRE(rank.local_rank == static_cast<int>(here.size()));
@@ -191,7 +191,7 @@ TEST_CASE("with any distribution, the agents together start every rank once and 
           here.push_back(rank.rank);
           ++started[static_cast<std::size_t>(rank.rank)];
         }
-        REQUIRE(here == node.node_ranks[i]);
+        REQUIRE(here == plan.job.node_ranks[i]);
       }
       REQUIRE(started == std::vector<int>(static_cast<std::size_t>(num_ranks), 1));
     }

@@ -48,7 +48,7 @@ struct Job {
     return *std::move(bindings);
   }
   LaunchPlan plan(const Environment& head = {}) const {
-    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", bound(head));
+    return make_launch_plan(spec, {placement, facts, "ddlrun-1-2", bound(head), no_scheduler()}, head);
   }
   std::string refusal() const {
     const auto bindings = bind_nodes(spec, placement, facts, {});
@@ -79,7 +79,7 @@ TEST_CASE("settings of the user for threads are kept") {
   for (const char* name : {"OMP_PLACES", "OMP_PROC_BIND", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"}) {
     const LaunchPlan plan = job.plan({{name, "mine"}, {"OMP_NUM_THREADS", "3"}});
     const Environment& own = plan.nodes[0].ranks[0].environment;
-    CHECK(plan.nodes[0].common_environment.at(name) == "mine");
+    CHECK(inherited(plan, 0).at(name) == "mine");
     CHECK_FALSE(own.contains("OMP_PLACES"));
     CHECK_FALSE(own.contains("OMP_PROC_BIND"));
     CHECK_FALSE(own.contains("OMP_NUM_THREADS"));
@@ -189,7 +189,7 @@ TEST_CASE("only the GPUs that the user has left visible are assigned, by the use
   // No GPU is visible: ranks are bound by CPU, and see none.
   const LaunchPlan none = job.plan({{"ROCR_VISIBLE_DEVICES", ""}});
   CHECK_FALSE(none.nodes[0].ranks[0].environment.contains("ROCR_VISIBLE_DEVICES"));
-  CHECK(none.nodes[0].common_environment.at("ROCR_VISIBLE_DEVICES").empty());
+  CHECK(inherited(none, 0).at("ROCR_VISIBLE_DEVICES").empty());
 }
 
 TEST_CASE("a binding that is not possible is omitted with a reason, or an error if it was asked for") {

@@ -31,19 +31,19 @@ std::vector<std::string> names_of(const std::string& first, const std::string& r
   return names;
 }
 
-NodeLaunch job_on(const std::vector<std::string>& names, const std::string& id) {
-  NodeLaunch node;
-  node.job_id = id;
-  node.num_ranks = static_cast<int>(names.size());
-  node.node_names = names;
-  for (int rank = 0; rank < node.num_ranks; ++rank) node.node_ranks.push_back({rank});
-  return node;
+JobLaunch job_on(const std::vector<std::string>& names, const std::string& id) {
+  JobLaunch job;
+  job.job_id = id;
+  job.num_ranks = static_cast<int>(names.size());
+  job.node_names = names;
+  for (int rank = 0; rank < job.num_ranks; ++rank) job.node_ranks.push_back({rank});
+  return job;
 }
 
 /// What libpmix makes of the nodes of a job: "" if it has them as they were given, else a sentence.
 std::string registered(const std::vector<std::string>& names, const std::string& id) {
-  const NodeLaunch node = job_on(names, id);
-  auto infos = job_info(node, "/tmp");
+  const JobLaunch job = job_on(names, id);
+  auto infos = job_info(job, 0, "/tmp");
   if (!infos) return infos.error().message();
   pmix_nspace_t nspace{};
   PMIX_LOAD_NSPACE(nspace, id.c_str());

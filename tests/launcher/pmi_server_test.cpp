@@ -19,18 +19,13 @@ class Node {
   Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks)
       : loop_(loop),
         server_(loop, [this](const message::AgentToHead& message) { sent_to_head.push_back(message); }) {
-    NodeLaunch launch;
-    launch.job_id = "ddlrun-1-a";
-    launch.node_index = index;
-    launch.node_ranks = node_ranks;
-    for (const auto& ranks : node_ranks) launch.num_ranks += static_cast<int>(ranks.size());
-    for (const int rank : node_ranks[static_cast<std::size_t>(index)]) {
-      RankLaunch one;
-      one.rank = rank;
-      launch.ranks.push_back(one);
-    }
-    server_.register_job(launch);
-    for (const RankLaunch& rank : launch.ranks) ends_[rank.rank] = server_.connect(rank.rank).value();
+    JobLaunch job;
+    job.job_id = "ddlrun-1-a";
+    job.node_ranks = node_ranks;
+    for (const auto& ranks : node_ranks) job.num_ranks += static_cast<int>(ranks.size());
+    server_.register_job(job, index);
+    for (const int rank : node_ranks[static_cast<std::size_t>(index)])
+      ends_[rank] = server_.connect(rank).value();
   }
 
   PmiServer& server() { return server_; }

@@ -22,29 +22,31 @@ std::string through(const UniqueFd& from, const UniqueFd& to) {
 
 }  // namespace
 
-TEST_CASE("a rank's environment is the job's, then the rank's, then PMIx's") {
+TEST_CASE("a rank's environment is the job's, then the node's, then the rank's, then PMIx's") {
+  JobLaunch job;
+  job.command = {"./train", "--fast"};
+  job.workdir = "/data";
+  job.environment = {{"A", "job"}, {"B", "job"}, {"C", "job"}, {"N", "job"}};
   NodeLaunch node;
-  node.command = {"./train", "--fast"};
-  node.workdir = "/data";
-  node.common_environment = {{"A", "job"}, {"B", "job"}, {"C", "job"}};
+  node.environment = {{"N", "node"}, {"B", "node"}};
   RankLaunch launch;
   launch.rank = 5;
   launch.environment = {{"B", "rank"}, {"C", "rank"}};
-  const ChildSpec child = rank_child(node, launch, {{"C", "pmix"}}, {4});
+  const ChildSpec child = rank_child(job, node, launch, {{"C", "pmix"}}, {4});
   CHECK(child.rank == 5);
-  CHECK(child.argv == node.command);
+  CHECK(child.argv == job.command);
   CHECK(child.workdir == "/data");
-  CHECK(child.environment == std::vector<std::string>{"A=job", "B=rank", "C=pmix"});
+  CHECK(child.environment == std::vector<std::string>{"A=job", "B=rank", "C=pmix", "N=node"});
   CHECK(child.inherited_fds == std::vector<int>{4});
 }
 
 TEST_CASE("variables of the login have this node's own values, and are removed if the node has none") {
   REQUIRE(::setenv("DDL_TEST_LOGIN", "here", 1) == 0);
   REQUIRE(::unsetenv("DDL_TEST_NOWHERE") == 0);
-  NodeLaunch node;
-  node.common_environment = {{"DDL_TEST_LOGIN", "head"}, {"DDL_TEST_NOWHERE", "head"}};
-  node.login_variables = {"DDL_TEST_LOGIN", "DDL_TEST_NOWHERE"};
-  CHECK(rank_child(node, {}, {}).environment == std::vector<std::string>{"DDL_TEST_LOGIN=here"});
+  JobLaunch job;
+  job.environment = {{"DDL_TEST_LOGIN", "head"}, {"DDL_TEST_NOWHERE", "head"}};
+  job.login_variables = {"DDL_TEST_LOGIN", "DDL_TEST_NOWHERE"};
+  CHECK(rank_child(job, {}, {}, {}).environment == std::vector<std::string>{"DDL_TEST_LOGIN=here"});
 }
 
 TEST_CASE("a rank's streams are pipes, and its input is empty unless it reads ddlrun's") {

@@ -17,7 +17,7 @@ struct Planned {
   Placement placement = *place(spec, allocation_of(2), {3, 2});
   std::vector<NodeFacts> facts = facts_of(placement, 4);
   LaunchPlan plan(const Environment& head) const {
-    return make_launch_plan(spec, placement, facts, head, "ddlrun-1-2", {}, slurm());
+    return make_launch_plan(spec, {placement, facts, "ddlrun-1-2", {}, slurm()}, head);
   }
 };
 
@@ -26,7 +26,7 @@ struct Planned {
 TEST_CASE("size, nodes and task numbers are those of ddlrun's job") {
   const LaunchPlan plan =
       Planned().plan({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "9"}});
-  const Environment& common = plan.nodes[1].common_environment;
+  const Environment& common = inherited(plan, 1);
   CHECK(common.at("SLURM_JOB_ID") == "9");
   CHECK(common.at("SLURM_NTASKS") == "5");
   CHECK(common.at("SLURM_NPROCS") == "5");
@@ -50,8 +50,8 @@ TEST_CASE("variables of another process are removed, and each node has its own v
                                           {"PMIX_RANK", "0"}});
   for (const char* name : {"SLURM_CPU_BIND", "SLURM_CPU_BIND_TYPE", "SLURM_MEM_BIND",
                            "SLURM_PMIX_MAPPING_SERV", "SLURM_TASK_PID", "PMIX_RANK"})
-    CHECK_FALSE(plan.nodes[0].common_environment.contains(name));
-  const auto& own = plan.nodes[0].login_variables;
+    CHECK_FALSE(inherited(plan, 0).contains(name));
+  const auto& own = plan.job.login_variables;
   CHECK(std::find(own.begin(), own.end(), "SLURM_STEP_ID") != own.end());
 }
 
@@ -66,9 +66,10 @@ TEST_CASE("ranks that are not Slurm tasks get no variables of another task") {
                             {"SLURM_TASKS_PER_NODE", "2,1"}, {"SLURM_TASK_PID", "5"},
                             {"SLURM_PTY_PORT", "4711"},      {"SLURM_CPU_BIND", "none"}};
   const Planned job;
-  const LaunchPlan plan = make_launch_plan(job.spec, job.placement, job.facts, head, "ddlrun-1-2");
+  const LaunchPlan plan =
+      make_launch_plan(job.spec, {job.placement, job.facts, "ddlrun-1-2", {}, no_scheduler()}, head);
   std::vector<std::string> names;
-  for (const auto& [name, value] : plan.nodes[0].common_environment) {
+  for (const auto& [name, value] : inherited(plan, 0)) {
     if (name.starts_with("SLURM")) names.push_back(name);
   }
   CHECK(names == std::vector<std::string>{"SLURM_CPUS_PER_TASK", "SLURM_JOB_ID", "SLURM_JOB_NODELIST"});
@@ -76,24 +77,22 @@ TEST_CASE("ranks that are not Slurm tasks get no variables of another task") {
   CHECK(
       std::none_of(rank.begin(), rank.end(), [](const auto& one) { return one.first.starts_with("SLURM"); }));
   // Variables of a step about its node differ on other nodes.
-  const auto& own = plan.nodes[0].login_variables;
+  const auto& own = plan.job.login_variables;
   CHECK(std::find(own.begin(), own.end(), "SLURMD_NODENAME") != own.end());
   Planned wanted;
   wanted.spec.exports = {{"SLURM_NTASKS", "12"}, {"SLURM_PROCID", std::nullopt}};
-  const LaunchPlan asked = make_launch_plan(wanted.spec, wanted.placement, wanted.facts, head, "ddlrun-1-2");
-  CHECK(asked.nodes[0].common_environment.at("SLURM_NTASKS") == "12");
-  CHECK(asked.nodes[0].common_environment.at("SLURM_PROCID") == "0");
+  const LaunchPlan asked =
+      make_launch_plan(wanted.spec, {wanted.placement, wanted.facts, "ddlrun-1-2", {}, no_scheduler()}, head);
+  CHECK(inherited(asked, 0).at("SLURM_NTASKS") == "12");
+  CHECK(inherited(asked, 0).at("SLURM_PROCID") == "0");
 }
 
 TEST_CASE("SLURM_NTASKS_PER_NODE is set if all nodes have the same number of ranks") {
   Planned job;
-  CHECK_FALSE(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}})
-                  .nodes[0]
-                  .common_environment.contains("SLURM_NTASKS_PER_NODE"));
+  CHECK_FALSE(inherited(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}}), 0).contains("SLURM_NTASKS_PER_NODE"));
   job.spec = job_of(4);
   job.placement = *place(job.spec, allocation_of(2), {2, 2});
-  CHECK(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}}).nodes[0].common_environment.at("SLURM_NTASKS_PER_NODE") ==
-        "2");
+  CHECK(inherited(job.plan({{"SLURM_NTASKS_PER_NODE", "7"}}), 0).at("SLURM_NTASKS_PER_NODE") == "2");
 }
 
 TEST_CASE("GPUs are those that Slurm has left to each node's agent, unless -x names others") {
@@ -102,11 +101,11 @@ TEST_CASE("GPUs are those that Slurm has left to each node's agent, unless -x na
   job.facts[1].visible_devices = {{"ROCR_VISIBLE_DEVICES", "2,3"}};
   const Environment head = {{"ROCR_VISIBLE_DEVICES", "0,1,2,3"}, {"CUDA_VISIBLE_DEVICES", "7"}};
   const LaunchPlan plan = job.plan(head);
-  CHECK(plan.nodes[0].common_environment.at("ROCR_VISIBLE_DEVICES") == "0,1");
-  CHECK(plan.nodes[1].common_environment.at("ROCR_VISIBLE_DEVICES") == "2,3");
-  CHECK_FALSE(plan.nodes[1].common_environment.contains("CUDA_VISIBLE_DEVICES"));
+  CHECK(inherited(plan, 0).at("ROCR_VISIBLE_DEVICES") == "0,1");
+  CHECK(inherited(plan, 1).at("ROCR_VISIBLE_DEVICES") == "2,3");
+  CHECK_FALSE(inherited(plan, 1).contains("CUDA_VISIBLE_DEVICES"));
   job.spec.exports = {{"ROCR_VISIBLE_DEVICES", "5"}};
-  CHECK(job.plan(head).nodes[1].common_environment.at("ROCR_VISIBLE_DEVICES") == "5");
+  CHECK(inherited(job.plan(head), 1).at("ROCR_VISIBLE_DEVICES") == "5");
 }
 
 TEST_CASE("ranks that are given GPUs get exactly one variable for them") {
@@ -121,8 +120,8 @@ TEST_CASE("ranks that are given GPUs get exactly one variable for them") {
     binding.gpus = {{rank + 2, ddl::affinity::GpuVendor::kAmd, "", "", std::to_string(rank + 2)}};
   }
   const LaunchPlan plan =
-      make_launch_plan(job.spec, job.placement, job.facts, {}, "ddlrun-1-2", bindings, slurm());
+      make_launch_plan(job.spec, {job.placement, job.facts, "ddlrun-1-2", bindings, slurm()}, {});
   CHECK(plan.nodes[0].ranks[1].environment.at("ROCR_VISIBLE_DEVICES") == "3");
   for (const char* name : {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"})
-    CHECK_FALSE(plan.nodes[0].common_environment.contains(name));
+    CHECK_FALSE(inherited(plan, 0).contains(name));
 }
