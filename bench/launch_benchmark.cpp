@@ -9,14 +9,13 @@
 
 #include <fmt/format.h>
 
-#include "affinity/plan/binding_plan.h"
-#include "affinity/source/node_model.h"
 #include "base/process_tree.h"
 #include "bench/benchmarks.h"
 #include "bench/blocks.h"
 #include "bench/idle_rank.h"
 #include "bench/launchers.h"
 #include "bench/measured_run.h"
+#include "bench/planning_gauges.h"
 #include "bench/process_table.h"
 #include "bench/report.h"
 #include "bench/settings.h"
@@ -29,10 +28,6 @@ namespace ddl::bench {
 ///    launcher itself keeps running;
 ///  - CPU, at 8 initialised ranks over a few seconds: all processes of the job, launcher and ranks.
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings);
-
-/// The median time of one plan, in seconds: 8 ranks on a node of 256 CPUs and 8 GPUs whose topology is loaded. There
-/// is no peer to compare with: other launchers read the topology from the machine while they bind.
-Gauge planning_gauge(const Settings& settings);
 
 // The benchmark "launch".
 namespace {
@@ -179,7 +174,7 @@ Report run_launch(const Site& site, const Settings& settings) {
     report.cases.push_back(std::move(one));
   }
   report.gauges = idle_job_gauges(site, settings);
-  report.gauges.push_back(planning_gauge(settings));
+  for (Gauge& gauge : planning_gauges(settings)) report.gauges.push_back(std::move(gauge));
   report.other_load = watch.other_load();
   report.aims = {
       ratio_aim(report, "ddlrun starts /bin/true no slower than mpirun", {"true-ddlrun", "true-mpirun"}, 1),
@@ -192,7 +187,10 @@ Report run_launch(const Site& site, const Settings& settings) {
       gauge_aim(report, "the same after steps with named tensors uses less than 0.1% of a core",
                 "ddl-named-idle-cpu", 0.001, "%", 100),
       gauge_aim(report, "planning a node of 256 CPUs and 8 GPUs takes less than 10 ms", "ddlrun-planning",
-                0.01, "ms", 1000)};
+                0.01, "ms", 1000),
+      gauge_aim(report, "planning and encoding 10,000 nodes of 8 ranks takes less than 1 s",
+                "ddlrun-large-plan", 1, "s", 1),
+      gauge_aim(report, "and less than 200 MB", "ddlrun-large-plan-memory", 2e8, "MB", 1e-6)};
   return report;
 }
 
@@ -323,41 +321,6 @@ std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
       gauge("mpi-idle-cpu", "Open MPI under mpirun, idle", "cores",
             measured(Launcher::kMpirun, mpi, idle_share)),
   };
-}
-
-namespace {
-
-constexpr const char* kName = "ddlrun-planning";
-constexpr const char* kLabel = "planning 8 ranks on 256 CPUs with 8 GPUs";
-constexpr const char* kUnit = "seconds";
-
-/// As a DGX A100: two packages of 64 cores with two threads each.
-affinity::NodeModel large_node() {
-  affinity::NodeModel model;
-  model.packages = 2;
-  model.numa_per_package = 4;
-  model.l3s_per_numa = 4;
-  model.cores_per_l3 = 4;
-  model.threads_per_core = 2;
-  model.gpu_numa = {3, 3, 1, 1, 7, 7, 5, 5};
-  return model;
-}
-
-}  // namespace
-
-Gauge planning_gauge(const Settings& settings) {
-  using Clock = std::chrono::steady_clock;
-  const auto topology = affinity::topology_of_model(large_node(), "model");
-  if (!topology) return {kName, kLabel, kUnit, std::nullopt, topology.error().message()};
-  std::vector<double> seconds;
-  const int times = settings.quick ? 3 : 200;
-  for (int i = 0; i < times; ++i) {
-    const auto begin = Clock::now();
-    const auto plan = affinity::plan_binding(*topology, {}, 8);
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
-    if (!plan) return {kName, kLabel, kUnit, std::nullopt, plan.error().message()};
-  }
-  return {kName, kLabel, kUnit, median(std::move(seconds)), "the topology is loaded"};
 }
 
 }  // namespace ddl::bench
