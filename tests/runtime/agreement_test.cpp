@@ -18,13 +18,13 @@ using Names = std::vector<std::string>;
 
 AgreedTensorPtr tensor(const std::string& name, std::uint64_t count = 10, bool follows_completion = false) {
   TensorTerms terms;
-  terms.count = count;
+  terms.call.count = count;
   return std::make_shared<const AgreedTensor>(AgreedTensor{name, terms, follows_completion});
 }
 
 AgreedTensorPtr tensor_of_group(const std::string& name) {
   TensorTerms terms;
-  terms.count = 10;
+  terms.call.count = 10;
   terms.group = "group";
   terms.group_size = 2;
   return std::make_shared<const AgreedTensor>(AgreedTensor{name, terms, false});
@@ -45,7 +45,7 @@ void carry_out(Prediction& prediction, const Names& names) {
 Announcement announce(const std::string& name, std::uint64_t count = 10) {
   Announcement announced;
   announced.name = name;
-  announced.terms.count = count;
+  announced.terms.call.count = count;
   return announced;
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("a sequence of tensors is cut into batches by bytes, terms and waits")
   CHECK(names({tensor("a"), tensor("b", 10, true), tensor("c")}, 1000) ==
         std::vector<Names>{{"a"}, {"b", "c"}});
   AgreedTensor other = *tensor("other");
-  other.terms.dtype = DDL_FLOAT64;
+  other.terms.call.dtype = DDL_FLOAT64;
   CHECK(names({tensor("a"), std::make_shared<const AgreedTensor>(other), tensor("b")}, 1000) ==
         std::vector<Names>{{"a"}, {"other"}, {"b"}});
 }
@@ -254,7 +254,7 @@ TEST_CASE(
     "ready tensors are carried out in the order of their first announcement, as far as they fit together") {
   Agreement agreement = agreement_of(2);
   Announcement of_doubles = announce("c");
-  of_doubles.terms.dtype = DDL_FLOAT64;
+  of_doubles.terms.call.dtype = DDL_FLOAT64;
   agreement.add_round({frame_of({announce("b"), announce("a")}), frame_of({of_doubles})});
   agreement.add_round({frame_of({of_doubles, announce("d", 1 << 18), announce("e")}),
                        frame_of({announce("d", 1 << 18), announce("e"), announce("a"), announce("b")})});
@@ -291,7 +291,7 @@ TEST_CASE("tensors of a group wait for each other, and fail together") {
   CHECK(take_agreed(agreement) == std::vector<Names>{{"a", "b"}});
 
   Announcement another = announce_in_group("b", 2);
-  another.terms.op = DDL_MAX;
+  another.terms.call.op = DDL_MAX;
   agreement.add_round({frame_of({announce_in_group("a", 2), announce_in_group("b", 2), announce("c")}),
                        frame_of({announce_in_group("a", 2), another, announce("c")})});
   REQUIRE(agreement.agreed() != nullptr);
@@ -404,9 +404,9 @@ TEST_CASE("tensors with the data of different ranks are not combined") {
 TEST_CASE("a broadcast from a rank that has joined fails, and so do elements for it") {
   Agreement agreement = agreement_of(2);
   Announcement from = announce("from"), to = announce("to", 0);
-  from.terms.kind = CallKind::kBroadcast;
-  from.terms.root = 1;
-  to.terms.kind = CallKind::kAlltoallv;
+  from.terms.call.kind = CallKind::kBroadcast;
+  from.terms.call.root = 1;
+  to.terms.call.kind = CallKind::kAlltoallv;
   to.send_counts = {3, 1};
   agreement.add_round({frame_of({from, to}), frame_of({}, true)});
   REQUIRE(agreement.agreed() != nullptr);
@@ -493,7 +493,7 @@ TEST_CASE("a step whose names never come again ends, so that memory does") {
 TEST_CASE("an expected batch of a higher priority may overtake the next one") {
   const auto with_priority = [](const std::string& name, std::int32_t priority) {
     TensorTerms terms;
-    terms.count = 10;
+    terms.call.count = 10;
     terms.priority = priority;
     return std::make_shared<const AgreedTensor>(AgreedTensor{name, terms, true});
   };
@@ -522,8 +522,8 @@ TEST_CASE("small tensors of different priorities that become ready together go t
 
 TEST_CASE("terms that differ have texts that differ") {
   TensorTerms one, other;
-  one.count = other.count = 6;
-  one.prescale = 1.0 / 3;
-  other.prescale = 1.0 / 3 + 1e-12;
+  one.call.count = other.call.count = 6;
+  one.call.prescale = 1.0 / 3;
+  other.call.prescale = 1.0 / 3 + 1e-12;
   CHECK(one.describe() != other.describe());
 }

@@ -61,7 +61,7 @@ TEST_CASE("a user's choice holds for the number of hosts that it is for") {
   CHECK(chosen.of(CallKind::kScan) == Algorithm::kAuto);
   Call call = make_call(CallKind::kAllreduce, 1, DDL_FLOAT32);
   const auto usual = call.fingerprint();
-  call.algorithm = static_cast<std::uint8_t>(Algorithm::kReduceScatterAllgather);
+  call.algorithm = Algorithm::kReduceScatterAllgather;
   CHECK(call.fingerprint() != usual);
   CHECK(call.signature() == "allreduce(sum, by slices, float32, 1 element)");
   CHECK(algorithm_of(call, {CallKind::kAllreduce, 4, 1, 2}) == Algorithm::kReduceScatterAllgather);

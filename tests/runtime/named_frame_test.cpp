@@ -15,7 +15,7 @@ namespace {
 Announcement announcement_named(const std::string& name) {
   Announcement announced;
   announced.name = name;
-  announced.terms.count = 10;
+  announced.terms.call.count = 10;
   return announced;
 }
 
@@ -86,13 +86,13 @@ TEST_CASE("a frame of named tensors is read as it was written") {
   frame.announcements.push_back(announcement_named("\xff\xfe\xc0\x80 \x01"));
   frame.announcements.push_back(announcement_named(std::string(1024, 'x')));
   Announcement& all = frame.announcements.emplace_back(announcement_named("all"));
-  all.terms.kind = CallKind::kReduceScatter;
-  all.terms.op = DDL_MIN;
-  all.terms.dtype = DDL_BFLOAT16;
-  all.terms.root = 2;
-  all.terms.prescale = 0.1;
-  all.terms.postscale = -1e300;
-  all.terms.count = std::numeric_limits<std::uint64_t>::max();
+  all.terms.call.kind = CallKind::kReduceScatter;
+  all.terms.call.op = DDL_MIN;
+  all.terms.call.dtype = DDL_BFLOAT16;
+  all.terms.call.root = 2;
+  all.terms.call.prescale = 0.1;
+  all.terms.call.postscale = -1e300;
+  all.terms.call.count = std::numeric_limits<std::uint64_t>::max();
   all.terms.counts = {0, 1, std::numeric_limits<std::uint64_t>::max()};
   all.terms.shape = {3, 0, std::uint64_t{1} << 33};
   all.terms.priority = std::numeric_limits<std::int32_t>::min();
@@ -101,7 +101,7 @@ TEST_CASE("a frame of named tensors is read as it was written") {
   all.terms.zeros_if_joined = true;
   all.follows_completion = true;
   Announcement& exchanged = frame.announcements.emplace_back(announcement_named("exchanged"));
-  exchanged.terms.kind = CallKind::kAlltoallv;
+  exchanged.terms.call.kind = CallKind::kAlltoallv;
   exchanged.send_counts = {1, 2, 3};
   const auto parsed = Frame::parse(frame.to_bytes(), 3);
   REQUIRE(parsed);
@@ -178,11 +178,11 @@ TEST_CASE("announcements that no rank of the process set may make are refused") 
   Frame frame;
   frame.announcements = {announcement_named("a")};
   TensorTerms& terms = frame.announcements[0].terms;
-  terms.kind = CallKind::kReduceScatter;
+  terms.call.kind = CallKind::kReduceScatter;
   terms.counts = {4, 6};
   CHECK(Frame::parse(frame.to_bytes(), 2));
   CHECK_FALSE(Frame::parse(frame.to_bytes(), 3));
-  terms.kind = CallKind::kAlltoallv;
+  terms.call.kind = CallKind::kAlltoallv;
   terms.counts.clear();
   frame.announcements[0].send_counts = {1, 2};
   CHECK(Frame::parse(frame.to_bytes(), 2));

@@ -82,7 +82,7 @@ template <class T>
 Request request_of(CallKind kind, const Operation& operation, std::uint64_t count) {
   Request request;
   request.call = make_call(kind, count, TypeOf<T>::value);
-  request.call.op = static_cast<std::uint8_t>(operation.op);
+  request.call.op = operation.op;
   request.call.prescale = operation.scales.before;
   request.call.postscale = operation.scales.after;
   request.element_size = sizeof(T);

@@ -26,18 +26,25 @@ Failure no_set(std::uint64_t id) {
           "process set " + std::to_string(id) + " does not exist, or this rank is not in it"};
 }
 
-tl::expected<ddl_dtype, Failure> known_dtype(ddl_dtype given, ddl_op op) {
-  const ddl_dtype dtype = current_dtype(given);
+Outcome complete_call(Request& request, double prescale, double postscale) {
+  Call& call = request.call;
+  const ddl_dtype dtype = current_dtype(call.dtype);
   if (is_reserved_dtype(dtype)) {
     return failed(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
                                              " is reserved for an 8-bit float that libddl " + ddl_version() +
                                              " does not offer");
   }
   if (element_size(dtype) == 0)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(given) + " does not exist");
-  if (op_name_or_null(op) == nullptr)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(op) + " does not exist");
-  return dtype;
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(call.dtype) + " does not exist");
+  if (op_name_or_null(call.op) == nullptr)
+    return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(call.op) + " does not exist");
+  call.dtype = dtype;
+  request.element_size = element_size(dtype);
+  if (has_op(call.kind)) {
+    call.prescale = prescale;
+    call.postscale = postscale;
+  }
+  return {};
 }
 
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id) {

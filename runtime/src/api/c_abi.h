@@ -92,8 +92,17 @@ namespace ddl::runtime {
 
 /// The failure of a call that names a process set that does not exist.
 Failure no_set(std::uint64_t id);
-/// The type of this version for a type that a caller names. An error if it does not exist, or op does not.
-tl::expected<ddl_dtype, Failure> known_dtype(ddl_dtype given, ddl_op op);
+/// A call with its buffers, as a C function is given them.
+inline Request request_of(const Call& call, const void* send, void* recv) {
+  Request request;
+  request.call = call;
+  request.send = static_cast<const std::byte*>(send);
+  request.recv = static_cast<std::byte*>(recv);
+  return request;
+}
+/// Completes it: with the type of this version for the one that the caller names, and with the scales of the options. An
+/// error if type or operation does not exist.
+Outcome complete_call(Request& request, double prescale, double postscale);
 /// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -61,63 +62,7 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_asyn
   return receiver;
 }
 
-/// A submission with what every kind of call has.
-tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, CallKind kind, const char* name,
-                                                   ddl_dtype dtype, ddl_op op) {
-  const std::string_view text = name == nullptr ? "" : name;
-  if (text.empty() || text.size() > kMaxName) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, name == nullptr
-                                                  ? std::string("name is null")
-                                                  : "name has " + std::to_string(text.size()) +
-                                                        " bytes; it has 1 to " + std::to_string(kMaxName));
-  }
-  const auto known = known_dtype(dtype, op);
-  if (!known) return tl::unexpected(known.error());
-  auto submission = std::make_shared<Submission>();
-  submission->announcement.name = text;
-  TensorTerms& terms = submission->announcement.terms;
-  terms.kind = kind;
-  terms.dtype = *known;
-  const ddl_async_options& options = receiver.options;
-  if (has_op(kind)) {
-    terms.op = op;
-    terms.prescale = options.prescale;
-    terms.postscale = options.postscale;
-    terms.zeros_if_joined = options.zeros_if_joined != 0;
-  }
-  if (options.dimensions > 0) terms.shape.assign(options.shape, options.shape + options.dimensions);
-  terms.priority = options.priority;
-  if (options.group != nullptr) {
-    terms.group = options.group;
-    terms.group_size = options.group_size;
-  }
-  if (options.completed != nullptr) {
-    submission->on_completion = [completed = options.completed,
-                                 argument = options.argument](const Outcome& outcome) {
-      completed(argument, outcome ? DDL_OK : outcome.error().status,
-                outcome ? "" : outcome.error().message.c_str());
-    };
-  }
-  return submission;
-}
-
-/// Checks what one rank can check alone, as for the ordered call with the same buffers.
-Outcome check(const Receiver& receiver, const Submission& submission, std::uint64_t count) {
-  const TensorTerms& terms = submission.terms();
-  Request request;
-  request.call = make_call(terms.kind, count, terms.dtype);
-  request.call.op = static_cast<std::uint8_t>(terms.op);
-  request.call.root = terms.root;
-  request.call.prescale = terms.prescale;
-  request.call.postscale = terms.postscale;
-  request.element_size = element_size(terms.dtype);
-  request.send = submission.send;
-  request.recv = submission.recv;
-  if (!terms.counts.empty()) request.counts = terms.counts;
-  return check_request(request, receiver.set->rank(), receiver.set->size());
-}
-
-/// The same for a tensor of which each rank gives its own number of elements, to a result that libddl allocates.
+/// Checks a tensor of which each rank gives its own number of elements, to a result that libddl allocates.
 Outcome check_gathered(const Submission& submission, std::uint64_t count) {
   if (submission.result == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "result is null");
   if (submission.send == nullptr && count > 0) return failed(DDL_ERROR_INVALID_ARGUMENT, "send is null");
@@ -125,18 +70,89 @@ Outcome check_gathered(const Submission& submission, std::uint64_t count) {
   return {};
 }
 
+/// Takes the counts of all ranks, or those that this rank sends to each, and checks what one rank can check alone, as for
+/// the ordered call with the same buffers.
+Outcome take_counts(const Receiver& receiver, Submission& submission, Request request,
+                    const uint64_t* counts) {
+  const auto sum = [](const auto& list) {
+    return std::accumulate(list.begin(), list.end(), std::uint64_t{0});
+  };
+  TensorTerms& terms = submission.announcement.terms;
+  switch (terms.call.kind) {
+    case CallKind::kAllgatherv:
+      submission.own_count = std::exchange(terms.call.count, 0);
+      return check_gathered(submission, submission.own_count);
+    case CallKind::kAlltoallv: {
+      if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "send_counts is null");
+      auto& send_counts = submission.announcement.send_counts;
+      send_counts.assign(counts, counts + receiver.ranks());
+      return check_gathered(submission, sum(send_counts));
+    }
+    case CallKind::kReduceScatter:
+      if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "counts is null");
+      terms.counts.assign(counts, counts + receiver.ranks());
+      request.counts = terms.counts;
+      request.call.count = terms.call.count = sum(terms.counts);
+      break;
+    default: break;
+  }
+  return check_request(request, receiver.set->rank(), receiver.set->size());
+}
+
+/// A checked submission of the request. counts: null, or one for each rank. result: where an allocated result is stored.
+tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, const char* name,
+                                                   Request request, const uint64_t* counts = nullptr,
+                                                   void** result = nullptr) {
+  const std::string_view text = name == nullptr ? "" : name;
+  if (text.empty() || text.size() > kMaxName) {
+    return failed(DDL_ERROR_INVALID_ARGUMENT, name == nullptr
+                                                  ? std::string("name is null")
+                                                  : "name has " + std::to_string(text.size()) +
+                                                        " bytes; it has 1 to " + std::to_string(kMaxName));
+  }
+  const ddl_async_options& options = receiver.options;
+  if (auto completed = complete_call(request, options.prescale, options.postscale); !completed)
+    return tl::unexpected(completed.error());
+  auto submission = std::make_shared<Submission>();
+  submission->announcement.name = text;
+  TensorTerms& terms = submission->announcement.terms;
+  terms.call = request.call;
+  terms.zeros_if_joined = has_op(request.call.kind) && options.zeros_if_joined != 0;
+  if (options.dimensions > 0) terms.shape.assign(options.shape, options.shape + options.dimensions);
+  terms.priority = options.priority;
+  if (options.group != nullptr) {
+    terms.group = options.group;
+    terms.group_size = options.group_size;
+  }
+  submission->send = request.send;
+  submission->recv = request.recv;
+  submission->result = result;
+  submission->recv_counts = request.recv_counts;
+  if (options.completed != nullptr) {
+    submission->on_completion = [completed = options.completed,
+                                 argument = options.argument](const Outcome& outcome) {
+      completed(argument, outcome ? DDL_OK : outcome.error().status,
+                outcome ? "" : outcome.error().message.c_str());
+    };
+  }
+  if (auto checked = take_counts(receiver, *submission, request, counts); !checked)
+    return tl::unexpected(checked.error());
+  return submission;
+}
+
 /// The shape that the options give belongs to this number of elements, where all ranks have the same number.
 Outcome check_shape(const TensorTerms& terms) {
-  if (terms.shape.empty() || terms.kind == CallKind::kAllgatherv || terms.kind == CallKind::kAlltoallv)
+  const Call& call = terms.call;
+  if (terms.shape.empty() || call.kind == CallKind::kAllgatherv || call.kind == CallKind::kAlltoallv)
     return {};
   std::uint64_t product = 1;
   bool is_too_large = false;
   for (const std::uint64_t extent : terms.shape)
     is_too_large = __builtin_mul_overflow(product, extent, &product) || is_too_large;
-  if (!is_too_large && product == terms.count) return {};
+  if (!is_too_large && product == call.count) return {};
   return failed(
       DDL_ERROR_INVALID_ARGUMENT,
-      "options: shape does not have " + ddl::counted(static_cast<std::int64_t>(terms.count), "element"));
+      "options: shape does not have " + ddl::counted(static_cast<std::int64_t>(call.count), "element"));
 }
 
 /// Finds out where the tensor lies, and from when on it may be used.
@@ -144,7 +160,7 @@ Outcome place(const Receiver& receiver, Submission& submission) {
   StreamHandle const stream = receiver.options.stream;
   const auto place = place_of(submission.send, submission.recv, stream);
   if (!place) return tl::unexpected(place.error());
-  submission.announcement.terms.memory = place->memory;
+  submission.announcement.terms.call.memory = place->memory;
   submission.device = place->device;
   if (place->device == nullptr) return {};
   const CurrentDevice current(*place->device);
@@ -169,30 +185,20 @@ ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>&
   return DDL_OK;
 }
 
-/// Hands over one tensor, which complete(submission) describes and checks.
-template <class Complete>
-ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options, CallKind kind,
-                         const char* name, ddl_dtype dtype, ddl_op op, ddl_handle** handle,
-                         Complete complete) noexcept {
+/// Hands over one tensor. counts, result: see submission_of().
+ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options, const char* name,
+                         const Request& request, ddl_handle** handle, const uint64_t* counts = nullptr,
+                         void** result = nullptr) noexcept {
   return guarded([&] {
     if (handle != nullptr) *handle = nullptr;
     const auto receiver = receiver_of(context, options);
     if (!receiver) return report(receiver.error());
-    auto submission = submission_of(*receiver, kind, name, dtype, op);
+    auto submission = submission_of(*receiver, name, request, counts, result);
     if (!submission) return report(submission.error());
-    if (Outcome completed = complete(*receiver, **submission); !completed) return report(completed);
     if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
     if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
     return hand_over(*receiver, {*submission}, handle);
   });
-}
-
-Outcome describe_allreduce(const Receiver& receiver, Submission& submission, const void* send, void* recv,
-                           uint64_t count) {
-  submission.send = static_cast<const std::byte*>(send);
-  submission.recv = static_cast<std::byte*>(recv);
-  submission.announcement.terms.count = count;
-  return check(receiver, submission, count);
 }
 
 }  // namespace
@@ -202,10 +208,8 @@ extern "C" {
 ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const void* send, void* recv,
                                uint64_t count, ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
                                ddl_handle** handle) {
-  return hand_over_one(context, options, CallKind::kAllreduce, name, dtype, op, handle,
-                       [&](const Receiver& receiver, Submission& submission) {
-                         return describe_allreduce(receiver, submission, send, recv, count);
-                       });
+  return hand_over_one(context, options, name,
+                       request_of(make_call(CallKind::kAllreduce, count, dtype, op), send, recv), handle);
 }
 
 ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors, uint64_t count,
@@ -218,12 +222,9 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
     if (!receiver) return report(receiver.error());
     std::vector<SubmissionPtr> submissions;
     for (const ddl_tensor& tensor : std::span(tensors, count)) {
-      auto submission = submission_of(*receiver, CallKind::kAllreduce, tensor.name, dtype, op);
+      const Call call = make_call(CallKind::kAllreduce, tensor.count, dtype, op);
+      auto submission = submission_of(*receiver, tensor.name, request_of(call, tensor.send, tensor.recv));
       if (!submission) return report(submission.error());
-      if (auto described =
-              describe_allreduce(*receiver, **submission, tensor.send, tensor.recv, tensor.count);
-          !described)
-        return report(described);
       if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
       submissions.push_back(*std::move(submission));
     }
@@ -234,59 +235,31 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
 ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send, uint64_t count,
                                 void** result, uint64_t* recv_counts, ddl_dtype dtype,
                                 const ddl_async_options* options, ddl_handle** handle) {
-  return hand_over_one(context, options, CallKind::kAllgatherv, name, dtype, DDL_SUM, handle,
-                       [&](const Receiver&, Submission& submission) {
-                         submission.send = static_cast<const std::byte*>(send);
-                         submission.own_count = count;
-                         submission.result = result;
-                         submission.recv_counts = recv_counts;
-                         return check_gathered(submission, count);
-                       });
+  Request request = request_of(make_call(CallKind::kAllgatherv, count, dtype), send, nullptr);
+  request.recv_counts = recv_counts;
+  return hand_over_one(context, options, name, request, handle, nullptr, result);
 }
 
 ddl_status ddl_broadcast_async(ddl_context* context, const char* name, void* buffer, uint64_t count,
                                ddl_dtype dtype, int32_t root, const ddl_async_options* options,
                                ddl_handle** handle) {
-  return hand_over_one(context, options, CallKind::kBroadcast, name, dtype, DDL_SUM, handle,
-                       [&](const Receiver& receiver, Submission& submission) {
-                         submission.send = submission.recv = static_cast<std::byte*>(buffer);
-                         submission.announcement.terms.count = count;
-                         submission.announcement.terms.root = root;
-                         return check(receiver, submission, count);
-                       });
+  const Call call = make_call(CallKind::kBroadcast, count, dtype, DDL_SUM, root);
+  return hand_over_one(context, options, name, request_of(call, buffer, buffer), handle);
 }
 
 ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const void* send,
                                const uint64_t* send_counts, void** result, uint64_t* recv_counts,
                                ddl_dtype dtype, const ddl_async_options* options, ddl_handle** handle) {
-  return hand_over_one(context, options, CallKind::kAlltoallv, name, dtype, DDL_SUM, handle,
-                       [&](const Receiver& receiver, Submission& submission) -> Outcome {
-                         if (send_counts == nullptr)
-                           return failed(DDL_ERROR_INVALID_ARGUMENT, "send_counts is null");
-                         auto& counts = submission.announcement.send_counts;
-                         counts.assign(send_counts, send_counts + receiver.ranks());
-                         submission.send = static_cast<const std::byte*>(send);
-                         submission.result = result;
-                         submission.recv_counts = recv_counts;
-                         return check_gathered(
-                             submission, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
-                       });
+  Request request = request_of(make_call(CallKind::kAlltoallv, 0, dtype), send, nullptr);
+  request.recv_counts = recv_counts;
+  return hand_over_one(context, options, name, request, handle, send_counts, result);
 }
 
 ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, const void* send, void* recv,
                                     const uint64_t* counts, ddl_dtype dtype, ddl_op op,
                                     const ddl_async_options* options, ddl_handle** handle) {
-  return hand_over_one(context, options, CallKind::kReduceScatter, name, dtype, op, handle,
-                       [&](const Receiver& receiver, Submission& submission) -> Outcome {
-                         if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "counts is null");
-                         TensorTerms& terms = submission.announcement.terms;
-                         terms.counts.assign(counts, counts + receiver.ranks());
-                         terms.count =
-                             std::accumulate(terms.counts.begin(), terms.counts.end(), std::uint64_t{0});
-                         submission.send = static_cast<const std::byte*>(send);
-                         submission.recv = static_cast<std::byte*>(recv);
-                         return check(receiver, submission, terms.count);
-                       });
+  const Call call = make_call(CallKind::kReduceScatter, 0, dtype, op);
+  return hand_over_one(context, options, name, request_of(call, send, recv), handle, counts);
 }
 
 ddl_status ddl_wait(ddl_handle* handle) {

@@ -18,7 +18,7 @@ Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
   const Algorithm algorithm = algorithms_.of(request.call.kind);
   if (algorithm == Algorithm::kAuto) return set_.run(request, deadline);
   Request named = request;
-  named.call.algorithm = static_cast<std::uint8_t>(algorithm);
+  named.call.algorithm = algorithm;
   return set_.run(named, deadline);
 }
 

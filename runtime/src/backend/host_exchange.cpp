@@ -34,8 +34,7 @@ tl::expected<std::uint64_t, Failure> HostExchange::largest(std::uint64_t own, Ca
                                                            int peer) {
   std::uint64_t result = 0;
   Request request;
-  request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64);
-  request.call.op = DDL_MAX;
+  request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64, DDL_MAX);
   request.peer = peer;
   // Of two ranks, it is a call of theirs.
   if (peer < 0) request.call.number = number();

@@ -66,8 +66,8 @@ Algorithm choose(const Situation& situation) {
 }
 
 Algorithm algorithm_of(const Call& call, const Situation& situation) {
-  const auto named = static_cast<Algorithm>(call.algorithm);
-  return named != Algorithm::kAuto && is_for(named, situation.hosts) ? named : choose(situation);
+  const bool is_named = call.algorithm != Algorithm::kAuto && is_for(call.algorithm, situation.hosts);
+  return is_named ? call.algorithm : choose(situation);
 }
 
 std::string explain_choices() {

@@ -64,9 +64,7 @@ std::string arguments(const Call& call) {
     text += "root " + std::to_string(call.root) + ", ";
   }
   if (call.kind == CallKind::kMakeSets) return text + counted(static_cast<std::int64_t>(call.count), "rank");
-  if (call.algorithm != 0) {
-    text += std::string("by ") + algorithm_name(static_cast<Algorithm>(call.algorithm)) + ", ";
-  }
+  if (call.algorithm != Algorithm::kAuto) text += std::string("by ") + algorithm_name(call.algorithm) + ", ";
   text += dtype_name(call.dtype);
   if (call.kind == CallKind::kAlltoallv) return text;
   text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
@@ -129,11 +127,13 @@ std::string Call::describe() const {
          (text.empty() ? "" : " (" + text + ")") + memory_text(*this);
 }
 
-Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype) {
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op, std::int32_t root) {
   Call call;
   call.kind = kind;
+  call.op = op;
+  call.dtype = dtype;
+  call.root = root;
   call.count = count;
-  call.dtype = static_cast<std::uint16_t>(dtype);
   return call;
 }
 

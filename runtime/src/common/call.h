@@ -210,26 +210,26 @@ inline constexpr std::size_t kUsualGpuPieceBytes = std::size_t{2} << 20;
 /// call does not have keep these defaults.
 struct Call {
   CallKind kind = CallKind::kNone;
-  std::uint8_t op = 0;
-  std::uint16_t dtype = 0;  ///< as current_dtype() gives it
+  Algorithm algorithm = Algorithm::kAuto;  ///< the one that the user has named
+  Memory memory = Memory::kHost;
+  std::uint8_t log2_piece_bytes = 0;  ///< if memory of a GPU goes by way of the host
+  ddl_op op = DDL_SUM;
+  ddl_dtype dtype = 0;  ///< as current_dtype() gives it
   std::int32_t root = 0;
   std::uint64_t count = 0;   ///< elements; if every rank has its own number, their sum
   std::uint64_t counts = 0;  ///< digest_of() the ranks' numbers
   double prescale = 1.0;
   double postscale = 1.0;
-  std::uint64_t number = 0;    ///< of the call on its channel, from 1; not compared
-  std::uint8_t algorithm = 0;  ///< an Algorithm that the user has named
-  Memory memory = Memory::kHost;
-  std::uint8_t log2_piece_bytes = 0;  ///< if memory of a GPU goes by way of the host
+  std::uint64_t number = 0;  ///< of the call on its channel, from 1; not compared
 
   /// Whether everything but the number is the same.
-  bool matches(const Call& other) const {
+  bool operator==(const Call& other) const {
     return kind == other.kind && op == other.op && dtype == other.dtype && root == other.root &&
            count == other.count && counts == other.counts && prescale == other.prescale &&
            postscale == other.postscale && algorithm == other.algorithm && memory == other.memory &&
            log2_piece_bytes == other.log2_piece_bytes;
   }
-  /// A 64-bit hash of everything but the number: equal for calls that match.
+  /// A 64-bit hash of everything but the number: the same for equal calls.
   std::uint64_t fingerprint() const;
   /// "allreduce(sum, float32, 1000 elements)"; on memory of a GPU, " on a GPU" follows.
   std::string signature() const;
@@ -238,8 +238,8 @@ struct Call {
 };
 static_assert(sizeof(Call) == 56);
 
-/// A call without op, root and number.
-Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype);
+Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op = DDL_SUM,
+               std::int32_t root = 0);
 
 /// A 64-bit hash of numbers and their order.
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);

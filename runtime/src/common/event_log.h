@@ -108,8 +108,8 @@ inline contract::Event event_of(const Call& call, std::uint64_t bytes) {
   contract::Event event;
   event.bytes = bytes;
   event.call_kind = static_cast<std::uint8_t>(call.kind);
-  event.op = call.op;
-  event.dtype = call.dtype;
+  event.op = static_cast<std::uint8_t>(call.op);
+  event.dtype = static_cast<std::uint16_t>(call.dtype);
   return event;
 }
 

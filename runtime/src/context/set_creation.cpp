@@ -71,9 +71,8 @@ template <class T>
 Status reduce_all(ProcessSet& set, std::vector<T>& values, ddl_dtype dtype, ddl_op op,
                   CallDeadline deadline) {
   Request request;
-  request.call = make_call(CallKind::kAllreduce, values.size(), dtype);
+  request.call = make_call(CallKind::kAllreduce, values.size(), dtype, op);
   request.element_size = sizeof(T);
-  request.call.op = static_cast<std::uint8_t>(op);
   request.send = request.recv = reinterpret_cast<std::byte*>(values.data());
   const Outcome reduced = set.collective(request, deadline);
   if (!reduced) return fail(ErrorCode::kClosed, reduced.error().message);

@@ -104,10 +104,10 @@ std::optional<std::string> Agreement::complaint(const Announced& announced) cons
   const auto has_no_data = [&](std::size_t rank) {
     return is_joined_[rank] != 0 && !announced.by_rank.contains(static_cast<int>(rank));
   };
-  const auto root = static_cast<std::size_t>(first.terms.root);
-  if (first.terms.kind == CallKind::kBroadcast && has_no_data(root)) {
+  const auto root = static_cast<std::size_t>(first.terms.call.root);
+  if (first.terms.call.kind == CallKind::kBroadcast && has_no_data(root)) {
     return "tensor \"" + first.name + "\" of " + label(first_rank) + " cannot be broadcast: its root, " +
-           label(first.terms.root) + ", has joined and has no data";
+           label(first.terms.call.root) + ", has joined and has no data";
   }
   for (const auto& [rank, announcement] : announced.by_rank) {
     for (std::size_t to = 0; to < announcement.send_counts.size(); ++to) {

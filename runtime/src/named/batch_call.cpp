@@ -16,9 +16,9 @@ std::uint64_t digest_of_batch(const Batch& batch) {
     const TensorTerms& terms = tensor->terms;
     // Ranks run the same library, so equal texts have equal hashes.
     numbers.push_back(std::hash<std::string_view>()(tensor->name));
-    numbers.push_back(static_cast<std::uint64_t>(terms.kind));
-    numbers.push_back(static_cast<std::uint64_t>(terms.memory));
-    numbers.push_back(terms.count);
+    numbers.push_back(static_cast<std::uint64_t>(terms.call.kind));
+    numbers.push_back(static_cast<std::uint64_t>(terms.call.memory));
+    numbers.push_back(terms.call.count);
     numbers.insert(numbers.end(), terms.counts.begin(), terms.counts.end());
     numbers.insert(numbers.end(), terms.shape.begin(), terms.shape.end());
   }
@@ -32,7 +32,7 @@ class BatchCall {
         batch_(batch),
         submissions_(submissions),
         terms_(batch.tensors.front()->terms),
-        element_(known_element_size(terms_.dtype)),
+        element_(known_element_size(terms_.call.dtype)),
         digest_(digest_of_batch(batch)) {
     for (const SubmissionPtr& submission : submissions) {
       if (submission->device != nullptr && submission->ready.get() != nullptr)
@@ -41,7 +41,7 @@ class BatchCall {
   }
 
   Outcome run() {
-    switch (terms_.kind) {
+    switch (terms_.call.kind) {
       case CallKind::kAllreduce: return allreduce();
       case CallKind::kReduceScatter: return reduce_scatter();
       case CallKind::kBroadcast: return broadcast();
@@ -71,18 +71,13 @@ class BatchCall {
     return request;
   }
   /// Of the tensors' data.
-  Request request_of(CallKind kind, std::uint64_t count, ddl_dtype dtype) const {
+  Request request_of(std::uint64_t count) const {
     Request request;
-    request.call = make_call(kind, count, dtype);
+    request.call = terms_.call;
+    request.call.count = count;
     request.call.counts = digest_;
-    request.element_size = known_element_size(dtype);
-    if (has_op(kind)) {
-      request.call.op = static_cast<std::uint8_t>(terms_.op);
-      request.call.prescale = terms_.prescale;
-      request.call.postscale = terms_.postscale;
-      if (!terms_.zeros_if_joined) request.gives = batch_.gives;
-    }
-    request.call.memory = terms_.memory;
+    request.element_size = element_;
+    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.gives = batch_.gives;
     request.some_give_none = !batch_.gives.empty();
     request.has_events = true;
     request.after = ready_;
@@ -96,8 +91,9 @@ class BatchCall {
 
   Outcome allreduce() const {
     std::uint64_t count = batch_.count;
-    for (const AgreedTensorPtr& tensor : batch_.tensors) count += batch_.count == 0 ? tensor->terms.count : 0;
-    Request request = request_of(CallKind::kAllreduce, count, terms_.dtype);
+    for (const AgreedTensorPtr& tensor : batch_.tensors)
+      count += batch_.count == 0 ? tensor->terms.call.count : 0;
+    Request request = request_of(count);
     if (batch_.first > 0 && own() != nullptr) {
       request.send += batch_.first * element_;
       request.recv += batch_.first * element_;
@@ -109,14 +105,14 @@ class BatchCall {
       request.send = request.recv = zeros.data();
       std::byte* at = zeros.data();
       for (std::size_t i = 0; batch_.tensors.size() > 1 && i < batch_.tensors.size(); ++i) {
-        const std::uint64_t part = batch_.tensors[i]->terms.count;
+        const std::uint64_t part = batch_.tensors[i]->terms.call.count;
         parts.push_back({at, at, part});
         at += part * element_;
       }
     }
     if (submissions_.size() > 1) {
       for (const SubmissionPtr& part : submissions_)
-        parts.push_back({part->send, part->recv, part->terms().count});
+        parts.push_back({part->send, part->recv, part->terms().call.count});
     }
     if (parts.size() > 1) {
       request.send = nullptr;
@@ -128,7 +124,7 @@ class BatchCall {
 
   Outcome reduce_scatter() const {
     const std::uint64_t count = std::accumulate(terms_.counts.begin(), terms_.counts.end(), std::uint64_t{0});
-    Request request = request_of(CallKind::kReduceScatter, count, terms_.dtype);
+    Request request = request_of(count);
     request.counts = terms_.counts;
     std::vector<std::byte> zeros, unused;
     if (gives_zeros()) {
@@ -141,12 +137,11 @@ class BatchCall {
   }
 
   Outcome broadcast() const {
-    Request request = request_of(CallKind::kBroadcast, terms_.count, terms_.dtype);
-    request.call.root = terms_.root;
+    Request request = request_of(terms_.call.count);
     request.waits_for_all = true;
     std::vector<std::byte> unused;
     if (has_joined()) {
-      unused.resize(terms_.count * element_);
+      unused.resize(terms_.call.count * element_);
       request.send = request.recv = unused.data();
     }
     return call(request);
@@ -194,7 +189,7 @@ class BatchCall {
       unused.resize(count * element_);
       memory = unused.data();
     }
-    Request data = request_of(CallKind::kAllgatherv, count, terms_.dtype);
+    Request data = request_of(count);
     data.call.counts = digest_of(counts) | 1;
     data.counts = counts;
     data.recv = memory;
@@ -220,7 +215,7 @@ class BatchCall {
       unused.resize(count * element_);
       memory = unused.data();
     }
-    Request data = request_of(CallKind::kAlltoallv, 0, terms_.dtype);
+    Request data = request_of(0);
     data.call.counts = 0;
     data.counts = sends;
     data.recv = memory;

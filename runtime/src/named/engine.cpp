@@ -98,8 +98,9 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
   if (is_asleep_) {
     // The first tensor that is not announced limits the sleep.
-    if (next_call() != Call::kNone || !had_unannounced) bells_->ring_own();
-  } else if (!is_driven_ && !habit_.is_there() && (!had_work || ends_habit || next_call() != Call::kNone)) {
+    if (next_call() != NextCall::kNone || !had_unannounced) bells_->ring_own();
+  } else if (!is_driven_ && !habit_.is_there() &&
+             (!had_work || ends_habit || next_call() != NextCall::kNone)) {
     has_work_.notify_one();
   }
   return {};
@@ -123,7 +124,7 @@ void Engine::want(Submission& submission) {
   if (!submission.is_open || submission.is_wanted) return;
   submission.is_wanted = true;
   ++wanted_;
-  if (is_asleep_ && next_call() != Call::kNone) bells_->ring_own();
+  if (is_asleep_ && next_call() != NextCall::kNone) bells_->ring_own();
 }
 
 Outcome Engine::wait(Submission& submission) {
@@ -154,7 +155,7 @@ tl::expected<bool, Failure> Engine::test(Submission& submission) {
   want(submission);
   if (submission.is_complete) saw_completion_ = true;
   const bool ends_habit = habit_.end();
-  if (!submission.is_complete && !is_driven_ && (ends_habit || next_call() != Call::kNone))
+  if (!submission.is_complete && !is_driven_ && (ends_habit || next_call() != NextCall::kNone))
     has_work_.notify_one();
   return submission.is_complete.load();
 }
@@ -204,19 +205,19 @@ bool Engine::is_idle() const {
 
 // Which call comes next.
 
-Engine::Call Engine::next_call() {
-  if (broken_) return Call::kNone;
-  if (must_agree_) return Call::kAgree;
-  if (!has_work()) return Call::kNone;
+Engine::NextCall Engine::next_call() {
+  if (broken_) return NextCall::kNone;
+  if (must_agree_) return NextCall::kAgree;
+  if (!has_work()) return NextCall::kNone;
   // Another call than that of the rank that wants to agree would only be compared with it.
-  if (bells_->is_wanted(calls_ + 1)) return Call::kAgree;
-  if (agreement_.agreed() != nullptr) return is_overtaken() ? Call::kAgree : Call::kAgreed;
-  if (is_predicted_here()) return has_overtaking() ? Call::kAgree : Call::kPredicted;
+  if (bells_->is_wanted(calls_ + 1)) return NextCall::kAgree;
+  if (agreement_.agreed() != nullptr) return is_overtaken() ? NextCall::kAgree : NextCall::kAgreed;
+  if (is_predicted_here()) return has_overtaking() ? NextCall::kAgree : NextCall::kPredicted;
   // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
   const bool is_called = connections_.abort().is_raised() ||
                          connections_.segment().twin().abort_line().departures.load() != 0 ||
                          (twin_ != nullptr && (twin_->abort().is_raised() || twin_->first_left()));
-  return has_news() || is_called ? Call::kAgree : Call::kNone;
+  return has_news() || is_called ? NextCall::kAgree : NextCall::kNone;
 }
 
 bool Engine::is_overtaken() const {
@@ -312,7 +313,7 @@ void Engine::drive(Lock& lock, bool may_call, Interruption& interruption) {
     const Outcome outcome = finish_(tl::unexpected(aborted()));
     lock.lock();
     complete_all(is_closing_ ? has_left() : outcome.error(), lock);
-  } else if (const Call call = may_call ? next_call() : Call::kNone; call != Call::kNone) {
+  } else if (const NextCall call = may_call ? next_call() : NextCall::kNone; call != NextCall::kNone) {
     if (auto made = try_to_make(call, lock); !made) {
       if (made.error().status == DDL_ERROR_MISMATCH) {
         must_agree_ = true;

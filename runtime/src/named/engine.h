@@ -102,10 +102,10 @@ class Engine {
   void close();
 
  private:
-  enum class Call { kNone, kAgree, kAgreed, kPredicted };
+  enum class NextCall { kNone, kAgree, kAgreed, kPredicted };
   using Lock = std::unique_lock<std::mutex>;
 
-  Call next_call();
+  NextCall next_call();
   bool has_news() const;
   /// A tensor that the others do not know goes before the agreed ones.
   bool is_overtaken() const;
@@ -128,9 +128,9 @@ class Engine {
   bool may_call_here() const { return any_may_call_ || first_.allows_call().has_value(); }
   template <class Done>
   void drive_until(Lock& lock, Done done);
-  Outcome make(Call call, Lock& lock);
+  Outcome make(NextCall call, Lock& lock);
   /// The same; an exception ends the process set on all ranks. Throws nothing.
-  Outcome try_to_make(Call call, Lock& lock);
+  Outcome try_to_make(NextCall call, Lock& lock);
   Outcome give_up(ddl_status status, const char* why, Lock& lock);
   Outcome connect(Lock& lock);
   /// What a call after an abort of the ranks fails with.
@@ -147,7 +147,7 @@ class Engine {
   void show_waiters() const;
   /// Null: nothing is recorded.
   EventLog* events() const { return is_closed_ ? nullptr : job_.events.get(); }
-  contract::Event event_of_engine(contract::Event::Kind kind) const;
+  contract::Event event_of_engine(contract::Event::Kind kind, const Call& call = {}) const;
   std::uint64_t log_submission(const Submission& submission) const;
   void log_end(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome) const;
   void log_steps();

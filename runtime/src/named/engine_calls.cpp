@@ -11,8 +11,8 @@ namespace ddl::runtime {
 
 // What is recorded.
 
-contract::Event Engine::event_of_engine(contract::Event::Kind kind) const {
-  contract::Event event;
+contract::Event Engine::event_of_engine(contract::Event::Kind kind, const Call& call) const {
+  contract::Event event = event_of(call, call.count * element_size(call.dtype));
   event.kind = kind;
   event.generation = connections_.membership().generation;
   event.call = calls_;
@@ -21,14 +21,9 @@ contract::Event Engine::event_of_engine(contract::Event::Kind kind) const {
 
 std::uint64_t Engine::log_submission(const Submission& submission) const {
   if (events() == nullptr) return 0;
-  const TensorTerms& terms = submission.terms();
-  contract::Event event = event_of_engine(contract::Event::Kind::kTensor);
-  event.call_kind = static_cast<std::uint8_t>(terms.kind);
-  event.op = static_cast<std::uint8_t>(terms.op);
-  event.dtype = static_cast<std::uint16_t>(terms.dtype);
-  event.bytes =
-      (terms.kind == CallKind::kAllgatherv ? submission.own_count : terms.count) * element_size(terms.dtype);
-  return events()->begin(event, submission.name());
+  Call call = submission.terms().call;
+  if (call.kind == CallKind::kAllgatherv) call.count = submission.own_count;
+  return events()->begin(event_of_engine(contract::Event::Kind::kTensor, call), submission.name());
 }
 
 void Engine::log_end(const std::vector<SubmissionPtr>& submissions, const Outcome& outcome) const {
@@ -44,11 +39,11 @@ void Engine::log_steps() {
     events()->end_step(connections_.membership().generation);
 }
 
-Outcome Engine::make(Call call, Lock& lock) {
-  const Batch* const batch = call == Call::kAgreed      ? agreement_.agreed()
-                             : call == Call::kPredicted ? agreement_.predicted()
-                                                        : nullptr;
-  const CallKind kind = batch == nullptr ? CallKind::kAgree : batch->tensors.front()->terms.kind;
+Outcome Engine::make(NextCall call, Lock& lock) {
+  const Batch* const batch = call == NextCall::kAgreed      ? agreement_.agreed()
+                             : call == NextCall::kPredicted ? agreement_.predicted()
+                                                            : nullptr;
+  const CallKind kind = batch == nullptr ? CallKind::kAgree : batch->tensors.front()->terms.call.kind;
   const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->named_call, kind, calls_ + 1);
   if (twin_ == nullptr) {
     if (auto connected = connect(lock); !connected) return connected;
@@ -56,19 +51,19 @@ Outcome Engine::make(Call call, Lock& lock) {
   ++calls_;
   Outcome outcome;
   switch (call) {
-    case Call::kAgree:
+    case NextCall::kAgree:
       ++counts_.rounds;
       outcome = agree(lock);
       break;
-    case Call::kAgreed:
+    case NextCall::kAgreed:
       ++counts_.agreed;
       outcome = carry_out_agreed(lock);
       break;
-    case Call::kPredicted:
+    case NextCall::kPredicted:
       ++counts_.predicted;
       outcome = carry_out_predicted(lock);
       break;
-    case Call::kNone: break;
+    case NextCall::kNone: break;
   }
   if (outcome || outcome.error().status == DDL_ERROR_MISMATCH) return outcome;
   lock.unlock();
@@ -81,7 +76,7 @@ Outcome Engine::make(Call call, Lock& lock) {
   return outcome;
 }
 
-Outcome Engine::try_to_make(Call call, Lock& lock) {
+Outcome Engine::try_to_make(NextCall call, Lock& lock) {
   try {
     return make(call, lock);
   } catch (const std::bad_alloc&) {
@@ -124,7 +119,7 @@ Outcome Engine::connect(Lock& lock) {
 }
 
 Failure Engine::aborted() const {
-  runtime::Call call;
+  Call call;
   call.kind = CallKind::kAgree;
   return connections_.abort().describe(call, true);
 }
@@ -184,14 +179,11 @@ Outcome Engine::carry_out_logged(const Batch& batch, const std::vector<Submissio
                            rank_,     size_,      job_.settings.timeout_seconds};
   EventLog* const log = job_.events.get();
   if (log == nullptr) return carry_out(caller, batch, submissions);
-  const TensorTerms& terms = batch.tensors.front()->terms;
-  contract::Event event = event_of_engine(contract::Event::Kind::kBatch);
+  Call call = batch.tensors.front()->terms.call;
+  call.count = batch.count;
+  contract::Event event = event_of_engine(contract::Event::Kind::kBatch, call);
   event.begin = log->now();
-  event.call_kind = static_cast<std::uint8_t>(terms.kind);
-  event.op = static_cast<std::uint8_t>(terms.op);
-  event.dtype = static_cast<std::uint16_t>(terms.dtype);
   event.tensors = static_cast<std::uint32_t>(batch.tensors.size());
-  event.bytes = batch.count * element_size(terms.dtype);
   for (const AgreedTensorPtr& tensor : batch.tensors)
     event.bytes += batch.count == 0 ? tensor->terms.bytes() : 0;
   for (const SubmissionPtr& submission : submissions) {
@@ -214,7 +206,7 @@ Outcome Engine::carry_out_agreed(Lock& lock) {
     outcome = carry_out_logged(batch, submissions);
     lock.lock();
     if (!outcome) return outcome;
-    pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
+    pass(batch.tensors.front()->terms.call.kind, FaultPoint::kAfterBatch);
   }
   agreement_.carried_out_agreed();
   log_steps();
@@ -229,7 +221,7 @@ Outcome Engine::carry_out_predicted(Lock& lock) {
   Outcome outcome = carry_out_logged(batch, submissions);
   lock.lock();
   if (!outcome) return outcome;
-  pass(batch.tensors.front()->terms.kind, FaultPoint::kAfterBatch);
+  pass(batch.tensors.front()->terms.call.kind, FaultPoint::kAfterBatch);
   agreement_.carried_out_predicted();
   log_steps();
   if (!batch.is_last()) {

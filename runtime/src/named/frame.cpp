@@ -15,10 +15,11 @@ using Json = nlohmann::json;
 
 Json json_of(const Announcement& announced) {
   const TensorTerms& terms = announced.terms;
+  const Call& call = terms.call;
   // An array, as a frame is read by the library that has written it.
-  return Json::array({announced.name, static_cast<int>(terms.kind), terms.op, terms.dtype, terms.root,
-                      terms.prescale, terms.postscale, terms.count, terms.counts, terms.shape, terms.priority,
-                      terms.group, terms.group_size, terms.zeros_if_joined, static_cast<int>(terms.memory),
+  return Json::array({announced.name, static_cast<int>(call.kind), call.op, call.dtype, call.root,
+                      call.prescale, call.postscale, call.count, terms.counts, terms.shape, terms.priority,
+                      terms.group, terms.group_size, terms.zeros_if_joined, static_cast<int>(call.memory),
                       announced.send_counts, announced.follows_completion});
 }
 
@@ -101,16 +102,17 @@ constexpr std::size_t kItems = 17;
 /// Whether the items are an announcement. May throw Json::exception.
 bool read_announcement(const Json& json, Announcement& announced) {
   TensorTerms& terms = announced.terms;
+  Call& call = terms.call;
   std::uint8_t kind = 0, memory = 0;
   Items items(json, kItems);
   items.read(announced.name);
   items.read(kind);
-  items.read(terms.op);
-  items.read(terms.dtype);
-  items.read(terms.root);
-  items.read(terms.prescale);
-  items.read(terms.postscale);
-  items.read(terms.count);
+  items.read(call.op);
+  items.read(call.dtype);
+  items.read(call.root);
+  items.read(call.prescale);
+  items.read(call.postscale);
+  items.read(call.count);
   items.read(terms.counts);
   items.read(terms.shape);
   items.read(terms.priority);
@@ -120,15 +122,16 @@ bool read_announcement(const Json& json, Announcement& announced) {
   items.read(memory);
   items.read(announced.send_counts);
   items.read(announced.follows_completion);
-  terms.kind = static_cast<CallKind>(kind);
-  terms.memory = static_cast<Memory>(memory);
+  call.kind = static_cast<CallKind>(kind);
+  call.memory = static_cast<Memory>(memory);
   return items.is_valid();
 }
 
 /// Whether its terms are such as a rank of the process set may announce.
 bool is_valid(const Announcement& announced, std::size_t ranks) {
   const TensorTerms& terms = announced.terms;
-  switch (terms.kind) {
+  const Call& call = terms.call;
+  switch (call.kind) {
     case CallKind::kAllreduce:
     case CallKind::kReduceScatter:
     case CallKind::kBroadcast:
@@ -137,11 +140,11 @@ bool is_valid(const Announcement& announced, std::size_t ranks) {
     default: return false;
   }
   const auto has_size = [](const auto& list, std::size_t size) { return list.size() == size; };
-  return !announced.name.empty() && terms.memory <= Memory::kDevice && element_size(terms.dtype) != 0 &&
-         op_name_or_null(terms.op) != nullptr && (!has_op(terms.kind) || op_applies(terms.op, terms.dtype)) &&
-         terms.root >= 0 && static_cast<std::size_t>(terms.root) < ranks &&
-         has_size(terms.counts, terms.kind == CallKind::kReduceScatter ? ranks : 0) &&
-         has_size(announced.send_counts, terms.kind == CallKind::kAlltoallv ? ranks : 0);
+  return !announced.name.empty() && call.memory <= Memory::kDevice && element_size(call.dtype) != 0 &&
+         op_name_or_null(call.op) != nullptr && (!has_op(call.kind) || op_applies(call.op, call.dtype)) &&
+         call.root >= 0 && static_cast<std::size_t>(call.root) < ranks &&
+         has_size(terms.counts, call.kind == CallKind::kReduceScatter ? ranks : 0) &&
+         has_size(announced.send_counts, call.kind == CallKind::kAlltoallv ? ranks : 0);
 }
 
 }  // namespace

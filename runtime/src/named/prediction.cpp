@@ -48,21 +48,21 @@ std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::
 
 Batch first_piece_of(Batch batch, std::uint64_t bytes) {
   const TensorTerms& terms = batch.tensors.front()->terms;
-  const bool is_cut = batch.tensors.size() == 1 && !batch.failure && terms.kind == CallKind::kAllreduce &&
-                      terms.bytes() > bytes && bytes > 0;
+  const bool is_cut = batch.tensors.size() == 1 && !batch.failure &&
+                      terms.call.kind == CallKind::kAllreduce && terms.bytes() > bytes && bytes > 0;
   if (!is_cut) return batch;
   // About equal pieces, which begin with a line of a cache if the tensor does.
   constexpr std::uint64_t kLine = 64;
   const std::uint64_t pieces = (terms.bytes() - 1) / bytes + 1;
   const std::uint64_t lines = terms.bytes() / pieces / kLine + 1;
-  batch.count = std::min(lines * kLine / element_size(terms.dtype), terms.count);
+  batch.count = std::min(lines * kLine / element_size(terms.call.dtype), terms.call.count);
   return batch;
 }
 
 std::vector<Batch> pieces_after(const Batch& piece) {
   std::vector<Batch> pieces;
   if (piece.is_last()) return pieces;
-  const std::uint64_t all = piece.tensors.front()->terms.count;
+  const std::uint64_t all = piece.tensors.front()->terms.call.count;
   for (std::uint64_t first = piece.first + piece.count; first < all; first += piece.count) {
     pieces.push_back(piece);
     pieces.back().first = first;

@@ -32,7 +32,7 @@ struct Batch {
   /// The highest of its tensors.
   std::int32_t priority() const;
   /// Its tensors are complete when it has been carried out.
-  bool is_last() const { return count == 0 || first + count == tensors.front()->terms.count; }
+  bool is_last() const { return count == 0 || first + count == tensors.front()->terms.call.count; }
 };
 
 /// Batches of at most this number of bytes gain little by being smaller.

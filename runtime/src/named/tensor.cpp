@@ -24,20 +24,20 @@ std::string shortest(double number) {
 }  // namespace
 
 std::string TensorTerms::describe() const {
-  std::string text = std::string(call_kind_name(kind)) + "(";
-  if (has_op(kind)) text += std::string(op_name(op)) + ", ";
-  if (has_root(kind)) text += "root " + std::to_string(root) + ", ";
-  text += dtype_name(dtype);
+  std::string text = std::string(call_kind_name(call.kind)) + "(";
+  if (has_op(call.kind)) text += std::string(op_name(call.op)) + ", ";
+  if (has_root(call.kind)) text += "root " + std::to_string(call.root) + ", ";
+  text += dtype_name(call.dtype);
   if (!shape.empty()) {
     text += ", shape " + list_of(shape);
   } else if (!counts.empty()) {
     text += ", counts " + list_of(counts);
-  } else if (kind != CallKind::kAllgatherv && kind != CallKind::kAlltoallv) {
-    text += ", " + counted(static_cast<std::int64_t>(count), "element");
+  } else if (call.kind != CallKind::kAllgatherv && call.kind != CallKind::kAlltoallv) {
+    text += ", " + counted(static_cast<std::int64_t>(call.count), "element");
   }
-  if (prescale != 1.0) text += ", prescale " + shortest(prescale);
-  if (postscale != 1.0) text += ", postscale " + shortest(postscale);
-  if (memory == Memory::kDevice) text += ", on a GPU";
+  if (call.prescale != 1.0) text += ", prescale " + shortest(call.prescale);
+  if (call.postscale != 1.0) text += ", postscale " + shortest(call.postscale);
+  if (call.memory == Memory::kDevice) text += ", on a GPU";
   if (zeros_if_joined) text += ", zeros if joined";
   if (priority != 0) text += ", priority " + std::to_string(priority);
   if (!group.empty()) text += ", group \"" + group + "\" of " + std::to_string(group_size);

@@ -12,14 +12,8 @@ namespace ddl::runtime {
 
 /// What must be the same on all ranks that hand over a tensor of one name.
 struct TensorTerms {
-  CallKind kind = CallKind::kAllreduce;
-  ddl_op op = DDL_SUM;
-  ddl_dtype dtype = DDL_FLOAT32;
-  std::int32_t root = 0;
-  double prescale = 1.0;
-  double postscale = 1.0;
-  /// Elements; 0 where each rank has its own number (allgatherv, alltoallv).
-  std::uint64_t count = 0;
+  /// Its count is 0 where each rank has its own number (allgatherv, alltoallv).
+  Call call = make_call(CallKind::kAllreduce, 0, DDL_FLOAT32);
   /// reduce_scatter: the number that each rank receives.
   std::vector<std::uint64_t> counts;
   /// As the program gave it, without the first dimension of an allgatherv or alltoallv; empty: not given.
@@ -30,17 +24,16 @@ struct TensorTerms {
   std::uint32_t group_size = 0;
   /// Ranks that have joined give zeros to an allreduce or reduce_scatter.
   bool zeros_if_joined = false;
-  Memory memory = Memory::kHost;
 
   bool operator==(const TensorTerms&) const = default;
   /// Whether two tensors may be carried out by one allreduce.
   bool fuses_with(const TensorTerms& other) const {
-    return kind == CallKind::kAllreduce && other.kind == kind && op == other.op && dtype == other.dtype &&
-           prescale == other.prescale && postscale == other.postscale &&
-           zeros_if_joined == other.zeros_if_joined && memory == other.memory;
+    Call alike = other.call;
+    alike.count = call.count;
+    return call.kind == CallKind::kAllreduce && call == alike && zeros_if_joined == other.zeros_if_joined;
   }
   /// Bytes of one rank's elements; 0 where they differ.
-  std::uint64_t bytes() const { return count * element_size(dtype); }
+  std::uint64_t bytes() const { return call.count * element_size(call.dtype); }
   /// "allreduce(sum, float32, [3, 4])".
   std::string describe() const;
 };

@@ -121,7 +121,7 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
   if (call.number == 0) call.number = ++calls_;
   // Most programs repeat a call.
-  if (!call.matches(call_)) fingerprint_ = call.fingerprint();
+  if (call != call_) fingerprint_ = call.fingerprint();
   call_ = call;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;

@@ -11,7 +11,7 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6464'6c73'6567'0001;  // "ddlseg", 1
-constexpr std::uint32_t kLayoutVersion = 8;
+constexpr std::uint32_t kLayoutVersion = 9;
 constexpr std::size_t kPageBytes = 4096;
 /// The heap is aligned to the largest page size that Linux supports.
 constexpr std::size_t kMaxPageBytes = std::size_t{64} << 10;

@@ -58,7 +58,7 @@ struct LinkHello {
   std::uint64_t agreed = 0;
   HostField host;
 
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
   static constexpr std::uint32_t kByteOrder = 0x01020304;
 
   Member member() const { return {rank, host.str(), pid}; }

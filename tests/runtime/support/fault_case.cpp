@@ -176,7 +176,7 @@ std::vector<Algorithm> algorithms_of(CallKind kind, int hosts) {
     if (algorithm_name(algorithm) == std::string("unknown algorithm")) break;
     Call call;
     call.kind = kind;
-    call.algorithm = static_cast<std::uint8_t>(algorithm);
+    call.algorithm = algorithm;
     // Skips an algorithm for another number of hosts, or for another collective.
     const auto named = std::string(call_kind_name(kind)) + "=" + algorithm_name(algorithm);
     if (algorithm_of(call, situation) == algorithm && AlgorithmOverrides::parse(named))
