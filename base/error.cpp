@@ -13,13 +13,16 @@ std::string Error::message() const {
 }
 
 Error& Error::during(std::string what) & {
-  chain_.push_back(std::move(what));
+  if (!what.empty()) chain_.push_back(std::move(what));
   return *this;
 }
 
-Error&& Error::during(std::string what) && {
-  chain_.push_back(std::move(what));
-  return std::move(*this);
+Error&& Error::during(std::string what) && { return std::move(during(std::move(what))); }
+
+Error Error::with_hint(std::string hint) const {
+  Error hinted = *this;
+  hinted.hint_ = std::move(hint);
+  return hinted;
 }
 
 namespace {

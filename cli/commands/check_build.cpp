@@ -74,15 +74,15 @@ int print_one(std::vector<HostCapabilities>& hosts, const Request& request, cons
 int check_on_hosts(const Request& request, const Environment& environment, const Console& console) {
   const auto folder = make_scratch_folder();
   if (!folder)
-    return console.refuse(
-        {folder.error().message(), "set TMPDIR to a writable folder", contract::kStartFailure});
+    return console.refuse(folder.error().with_hint("set TMPDIR to a writable folder"),
+                          contract::kStartFailure);
   const launcher::JobSpec spec = one_rank_on_each(request, folder->path());
   // In a child, whose own output is discarded: the output of the ranks goes to files.
   auto job = ChildQuestion::ask([&] { return "x" + run_quietly(spec, request.allocation, environment); });
   const auto report = job ? job->answer(Deadline::never()) : Result<std::string>(fail(job.error()));
   if (!report)
-    return console.refuse({report.error().message(), "ddlrun --check-hosts shows which host is the cause",
-                           contract::kStartFailure});
+    return console.refuse(report.error().with_hint("ddlrun --check-hosts shows which host is the cause"),
+                          contract::kStartFailure);
   if (report->size() > 1) {
     console.report(report->substr(1));
     return contract::kStartFailure;
@@ -95,9 +95,9 @@ int check_on_hosts(const Request& request, const Environment& environment, const
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
     const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
     if (!host)
-      return console.refuse({name + ": " + host.error().message(),
-                             "compare the versions of ddlrun: ddlrun --check-hosts",
-                             contract::kStartFailure});
+      return console.refuse(
+          host.error().during(name).with_hint("compare the versions of ddlrun: ddlrun --check-hosts"),
+          contract::kStartFailure);
     host->host = name;
     hosts.push_back(*std::move(host));
   }
@@ -123,11 +123,12 @@ std::string known_keys(const std::string& asked) {
   return (nearest ? "did you mean " + *nearest + "? There are " : "there are ") + join(keys, ", ");
 }
 
-int refuse_probes(const Error& error, const Console& console) {
+int refuse_probes(Error error, const Console& console) {
   const bool is_limit = error.system_errno() == EMFILE;
-  return console.refuse({"the probes cannot be started: " + error.message(),
-                         is_limit ? "raise the limit: ulimit -n 256" : "try again, or on another host",
-                         contract::kStartFailure});
+  return console.refuse(
+      error.during("the probes cannot be started")
+          .with_hint(is_limit ? "raise the limit: ulimit -n 256" : "try again, or on another host"),
+      contract::kStartFailure);
 }
 
 int check_one(const Probe& probe, const Request& request, const Console& console) {
@@ -143,8 +144,8 @@ int check_one(const Probe& probe, const Request& request, const Console& console
 int check_build(const Request& request, const Environment& environment, const Console& console) {
   const Probe* one = request.capability.empty() ? nullptr : find_probe(request.capability);
   if (one == nullptr && !request.capability.empty())
-    return console.refuse(
-        {"there is no capability '" + request.capability + "'", known_keys(request.capability)});
+    return console.refuse({ErrorCode::kInvalidArgument, "there is no capability '" + request.capability + "'",
+                           known_keys(request.capability)});
   if (!request.allocation.nodes.empty()) return check_on_hosts(request, environment, console);
   if (one != nullptr) return check_one(*one, request, console);
   const auto all = run_probes(probe_list(), kProbeTimeout);

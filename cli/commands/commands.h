@@ -44,17 +44,17 @@ int check_hosts(const Request& request, const Environment& environment, const Co
 
 // Requirements of a job on this machine; checked before anything is started.
 
-/// The working directory must exist and the user must be able to enter it: otherwise 127 or 126, as from a shell.
+/// The working directory must exist and the user must be able to enter it: otherwise kNotFound or
+/// kPermissionDenied, which become 127 and 126, as from a shell.
 /// Not checked if no node of the allocation is this machine, which is hostname: the agents of other nodes report it.
-std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
-                                              const launcher::Allocation& allocation,
-                                              const std::string& hostname);
+Status check_workdir(const launcher::JobSpec& job, const launcher::Allocation& allocation,
+                     const std::string& hostname);
 
 /// The key for ssh, if the job names one, must be readable: ssh would only warn, and then fail to log in.
-std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job);
+Status check_identity_file(const launcher::JobSpec& job);
 
 /// Creates the output directory with its parents, if the job has one, and refuses one that cannot be written to.
-std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job);
+Status create_output_directory(const launcher::JobSpec& job);
 
 /// One sentence for each part of the command line that has no effect. Pure.
 std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment);

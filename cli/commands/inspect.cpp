@@ -8,8 +8,6 @@
 #include <ctime>
 #include <utility>
 
-#include <tl/expected.hpp>
-
 #include "base/deadline.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
@@ -24,7 +22,6 @@ namespace ddl::cli {
 namespace {
 
 using launcher::JobSocket;
-using NoJob = tl::unexpected<CommandLineError>;
 
 constexpr int kNoSuchJob = 1;
 /// A job answers within a second. If its head does not, an agent says so sooner than this.
@@ -88,9 +85,9 @@ Match sockets_of(const std::string& job, const std::vector<JobSocket>& sockets) 
 }
 
 /// What is known, if no job has said that it has this name.
-CommandLineError no_job_of_name(const std::string& job, const std::vector<FoundJob>& unnamed) {
+Error no_job_of_name(const std::string& job, const std::vector<FoundJob>& unnamed) {
   std::string message = "no running job " + shell_quote(job) + " is seen on this host";
-  if (unnamed.empty()) return {message, kList, kNoSuchJob};
+  if (unnamed.empty()) return {ErrorCode::kUnavailable, message, kList};
   std::vector<std::string> pids;
   bool is_silent = false;
   for (const FoundJob& one : unnamed) {
@@ -100,32 +97,36 @@ CommandLineError no_job_of_name(const std::string& job, const std::vector<FoundJ
     pids.push_back(std::to_string(one.pid));
     is_silent |= why.code() == ErrorCode::kTimeout;
   }
-  return {message, "if it is the one, name it by the pid of its ddlrun: " + join(pids, ", "),
-          is_silent ? contract::kLostHost : kNoSuchJob};
+  return {is_silent ? ErrorCode::kTimeout : ErrorCode::kUnavailable, message,
+          "if it is the one, name it by the pid of its ddlrun: " + join(pids, ", ")};
 }
 
-CommandLineError no_own_job(const std::vector<JobSocket>& sockets) {
+Error no_own_job(const std::vector<JobSocket>& sockets) {
   // Root may look at all of them.
   if (::getuid() == 0 && !sockets.empty())
-    return {"no job of root is seen on this host", "name one of another user: " + pids_text(sockets),
-            kNoSuchJob};
-  return {"no running job of yours is seen on this host", kPlaces, kNoSuchJob};
+    return {ErrorCode::kUnavailable, "no job of root is seen on this host",
+            "name one of another user: " + pids_text(sockets)};
+  return {ErrorCode::kUnavailable, "no running job of yours is seen on this host", kPlaces};
+}
+
+/// There is no such job, or none that this user may look at; other errors are of a job that does not answer.
+bool is_no_job(const Error& error) {
+  return error.code() == ErrorCode::kClosed || error.code() == ErrorCode::kPermissionDenied ||
+         error.code() == ErrorCode::kUnavailable;
 }
 
 /// How a job that was found did not answer.
-CommandLineError unanswered(const JobSocket& socket, const Error& error) {
-  const std::string job = "job " + std::to_string(head_pid(socket));
-  const std::string sentence = job + ": " + error.message();
-  switch (error.code()) {
-    case ErrorCode::kClosed: return {job + " has just ended", kList, kNoSuchJob};
-    case ErrorCode::kPermissionDenied:
-    case ErrorCode::kUnavailable: return {sentence, "", kNoSuchJob};
-    default:
-      return {
-          sentence,
-          "its ddlrun is process " + std::to_string(head_pid(socket)) + ": see whether it runs, or try again",
-          contract::kLostHost};
-  }
+Error unanswered(const JobSocket& socket, Error error) {
+  const std::string pid = std::to_string(head_pid(socket));
+  if (error.code() == ErrorCode::kClosed) return {error.code(), "job " + pid + " has just ended", kList};
+  error.during("job " + pid);
+  return is_no_job(error)
+             ? error
+             : error.with_hint("its ddlrun is process " + pid + ": see whether it runs, or try again");
+}
+
+int refuse_job(const Error& error, const Console& console) {
+  return console.refuse(error, is_no_job(error) ? kNoSuchJob : int{contract::kLostHost});
 }
 
 class Inspection {
@@ -138,7 +139,7 @@ class Inspection {
 
   int show_once(const Console& console) const {
     const auto job = ask();
-    if (!job) return console.refuse(unanswered(socket_, job.error()));
+    if (!job) return refuse_job(unanswered(socket_, job.error()), console);
     return console.print(text_of(*job));
   }
 
@@ -151,15 +152,14 @@ class Inspection {
     for (bool is_first = true;; is_first = false) {
       const auto job = ask();
       const bool has_ended = !job && job.error().code() == ErrorCode::kClosed;
-      const bool is_refused = !job && (job.error().code() == ErrorCode::kPermissionDenied ||
-                                       job.error().code() == ErrorCode::kUnavailable);
-      if (is_refused || (has_ended && is_first)) return console.refuse(unanswered(socket_, job.error()));
+      if (!job && is_no_job(job.error()) && (is_first || !has_ended))
+        return refuse_job(unanswered(socket_, job.error()), console);
       if (has_ended) {
         console.note("job " + std::to_string(head_pid(socket_)) + " has ended");
         return contract::kSuccess;
       }
       if (!job) {
-        console.note(unanswered(socket_, job.error()).message);
+        console.note(unanswered(socket_, job.error()).message());
       } else if (const int code = console.print(page_of(text_of(*job), is_first));
                  code != contract::kSuccess) {
         return code;
@@ -198,23 +198,25 @@ class Inspection {
 };
 
 /// At least one.
-tl::expected<std::vector<JobSocket>, CommandLineError> find_jobs(const std::string& job) {
+Result<std::vector<JobSocket>> find_jobs(const std::string& job) {
   const auto sockets = launcher::job_sockets_here();
   if (!sockets)
-    return NoJob(CommandLineError{"the jobs of this host cannot be found: " + sockets.error().message(),
-                                  "mount /proc; ddlrun finds its sockets there", kNoSuchJob});
+    return fail(ErrorCode::kUnavailable,
+                "the jobs of this host cannot be found: " + sockets.error().message(),
+                "mount /proc; ddlrun finds its sockets there");
   if (job.empty()) {
     auto own = those(*sockets, is_own);
-    if (own.empty()) return NoJob(no_own_job(*sockets));
+    if (own.empty()) return fail(no_own_job(*sockets));
     return own;
   }
   auto match = sockets_of(job, *sockets);
-  if (match.sockets.empty()) return NoJob(no_job_of_name(job, match.unnamed));
+  if (match.sockets.empty()) return fail(no_job_of_name(job, match.unnamed));
   return match.sockets;
 }
 
-CommandLineError several_jobs(const std::string& job, const std::vector<JobSocket>& found) {
-  return {counted(static_cast<std::int64_t>(found.size()), "job") +
+Error several_jobs(const std::string& job, const std::vector<JobSocket>& found) {
+  return {ErrorCode::kInvalidArgument,
+          counted(static_cast<std::int64_t>(found.size()), "job") +
               (job.empty() ? " run here" : " are called " + shell_quote(job)),
           "name one by the pid of its ddlrun: " + pids_text(found)};
 }
@@ -223,13 +225,13 @@ CommandLineError several_jobs(const std::string& job, const std::vector<JobSocke
 
 int change_timeline(const Request& request, const Console& console) {
   const auto found = find_jobs(request.inspect.job);
-  if (!found) return console.refuse(found.error());
+  if (!found) return refuse_job(found.error(), console);
   if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));
   const launcher::message::ChangeTimeline change{contract::kVersion, request.timeline.starts,
                                                  request.timeline.file};
   auto answers = launcher::ask_jobs({found->front()}, change, Deadline::after(kPatience));
   const auto path = launcher::timeline_of(std::move(answers.front()));
-  if (!path) return console.refuse(unanswered(found->front(), path.error()));
+  if (!path) return refuse_job(unanswered(found->front(), path.error()), console);
   return console.print(change.starts
                            ? "a timeline is recorded; ddlrun --timeline stop, or the end of the job, "
                              "writes it to " +
@@ -240,7 +242,7 @@ int change_timeline(const Request& request, const Console& console) {
 int inspect(const Request& request, const Environment& environment, const Console& console) {
   const std::string& job = request.inspect.job;
   const auto matching = find_jobs(job);
-  if (!matching) return console.refuse(matching.error());
+  if (!matching) return refuse_job(matching.error(), console);
   const auto& found = *matching;
   if (found.size() == 1) {
     const Inspection inspection(found.front(), request.json, environment);

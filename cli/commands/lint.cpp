@@ -44,16 +44,17 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   return report.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Why the script cannot be read. Only one that does not exist has the exit code of a missing command.
-CommandLineError unreadable(const std::string& file, const Error& error) {
+/// The script cannot be read. Only one that does not exist has the exit code of a missing command.
+int refuse_unreadable(const std::string& file, const Error& error, const Console& console) {
   if (error.code() == ErrorCode::kNotFound)
-    return {error.message(), "name a script that exists", contract::kNotFound};
-  if (error.system_errno() == EISDIR) return {file + " is a directory", "name a job script in it"};
+    return console.refuse(error.with_hint("name a script that exists"), contract::kNotFound);
+  if (error.system_errno() == EISDIR)
+    return console.refuse({error.code(), file + " is a directory", "name a job script in it"});
   if (error.code() == ErrorCode::kPermissionDenied)
-    return {error.message(), "a script must be readable for this user to be checked"};
+    return console.refuse(error.with_hint("a script must be readable for this user to be checked"));
   if (error.code() == ErrorCode::kInvalidArgument)
-    return {error.message(), "name a job script: those are shorter"};
-  return {error.message(), "name a script that can be read"};
+    return console.refuse(error.with_hint("name a job script: those are shorter"));
+  return console.refuse(error.with_hint("name a script that can be read"));
 }
 
 }  // namespace
@@ -65,9 +66,9 @@ bool has_error(const std::vector<LintFinding>& findings) {
 
 int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
   const auto site = known_site(request.script.site, environment);
-  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
   const auto text = read_user_file(request.script.lint_file);
-  if (!text) return console.refuse(unreadable(request.script.lint_file, text.error()));
+  if (!text) return refuse_unreadable(request.script.lint_file, text.error(), console);
   const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";

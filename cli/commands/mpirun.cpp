@@ -34,10 +34,10 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
   const auto site = launcher::find_mpirun(request.mpi.mpirun, environment);
   if (!site) {
     const bool is_missing = site.error().code() == ErrorCode::kNotFound;
-    return console.refuse({site.error().message(),
-                           is_missing ? "load the MPI's module, or name its mpirun with --mpirun"
-                                      : "name another with --mpirun, or omit " + request.mpi.choice,
-                           is_missing ? contract::kNotFound : contract::kStartFailure});
+    return console.refuse(
+        site.error().with_hint(is_missing ? "load the MPI's module, or name its mpirun with --mpirun"
+                                          : "name another with --mpirun, or omit " + request.mpi.choice),
+        is_missing ? contract::kNotFound : contract::kStartFailure);
   }
   std::vector<std::string> rank_words = {
       request.job.remote_path.empty() ? own_path() : request.job.remote_path, contract::kMpiRankOption};
@@ -49,7 +49,7 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
       launcher::mpi_rank_variables(request.job, request.allocation, environment), rank_words);
   if (!words)
     return console.refuse(
-        {words.error().message(), "omit " + request.mpi.choice + ": ddlrun then starts the ranks itself"});
+        words.error().with_hint("omit " + request.mpi.choice + ": ddlrun then starts the ranks itself"));
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const launcher::JobSpec spec =

@@ -27,63 +27,60 @@ namespace ddl::cli {
 
 namespace fs = std::filesystem;
 
-std::optional<CommandLineError> check_workdir(const launcher::JobSpec& job,
-                                              const launcher::Allocation& allocation,
-                                              const std::string& hostname) {
+Status check_workdir(const launcher::JobSpec& job, const launcher::Allocation& allocation,
+                     const std::string& hostname) {
   if (job.workdir.empty()) {
-    return CommandLineError{
-        "the current directory, in which the ranks would start, has been removed",
-        "cd to one that exists (cd \"$PWD\" if it was made anew), or name one with --workdir",
-        contract::kNotFound};
+    return fail(ErrorCode::kNotFound,
+                "the current directory, in which the ranks would start, has been removed",
+                "cd to one that exists (cd \"$PWD\" if it was made anew), or name one with --workdir");
   }
   const bool runs_here = std::any_of(
       allocation.nodes.begin(), allocation.nodes.end(),
       [&](const launcher::AllocatedNode& node) { return launcher::is_this_machine(node, hostname); });
-  if (!runs_here) return std::nullopt;
+  if (!runs_here) return {};
   const std::string name = shell_quote(job.workdir);
   std::error_code error;
   const fs::file_status status = fs::status(job.workdir, error);
   if (status.type() == fs::file_type::not_found) {
-    return CommandLineError{"the working directory " + name + " does not exist",
-                            "create it, or give another with --workdir", contract::kNotFound};
+    return fail(ErrorCode::kNotFound, "the working directory " + name + " does not exist",
+                "create it, or give another with --workdir");
   }
   if (status.type() == fs::file_type::none) {
-    return CommandLineError{"the working directory " + name + " cannot be used: " + error.message(),
-                            "give another with --workdir", contract::kNotExecutable};
+    return fail(ErrorCode::kPermissionDenied,
+                "the working directory " + name + " cannot be used: " + error.message(),
+                "give another with --workdir");
   }
   if (status.type() != fs::file_type::directory) {
-    return CommandLineError{"the working directory " + name + " is not a directory",
-                            "give a directory with --workdir", contract::kNotExecutable};
+    return fail(ErrorCode::kPermissionDenied, "the working directory " + name + " is not a directory",
+                "give a directory with --workdir");
   }
   if (::access(job.workdir.c_str(), X_OK) != 0) {
-    return CommandLineError{"the working directory " + name + " may not be entered",
-                            "change its permissions, or give another with --workdir",
-                            contract::kNotExecutable};
+    return fail(ErrorCode::kPermissionDenied, "the working directory " + name + " may not be entered",
+                "change its permissions, or give another with --workdir");
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<CommandLineError> check_identity_file(const launcher::JobSpec& job) {
-  if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0)
-    return std::nullopt;
-  return CommandLineError{"the key " + shell_quote(job.ssh_identity_file) +
-                              " cannot be read: " + std::generic_category().message(errno),
-                          "name your key with -i, or omit -i to use the keys of ssh's configuration"};
+Status check_identity_file(const launcher::JobSpec& job) {
+  if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0) return {};
+  return refuse("the key " + shell_quote(job.ssh_identity_file) +
+                    " cannot be read: " + std::generic_category().message(errno),
+                "name your key with -i, or omit -i to use the keys of ssh's configuration");
 }
 
-std::optional<CommandLineError> create_output_directory(const launcher::JobSpec& job) {
-  if (job.output_directory.empty()) return std::nullopt;
+Status create_output_directory(const launcher::JobSpec& job) {
+  if (job.output_directory.empty()) return {};
   const std::string name = shell_quote(job.output_directory);
   const std::string hint = "give another directory with --output-filename";
   std::error_code error;
   fs::create_directories(job.output_directory, error);
   if (error) {
-    return CommandLineError{"the output directory " + name + " cannot be created: " + error.message(), hint};
+    return refuse("the output directory " + name + " cannot be created: " + error.message(), hint);
   }
   if (::access(job.output_directory.c_str(), W_OK | X_OK) != 0) {
-    return CommandLineError{"the output directory " + name + " may not be written to", hint};
+    return refuse("the output directory " + name + " may not be written to", hint);
   }
-  return std::nullopt;
+  return {};
 }
 
 std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environment& environment) {
@@ -168,7 +165,8 @@ int print_plan(const Request& request, const Environment& own, const Environment
 }
 
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
-  if (const auto error = create_output_directory(request.job)) return console.refuse(*error);
+  if (const Status created = create_output_directory(request.job); !created)
+    return console.refuse(created.error());
   launcher::Notices notices = notices_of(request, console);
   if (!request.job.quiet) notices.progress = console.progress();
   const auto report = launcher::run_job(request.job, request.allocation, environment, notices);
@@ -189,7 +187,7 @@ launcher::Notices notices_of(const Request& request, const Console& console) {
 
 int run(const Request& given, const Environment& own, const Console& console) {
   const auto site = known_site(given.site, own);
-  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
   Request request = given;
   request.job.shell = launcher::own_shell_attributes();
   std::vector<launcher::DefaultVariable> others = home_of(own);
@@ -201,9 +199,12 @@ int run(const Request& given, const Environment& own, const Console& console) {
   const auto defaults = launcher::default_variables(request.job, own, others);
   Environment environment = own;
   for (const launcher::DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
-  if (const auto error = check_workdir(request.job, request.allocation, launcher::hostname()))
-    return console.refuse(*error);
-  if (const auto error = check_identity_file(request.job)) return console.refuse(*error);
+  if (const Status usable = check_workdir(request.job, request.allocation, launcher::hostname()); !usable)
+    return console.refuse(usable.error(), usable.error().code() == ErrorCode::kNotFound
+                                              ? contract::kNotFound
+                                              : contract::kNotExecutable);
+  if (const Status readable = check_identity_file(request.job); !readable)
+    return console.refuse(readable.error());
   if (!request.job.quiet) {
     for (const std::string& note : start_notes(request.job, environment)) console.note(note);
     if (*site && !((*site)->setup.modules.empty() && (*site)->setup.lines.empty()))
@@ -225,7 +226,8 @@ int run(const Request& given, const Environment& own, const Console& console) {
 }
 
 int check_hosts(const Request& request, const Environment& environment, const Console& console) {
-  if (const auto error = check_identity_file(request.job)) return console.refuse(*error);
+  if (const Status readable = check_identity_file(request.job); !readable)
+    return console.refuse(readable.error());
   const auto hosts = launcher::check_hosts(request.job, request.allocation, environment,
                                            request.job.quiet ? nullptr : console.progress());
   if (!hosts) return finish(error_report(hosts.error()), request, console);

@@ -51,19 +51,20 @@ SbatchResult run_sbatch(Submission submission, const std::string& script, const 
   if (!output) {
     return {{},
             {},
-            console.refuse({"sbatch: " + output.error().message(),
-                            std::string("run it on a host with Slurm's commands, or omit ") +
-                                (is_test ? "--test-only" : "--submit"),
-                            contract::kStartFailure})};
+            console.refuse(Error(output.error())
+                               .during("sbatch")
+                               .with_hint(std::string("run it on a host with Slurm's commands, or omit ") +
+                                          (is_test ? "--test-only" : "--submit")),
+                           contract::kStartFailure)};
   }
   std::string err = launcher::printable_text(trim(output->err));
   if (!WIFEXITED(output->wait_status) || WEXITSTATUS(output->wait_status) != 0) {
     return {{},
             {},
-            console.refuse({err.empty() ? "sbatch failed without a message" : err,
+            console.refuse({ErrorCode::kSystem, err.empty() ? "sbatch failed without a message" : err,
                             is_test ? "ask the staff of the cluster, or omit --test-only to see the script"
-                                    : "ask the staff of the cluster, or try --test-only",
-                            contract::kStartFailure})};
+                                    : "ask the staff of the cluster, or try --test-only"},
+                           contract::kStartFailure)};
   }
   return {std::string(trim(output->out)), std::move(err)};
 }
@@ -165,16 +166,17 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
 int refuse_file(const std::string& file, const Error& error, const Console& console) {
   struct stat status {};
   if (::stat(file.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
-    return console.refuse({file + " is a directory", "name a file with -o, as in -o " + file + "/job.sh"});
+    return console.refuse(
+        {error.code(), file + " is a directory", "name a file with -o, as in -o " + file + "/job.sh"});
   switch (error.system_errno()) {
-    case EEXIST: return console.refuse({error.message(), "--force replaces it"});
+    case EEXIST: return console.refuse(error.with_hint("--force replaces it"));
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
     case EIO:
-      return console.refuse(
-          {error.message(), "make room there, or name a file elsewhere with -o", contract::kOutputLost});
-    default: return console.refuse({error.message(), "name another file with -o"});
+      return console.refuse(error.with_hint("make room there, or name a file elsewhere with -o"),
+                            contract::kOutputLost);
+    default: return console.refuse(error.with_hint("name another file with -o"));
   }
 }
 
@@ -205,11 +207,10 @@ int test_submission(const std::string& script, const Environment& own, const Con
 int write_script(const Request& request, const Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
   const auto site = known_site(task.site, environment);
-  if (!site) return console.refuse({site.error().message(), kSitesHint});
+  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
   const auto script = script_of(task, *site ? &**site : nullptr, environment, request.job.verbose);
   if (!script)
-    return console.refuse(
-        {script.error().message(), "ddlrun --help scripts lists the options of job scripts"});
+    return console.refuse(script.error().with_hint("ddlrun --help scripts lists the options of job scripts"));
   if (!request.job.quiet) {
     if (*site) {
       for (const std::string& note : (*site)->notes) console.note((*site)->name + ": " + note);
@@ -221,7 +222,8 @@ int write_script(const Request& request, const Environment& environment, const C
   }
   if (has_error(script->findings)) {
     return console.refuse(
-        {"no script was written because of the errors" + std::string(request.job.quiet ? " in it" : " above"),
+        {ErrorCode::kInvalidArgument,
+         "no script was written because of the errors" + std::string(request.job.quiet ? " in it" : " above"),
          document("reference/lint.md") + " explains each rule"});
   }
   if (!task.script_file.empty()) {

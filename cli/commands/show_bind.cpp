@@ -74,8 +74,8 @@ int show_bind(const Request& request, const Environment& environment, const Cons
                                      config_folders(environment, "sites"));
   if (!report) {
     const bool is_known = known_site(request.binding_view.site, environment).has_value();
-    return console.refuse({report.error().message(),
-                           is_known ? "ddlrun --help binding lists the options of binding" : kSitesHint});
+    return console.refuse(report.error().with_hint(
+        is_known ? "ddlrun --help binding lists the options of binding" : kSitesHint));
   }
   return console.print(*report);
 }

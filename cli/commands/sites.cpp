@@ -39,10 +39,10 @@ int list_sites(const Request& request, const Environment& environment, const Con
 
 int show_site(const Request& request, const Environment& environment, const Console& console) {
   const auto text = catalog(environment).text_of(request.script.site);
-  if (!text) return console.refuse({text.error().message(), kSitesHint});
+  if (!text) return console.refuse(text.error().with_hint(kSitesHint));
   // A file that is no profile, such as a program, is not for a terminal.
   const auto profile = templates::read_site_profile(text->text, text->file);
-  if (!profile) return console.refuse({profile.error().message(), kSitesHint});
+  if (!profile) return console.refuse(profile.error().with_hint(kSitesHint));
   return console.print(text->text);
 }
 

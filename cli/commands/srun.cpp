@@ -18,7 +18,7 @@ using launcher::SrunLine;
   if (const auto srun = find_in_path(words.front(), search_path(environment_entries(environment))))
     words.front() = *srun;
   const Error error = become(words, environment_entries(line.environment));
-  return console.refuse({error.message(), "Slurm's own commands must be in PATH", contract::kStartFailure});
+  return console.refuse(error.with_hint("Slurm's own commands must be in PATH"), contract::kStartFailure);
 }
 
 }  // namespace
@@ -30,20 +30,19 @@ int run_by_srun(const Request& request, const Environment& environment, const Co
                                   : Result<std::string>(asked);
   if (!type)
     return console.refuse(
-        {type.error().message(),
-         "omit --launcher srun, as ddlrun has a PMIx server of its own; or name the type of "
-         "your program's MPI with --mpi-type",
-         contract::kStartFailure});
+        type.error().with_hint(
+            "omit --launcher srun, as ddlrun has a PMIx server of its own; or name the type of "
+            "your program's MPI with --mpi-type"),
+        contract::kStartFailure);
   const auto plan =
       launcher::dry_run(request.job, request.allocation, environment, !is_dry || request.probes_hosts,
                         request.job.quiet ? nullptr : console.progress());
   if (!plan)
-    return console.refuse(
-        {plan.error().message(), "ddlrun --dry-run shows the plan", contract::kStartFailure});
+    return console.refuse(plan.error().with_hint("ddlrun --dry-run shows the plan"), contract::kStartFailure);
   const auto line = launcher::make_srun_line(request.job, *request.allocation.job, *plan, environment, *type);
   if (!line)
     return console.refuse(
-        {line.error().message(), "omit --launcher srun: ddlrun then plans each node separately"});
+        line.error().with_hint("omit --launcher srun: ddlrun then plans each node separately"));
   if (!line->note.empty() && !request.job.quiet) console.note(line->note);
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)

@@ -74,7 +74,7 @@ void read_binding(ValueReader& values, BindingPolicy& policy) {
     values.exclude(OptionId::kGpusPerRank, OptionId::kRanksPerGpu);
 }
 
-tl::expected<Request, CommandLineError> read_binding_view(Request request, const GivenOptions& given) {
+Result<Request> read_binding_view(Request request, const GivenOptions& given) {
   ValueReader values(given);
   BindingView& view = request.binding_view;
   view.has_rank_order = given.has(OptionId::kRankOrder);
@@ -113,20 +113,18 @@ tl::expected<Request, CommandLineError> read_binding_view(Request request, const
                                                                                   : OptionId::kShowBind)));
   for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
     if (!given.has(id)) continue;
-    values.refuse_once(
-        given.origin(id) + display_name(entry_of(id)) + " is for a job, but " + typed + " is for one node",
-        "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
+    values.refuse_once(id, display_name(entry_of(id)) + " is for a job, but " + typed + " is for one node",
+                       "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
   }
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
-    values.refuse_once(
-        given.origin(id) + typed + " is for one node, but " + display_name(entry_of(id)) + " names hosts",
-        "run it on the host, or give the host's topology with --topology");
+    values.refuse_once(id, typed + " is for one node, but " + display_name(entry_of(id)) + " names hosts",
+                       "run it on the host, or give the host's topology with --topology");
   }
   if (view.local_ranks == 0 && !view.topology_format)
     values.refuse_once("-np is missing: how many ranks on the node?",
                        "for example: ddlrun " + typed + " -np 8");
-  if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
+  DDL_TRY(values.status());
   return request;
 }
 

@@ -96,40 +96,39 @@ bool is_rank_count(const std::string& word) {
 
 }  // namespace
 
-std::optional<CommandLineError> refuse_command(const SplitArgv& split, const GivenOptions& given) {
-  if (split.ends_with_dashes || split.command.empty()) return std::nullopt;
+Status refuse_command(const SplitArgv& split, const GivenOptions& given) {
+  if (split.ends_with_dashes || split.command.empty()) return {};
   const std::string& first = split.command.front();
   if (first == "=")
-    return CommandLineError{"the word = stands where the command begins",
-                            "write a value without spaces: --timeout=60, -x NAME=VALUE"};
-  if (!given.has(OptionId::kHosts)) return std::nullopt;
-  if (!is_host_with_slots(first) && !is_numbered_like(first, given[OptionId::kHosts])) return std::nullopt;
-  return CommandLineError{
-      "the hosts of " + given.typed_name(OptionId::kHosts) + " end at a space: " + shell_quote(first) +
-          " would be the command",
-      "write the hosts as one word with commas and no space: -H node1:4,node2:4; a program of "
-      "this name is given after --"};
+    return refuse("the word = stands where the command begins",
+                  "write a value without spaces: --timeout=60, -x NAME=VALUE");
+  if (!given.has(OptionId::kHosts)) return {};
+  if (!is_host_with_slots(first) && !is_numbered_like(first, given[OptionId::kHosts])) return {};
+  return refuse("the hosts of " + given.typed_name(OptionId::kHosts) +
+                    " end at a space: " + shell_quote(first) + " would be the command",
+                "write the hosts as one word with commas and no space: -H node1:4,node2:4; a program of "
+                "this name is given after --");
 }
 
-std::optional<CommandLineError> refuse_rank_count_behind(const std::vector<std::string>& command) {
-  if (std::none_of(command.begin(), command.end(), is_rank_count)) return std::nullopt;
-  return CommandLineError{
-      "-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
-      "options of ddlrun come before the command"};
+Status refuse_rank_count_behind(const std::vector<std::string>& command) {
+  if (std::none_of(command.begin(), command.end(), is_rank_count)) return {};
+  return refuse("-np is missing: the one after " + shell_quote(command.front()) + " belongs to the command",
+                "options of ddlrun come before the command");
 }
 
-CommandLineError missing_rank_count(const std::vector<std::string>& command, int cpus) {
+Status missing_rank_count(const std::vector<std::string>& command, int cpus) {
   const std::string first = command.empty() ? "" : command.front();
   if (command.size() == 1 && (first == "help" || first == "version"))
-    return {"-np is missing for the command " + first, "for ddlrun's own: ddlrun --" + first};
+    return refuse("-np is missing for the command " + first, "for ddlrun's own: ddlrun --" + first);
   if (const Launcher* launcher = launcher_of(first); launcher != nullptr)
-    return {std::string(launcher->program) + " " + std::string(launcher->why),
-            std::string(launcher->instead)};
+    return refuse(std::string(launcher->program) + " " + std::string(launcher->why),
+                  std::string(launcher->instead));
   if (is_number(first) && command.size() > 1)
-    return {"-np is missing before " + first,
-            "type ddlrun -np " + first + " " + command_excerpt({command.begin() + 1, command.end()})};
-  return {"-np is missing: how many ranks?", "ddlrun may use " + counted(cpus, "CPU") + " here: ddlrun -np " +
-                                                 std::to_string(cpus) + " " + command_excerpt(command)};
+    return refuse("-np is missing before " + first,
+                  "type ddlrun -np " + first + " " + command_excerpt({command.begin() + 1, command.end()}));
+  return refuse("-np is missing: how many ranks?", "ddlrun may use " + counted(cpus, "CPU") +
+                                                       " here: ddlrun -np " + std::to_string(cpus) + " " +
+                                                       command_excerpt(command));
 }
 
 }  // namespace ddl::cli

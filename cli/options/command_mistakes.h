@@ -2,7 +2,6 @@
 // launcher, which ddlrun replaces.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,13 @@ namespace ddl::cli {
 
 /// Refuses a command that is a piece of an option's value, as in "-H node1 node2" and "-x A = 1". "--" says that the
 /// command is meant. Pure.
-std::optional<CommandLineError> refuse_command(const SplitArgv& split, const GivenOptions& given);
+Status refuse_command(const SplitArgv& split, const GivenOptions& given);
 
 /// Refuses "-np 4" among the words of the command, of a command line without a number of ranks. Pure.
-std::optional<CommandLineError> refuse_rank_count_behind(const std::vector<std::string>& command);
+Status refuse_rank_count_behind(const std::vector<std::string>& command);
 
 /// Why a command line without a number of ranks is refused, and what to type for its command. cpus: that ddlrun may
 /// use here, for a suggestion. Pure.
-CommandLineError missing_rank_count(const std::vector<std::string>& command, int cpus);
+Status missing_rank_count(const std::vector<std::string>& command, int cpus);
 
 }  // namespace ddl::cli

@@ -1,6 +1,5 @@
 // --config-file: reads options from a YAML file, which may have been written for horovodrun.
 #include <algorithm>
-#include <optional>
 
 #include "base/text.h"
 #include "cli/options/foreign_options.h"
@@ -12,7 +11,6 @@ namespace ddl::cli {
 
 namespace {
 
-using Refusal = tl::unexpected<CommandLineError>;
 using templates::YamlNode;
 using NodeKind = YamlNode::Kind;
 
@@ -54,60 +52,62 @@ class ConfigReader {
  public:
   explicit ConfigReader(std::string_view name) : name_(name) {}
 
-  std::optional<CommandLineError> read(const YamlNode& root) {
-    if (root.kind == NodeKind::kNull) return std::nullopt;  // an empty file
+  Status read(const YamlNode& root) {
+    if (root.kind == NodeKind::kNull) return {};  // an empty file
     if (root.kind != NodeKind::kMap)
-      return error(root.line, "the file is not a map", "write one \"option: value\" a line");
+      return refuse_line(root.line, "the file is not a map", "write one \"option: value\" a line");
     for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
-      if (auto refused = read_pair(root.items[i], root.items[i + 1])) return refused;
+      DDL_TRY(read_pair(root.items[i], root.items[i + 1]));
     }
-    return std::nullopt;
+    return {};
   }
   GivenOptions take() { return std::move(given_); }
 
  private:
   std::string where(int line) const { return std::string(name_) + ":" + std::to_string(line); }
 
-  CommandLineError error(int line, const std::string& sentence, std::string hint) const {
-    return {where(line) + ": " + sentence, std::move(hint)};
+  Status refuse_line(int line, std::string sentence, std::string hint) const {
+    return fail(Error(ErrorCode::kInvalidArgument, std::move(sentence), std::move(hint)).during(where(line)));
   }
 
-  CommandLineError unknown_key(const YamlNode& key) const {
+  Status unknown_key(const YamlNode& key) const {
     const auto suggestion = suggest_option(with_dashes(key.text));
-    return error(key.line, "unknown key " + shell_quote(key.text),
-                 suggestion ? "did you mean " + suggestion->substr(suggestion->find_first_not_of('-')) + "?"
-                            : "a key is an option without its dashes; ddlrun --help all lists the options");
+    return refuse_line(key.line, "unknown key " + shell_quote(key.text),
+                       suggestion
+                           ? "did you mean " + suggestion->substr(suggestion->find_first_not_of('-')) + "?"
+                           : "a key is an option without its dashes; ddlrun --help all lists the options");
   }
 
-  std::optional<CommandLineError> read_pair(const YamlNode& key, const YamlNode& value) {
+  Status read_pair(const YamlNode& key, const YamlNode& value) {
     if (key.kind != NodeKind::kScalar)
-      return error(key.line, "a key is not a string", "write \"option: value\"");
+      return refuse_line(key.line, "a key is not a string", "write \"option: value\"");
     const std::string group = with_dashes(key.text);
     if (group == "controller") return read_controller(value);
     if (is_group(group) && value.kind != NodeKind::kScalar) return read_group(group, value);
     const OptionEntry* entry = find_key(key.text);
     if (entry == nullptr) return unknown_key(key);
     if (entry->id == OptionId::kConfigFile) {
-      return error(key.line, "a configuration file cannot name another", "put all options into one file");
+      return refuse_line(key.line, "a configuration file cannot name another",
+                         "put all options into one file");
     }
     return read_option(*entry, key.text, key.line, value);
   }
 
-  std::optional<CommandLineError> read_group(const std::string& group, const YamlNode& value) {
-    if (value.kind == NodeKind::kNull) return std::nullopt;  // a heading with nothing under it
+  Status read_group(const std::string& group, const YamlNode& value) {
+    if (value.kind == NodeKind::kNull) return {};  // a heading with nothing under it
     if (value.kind != NodeKind::kMap)
-      return error(value.line, group + " is a group of options", "indent its options below it");
+      return refuse_line(value.line, group + " is a group of options", "indent its options below it");
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
       const YamlNode& key = value.items[i];
       const OptionEntry* entry =
           key.kind == NodeKind::kScalar ? find_in_group(group, with_dashes(key.text)) : nullptr;
       if (entry == nullptr) {
-        return error(key.line, "unknown key " + shell_quote(key.text) + " in " + group, keys_of(group));
+        return refuse_line(key.line, "unknown key " + shell_quote(key.text) + " in " + group, keys_of(group));
       }
       const std::string name = key.text + " in " + group;
-      if (auto refused = read_option(*entry, name, key.line, value.items[i + 1])) return refused;
+      DDL_TRY(read_option(*entry, name, key.line, value.items[i + 1]));
     }
-    return std::nullopt;
+    return {};
   }
 
   static std::string keys_of(std::string_view group) {
@@ -118,82 +118,78 @@ class ConfigReader {
     return "it has " + join(keys, ", ");
   }
 
-  std::optional<CommandLineError> read_controller(const YamlNode& value) {
+  Status read_controller(const YamlNode& value) {
     std::string name = value.text;  // as horovodrun reads it
     for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const OptionEntry* entry = name == "gloo" || name == "mpi" ? find_spelling("--" + name) : nullptr;
     if (entry == nullptr) {
-      return error(value.line, "controller is an option of horovodrun, with the value gloo or mpi",
-                   "omit it");
+      return refuse_line(value.line, "controller is an option of horovodrun, with the value gloo or mpi",
+                         "omit it");
     }
     if (entry->is_available()) return accept_flag(*entry, value.line);
     return read_unavailable(*entry, value.line, "controller: " + value.text);
   }
 
-  std::optional<CommandLineError> read_unavailable(const OptionEntry& entry, int line,
-                                                   const std::string& name) {
+  Status read_unavailable(const OptionEntry& entry, int line, const std::string& name) {
     if (entry.id == OptionId::kWithoutEffect) {
       given_.without_effect.push_back({&entry, name, where(line)});
-      return std::nullopt;
+      return {};
     }
-    CommandLineError refused = unavailable(entry, name);
-    refused.message = where(line) + ": " + refused.message;
-    return refused;
+    return fail(unavailable(entry, name).during(where(line)));
   }
 
   /// name: as the key stands in the file.
-  std::optional<CommandLineError> read_option(const OptionEntry& entry, const std::string& name, int line,
-                                              const YamlNode& value) {
+  Status read_option(const OptionEntry& entry, const std::string& name, int line, const YamlNode& value) {
     if (!entry.takes_value()) return read_flag(entry, name, line, value);
     return entry.is_available() ? read_value(entry, line, value) : read_unavailable(entry, line, name);
   }
 
-  std::optional<CommandLineError> accept_flag(const OptionEntry& entry, int line) {
+  Status accept_flag(const OptionEntry& entry, int line) {
     given_[entry.id].push_back({"", where(line)});
-    return std::nullopt;
+    return {};
   }
 
-  std::optional<CommandLineError> read_flag(const OptionEntry& entry, const std::string& name, int line,
-                                            const YamlNode& value) {
+  Status read_flag(const OptionEntry& entry, const std::string& name, int line, const YamlNode& value) {
     const bool on = value.text == "true" || value.text == "True" || value.text == "TRUE";
     const bool off = value.text == "false" || value.text == "False" || value.text == "FALSE";
     if (value.kind != NodeKind::kScalar || (!on && !off)) {
-      return error(line,
-                   display_name(entry) + " is a flag; here it is true or false" +
-                       (value.kind == NodeKind::kScalar ? ", found " + shell_quote(value.text) : ""),
-                   "write true or false");
+      return refuse_line(line,
+                         display_name(entry) + " is a flag; here it is true or false" +
+                             (value.kind == NodeKind::kScalar ? ", found " + shell_quote(value.text) : ""),
+                         "write true or false");
     }
     // "tag-output: false" is --no-tag-output. Without such an option, false is the default.
     const OptionEntry* target = &entry;
     if (off) {
       target = find_spelling("--no-" + std::string(canonical_spelling(entry).substr(2)));
-      if (target == nullptr || !target->is_available()) return std::nullopt;
+      if (target == nullptr || !target->is_available()) return {};
     }
     return target->is_available() ? accept_flag(*target, line) : read_unavailable(*target, line, name);
   }
 
-  std::optional<CommandLineError> read_value(const OptionEntry& entry, int line, const YamlNode& value) {
+  Status read_value(const OptionEntry& entry, int line, const YamlNode& value) {
     if (value.kind == NodeKind::kScalar) {
       given_[entry.id].push_back({value.text, where(line)});
-      return std::nullopt;
+      return {};
     }
     const std::string name = display_name(entry);
     const bool may_be_list = entry.id == OptionId::kExport || has_commas(entry.id);
-    if (value.kind == NodeKind::kNull) return error(line, name + " needs a value", usage_line(entry));
+    if (value.kind == NodeKind::kNull) return refuse_line(line, name + " needs a value", usage_line(entry));
     if (value.kind != NodeKind::kSequence)
-      return error(line, name + (may_be_list ? " takes one value or a list of them" : " takes one value"),
-                   value.kind == NodeKind::kMap && may_be_list ? std::string(kNoMap) : usage_line(entry));
-    if (!may_be_list) return error(line, name + " takes one value", usage_line(entry));
+      return refuse_line(
+          line, name + (may_be_list ? " takes one value or a list of them" : " takes one value"),
+          value.kind == NodeKind::kMap && may_be_list ? std::string(kNoMap) : usage_line(entry));
+    if (!may_be_list) return refuse_line(line, name + " takes one value", usage_line(entry));
     std::vector<std::string> parts;
     for (const YamlNode& item : value.items) {
       if (item.kind != NodeKind::kScalar)
-        return error(item.line, name + " takes a list of strings",
-                     item.kind == NodeKind::kMap ? std::string(kNoMap) : usage_line(entry));
+        return refuse_line(item.line, name + " takes a list of strings",
+                           item.kind == NodeKind::kMap ? std::string(kNoMap) : usage_line(entry));
       if (entry.id == OptionId::kExport) given_[entry.id].push_back({item.text, where(item.line)});
       parts.push_back(item.text);
     }
     if (has_commas(entry.id)) given_[entry.id].push_back({join(parts, ","), where(line)});
-    return std::nullopt;
+    return {};
   }
 
   std::string_view name_;
@@ -202,11 +198,11 @@ class ConfigReader {
 
 }  // namespace
 
-tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name) {
+Result<GivenOptions> read_config(std::string_view text, std::string_view name) {
   const auto root = templates::parse_yaml(text, name);
-  if (!root) return Refusal(CommandLineError{root.error().message(), "write one \"option: value\" a line"});
+  if (!root) return fail(root.error().with_hint("write one \"option: value\" a line"));
   ConfigReader reader(name);
-  if (auto refused = reader.read(*root)) return Refusal(std::move(*refused));
+  DDL_TRY(reader.read(*root));
   return reader.take();
 }
 

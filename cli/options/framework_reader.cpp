@@ -30,9 +30,8 @@ int mxnet_servers(ValueReader& values) {
 void imply(ValueReader& values, OptionId option, Framework framework, const char* name, JobSpec& job) {
   if (!values.has(option)) return;
   if (values.has(OptionId::kFramework) && job.framework != framework)
-    values.refuse_once(
-        values.given().origin(option) + display_name(entry_of(option)) + " belongs to --framework " + name,
-        "omit one of them");
+    values.refuse_once(option, display_name(entry_of(option)) + " belongs to --framework " + name,
+                       "omit one of them");
   job.framework = framework;
 }
 
@@ -116,7 +115,7 @@ void complete_roles(ValueReader& values, JobSpec& job) {
     values.refuse_once("each of " + std::to_string(job.num_ranks) +
                            " tasks of TensorFlow would get the addresses of all in TF_CONFIG",
                        "at most " + std::to_string(launcher::kMaxTensorflowTasks) + " tasks are possible");
-  if (values.refusal() || job.framework != Framework::kMxnet) return;
+  if (!values.status() || job.framework != Framework::kMxnet) return;
   const int workers = job.num_ranks, servers = mxnet_servers(values);
   job.roles = launcher::mxnet_roles(workers, servers > 0 ? servers : workers);
   job.num_ranks = launcher::num_ranks_of(job.roles);

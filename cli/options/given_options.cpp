@@ -50,42 +50,36 @@ OptionWord split_word(std::string_view word) {
   return {};
 }
 
-using Refusal = tl::unexpected<CommandLineError>;
-
 constexpr Contradiction kContradictions[] = {
     {OptionId::kTagOutput, OptionId::kNoTagOutput}, {OptionId::kVerbose, OptionId::kQuiet},
     {OptionId::kHosts, OptionId::kHostfile},        {OptionId::kMpi, OptionId::kLauncher},
     {OptionId::kRankfile, OptionId::kMapBy},        {OptionId::kRankfile, OptionId::kRanksPerNode},
 };
 
-Refusal refuse_with_hint(std::string message, std::string hint) {
-  return Refusal(CommandLineError{std::move(message), std::move(hint)});
-}
-
-Refusal refuse_unknown(const std::string& word) {
-  if (auto refused = refuse_typographic(word)) return Refusal(*std::move(refused));
+Status refuse_unknown(const std::string& word) {
+  DDL_TRY(refuse_typographic(word));
   const std::string_view first = std::string_view(word).substr(0, word.find_first_of(" \t"));
   if (first.size() < word.size() && find_spelling(first.substr(0, first.find('='))) != nullptr)
-    return refuse_with_hint("unknown option " + shell_quote(word) + ", which is one word with a space in it",
-                            "omit the quotes: an option and its value are two words");
+    return refuse("unknown option " + shell_quote(word) + ", which is one word with a space in it",
+                  "omit the quotes: an option and its value are two words");
   const auto suggestion = suggest_option(word);
-  return refuse_with_hint("unknown option " + shell_quote(word),
-                          suggestion ? "did you mean " + *suggestion + "?"
-                                     : "if it is the program's, write it behind the "
-                                       "program; ddlrun --help all lists ddlrun's own");
+  return refuse("unknown option " + shell_quote(word), suggestion
+                                                           ? "did you mean " + *suggestion + "?"
+                                                           : "if it is the program's, write it behind the "
+                                                             "program; ddlrun --help all lists ddlrun's own");
 }
 
 /// CLI11 throws this for an option without its value.
-Refusal refuse_arity(const std::vector<std::string>& options) {
+tl::unexpected<Error> refuse_arity(const std::vector<std::string>& options) {
   const OptionEntry* last = find_spelling(options.back());
   if (last != nullptr && last->takes_value()) {
-    return refuse_with_hint(display_name(*last) + " needs a value", usage_line(*last));
+    return refuse(display_name(*last) + " needs a value", usage_line(*last));
   }
-  return refuse_with_hint("an option has no value or one too many", "ddlrun --help all lists the options");
+  return refuse("an option has no value or one too many", "ddlrun --help all lists the options");
 }
 
 /// CLI11 would accept --verbose=true, and refuse --verbose=1.
-std::optional<Refusal> refuse_value_of_flag(const std::vector<std::string>& options) {
+Status refuse_value_of_flag(const std::vector<std::string>& options) {
   bool is_value = false;
   for (const std::string& word : options) {
     const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
@@ -93,11 +87,10 @@ std::optional<Refusal> refuse_value_of_flag(const std::vector<std::string>& opti
     if (!is_option) continue;
     is_value = entry->takes_value();
     if (entry->takes_value() || word.find('=') == std::string::npos) continue;
-    return refuse_with_hint(
-        display_name(*entry) + " takes no value, but " + shell_quote(word) + " gives one",
-        "write " + std::string(canonical_spelling(*entry)) + ", or omit it if that is not meant");
+    return refuse(display_name(*entry) + " takes no value, but " + shell_quote(word) + " gives one",
+                  "write " + std::string(canonical_spelling(*entry)) + ", or omit it if that is not meant");
   }
-  return std::nullopt;
+  return {};
 }
 
 CLI::Option* define(CLI::App& app, const OptionEntry& entry) {
@@ -165,9 +158,9 @@ SplitArgv split_argv(std::span<const std::string> words) {
 
 std::span<const Contradiction> contradictions() { return kContradictions; }
 
-std::string GivenOptions::origin(OptionId id) const {
+std::string GivenOptions::where(OptionId id) const {
   const auto& values = (*this)[id];
-  return values.empty() || values.back().where.empty() ? "" : values.back().where + ": ";
+  return values.empty() ? "" : values.back().where;
 }
 
 std::string GivenOptions::typed_name(OptionId id) const {
@@ -196,14 +189,15 @@ void GivenOptions::complete_from(GivenOptions others) {
   }
 }
 
-CommandLineError unavailable(const OptionEntry& entry, const std::string& name) {
-  return {name + (entry.id == OptionId::kForeign ? " is not an option of ddlrun" : " is not in this version"),
+Error unavailable(const OptionEntry& entry, const std::string& name) {
+  return {ErrorCode::kInvalidArgument,
+          name + (entry.id == OptionId::kForeign ? " is not an option of ddlrun" : " is not in this version"),
           std::string(entry.help)};
 }
 
-tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split) {
+Result<GivenOptions> collect_options(const SplitArgv& split) {
   const std::vector<std::string>& options = split.options;
-  if (auto refused = refuse_value_of_flag(options)) return *std::move(refused);
+  DDL_TRY(refuse_value_of_flag(options));
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -225,11 +219,11 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
   } catch (const CLI::ArgumentMismatch&) {
     return refuse_arity(options);
   } catch (const CLI::Error& error) {
-    return refuse_with_hint(error.what(), "ddlrun --help all lists the options");
+    return refuse(error.what(), "ddlrun --help all lists the options");
   }
 
   GivenOptions given;
-  std::optional<Refusal> refused;
+  Status available;
   for (const auto& [entry, option] : defined) {
     if (option->count() == 0) continue;
     const auto typed = split.typed.find(std::string(canonical_spelling(*entry)));
@@ -241,14 +235,14 @@ tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& sp
     const bool is_zero = option->results().back() == "0";
     if (entry->id == OptionId::kWithoutEffect || (is_zero && (entry->rules & kZeroIsDefault) != 0)) {
       given.without_effect.push_back({entry, name, ""});
-    } else if (!refused) {
-      refused = Refusal(unavailable(*entry, name));
+    } else if (available) {
+      available = fail(unavailable(*entry, name));
     }
   }
   // --help and --version are obeyed even if other options are wrong.
   if (given.has(OptionId::kHelp) || given.has(OptionId::kVersion)) return given;
-  if (refused) return *refused;
-  if (const auto unknown = app.remaining(); !unknown.empty()) return refuse_unknown(unknown.front());
+  DDL_TRY(available);
+  if (const auto unknown = app.remaining(); !unknown.empty()) DDL_TRY(refuse_unknown(unknown.front()));
   return given;
 }
 

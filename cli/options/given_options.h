@@ -9,19 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include <tl/expected.hpp>
-
+#include "base/error.h"
 #include "cli/options/option_table.h"
-#include "contract/ddlrun.h"
 
 namespace ddl::cli {
-
-/// Why a command line is refused, as it is printed.
-struct CommandLineError {
-  std::string message;  ///< one sentence that quotes what was given
-  std::string hint;     ///< what to do instead
-  int exit_code = contract::kUsageError;
-};
 
 // Prepares argv for CLI11: separates the command, and gives every option the only spelling that CLI11 knows.
 
@@ -68,8 +59,8 @@ class GivenOptions {
     return values_[static_cast<std::size_t>(id)];
   }
   bool has(OptionId id) const { return !(*this)[id].empty(); }
-  /// "job.yaml:3: " if the option comes from there, "" if it comes from the command line or was not given.
-  std::string origin(OptionId id) const;
+  /// "job.yaml:3" if the option comes from there, "" if it comes from the command line or was not given.
+  std::string where(OptionId id) const;
 
   /// As the first of its values was typed on the command line: "-H", "--hosts"; else its canonical spelling.
   std::string typed_name(OptionId id) const;
@@ -97,10 +88,10 @@ constexpr OptionId kSaidByRankfile[] = {OptionId::kRankBy,     OptionId::kBindTo
 
 /// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
 /// value; unless help or the version is requested. Pure.
-tl::expected<GivenOptions, CommandLineError> collect_options(const SplitArgv& split);
+Result<GivenOptions> collect_options(const SplitArgv& split);
 
 /// The refusal of an option of foreign_options(). name: as it was typed, or the key of a file.
-CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
+Error unavailable(const OptionEntry& entry, const std::string& name);
 
 // --config-file: options in a YAML file.
 
@@ -109,6 +100,6 @@ CommandLineError unavailable(const OptionEntry& entry, const std::string& name);
 /// repeated, or that takes a list with commas on the command line, may be a list. Pure. name: what messages call the
 /// file. Error: an unknown key, a value of the wrong kind, or an option that is not in this version, each with file
 /// and line.
-tl::expected<GivenOptions, CommandLineError> read_config(std::string_view text, std::string_view name);
+Result<GivenOptions> read_config(std::string_view text, std::string_view name);
 
 }  // namespace ddl::cli

@@ -21,7 +21,6 @@ namespace ddl::cli {
 
 namespace {
 
-using Refusal = tl::unexpected<CommandLineError>;
 using launcher::JobSpec;
 
 constexpr int kMaxParallel = 4096;
@@ -38,11 +37,10 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
   for (const OptionEntry& entry : option_table()) {
     if (!given.has(entry.id)) continue;
     if ((entry.rules & kNotWithMpirun) != 0)
-      values.refuse_once(given.origin(entry.id) + display_name(entry) +
-                             " needs ddlrun's agents, and mpirun runs without them",
-                         entry.id == OptionId::kOutputFilename
-                             ? "omit it, or pass mpirun's own with --mpi-args"
-                             : "omit it, or omit " + task.choice);
+      values.refuse_once(
+          entry.id, display_name(entry) + " needs ddlrun's agents, and mpirun runs without them",
+          entry.id == OptionId::kOutputFilename ? "omit it, or pass mpirun's own with --mpi-args"
+                                                : "omit it, or omit " + task.choice);
     if ((entry.rules & kForMpiRank) == 0) continue;
     if (entry.group == OptionGroup::kBinding) values.exclude(OptionId::kBindingArgs, entry.id);
     for (const GivenValue& value : given[entry.id]) {
@@ -61,7 +59,7 @@ class JobReader {
   JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
       : request_(std::move(request)), given_(given), context_(context), values_(given) {}
 
-  tl::expected<Request, CommandLineError> read(std::vector<std::string> command) {
+  Result<Request> read(std::vector<std::string> command) {
     job().workdir = context_.current_directory;
     read_ranks();
     read_rankfile(values_, context_, job());
@@ -75,18 +73,18 @@ class JobReader {
     const bool is_script = request_.action == Action::kScript;
     for (const OptionId id : {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText}) {
       if (has(id))
-        refuse_once(given_.origin(id) + display_name(entry_of(id)) +
-                        " belongs to --show-bind, --explain-bind and --show-topology",
-                    "omit it: ddlrun asks each host of a job for its topology");
+        values_.refuse_once(
+            id, display_name(entry_of(id)) + " belongs to --show-bind, --explain-bind and --show-topology",
+            "omit it: ddlrun asks each host of a job for its topology");
     }
     take(OptionId::kSite, not_empty, request_.site);
     request_.has_rank_order = has(OptionId::kRankOrder);
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
-      refuse_once(given_.origin(OptionId::kProbe) + "--probe belongs to --dry-run",
-                  "add --dry-run, or omit it: a job always asks its hosts");
+      values_.refuse_once(OptionId::kProbe, "--probe belongs to --dry-run",
+                          "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
-    if (values_.refusal()) return Refusal(*values_.refusal());
+    DDL_TRY(values_.status());
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
     if (has_job) check_command(command);
     if (!is_script) {
@@ -94,7 +92,7 @@ class JobReader {
       if (has_job) find_num_ranks(command);
       if (has_job) complete_roles(values_, job());
     }
-    if (values_.refusal()) return Refusal(*values_.refusal());
+    DDL_TRY(values_.status());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
     job().command = has_job ? std::move(command) : std::vector<std::string>();
     job().tag_output = has(OptionId::kTagOutput) || (job().num_ranks > 1 && !has(OptionId::kNoTagOutput));
@@ -170,9 +168,9 @@ class JobReader {
       job().hosts_given_by = value.where.empty() ? given_.typed_name(OptionId::kHosts) : value.where;
     }
     if (is_file_of_hosts(job().hosts))
-      refuse_once(given_.typed_name(OptionId::kHosts) + " takes names of hosts, and " +
-                      shell_quote(job().hosts) + " is a file",
-                  "write --hostfile " + shell_quote(job().hosts));
+      values_.refuse_once(given_.typed_name(OptionId::kHosts) + " takes names of hosts, and " +
+                              shell_quote(job().hosts) + " is a file",
+                          "write --hostfile " + shell_quote(job().hosts));
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
     take(OptionId::kNnodes, parse_host_count, num_hosts_);
@@ -192,8 +190,8 @@ class JobReader {
     const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
                             job().launcher != launcher::LauncherChoice::kMpirun;
     if (!job().placed_ranks.empty() && !has_agents)
-      refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
-                  "omit it, or omit --launcher");
+      values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
+                          "omit it, or omit --launcher");
     read_mca();
     take(OptionId::kSshPort, parse_port, job().ssh_port);
     take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
@@ -242,22 +240,23 @@ class JobReader {
     for (const OptionId id :
          {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
       if (has(id))
-        refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher mpirun",
-                    "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
+        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --launcher mpirun",
+                            "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
     }
   }
 
   void read_srun() {
     if (request_.action == Action::kScript) return;
     take(OptionId::kMpiType, not_empty, request_.script.request.mpi_type);
-    if (const auto refused = refuse_beyond_srun(given_)) refuse_once(refused->message, refused->hint);
+    values_.check(refuse_beyond_srun(given_));
     if (has(OptionId::kJobName))
-      refuse_once(
+      values_.refuse_once(
           "--job-name names a job for --inspect, which asks ddlrun's agents, and srun runs without them",
           "omit it, or omit --launcher srun");
     if (has(OptionId::kJson))
-      refuse_once("--json reports on ranks that ddlrun has started, but --launcher srun starts them by srun",
-                  "omit one of them");
+      values_.refuse_once(
+          "--json reports on ranks that ddlrun has started, but --launcher srun starts them by srun",
+          "omit one of them");
   }
 
   void read_input_output() {
@@ -306,10 +305,11 @@ class JobReader {
 
   void check_command(const std::vector<std::string>& command) {
     if (command.empty()) {
-      refuse_once("no command was given",
-                  "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
+      values_.refuse_once(
+          "no command was given",
+          "for example: ddlrun -np " + std::to_string(context_.allowed_cpus) + " python train.py");
     } else if (command.front().empty()) {
-      refuse_once("the command is an empty word", "name a program");
+      values_.refuse_once("the command is an empty word", "name a program");
     }
     check_colons(command);
   }
@@ -325,18 +325,18 @@ class JobReader {
           next.starts_with('-') && find_spelling(std::string_view(next).substr(0, next.find('='))) != nullptr;
       std::string hint = "start a shell script that runs one program or the other, depending on $RANK";
       if (starts_program)
-        return refuse_once(
+        return values_.refuse_once(
             "': " + next + "' would begin a second program, but all ranks of a job run the same one",
             std::move(hint));
       if (by_mpirun || by_srun)
-        return refuse_once(std::string("the command contains the word ':', where ") +
-                               (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
-                           "write the command into a shell script, and start the script");
+        return values_.refuse_once(std::string("the command contains the word ':', where ") +
+                                       (by_mpirun ? "mpirun" : "srun") + " would begin a second program",
+                                   "write the command into a shell script, and start the script");
     }
   }
 
   void find_hosts() {
-    if (values_.refusal()) return;
+    if (!values_.status()) return;
     std::string text;
     if (job().rankfile == "-") claim_standard_input("--rankfile -");
     if (!job().hostfile.empty()) {
@@ -345,9 +345,8 @@ class JobReader {
                       ? context_.read_file(job().hostfile)
                       : Result<std::string>(fail(ErrorCode::kUnavailable, "files are not read here"));
       if (!read) {
-        refuse_once(
-            given_.origin(OptionId::kHostfile) + "the hostfile cannot be read: " + read.error().message(),
-            "name a file with one host a line, or hosts with -H, as in -H node1:4,node2:4");
+        values_.refuse_once(OptionId::kHostfile, "the hostfile cannot be read: " + read.error().message(),
+                            "name a file with one host a line, or hosts with -H, as in -H node1:4,node2:4");
         return;
       }
       text = std::move(*read);
@@ -358,21 +357,25 @@ class JobReader {
     std::optional<launcher::SchedulerJob> scheduler_job;
     if (!each_for_itself) {
       auto found = launcher::job_to_use(job(), context_.environment);
-      if (!found) return refuse_allocation(found.error());
+      if (!found) return values_.check(fail(std::move(found.error())));
       scheduler_job = *std::move(found);
     }
-    auto allocation = launcher::find_allocation(job(), text, scheduler_job, context_.hostname);
-    if (!allocation) return refuse_allocation(allocation.error());
+    auto hosts = launcher::named_hosts(job(), text, scheduler_job, context_.hostname);
+    if (!hosts) return refuse_hosts(std::move(hosts.error()));
+    values_.check(OptionId::kFanOut, launcher::check_fan_out(job(), scheduler_job));
+    if (!values_.status()) return;
+    auto allocation = launcher::find_allocation(job(), *std::move(hosts), scheduler_job, context_.hostname);
+    if (!allocation) return values_.check(fail(std::move(allocation.error())));
     request_.allocation = *std::move(allocation);
     choose_first_hosts();
     if (const Status placed =
             launcher::resolve_hosts(job().placed_ranks, request_.allocation, context_.hostname);
         !placed)
-      refuse_once(placed.error().message(),
-                  has(OptionId::kHostsExclude) || has(OptionId::kNnodes)
-                      ? "--hosts-exclude and --nnodes leave hosts out: omit them, or "
-                        "place no rank there"
-                      : usage_line(entry_of(OptionId::kRankfile)));
+      values_.refuse_once(placed.error().message(),
+                          has(OptionId::kHostsExclude) || has(OptionId::kNnodes)
+                              ? "--hosts-exclude and --nnodes leave hosts out: omit them, or "
+                                "place no rank there"
+                              : usage_line(entry_of(OptionId::kRankfile)));
   }
 
   /// --nnodes.
@@ -380,21 +383,18 @@ class JobReader {
     auto& nodes = request_.allocation.nodes;
     const auto wanted = static_cast<std::size_t>(num_hosts_);
     if (wanted > nodes.size())
-      refuse_once(given_.origin(OptionId::kNnodes) + "--nnodes asks for " + counted(num_hosts_, "host") +
-                      ", and " + request_.allocation.origin + " has " + std::to_string(nodes.size()),
-                  "name more hosts with -H, as in -H node1:4,node2:4, or with --hostfile");
+      values_.refuse_once(OptionId::kNnodes,
+                          "--nnodes asks for " + counted(num_hosts_, "host") + ", and " +
+                              request_.allocation.origin + " has " + std::to_string(nodes.size()),
+                          "name more hosts with -H, as in -H node1:4,node2:4, or with --hostfile");
     if (wanted > 0 && wanted < nodes.size()) nodes.resize(wanted);
   }
 
-  void refuse_allocation(const launcher::AllocationError& error) {
-    std::string origin;
-    if (error.option == launcher::AllocationError::Option::kFanOut) {
-      origin = given_.origin(OptionId::kFanOut);
-    } else if (error.option == launcher::AllocationError::Option::kHosts && !has(OptionId::kHosts)) {
-      // Where hosts were given is in the message.
-      origin = given_.origin(has(OptionId::kHostfile) ? OptionId::kHostfile : OptionId::kHostsExclude);
-    }
-    refuse_once(origin + error.message, hint_about_hosts(error));
+  void refuse_hosts(Error error) {
+    // Where hosts were given is in the message.
+    if (has(OptionId::kHosts)) return values_.check(fail(error.with_hint(hint_about_hosts(error.hint()))));
+    values_.check(has(OptionId::kHostfile) ? OptionId::kHostfile : OptionId::kHostsExclude,
+                  fail(std::move(error)));
   }
 
   /// A name that no host is likely to have, of a file that can be read: hosts.txt, hostfile.
@@ -405,41 +405,37 @@ class JobReader {
     return may_be_file && context_.read_file && context_.read_file(hosts);
   }
 
-  std::string hint_about_hosts(const launcher::AllocationError& error) const {
+  /// usual: the hint if no mistake is likely.
+  std::string hint_about_hosts(const std::string& usual) const {
     const std::string& hosts = request_.job.hosts;
-    if (error.option != launcher::AllocationError::Option::kHosts || !has(OptionId::kHosts))
-      return error.hint;
-    if (hosts.find('/') != std::string::npos)
-      return "a file of hosts is named with --hostfile; " + error.hint;
-    return hosts.ends_with(',') ? "write the hosts as one word, without a space behind a comma" : error.hint;
+    if (hosts.find('/') != std::string::npos) return "a file of hosts is named with --hostfile; " + usual;
+    return hosts.ends_with(',') ? "write the hosts as one word, without a space behind a comma" : usual;
   }
 
   void claim_standard_input(const std::string& reader) {
     if (!has(OptionId::kStdin)) {
       job().stdin_target = launcher::StdinTarget::kNone;
     } else if (job().stdin_target != launcher::StdinTarget::kNone) {
-      refuse_once(reader + " reads standard input, so ranks cannot", "omit --stdin, or name a file");
+      values_.refuse_once(reader + " reads standard input, so ranks cannot", "omit --stdin, or name a file");
     }
   }
 
   void find_num_ranks(const std::vector<std::string>& command) {
-    if (values_.refusal() || job().num_ranks > 0) return;
-    if (auto refused = refuse_rank_count_behind(command))
-      return refuse_once(std::move(refused->message), std::move(refused->hint));
+    if (!values_.status() || job().num_ranks > 0) return;
+    values_.check(refuse_rank_count_behind(command));
+    if (!values_.status()) return;
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
     if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.job && !has_given_slots())
-      return refuse_once("-np is missing: how many ranks? --map-by " +
-                             affinity::text_of(job().binding.mapping) +
-                             " depends on the objects of each host, which are known only at launch",
-                         "give the number of ranks with -np; ddlrun --show-topology counts them on a host");
-    if (!implies_count && !request_.allocation.job) {
-      CommandLineError missing = missing_rank_count(command, context_.allowed_cpus);
-      return refuse_once(std::move(missing.message), std::move(missing.hint));
-    }
+      return values_.refuse_once(
+          "-np is missing: how many ranks? --map-by " + affinity::text_of(job().binding.mapping) +
+              " depends on the objects of each host, which are known only at launch",
+          "give the number of ranks with -np; ddlrun --show-topology counts them on a host");
+    if (!implies_count && !request_.allocation.job)
+      return values_.check(missing_rank_count(command, context_.allowed_cpus));
     const auto implied = launcher::implied_num_ranks(job(), request_.allocation);
     if (!implied) {
-      return refuse_once(
+      return values_.refuse_once(
           "-np is missing, and " + implied.error().message(),
           "give the number of ranks with -np, or slots for every host, as in -H node1:4,node2:4");
     }
@@ -452,9 +448,6 @@ class JobReader {
                        [](const launcher::AllocatedNode& node) { return node.slots.has_value(); });
   }
 
-  void refuse_once(std::string message, std::string hint) {
-    values_.refuse_once(std::move(message), std::move(hint));
-  }
   template <class Parse, class T>
   void take(OptionId id, Parse parse, T& target) {
     values_.take(id, parse, target);
@@ -480,19 +473,19 @@ std::string variable_of_ranks(const JobSpec& job, const Environment& own, const 
   return given == job.exports.rend() ? value_of(own, name) : *given->value;
 }
 
-std::optional<CommandLineError> refuse_beyond_srun(const GivenOptions& given) {
+Status refuse_beyond_srun(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if ((entry.rules & kNotWithSrun) == 0 || !given.has(entry.id)) continue;
-    return CommandLineError{
-        given.origin(entry.id) + display_name(entry) + " needs ddlrun's agents, and srun runs without them",
-        "omit it, or omit --launcher srun"};
+    return fail(Error(ErrorCode::kInvalidArgument,
+                      display_name(entry) + " needs ddlrun's agents, and srun runs without them",
+                      "omit it, or omit --launcher srun")
+                    .during(given.where(entry.id)));
   }
-  return std::nullopt;
+  return {};
 }
 
-tl::expected<Request, CommandLineError> read_job(Request request, const GivenOptions& given,
-                                                 std::vector<std::string> command,
-                                                 const CommandLineContext& context) {
+Result<Request> read_job(Request request, const GivenOptions& given, std::vector<std::string> command,
+                         const CommandLineContext& context) {
   return JobReader(std::move(request), given, context).read(std::move(command));
 }
 

@@ -161,34 +161,34 @@ void read_rankfile(ValueReader& values, const CommandLineContext& context, launc
     values.exclude(OptionId::kRankfile, OptionId::kMapBy);
     values.take(OptionId::kRankfile, not_empty, job.rankfile);
   }
-  if (job.rankfile.empty() || values.refusal()) return;
+  if (job.rankfile.empty() || !values.status()) return;
   const OptionId given_by = values.has(OptionId::kRankfile) ? OptionId::kRankfile : OptionId::kMapBy;
   values.exclude(given_by, OptionId::kRanksPerNode);
   for (const OptionId other : kSaidByRankfile) values.exclude(given_by, other);
-  if (values.refusal()) return;
-  const std::string origin = values.given().origin(given_by);
+  if (!values.status()) return;
   if (job.rankfile == "-") {
     const auto& hostfiles = values.given()[OptionId::kHostfile];
     if (!hostfiles.empty() && hostfiles.front().text == "-")
-      return values.refuse_once(origin + "--rankfile - and --hostfile - would both read standard input",
+      return values.refuse_once(given_by, "--rankfile - and --hostfile - would both read standard input",
                                 "name a file for one of them");
     if (values.given().has(OptionId::kSlurm))
       return values.refuse_once(
-          origin + "--rankfile - reads standard input, which a job script does not have", "name a file");
+          given_by, "--rankfile - reads standard input, which a job script does not have", "name a file");
   }
   const auto text = context.read_file ? context.read_file(job.rankfile)
                                       : Result<std::string>(refuse("files are not read here"));
   if (!text)
-    return values.refuse_once(origin + "the rankfile cannot be read: " + text.error().message(),
+    return values.refuse_once(given_by, "the rankfile cannot be read: " + text.error().message(),
                               usage_line(entry_of(OptionId::kRankfile)));
   auto ranks = launcher::parse_rankfile(*text, job.rankfile);
   if (!ranks)
-    return values.refuse_once(origin + ranks.error().message(), usage_line(entry_of(OptionId::kRankfile)));
+    return values.refuse_once(given_by, ranks.error().message(), usage_line(entry_of(OptionId::kRankfile)));
   job.placed_ranks = *std::move(ranks);
   const auto count = static_cast<int>(job.placed_ranks.size());
   if (job.num_ranks > 0 && job.num_ranks != count)
-    values.refuse_once(values.given().origin(OptionId::kNumProc) + job.rankfile + " places " +
-                           counted(count, "rank") + ", and the job has " + std::to_string(job.num_ranks),
+    values.refuse_once(OptionId::kNumProc,
+                       job.rankfile + " places " + counted(count, "rank") + ", and the job has " +
+                           std::to_string(job.num_ranks),
                        "omit -np, or give every rank a line in " + job.rankfile);
   job.num_ranks = count;
 }

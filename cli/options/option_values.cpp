@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/environment.h"
 #include "base/shell_words.h"
@@ -286,8 +287,12 @@ Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
   return names;
 }
 
-void ValueReader::refuse_once(std::string message, std::string hint) {
-  if (!refusal_) refusal_ = CommandLineError{std::move(message), std::move(hint)};
+void ValueReader::check(Status step) {
+  if (status_) status_ = std::move(step);
+}
+
+void ValueReader::check(OptionId blamed, Status step) {
+  if (!step) check(fail(std::move(step.error()).during(given_.where(blamed))));
 }
 
 std::string ValueReader::name_of(const OptionEntry& entry, const GivenValue& value) {
@@ -299,23 +304,22 @@ std::string ValueReader::name_of(const OptionEntry& entry, const GivenValue& val
 
 void ValueReader::refuse_repeated(OptionId id) {
   const std::vector<GivenValue>& values = given_[id];
-  refuse_once(given_.origin(id) + name_of(entry_of(id), values.front()) + " was given " +
-                  std::to_string(values.size()) + " times: " + texts_of(values),
+  refuse_once(id,
+              name_of(entry_of(id), values.front()) + " was given " + std::to_string(values.size()) +
+                  " times: " + texts_of(values),
               "give it once");
 }
 
-void ValueReader::refuse_value(OptionId id, const GivenValue& value, const Error& error) {
+void ValueReader::refuse_value(OptionId id, const GivenValue& value, Error error) {
   const OptionEntry& entry = entry_of(id);
-  refuse_once(
-      (value.where.empty() ? "" : value.where + ": ") + name_of(entry, value) + ": " + error.message(),
-      usage_line(entry));
+  check(fail(error.during(name_of(entry, value)).during(value.where).with_hint(usage_line(entry))));
 }
 
 void ValueReader::exclude(OptionId one, OptionId other) {
   if (!has(one) || !has(other)) return;
-  refuse_once(given_.origin(other) + display_name(entry_of(one)) + " and " + display_name(entry_of(other)) +
-                  " contradict each other",
-              "omit one of them");
+  refuse_once(
+      other, display_name(entry_of(one)) + " and " + display_name(entry_of(other)) + " contradict each other",
+      "omit one of them");
 }
 
 }  // namespace ddl::cli

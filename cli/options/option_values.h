@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,16 +80,25 @@ Result<std::string> parse_remote_path(std::string_view text);
 /// Names of interfaces, separated by commas.
 Result<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-/// Applies the parsers to the options that were given, one by one, and keeps the first refusal.
+/// Applies the parsers to the options that were given, one by one, and keeps the first error.
 class ValueReader {
  public:
   explicit ValueReader(const GivenOptions& given) : given_(given) {}
 
   bool has(OptionId id) const { return given_.has(id); }
   const GivenOptions& given() const { return given_; }
-  const std::optional<CommandLineError>& refusal() const { return refusal_; }
-  /// Keeps this refusal unless there is one already.
-  void refuse_once(std::string message, std::string hint);
+  /// The first error.
+  const Status& status() const { return status_; }
+  /// Keeps the error of a step, unless there is one already.
+  void check(Status step);
+  /// The same; the option that is to blame adds its place in a file.
+  void check(OptionId blamed, Status step);
+  void refuse_once(std::string message, std::string hint) {
+    check(refuse(std::move(message), std::move(hint)));
+  }
+  void refuse_once(OptionId blamed, std::string message, std::string hint) {
+    check(blamed, refuse(std::move(message), std::move(hint)));
+  }
 
   /// Sets the target if the option was given; refuses more than one value.
   template <class Parse, class T>
@@ -104,7 +112,7 @@ class ValueReader {
   template <class T>
   T value_of(OptionId id, const GivenValue& value, Result<T> parsed) {
     if (parsed) return std::move(*parsed);
-    refuse_value(id, value, parsed.error());
+    refuse_value(id, value, std::move(parsed.error()));
     return T{};
   }
   /// Refuses the two options together.
@@ -114,10 +122,10 @@ class ValueReader {
   /// "--nproc-per-node (--ranks-per-node)": the spelling that was typed, if it is not the option's own.
   static std::string name_of(const OptionEntry& entry, const GivenValue& value);
   void refuse_repeated(OptionId id);
-  void refuse_value(OptionId id, const GivenValue& value, const Error& error);
+  void refuse_value(OptionId id, const GivenValue& value, Error error);
 
   const GivenOptions& given_;
-  std::optional<CommandLineError> refusal_;
+  Status status_;
 };
 
 }  // namespace ddl::cli

@@ -17,15 +17,12 @@ namespace ddl::cli {
 
 namespace {
 
-using Refusal = tl::unexpected<CommandLineError>;
-
-Refusal refuse_config(std::string message) {
-  return Refusal(CommandLineError{std::move(message), usage_line(entry_of(OptionId::kConfigFile))});
+tl::unexpected<Error> refuse_config(std::string message) {
+  return refuse(std::move(message), usage_line(entry_of(OptionId::kConfigFile)));
 }
 
 /// Adds the options of --config-file. Options of the command line win.
-tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
-                                                         const CommandLineContext& context) {
+Result<GivenOptions> with_config(GivenOptions given, const CommandLineContext& context) {
   if (!given.has(OptionId::kConfigFile)) return given;
   const auto& names = given[OptionId::kConfigFile];
   if (names.size() > 1)
@@ -35,9 +32,8 @@ tl::expected<GivenOptions, CommandLineError> with_config(GivenOptions given,
   if (!context.read_file) return refuse_config("--config-file: no files can be read here");
   const auto text = context.read_file(name);
   if (!text) return refuse_config("the configuration file cannot be read: " + text.error().message());
-  auto config = read_config(*text, name == "-" ? "standard input" : name);
-  if (!config) return Refusal(config.error());
-  given.complete_from(std::move(*config));
+  DDL_ASSIGN(config, read_config(*text, name == "-" ? "standard input" : name));
+  given.complete_from(std::move(config));
   return given;
 }
 
@@ -73,7 +69,7 @@ constexpr std::pair<OptionId, Action> kActionOptions[] = {
 };
 
 /// Refuses two different actions, because one of them would be ignored silently.
-std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
+Status refuse_two_actions(const GivenOptions& given) {
   std::optional<std::pair<OptionId, Action>> first;
   for (const auto& option : kActionOptions) {
     if (!given.has(option.first)) continue;
@@ -82,11 +78,11 @@ std::optional<CommandLineError> refuse_two_actions(const GivenOptions& given) {
     const bool is_refused_later = option.second == Action::kDryRun &&
                                   (first->second == Action::kScript || first->second == Action::kShowBind);
     if (option.second == first->second || is_refused_later) continue;
-    return CommandLineError{display_name(entry_of(first->first)) + " and " +
-                                display_name(entry_of(option.first)) + " contradict each other",
-                            "omit one of them"};
+    return refuse(display_name(entry_of(first->first)) + " and " + display_name(entry_of(option.first)) +
+                      " contradict each other",
+                  "omit one of them");
   }
-  return std::nullopt;
+  return {};
 }
 
 /// The option that chose the action, as it was typed.
@@ -99,11 +95,10 @@ std::string action_name(Action action, const GivenOptions& given) {
 }
 
 /// Refuses words in the place of a command after an action that starts no command.
-std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& given,
-                                             const std::vector<std::string>& words) {
+Status refuse_words(Action action, const GivenOptions& given, const std::vector<std::string>& words) {
   const bool takes_command = action == Action::kRun || action == Action::kDryRun || action == Action::kScript;
-  if (takes_command || words.empty()) return std::nullopt;
-  if (action == Action::kTimeline && words.size() == 1) return std::nullopt;
+  if (takes_command || words.empty()) return {};
+  if (action == Action::kTimeline && words.size() == 1) return {};
   const std::string word = shell_quote(action == Action::kTimeline ? words[1] : words.front());
   std::string hint = "omit it; options come before any other word";
   if (action == Action::kCheckBuild && !given.has(OptionId::kCheckCapability))
@@ -111,19 +106,18 @@ std::optional<CommandLineError> refuse_words(Action action, const GivenOptions& 
   if (action == Action::kInspect) hint = "name one job: --inspect JOB; other options come before or after it";
   if (action == Action::kTimeline) hint = "name one job, after all options: ddlrun --timeline start JOB";
   if (action == Action::kLint) hint = "check one script at a time: --lint " + word;
-  return CommandLineError{
-      action_name(action, given) + " starts no command, but " + word + " follows the options",
-      std::move(hint)};
+  return refuse(action_name(action, given) + " starts no command, but " + word + " follows the options",
+                std::move(hint));
 }
 
 /// mpirun's and srun's -v means --verbose. A job must not seem to have run because the version was printed.
-std::optional<CommandLineError> refuse_version_of_job(Action action, const GivenOptions& given,
-                                                      const std::vector<std::string>& command) {
+Status refuse_version_of_job(Action action, const GivenOptions& given,
+                             const std::vector<std::string>& command) {
   if (action != Action::kVersion || command.empty() || given.typed_name(OptionId::kVersion) != "-v")
-    return std::nullopt;
-  return CommandLineError{"-v prints the version and starts nothing, but the command " +
-                              shell_quote(command.front()) + " follows",
-                          "write --verbose to see each step of the start, or --version alone"};
+    return {};
+  return refuse("-v prints the version and starts nothing, but the command " + shell_quote(command.front()) +
+                    " follows",
+                "write --verbose to see each step of the start, or --version alone");
 }
 
 /// Whether an option has an effect on an action that starts no command and reads no binding.
@@ -162,20 +156,19 @@ bool is_typed(const GivenOptions& given, OptionId id) {
 }
 
 /// --inspect reads no options of a job.
-tl::expected<Request, CommandLineError> read_inspection(Request request, const GivenOptions& given) {
+Result<Request> read_inspection(Request request, const GivenOptions& given) {
   ValueReader values(given);
   values.take(
       OptionId::kInspect, [](const std::string& text) { return Result<std::string>(text); },
       request.inspect.job);
   request.inspect.watches = given.has(OptionId::kWatch);
-  if (values.refusal()) return Refusal(*values.refusal());
+  DDL_TRY(values.status());
   return request;
 }
 
 /// The word that follows names the job.
-tl::expected<Request, CommandLineError> read_timeline(Request request, const GivenOptions& given,
-                                                      const std::vector<std::string>& words,
-                                                      const CommandLineContext& context) {
+Result<Request> read_timeline(Request request, const GivenOptions& given,
+                              const std::vector<std::string>& words, const CommandLineContext& context) {
   ValueReader values(given);
   const auto starts = [](const std::string& text) -> Result<bool> {
     if (text == "start" || text == "stop") return text == "start";
@@ -186,35 +179,33 @@ tl::expected<Request, CommandLineError> read_timeline(Request request, const Giv
       OptionId::kTimelineFile,
       [&](const std::string& text) { return parse_file(text, context.current_directory); },
       request.timeline.file);
-  if (values.refusal()) return Refusal(*values.refusal());
+  DDL_TRY(values.status());
   if (!request.timeline.starts && is_typed(given, OptionId::kTimelineFile))
-    return Refusal(CommandLineError{"--timeline-filename belongs to --timeline start", "omit it"});
+    return refuse("--timeline-filename belongs to --timeline start", "omit it");
   if (!words.empty() && words.front().empty())
-    return Refusal(
-        CommandLineError{"the name of the job is empty", "name one, or omit it if you have one job"});
+    return refuse("the name of the job is empty", "name one, or omit it if you have one job");
   if (!words.empty()) request.inspect.job = words.front();
   return request;
 }
 
 /// Refuses options that an action would ignore silently. A configuration file may contain them for other calls.
-std::optional<CommandLineError> refuse_unused(Action action, const GivenOptions& given) {
+Status refuse_unused(Action action, const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (is_used_by(action, entry) || !is_typed(given, entry.id)) continue;
     const bool is_output = entry.id == OptionId::kScriptFile || entry.id == OptionId::kOutput;
-    return CommandLineError{
+    return refuse(
         action_name(action, given) + " does not use " + display_name(entry),
-        action == Action::kShowBind && is_output ? "what it prints goes to a file by > FILE" : "omit it"};
+        action == Action::kShowBind && is_output ? "what it prints goes to a file by > FILE" : "omit it");
   }
   if (action == Action::kScript && is_typed(given, OptionId::kJson) && !given.has(OptionId::kSubmit))
-    return CommandLineError{"--json with --slurm belongs to --submit: a script is not JSON",
-                            "omit it, or add --submit"};
-  return std::nullopt;
+    return refuse("--json with --slurm belongs to --submit: a script is not JSON",
+                  "omit it, or add --submit");
+  return {};
 }
 
-tl::expected<Request, CommandLineError> without_unused(tl::expected<Request, CommandLineError> request,
-                                                       const GivenOptions& given) {
+Result<Request> without_unused(Result<Request> request, const GivenOptions& given) {
   if (!request) return request;
-  if (auto refused = refuse_unused(request->action, given)) return Refusal(*std::move(refused));
+  DDL_TRY(refuse_unused(request->action, given));
   return request;
 }
 
@@ -234,90 +225,82 @@ std::vector<std::string> notes_of(Action action, const GivenOptions& given) {
 }
 
 /// topics: the values of --help.
-tl::expected<Request, CommandLineError> with_help(Request request, const std::vector<GivenValue>& topics) {
+Result<Request> with_help(Request request, const std::vector<GivenValue>& topics) {
   auto page = help_text(topics.empty() ? "" : topics.back().text);
-  if (!page)
-    return Refusal(CommandLineError{page.error().message(), "ddlrun --help alone shows how to begin"});
+  if (!page) return fail(page.error().with_hint("ddlrun --help alone shows how to begin"));
   request.help = *std::move(page);
   return request;
 }
 
 }  // namespace
 
-tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
-                                                           const CommandLineContext& context) {
+Result<Request> parse_command_line(std::span<const std::string> words, const CommandLineContext& context) {
   SplitArgv split = split_argv(words);
-  auto given = collect_options(split);
-  if (!given) return Refusal(given.error());
+  DDL_ASSIGN(typed, collect_options(split));
 
   Request request;
-  request.action = action_of(*given);
-  if (auto refused = refuse_version_of_job(request.action, *given, split.command))
-    return Refusal(*std::move(refused));
+  request.action = action_of(typed);
+  DDL_TRY(refuse_version_of_job(request.action, typed, split.command));
   // Both are obeyed before any file is read.
-  if (request.action == Action::kHelp) return with_help(std::move(request), (*given)[OptionId::kHelp]);
+  if (request.action == Action::kHelp) return with_help(std::move(request), typed[OptionId::kHelp]);
   if (request.action == Action::kVersion) return request;
-  if (auto refused = refuse_mistyped_value(split, *given)) return Refusal(*std::move(refused));
-  if (auto refused = refuse_command(split, *given)) return Refusal(*std::move(refused));
-  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
-  if (auto refused = refuse_two_actions(*given)) return Refusal(*std::move(refused));
-  given = with_config(std::move(*given), context);
-  if (!given) return Refusal(given.error());
-  request.action = action_of(*given);
+  DDL_TRY(refuse_mistyped_value(split, typed));
+  DDL_TRY(refuse_command(split, typed));
+  DDL_TRY(refuse_unexpanded(typed));
+  DDL_TRY(refuse_two_actions(typed));
+  DDL_ASSIGN(given, with_config(std::move(typed), context));
+  request.action = action_of(given);
   // And once more, with the options of the file.
   if (request.action == Action::kHelp) return with_help(std::move(request), {});
   if (request.action == Action::kVersion) return request;
-  if (auto refused = refuse_unexpanded(*given)) return Refusal(*std::move(refused));
-  if (request.action != Action::kInspect && is_typed(*given, OptionId::kWatch))
-    return Refusal(CommandLineError{"--watch belongs to --inspect, which shows a running job",
-                                    "add --inspect, or omit it"});
-  if (auto refused = refuse_words(request.action, *given, split.command)) return Refusal(*std::move(refused));
-  request.notes = notes_of(request.action, *given);
-  request.json = given->has(OptionId::kJson);
-  request.job.verbose = given->has(OptionId::kVerbose);
-  request.job.quiet = given->has(OptionId::kQuiet);
+  DDL_TRY(refuse_unexpanded(given));
+  if (request.action != Action::kInspect && is_typed(given, OptionId::kWatch))
+    return refuse("--watch belongs to --inspect, which shows a running job", "add --inspect, or omit it");
+  DDL_TRY(refuse_words(request.action, given, split.command));
+  request.notes = notes_of(request.action, given);
+  request.json = given.has(OptionId::kJson);
+  request.job.verbose = given.has(OptionId::kVerbose);
+  request.job.quiet = given.has(OptionId::kQuiet);
   if (request.action == Action::kInspect)
-    return without_unused(read_inspection(std::move(request), *given), *given);
+    return without_unused(read_inspection(std::move(request), given), given);
   if (request.action == Action::kTimeline)
-    return without_unused(read_timeline(std::move(request), *given, split.command, context), *given);
+    return without_unused(read_timeline(std::move(request), given, split.command, context), given);
   if (request.action == Action::kShowBind)
-    return without_unused(read_binding_view(std::move(request), *given), *given);
+    return without_unused(read_binding_view(std::move(request), given), given);
   if (request.action == Action::kCompletion || request.action == Action::kManual) {
-    ValueReader values(*given);
+    ValueReader values(given);
     values.take(OptionId::kCompletion, parse_shell, request.shell);
     values.take(OptionId::kManual, parse_manual_page, request.manual);
-    if (values.refusal()) return Refusal(*values.refusal());
-    return without_unused(std::move(request), *given);
+    DDL_TRY(values.status());
+    return without_unused(std::move(request), given);
   }
   const bool views_scripts = request.action == Action::kLint || request.action == Action::kListSites ||
                              request.action == Action::kShowSite;
-  if (views_scripts) return without_unused(read_script_view(std::move(request), *given), *given);
+  if (views_scripts) return without_unused(read_script_view(std::move(request), given), given);
   if (request.action == Action::kScript) {
-    auto job = read_job(std::move(request), *given, std::move(split.command), context);
+    auto job = read_job(std::move(request), given, std::move(split.command), context);
     if (!job) return job;
-    return without_unused(read_script(*std::move(job), *given), *given);
+    return without_unused(read_script(*std::move(job), given), given);
   }
-  if (auto refused = refuse_script_options(*given)) return Refusal(*std::move(refused));
+  DDL_TRY(refuse_script_options(given));
   if (request.action == Action::kCheckBuild) {
-    if (given->has(OptionId::kCheckCapability)) {
-      const auto& keys = (*given)[OptionId::kCheckCapability];
-      const std::string name = given->typed_name(OptionId::kCheckCapability);
+    if (given.has(OptionId::kCheckCapability)) {
+      const auto& keys = given[OptionId::kCheckCapability];
+      const std::string name = given.typed_name(OptionId::kCheckCapability);
       if (keys.size() > 1)
-        return Refusal(CommandLineError{name + " was given two names: " + keys[0].text + ", " + keys[1].text,
-                                        "give one"});
+        return refuse(name + " was given two names: " + keys[0].text + ", " + keys[1].text, "give one");
       request.capability = keys.front().text;
       // --check-build=$NAME with an unset NAME must not check everything and exit with 0.
       if (request.capability.empty())
-        return Refusal(CommandLineError{name + ": the name is empty", "name a capability, or omit the '='"});
+        return refuse(name + ": the name is empty", "name a capability, or omit the '='");
     }
-    const bool is_local =
-        given->has(OptionId::kLauncher) && (*given)[OptionId::kLauncher].back().text == "local";
-    if (!is_local && (given->has(OptionId::kHosts) || given->has(OptionId::kHostfile) ||
+    const bool is_local = given.has(OptionId::kLauncher) && given[OptionId::kLauncher].back().text == "local";
+    if (!is_local && (given.has(OptionId::kHosts) || given.has(OptionId::kHostfile) ||
                       !launcher::job_id_here(context.environment).empty()))
-      return without_unused(read_job(std::move(request), *given, std::move(split.command), context), *given);
-    return without_unused(std::move(request), *given);
+      return without_unused(read_job(std::move(request), given, std::move(split.command), context), given);
+    return without_unused(std::move(request), given);
   }
-  return without_unused(read_job(std::move(request), *given, std::move(split.command), context), *given);
+  return without_unused(read_job(std::move(request), given, std::move(split.command), context), given);
 }
 
 }  // namespace ddl::cli

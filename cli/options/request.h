@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <tl/expected.hpp>
-
 #include "affinity/output/binding_format.h"
 #include "affinity/output/topology_format.h"
 #include "base/environment.h"
@@ -122,7 +120,6 @@ struct CommandLineContext {
 
 /// Reads the words after argv[0], then the configuration file, the hostfile and the rankfile that they name. Pure
 /// except for context.read_file, which is called at most once for each of them.
-tl::expected<Request, CommandLineError> parse_command_line(std::span<const std::string> words,
-                                                           const CommandLineContext& context);
+Result<Request> parse_command_line(std::span<const std::string> words, const CommandLineContext& context);
 
 }  // namespace ddl::cli

@@ -64,10 +64,10 @@ class ScriptReader {
   ScriptReader(Request request, const GivenOptions& given)
       : request_(std::move(request)), given_(given), values_(given) {}
 
-  tl::expected<Request, CommandLineError> read() {
+  Result<Request> read() {
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kNotInScript) != 0 && has(entry.id))
-        values_.refuse_once(given_.origin(entry.id) + display_name(entry) + " cannot be used in a job script",
+        values_.refuse_once(entry.id, display_name(entry) + " cannot be used in a job script",
                             "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
@@ -84,7 +84,7 @@ class ScriptReader {
     read_directives();
     read_setup();
     read_launch();
-    if (values_.refusal()) return tl::unexpected<CommandLineError>(*values_.refusal());
+    DDL_TRY(values_.status());
     return std::move(request_);
   }
 
@@ -161,7 +161,7 @@ class ScriptReader {
     take_list(OptionId::kContainerBind, script().container_binds);
     for (const OptionId id : {OptionId::kContainerRuntime, OptionId::kContainerBind}) {
       if (has(id) && !has(OptionId::kContainer))
-        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --container",
+        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --container",
                             usage_line(entry_of(OptionId::kContainer)));
     }
   }
@@ -176,15 +176,14 @@ class ScriptReader {
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
     for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
       if (has(id))
-        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) + " belongs to --launcher srun",
+        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --launcher srun",
                             "add --launcher srun, or omit it: ddlrun does this itself");
     }
     if (job().launcher != launcher::LauncherChoice::kAuto) {
       const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
       const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
-      values_.refuse_once(
-          given_.origin(id) + std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
-          "omit it, or --launcher srun where ddlrun is not installed");
+      values_.refuse_once(id, std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
+                          "omit it, or --launcher srun where ddlrun is not installed");
     }
     script().ddlrun = job().remote_path;
     for (const OptionEntry& entry : option_table()) {
@@ -199,11 +198,11 @@ class ScriptReader {
 
   void read_srun() {
     script().launcher = ScriptLauncher::kSrun;
-    if (const auto refused = refuse_beyond_srun(given_)) values_.refuse_once(refused->message, refused->hint);
+    values_.check(refuse_beyond_srun(given_));
     for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
       if (has(id))
-        values_.refuse_once(given_.origin(id) + display_name(entry_of(id)) +
-                                " cannot be used in a script with --launcher srun",
+        values_.refuse_once(id,
+                            display_name(entry_of(id)) + " cannot be used in a script with --launcher srun",
                             "omit it, or omit --launcher srun");
     }
     for (const launcher::EnvironmentExport& one : job().exports) {
@@ -221,18 +220,18 @@ class ScriptReader {
 
 }  // namespace
 
-tl::expected<Request, CommandLineError> read_script(Request request, const GivenOptions& given) {
+Result<Request> read_script(Request request, const GivenOptions& given) {
   return ScriptReader(std::move(request), given).read();
 }
 
-tl::expected<Request, CommandLineError> read_script_view(Request request, const GivenOptions& given) {
+Result<Request> read_script_view(Request request, const GivenOptions& given) {
   ValueReader values(given);
   ScriptTask& task = request.script;
   values.take(OptionId::kLint, one_line, task.lint_file);
   values.take(OptionId::kSite, one_line, task.site);
   values.take(OptionId::kShowSite, one_line, task.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
-  if (values.refusal()) return tl::unexpected<CommandLineError>(*values.refusal());
+  DDL_TRY(values.status());
   return request;
 }
 
@@ -252,30 +251,30 @@ bool is_output_of_mpirun(std::string_view text) {
 
 }  // namespace
 
-std::optional<CommandLineError> refuse_script_options(const GivenOptions& given) {
+Status refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
     if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
       if (given[OptionId::kLauncher].back().text == "srun") continue;
-      return CommandLineError{display_name(entry) + " belongs to --launcher srun",
-                              "omit it: ddlrun serves every type of MPI itself"};
+      return refuse(display_name(entry) + " belongs to --launcher srun",
+                    "omit it: ddlrun serves every type of MPI itself");
     }
     const auto& values = given[entry.id];
     if (std::all_of(values.begin(), values.end(),
                     [](const GivenValue& value) { return !value.where.empty(); }))
       continue;
     if (entry.id == OptionId::kOutput && is_output_of_mpirun(values.back().text)) {
-      return CommandLineError{"--output " + values.back().text + " is mpirun's",
-                              "use --tag-output, --prefix-output-with-timestamp, --output-filename DIR, "
-                              "--merge-stderr-to-stdout"};
+      return refuse("--output " + values.back().text + " is mpirun's",
+                    "use --tag-output, --prefix-output-with-timestamp, --output-filename DIR, "
+                    "--merge-stderr-to-stdout");
     }
     const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError ||
                            entry.id == OptionId::kScriptFile;  // srun's -o
-    return CommandLineError{
+    return refuse(
         display_name(entry) + " belongs to --slurm, which writes a job script",
-        is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it"};
+        is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it");
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace ddl::cli

@@ -42,10 +42,10 @@ std::string with_plain_dashes(std::string_view word) {
 }
 
 /// subject: "--job-name: “a", or the word alone.
-std::optional<CommandLineError> refuse_quote(const std::string& subject, std::string_view word) {
-  if (first_of(kQuotes, word) == nullptr) return std::nullopt;
-  return CommandLineError{subject + " begins with a quote that is not a shell's, as word processors write it",
-                          "type the quotes again, as \" or '"};
+Status refuse_quote(const std::string& subject, std::string_view word) {
+  if (first_of(kQuotes, word) == nullptr) return {};
+  return refuse(subject + " begins with a quote that is not a shell's, as word processors write it",
+                "type the quotes again, as \" or '");
 }
 
 /// The option that was meant, with as many dashes as it has; "" if there is none.
@@ -96,14 +96,14 @@ std::string how_to_give(const OptionEntry& entry, const GivenValue& value, const
   return usage_line(entry) + "; for this value write " + value.name + " " + shell_quote(value.text);
 }
 
-std::optional<CommandLineError> refuse_value(const OptionEntry& entry, const GivenValue& value,
-                                             const std::vector<std::string>& bound_values) {
-  if (auto refused = refuse_quote(value.name + ": " + value.text, value.text)) return refused;
+Status refuse_value(const OptionEntry& entry, const GivenValue& value,
+                    const std::vector<std::string>& bound_values) {
+  DDL_TRY(refuse_quote(value.name + ": " + value.text, value.text));
   const bool is_bound = std::find(bound_values.begin(), bound_values.end(), value.text) != bound_values.end();
   const std::string option(option_in(entry, value.text, is_bound));
-  if (option.empty() || takes_words(entry.id)) return std::nullopt;
-  return CommandLineError{value.name + " needs a value, but the option " + option + " follows",
-                          how_to_give(entry, value, option)};
+  if (option.empty() || takes_words(entry.id)) return {};
+  return refuse(value.name + " needs a value, but the option " + option + " follows",
+                how_to_give(entry, value, option));
 }
 
 }  // namespace
@@ -112,26 +112,26 @@ bool begins_typographically(std::string_view word) {
   return first_of(kDashes, word) != nullptr || first_of(kQuotes, word) != nullptr;
 }
 
-std::optional<CommandLineError> refuse_typographic(const std::string& word) {
-  if (auto refused = refuse_quote(word, word)) return refused;
-  if (with_plain_dashes(word) == word) return std::nullopt;
+Status refuse_typographic(const std::string& word) {
+  DDL_TRY(refuse_quote(word, word));
+  if (with_plain_dashes(word) == word) return {};
   const std::string meant = meant_option(word);
-  return CommandLineError{
+  return refuse(
       word + " begins with a dash that is not a hyphen, as web pages and word processors write it",
-      meant.empty() ? "type the dash again; a program of this name is given after --" : "type " + meant};
+      meant.empty() ? "type the dash again; a program of this name is given after --" : "type " + meant);
 }
 
-std::optional<CommandLineError> refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given) {
+Status refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (!entry.takes_value()) continue;
     for (const GivenValue& value : given[entry.id]) {
-      if (auto refused = refuse_value(entry, value, split.bound_values)) return refused;
+      DDL_TRY(refuse_value(entry, value, split.bound_values));
     }
   }
-  return std::nullopt;
+  return {};
 }
 
-std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given) {
+Status refuse_unexpanded(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (!names_a_file(entry)) continue;
     for (const GivenValue& value : given[entry.id]) {
@@ -142,16 +142,15 @@ std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given) {
       const std::string name = value.where.empty() ? value.name : value.where + ": " + display_name(entry);
       const std::string begins = name + ": " + in_quotes(value.text) + " begins with ";
       if (is_variable)
-        return CommandLineError{begins + "a variable that no shell has replaced",
-                                "write its value, or on the command line \"$NAME/...\" in double quotes"};
-      return CommandLineError{
-          begins + "~, which no shell has replaced here",
-          value.where.empty()
-              ? "write $HOME for ~: a shell replaces ~ only where a word begins, and not in quotes"
-              : "write the whole path"};
+        return refuse(begins + "a variable that no shell has replaced",
+                      "write its value, or on the command line \"$NAME/...\" in double quotes");
+      return refuse(begins + "~, which no shell has replaced here",
+                    value.where.empty()
+                        ? "write $HOME for ~: a shell replaces ~ only where a word begins, and not in quotes"
+                        : "write the whole path");
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace ddl::cli

@@ -3,7 +3,6 @@
 // it would otherwise become the name of a program, a folder or a host.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,14 +12,14 @@ namespace ddl::cli {
 
 /// Whether a word begins with a dash or a quote that no shell knows, as in "–np" and "“python".
 bool begins_typographically(std::string_view word);
-/// The refusal of such a word, which says what to type; nullopt for other words.
-std::optional<CommandLineError> refuse_typographic(const std::string& word);
+/// Refuses such a word, and says what to type. Pure.
+Status refuse_typographic(const std::string& word);
 
 /// Refuses a value that is quoted typographically or is itself an option. Only of the command line. Pure.
-std::optional<CommandLineError> refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given);
+Status refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given);
 
 /// Refuses a name of a file or folder that begins with "~" or with a variable: a shell does not replace "~" behind a
 /// "=" and in quotes, and nothing is replaced in a configuration file. Pure.
-std::optional<CommandLineError> refuse_unexpanded(const GivenOptions& given);
+Status refuse_unexpanded(const GivenOptions& given);
 
 }  // namespace ddl::cli

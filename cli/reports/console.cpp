@@ -48,16 +48,15 @@ void Console::note(const std::string& sentence) const {
   report(error_style_.strong("ddlrun:") + " " + launcher::printable_text(sentence) + "\n");
 }
 
-int Console::refuse(const CommandLineError& error) const {
+int Console::refuse(const Error& error, int exit_code) const {
   // A line end in what a user typed must not break the sentence; sbatch's own words may be several lines.
-  const std::string message = error.exit_code == contract::kUsageError
-                                  ? launcher::printable_line(error.message)
-                                  : launcher::printable_text(error.message);
+  const std::string message = exit_code == contract::kUsageError ? launcher::printable_line(error.message())
+                                                                 : launcher::printable_text(error.message());
   std::string text = error_style_.alarm("ddlrun:") + " " + message + "\n";
-  if (!error.hint.empty())
-    text += error_style_.strong("hint:") + " " + launcher::printable_text(error.hint) + "\n";
+  if (!error.hint().empty())
+    text += error_style_.strong("hint:") + " " + launcher::printable_text(error.hint()) + "\n";
   report(text);
-  return error.exit_code;
+  return exit_code;
 }
 
 bool Console::report(const std::string& text) const {

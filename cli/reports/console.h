@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
 #include "cli/options/request.h"
+#include "contract/ddlrun.h"
 #include "launcher/plan/rank_environment.h"
 
 namespace ddl::cli {
@@ -42,8 +44,8 @@ class Console {
   int print(const std::string& text) const;
   /// One sentence on standard error, after "ddlrun: ". Control characters in it are made printable, as in refuse().
   void note(const std::string& sentence) const;
-  /// The refusal with its hint on standard error. Returns its exit code.
-  int refuse(const CommandLineError& error) const;
+  /// The error with its hint on standard error. Returns the exit code.
+  int refuse(const Error& error, int exit_code = contract::kUsageError) const;
   /// A finished text on standard error. False if it could not be written.
   bool report(const std::string& text) const;
 

@@ -56,77 +56,75 @@ Result<Allocation> allocation_of(const SchedulerJob& job, const Allocation& chos
   return allocation;
 }
 
-namespace {
-
-using Option = AllocationError::Option;
-
-/// Newer versions of tl::unexpected do not take "{...}" themselves.
-tl::unexpected<AllocationError> no_allocation(AllocationError error) {
-  return tl::unexpected<AllocationError>(std::move(error));
-}
-
-}  // namespace
-
 Status check_single_task(const Environment& own) {
   for (const Scheduler* const scheduler : schedulers()) DDL_TRY(scheduler->check_single_task(own));
   return {};
 }
 
-tl::expected<std::optional<SchedulerJob>, AllocationError> job_to_use(const JobSpec& spec,
-                                                                      const Environment& own) {
+Result<std::optional<SchedulerJob>> job_to_use(const JobSpec& spec, const Environment& own) {
   const bool by_srun = spec.launcher == LauncherChoice::kSrun;
   const bool may_be_in_job = (spec.launcher == LauncherChoice::kAuto && spec.launch_agent.empty()) ||
                              spec.launcher == LauncherChoice::kMpirun;
   if (spec.launcher != LauncherChoice::kLocal) {
     if (const Status alone = check_single_task(own); !alone)
-      return no_allocation({alone.error().message(), "to start ranks beside each task: --launcher local"});
+      return fail(alone.error().with_hint("to start ranks beside each task: --launcher local"));
   }
   if (!by_srun && !may_be_in_job) return std::nullopt;
   for (const Scheduler* const scheduler : schedulers()) {
     if (by_srun && scheduler != &slurm()) continue;
     auto job = scheduler->find_job(own);
     if (!job)
-      return no_allocation({job.error().message(), "to ignore " + scheduler->name() +
-                                                       ": --launcher local for ranks on this machine, or "
-                                                       "--launcher ssh"});
+      return fail(job.error().with_hint("to ignore " + scheduler->name() +
+                                        ": --launcher local for ranks on this machine, or --launcher ssh"));
     if (*job) return *std::move(job);
   }
   if (by_srun)
-    return no_allocation({"--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
-                          "start one with salloc first, or write a job script with --slurm"});
+    return refuse("--launcher srun starts ranks in a Slurm job, but ddlrun does not run in one",
+                  "start one with salloc first, or write a job script with --slurm");
   return std::nullopt;
 }
 
-tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
-                                                          const std::string& hostfile_text,
-                                                          const std::optional<SchedulerJob>& job,
-                                                          const std::string& hostname) {
-  const bool chooses = !spec.hosts.empty() || !spec.hostfile.empty();
-  auto allocation = job && !chooses ? without_hosts(allocation_of(*job), spec.hosts_exclude)
-                                    : make_allocation(spec, hostfile_text, hostname);
-  if (!allocation)
-    return no_allocation({allocation.error().message(),
-                          "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4",
-                          Option::kHosts});
-  if (job) {
-    const Scheduler& scheduler = scheduler_of(*job);
-    if (spec.fan_out > 0)
-      return no_allocation({"--fan-out is for hosts over ssh; in a " + scheduler.name() + " job, " +
-                                scheduler.starter() + " starts every agent",
-                            "omit it, or add --launcher ssh", Option::kFanOut});
-    if (chooses) allocation = allocation_of(*job, *allocation, hostname);
-    if (!allocation)
-      return no_allocation({allocation.error().message(), "to use hosts outside the " + scheduler.name() +
-                                                              " job over ssh: --launcher ssh"});
+namespace {
+
+bool chooses_hosts(const JobSpec& spec) { return !spec.hosts.empty() || !spec.hostfile.empty(); }
+
+}  // namespace
+
+Result<Allocation> named_hosts(const JobSpec& spec, const std::string& hostfile_text,
+                               const std::optional<SchedulerJob>& job, const std::string& hostname) {
+  auto hosts = job && !chooses_hosts(spec) ? without_hosts(allocation_of(*job), spec.hosts_exclude)
+                                           : make_allocation(spec, hostfile_text, hostname);
+  if (!hosts)
+    return fail(hosts.error().with_hint(
+        "hosts are written as in node1:4, me@node1:4, [2001:db8::1]:4 or node[01-16]:4"));
+  return hosts;
+}
+
+Status check_fan_out(const JobSpec& spec, const std::optional<SchedulerJob>& job) {
+  if (!job || spec.fan_out <= 0) return {};
+  const Scheduler& scheduler = scheduler_of(*job);
+  return refuse("--fan-out is for hosts over ssh; in a " + scheduler.name() + " job, " + scheduler.starter() +
+                    " starts every agent",
+                "omit it, or add --launcher ssh");
+}
+
+Result<Allocation> find_allocation(const JobSpec& spec, Allocation hosts,
+                                   const std::optional<SchedulerJob>& job, const std::string& hostname) {
+  if (job && chooses_hosts(spec)) {
+    auto chosen = allocation_of(*job, hosts, hostname);
+    if (!chosen)
+      return fail(chosen.error().with_hint("to use hosts outside the " + scheduler_of(*job).name() +
+                                           " job over ssh: --launcher ssh"));
+    hosts = *std::move(chosen);
   }
-  if (spec.launcher != LauncherChoice::kLocal) return *std::move(allocation);
-  for (const AllocatedNode& node : allocation->nodes) {
+  if (spec.launcher != LauncherChoice::kLocal) return hosts;
+  for (const AllocatedNode& node : hosts.nodes) {
     if (!is_this_machine(node, hostname))
-      return no_allocation({"--launcher local starts ranks on this machine, " + hostname + ", but " +
-                                node.name + " is another one",
-                            "omit --launcher: ddlrun then reaches other hosts over ssh"});
+      return refuse("--launcher local starts ranks on this machine, " + hostname + ", but " + node.name +
+                        " is another one",
+                    "omit --launcher: ddlrun then reaches other hosts over ssh");
   }
-  return *std::move(allocation);
+  return hosts;
 }
 
 }  // namespace ddl::launcher

@@ -25,25 +25,21 @@ Result<Allocation> allocation_of(const SchedulerJob& job, const Allocation& chos
 /// ranks. Pure.
 Status check_single_task(const Environment& own);
 
-/// Why a job has no hosts to run on.
-struct AllocationError {
-  enum class Option { kLauncher, kHosts, kFanOut };
-  std::string message;
-  std::string hint;  ///< what to do instead
-  Option option =
-      Option::kLauncher;  ///< the option that is wrong; kHosts: the hosts, wherever they were given
-};
-
 /// The scheduler's job that ddlrun runs in, if spec.launcher starts the ranks in it. Pure. Error: the job cannot be used,
 /// or spec.launcher needs one and there is none.
-tl::expected<std::optional<SchedulerJob>, AllocationError> job_to_use(const JobSpec& spec,
-                                                                      const Environment& own);
+Result<std::optional<SchedulerJob>> job_to_use(const JobSpec& spec, const Environment& own);
 
-/// make_allocation(), and in the job its nodes, or those of them that the spec names. Pure. Error: also what
-/// spec.launcher or spec.fan_out does not allow.
-tl::expected<Allocation, AllocationError> find_allocation(const JobSpec& spec,
-                                                          const std::string& hostfile_text,
-                                                          const std::optional<SchedulerJob>& job,
-                                                          const std::string& hostname);
+// In this order; each error has a hint, and blames another option.
+
+/// The hosts that the spec names: make_allocation(). If it names none: the job's nodes. Pure.
+Result<Allocation> named_hosts(const JobSpec& spec, const std::string& hostfile_text,
+                               const std::optional<SchedulerJob>& job, const std::string& hostname);
+
+/// Error: spec.fan_out in a job whose scheduler starts the agents. Pure.
+Status check_fan_out(const JobSpec& spec, const std::optional<SchedulerJob>& job);
+
+/// Those hosts, in the job as its nodes. Pure. Error: one is not in the job, or spec.launcher does not allow it.
+Result<Allocation> find_allocation(const JobSpec& spec, Allocation hosts,
+                                   const std::optional<SchedulerJob>& job, const std::string& hostname);
 
 }  // namespace ddl::launcher

@@ -73,6 +73,12 @@ Result<int> halved(int value) {
   return value / 2;
 }
 
+Result<int> quartered(int value) {
+  DDL_ASSIGN(first, halved(value));
+  DDL_ASSIGN(second, halved(first));
+  return second;
+}
+
 }  // namespace
 
 TEST_CASE("DDL_TRY goes on after success and returns the error otherwise") {
@@ -80,6 +86,24 @@ TEST_CASE("DDL_TRY goes on after success and returns the error otherwise") {
   const Result<int> refused = halved(7);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message() == "odd");
+}
+
+TEST_CASE("DDL_ASSIGN declares the value of a result, or returns its error") {
+  CHECK(quartered(8) == 2);
+  REQUIRE_FALSE(quartered(6));
+  CHECK(quartered(6).error().message() == "odd");
+}
+
+TEST_CASE("an error has a hint, and says whether a retry is worth it") {
+  const Error error = Error(ErrorCode::kBusy, "it closed the connection").during("node3").during("");
+  CHECK(error.hint().empty());
+  CHECK(error.is_worth_a_retry());
+  const Error hinted = error.with_hint("try another host");
+  CHECK(hinted.message() == "node3: it closed the connection");
+  CHECK(hinted.hint() == "try another host");
+  const Status refused = ddl::refuse("too many", "give one");
+  CHECK(refused.error().hint() == "give one");
+  CHECK_FALSE(refused.error().is_worth_a_retry());
 }
 
 TEST_CASE("a result may hold what can only be moved") {

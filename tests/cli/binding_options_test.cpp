@@ -26,14 +26,14 @@ auto parse_binding(const Words& words) {
 
 Request accepted_binding(const Words& words) {
   const auto request = parse_binding(words);
-  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message));
+  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message()));
   REQUIRE(request);
   return *request;
 }
 
 std::string refusal(const Words& words) {
   const auto request = parse_binding(words);
-  return request ? "accepted" : request.error().message;
+  return request ? "accepted" : request.error().message();
 }
 
 }  // namespace

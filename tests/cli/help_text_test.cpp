@@ -77,7 +77,7 @@ TEST_CASE("every example of --help is a command line that ddlrun accepts") {
       return path == "hosts.txt" ? "node1 slots=8\nnode2 slots=8\n" : "num-proc: 8\nhosts: [a, b]\n";
     };
     const auto request = parse_command_line(words, {"/", 8, "head", read_file});
-    INFO((request ? "" : request.error().message));
+    INFO((request ? "" : request.error().message()));
     CHECK(request);
   };
   CHECK(for_each_example(page(""), is_accepted) == 3);

@@ -22,7 +22,7 @@ auto parse_for_hosts(Words words) {
 /// What the options amount to.
 std::string meaning_of(const Words& words) {
   const auto request = parse_for_hosts(words);
-  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message));
+  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message()));
   REQUIRE(request);
   const ddl::launcher::JobSpec& job = request->job;
   std::string text = "np=" + std::to_string(job.num_ranks) + " each=" + std::to_string(job.ranks_per_node) +
@@ -179,7 +179,7 @@ TEST_CASE("other options of other launchers get a hint that says what to type") 
     CAPTURE(ddl::join(one.words, " "));
     const auto request = parse_for_hosts(one.words);
     REQUIRE_FALSE(request);
-    CHECK_THAT(request.error().message + "; " + request.error().hint, Catch::Contains(one.hint));
+    CHECK_THAT(request.error().message() + "; " + request.error().hint(), Catch::Contains(one.hint));
   }
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("what --map-by does not take is named, with what to type instead") {
     CAPTURE(text);
     const auto request = parse_for_hosts({"-n", "2", "--map-by", text});
     REQUIRE_FALSE(request);
-    CHECK_THAT(request.error().message, Catch::Contains(message));
+    CHECK_THAT(request.error().message(), Catch::Contains(message));
   }
 }
 
@@ -231,29 +231,29 @@ TEST_CASE("a rankfile says where ranks run, and how many there are") {
   CHECK(request->allocation.nodes[0].name == "n2");  // of rank 0
   CHECK(request->job.placed_ranks[1].node == 1);
   CHECK(parse_for_hosts({"--hostfile", "hosts", "--rankfile", "ranks"})->job.placed_ranks[1].node == 0);
-  CHECK(parse_for_hosts({"-H", "n1", "--rankfile", "ranks"}).error().message ==
+  CHECK(parse_for_hosts({"-H", "n1", "--rankfile", "ranks"}).error().message() ==
         "ranks:2: rank 0: n2 is not a host of -H; name one of its hosts, or add this one there");
   for (const Words& left_out : {Words{"--hosts-exclude", "n2"}, Words{"--nnodes", "1"}}) {
     Words all{"--rankfile", "ranks", "-H", "n1,n2"};
     all.insert(all.end(), left_out.begin(), left_out.end());
-    CHECK(parse_for_hosts(all).error().hint ==
+    CHECK(parse_for_hosts(all).error().hint() ==
           "--hosts-exclude and --nnodes leave hosts out: omit them, or place no rank there");
   }
-  CHECK(parse_for_hosts({"--rankfile", "hosts"}).error().message ==
+  CHECK(parse_for_hosts({"--rankfile", "hosts"}).error().message() ==
         "hosts:1: found \"n1:2\"; a line is rank N=HOST slot=CORES, as in rank 0=node1 slot=0-3");
-  CHECK_THAT(parse_for_hosts({"--map-by", "rankfile"}).error().message,
+  CHECK_THAT(parse_for_hosts({"--map-by", "rankfile"}).error().message(),
              Catch::Contains("'rankfile' names no file; type --rankfile FILE"));
   for (const Words& by : {Words{"--rankfile", "ranks"}, Words{"--map-by", "rankfile:file=ranks"}}) {
     Words all{"--mpi"};
     all.insert(all.end(), by.begin(), by.end());
-    CHECK_THAT(parse_for_hosts(all).error().message, Catch::Contains("needs ddlrun's agents"));
+    CHECK_THAT(parse_for_hosts(all).error().message(), Catch::Contains("needs ddlrun's agents"));
   }
   for (const Words& words :
        {Words{"--bind-to", "core"}, Words{"--map-by", "node"}, Words{"--rank-by", "node"},
         Words{"--ranks-per-node", "1"}, Words{"--gpus-per-rank", "1"}}) {
     Words all{"--rankfile", "ranks"};
     all.insert(all.end(), words.begin(), words.end());
-    CHECK_THAT(parse_for_hosts(all).error().message, Catch::Contains("contradict each other"));
+    CHECK_THAT(parse_for_hosts(all).error().message(), Catch::Contains("contradict each other"));
   }
 }
 
@@ -268,11 +268,11 @@ TEST_CASE("a rankfile on standard input leaves none to the ranks, to a hostfile 
   const auto request = parse({"--rankfile", "-"});
   REQUIRE(request);
   CHECK(request->job.stdin_target == ddl::launcher::StdinTarget::kNone);
-  CHECK_THAT(parse({"--rankfile", "-", "--stdin", "0"}).error().message,
+  CHECK_THAT(parse({"--rankfile", "-", "--stdin", "0"}).error().message(),
              Catch::Contains("--rankfile - reads standard input, so ranks cannot"));
-  CHECK_THAT(parse({"--rankfile", "-", "--hostfile", "-"}).error().message,
+  CHECK_THAT(parse({"--rankfile", "-", "--hostfile", "-"}).error().message(),
              Catch::Contains("would both read standard input"));
-  CHECK_THAT(parse({"--rankfile", "-", "--slurm", "--site", "generic-cpu"}).error().message,
+  CHECK_THAT(parse({"--rankfile", "-", "--slurm", "--site", "generic-cpu"}).error().message(),
              Catch::Contains("which a job script does not have"));
 }
 
@@ -294,17 +294,17 @@ TEST_CASE("a rankfile of the command line has precedence over what a configurati
   const auto mapped = parse({"--config-file", "ranks.yaml", "--map-by", "numa", "-np", "3"});
   REQUIRE(mapped);
   CHECK(mapped->job.placed_ranks.empty());
-  CHECK(parse({"--config-file", "count.yaml", "--rankfile", "ranks"}).error().message ==
+  CHECK(parse({"--config-file", "count.yaml", "--rankfile", "ranks"}).error().message() ==
         "count.yaml:1: ranks places 2 ranks, and the job has 3");
   // The rankfile is not dropped without a word.
-  CHECK_THAT(parse({"--config-file", "ranks.yaml", "--bind-to", "core"}).error().message,
+  CHECK_THAT(parse({"--config-file", "ranks.yaml", "--bind-to", "core"}).error().message(),
              Catch::Contains("contradict each other"));
 }
 
 TEST_CASE("other orders of mpirun's --rank-by get a hint") {
-  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "span"}).error().message,
+  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "span"}).error().message(),
              Catch::Contains("'span' is mpirun's; type --map-by node"));
-  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "NUMA"}).error().message,
+  CHECK_THAT(parse_for_hosts({"-n", "2", "--rank-by", "NUMA"}).error().message(),
              Catch::Contains(
                  "'NUMA' is mpirun's; ranks of a host are numbered as they are placed: type --map-by numa"));
 }
@@ -318,14 +318,14 @@ TEST_CASE("--map-by contradicts other options for the same") {
     all.insert(all.end(), words.begin(), words.end());
     const auto request = parse_for_hosts(all);
     REQUIRE_FALSE(request);
-    CHECK(request.error().hint == "omit one of them");
+    CHECK(request.error().hint() == "omit one of them");
   }
 }
 
 TEST_CASE("ranks counted by objects need -np, unless slots say how many there are") {
   const auto here = parse_for_hosts({"--map-by", "ppr:1:numa"});
   REQUIRE_FALSE(here);
-  CHECK(here.error().message ==
+  CHECK(here.error().message() ==
         "-np is missing: how many ranks? --map-by ppr:1:numa depends on the objects of each host, which are "
         "known "
         "only at launch");

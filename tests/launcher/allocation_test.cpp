@@ -144,43 +144,51 @@ TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way 
     CHECK_FALSE(*slurm);
   }
   CHECK_FALSE(*job_to_use({}, {}));
-  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSrun), {}).error().message,
+  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSrun), {}).error().message(),
              Catch::Contains("does not run in one"));
   Environment broken = kInSlurm;
   broken["SLURM_TASKS_PER_NODE"] = "2(x3)";
-  CHECK_THAT(job_to_use({}, broken).error().message, Catch::Contains("SLURM_TASKS_PER_NODE"));
+  CHECK_THAT(job_to_use({}, broken).error().message(), Catch::Contains("SLURM_TASKS_PER_NODE"));
   Environment task = kInSlurm;
   task["SLURM_STEP_NUM_TASKS"] = "4";
   task["SLURM_PROCID"] = "2";
-  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSsh), task).error().message,
+  CHECK_THAT(job_to_use(started_by(LauncherChoice::kSsh), task).error().message(),
              Catch::Contains("one of 4 tasks"));
   CHECK(job_to_use(started_by(LauncherChoice::kLocal), task));
 }
 
+namespace {
+
+ddl::Result<Allocation> allocated(const JobSpec& spec, const std::optional<SchedulerJob>& job,
+                                  const std::string& hostname) {
+  DDL_ASSIGN(hosts, named_hosts(spec, "", job, hostname));
+  return find_allocation(spec, std::move(hosts), job, hostname);
+}
+
+}  // namespace
+
 TEST_CASE("the hosts of a job are Slurm's, or those among them that the user names") {
   const auto slurm = job_to_use({}, kInSlurm).value();
   const auto found = [&](const JobSpec& spec) {
-    const auto allocation = find_allocation(spec, "", slurm, "node3");
-    return allocation ? text_of(allocation->nodes) : "refused: " + allocation.error().message;
+    const auto allocation = allocated(spec, slurm, "node3");
+    return allocation ? text_of(allocation->nodes) : "refused: " + allocation.error().message();
   };
   CHECK(found({}) == "node3:2 node4:2");
   CHECK(found(with_hosts("", "node3")) == "node4:2");
   CHECK(found(with_hosts("localhost:1")) == "node3:1");
-  CHECK(implied_num_ranks({}, find_allocation({}, "", slurm, "node3").value()) == 4);
+  CHECK(implied_num_ranks({}, allocated({}, slurm, "node3").value()) == 4);
   CHECK_THAT(found(with_hosts("node5")), Catch::Contains("refused: node5 is not a node of Slurm job 7"));
   JobSpec tree;
   tree.fan_out = 2;
-  const auto refused = find_allocation(tree, "", slurm, "node3");
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().option == AllocationError::Option::kFanOut);
-  CHECK(find_allocation(with_hosts("a:x"), "", slurm, "node3").error().option ==
-        AllocationError::Option::kHosts);
+  CHECK_FALSE(check_fan_out(tree, slurm));
+  CHECK(check_fan_out(tree, std::nullopt));
+  CHECK_FALSE(named_hosts(with_hosts("a:x"), "", slurm, "node3"));
 }
 
 TEST_CASE("--launcher local accepts only this machine") {
   JobSpec spec = started_by(LauncherChoice::kLocal);
-  CHECK(find_allocation(spec, "", std::nullopt, "head"));
+  CHECK(allocated(spec, std::nullopt, "head"));
   spec.hosts = "localhost:1,b:1";
-  CHECK_THAT(find_allocation(spec, "", std::nullopt, "head").error().message,
+  CHECK_THAT(allocated(spec, std::nullopt, "head").error().message(),
              Catch::Contains("this machine, head, but b is another one"));
 }

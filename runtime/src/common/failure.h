@@ -43,7 +43,8 @@ inline Failure to_failure(const Error& error) {
     case ErrorCode::kPermissionDenied:
     case ErrorCode::kTimeout:
     case ErrorCode::kClosed:
-    case ErrorCode::kProtocol: break;
+    case ErrorCode::kProtocol:
+    case ErrorCode::kBusy: break;
   }
   return Failure{status, error.message()};
 }
