@@ -50,15 +50,18 @@ void AgentConnection::on_greeting_bytes() {
   switch (greeting_->take({buffer.data(), static_cast<std::size_t>(got)})) {
     case GreetingScanner::State::kLooking: return;
     case GreetingScanner::State::kTooMuchNoise:
-      return fail({"its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
-                   " KiB where ddlrun's answer was expected; its start-up files must print nothing in "
-                   "non-interactive shells (the text begins: " +
-                   last_error_lines(greeting_->noise().substr(0, 60)) + ")"});
+      return fail({ErrorCode::kProtocol,
+                   "its login shell has written " + std::to_string(GreetingScanner::kMaxNoise >> 10) +
+                       " KiB where ddlrun's answer was expected; its start-up files must print nothing in "
+                       "non-interactive shells (the text begins: " +
+                       last_error_lines(greeting_->noise().substr(0, 60)) + ")"});
     case GreetingScanner::State::kFound: break;
   }
   if (greeting_->version() != contract::kVersion) {
-    return fail({"ddlrun there is version " + greeting_->version() + ", and this one is " +
-                 contract::kVersion + "; install the same one there, or give its path with --remote-path"});
+    return fail(
+        {ErrorCode::kUnavailable, "ddlrun there is version " + greeting_->version() + ", and this one is " +
+                                      contract::kVersion +
+                                      "; install the same one there, or give its path with --remote-path"});
   }
   greeting_watch_.reset();
   greeted_at_ = std::chrono::steady_clock::now();
@@ -116,15 +119,15 @@ void AgentConnection::clean_up(Deadline deadline) {
   process_->clean_up(is_silent_ || !has_received_ ? Deadline::after({}) : deadline);
 }
 
-void AgentConnection::fail(StartFailure failure) {
+void AgentConnection::fail(const Error& why) {
   if (over_) return;
   stop_listening();
-  handlers_.on_failed(std::move(failure));
+  handlers_.on_failed(why);
 }
 
 void AgentConnection::lose(const std::string& how) {
   if (over_) return;
-  if (!has_received_) return fail({how});
+  if (!has_received_) return fail({ErrorCode::kClosed, how});
   stop_listening();
   handlers_.on_lost(how);
 }

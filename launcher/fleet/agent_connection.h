@@ -22,7 +22,7 @@ class AgentConnection {
  public:
   struct Handlers {
     std::function<Status(net::Frame&&)> on_frame;  ///< an error states what the agent sent, and ends the link
-    std::function<void(StartFailure)> on_failed;   ///< the link ended before a first message was accepted
+    std::function<void(const Error&)> on_failed;   ///< the link ended before a first message was accepted
     std::function<void(const std::string& how)> on_lost;  ///< later: one sentence without the node's name
   };
   AgentConnection(EventLoop& loop, StartedAgent started);
@@ -52,7 +52,7 @@ class AgentConnection {
   void open_link(std::string_view first_bytes);
   void on_frame(net::Frame&& frame);
   void on_closed(const std::string& reason);
-  void fail(StartFailure failure);
+  void fail(const Error& why);
   void lose(const std::string& how);
 
   EventLoop& loop_;

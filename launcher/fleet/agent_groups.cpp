@@ -13,7 +13,7 @@
 
 namespace ddl::launcher {
 
-AgentGroup::AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_ended)
+AgentGroup::AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(const Error&)> on_ended)
     : in_(std::move(started.in)),
       out_(std::move(started.out)),
       errors_(std::move(started.errors)),
@@ -71,13 +71,11 @@ void AgentGroups::start(const std::vector<AllocatedNode>& nodes, const OnFailed&
   if (!started) {
     std::vector<std::size_t> all(nodes.size());
     std::iota(all.begin(), all.end(), 0);
-    loop_.post([all, on_failed, why = StartFailure{started.error().message()}] { on_failed(all, why); });
+    loop_.post([all, on_failed, why = started.error()] { on_failed(all, why); });
     return;
   }
   for (StartedAgentGroup& group : *started) {
-    auto on_ended = [on_failed, positions = group.nodes](const StartFailure& why) {
-      on_failed(positions, why);
-    };
+    auto on_ended = [on_failed, positions = group.nodes](const Error& why) { on_failed(positions, why); };
     groups_.push_back(std::make_unique<AgentGroup>(loop_, std::move(group), std::move(on_ended)));
   }
 }

@@ -21,7 +21,7 @@ class AgentGroup {
  public:
   /// on_ended: the process has ended, on the loop's thread, once; the failure is for the agents that have not
   /// joined.
-  AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(StartFailure)> on_ended);
+  AgentGroup(EventLoop& loop, StartedAgentGroup started, std::function<void(const Error&)> on_ended);
 
   /// Why the agent of this node gave up, if it has written that; else "".
   std::string error_of(const std::string& node) const;
@@ -47,7 +47,7 @@ class AgentGroups {
 
   /// Starts the agents of these nodes. on_failed: the agents of one process that have not joined, as positions in
   /// nodes, and why; called on the loop's thread and never from inside start().
-  using OnFailed = std::function<void(const std::vector<std::size_t>& positions, const StartFailure& why)>;
+  using OnFailed = std::function<void(const std::vector<std::size_t>& positions, const Error& why)>;
   void start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed);
   /// Adds the key and the nonce by which the agent that holds the rendezvous authenticates the others.
   void describe_rendezvous(message::StartAgents& branch) const;

@@ -90,8 +90,8 @@ void Fleet::listen(Handlers handlers) {
 void Fleet::start_groups(std::size_t node) {
   std::vector<AllocatedNode> nodes;
   for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
-  groups_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const StartFailure& why) {
-    for (const std::size_t position : positions) on_failed(agents_[node].branch[position], {why.sentence});
+  groups_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const Error& why) {
+    for (const std::size_t position : positions) on_failed(agents_[node].branch[position], why);
   });
 }
 
@@ -105,13 +105,14 @@ void Fleet::listen_to(std::size_t node) {
                           std::chrono::duration<double>(settings_.start_timeout_seconds)),
                       [this, node] {
                         agents_[node].attempts = kMaxAttempts;
-                        on_failed(node, {fmt::format("it has not answered within {:g} s (--start-timeout){}",
+                        on_failed(node, {ErrorCode::kTimeout,
+                                         fmt::format("it has not answered within {:g} s (--start-timeout){}",
                                                      settings_.start_timeout_seconds, errors_so_far(node))});
                       });
     }
   }
   agent.connection->begin({[this, node](net::Frame&& frame) { return on_frame(node, std::move(frame)); },
-                           [this, node](StartFailure failure) { on_failed(node, std::move(failure)); },
+                           [this, node](const Error& why) { on_failed(node, why); },
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
 
@@ -144,7 +145,7 @@ void Fleet::start_waiting() {
       listen_to(node);
     } else {
       ++starting_;
-      loop_.post([this, node, error = begun.error()] { on_failed(node, {error.message()}); });
+      loop_.post([this, node, error = begun.error()] { on_failed(node, error); });
     }
   }
 }
@@ -163,8 +164,9 @@ void Fleet::on(std::size_t node, message::Facts&& message) {
   if (!is_pending(node)) return;
   Agent& agent = agents_[node];
   if (message.facts.version != contract::kVersion) {
-    return on_failed(node, {"ddlrun there is version " + message.facts.version + ", and this one is " +
-                            contract::kVersion + "; install the same one there"});
+    return on_failed(node, {ErrorCode::kUnavailable, "ddlrun there is version " + message.facts.version +
+                                                         ", and this one is " + contract::kVersion +
+                                                         "; install the same one there"});
   }
   facts_[node] = std::move(message.facts);
   const Agent& direct = agent.via ? agents_[*agent.via] : agent;
@@ -228,7 +230,7 @@ void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
     return;
   }
   agents_[node].attempts = kMaxAttempts;
-  on_failed(node, {failed.text});
+  on_failed(node, {ErrorCode::kUnavailable, failed.text});
 }
 
 void Fleet::on(std::size_t node, message::Finished&& finished) {
@@ -238,7 +240,7 @@ void Fleet::on(std::size_t node, message::Finished&& finished) {
 
 void Fleet::on_lost(std::size_t node, const std::string& how) {
   Agent& agent = agents_[node];
-  if (is_pending(node)) return on_failed(node, {how});
+  if (is_pending(node)) return on_failed(node, {ErrorCode::kClosed, how});
   if (agent.state != State::kAnswered) return;
   agent.state = State::kLost;
   handlers_.on_lost(node, how);
@@ -246,32 +248,34 @@ void Fleet::on_lost(std::size_t node, const std::string& how) {
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
 }
 
-void Fleet::on_failed(std::size_t node, StartFailure failure) {
+void Fleet::on_failed(std::size_t node, const Error& why) {
   Agent& agent = agents_[node];
   if (!is_pending(node)) return;
   if (agent.connection) agent.connection->stop_listening();
-  if (failure.is_worth_a_retry && agent.attempts < kMaxAttempts) {
+  if (why.is_worth_a_retry() && agent.attempts < kMaxAttempts) {
     agent.given_up.push_back(std::move(agent.connection));
-    agent.last_failure = std::move(failure.sentence);
+    agent.last_failure = why.message();
     agent.retry = loop_.after(kFirstPause * (1 << (agent.attempts - 1)), [this, node] {
       --starting_;
       if (const auto begun = begin(node)) {
         listen_to(node);
       } else {
         ++starting_;
-        on_failed(node, {begun.error().message()});
+        on_failed(node, begun.error());
       }
     });
     return;
   }
+  std::string sentence = why.message();
   if (groups_ && agent.via) {
     if (const std::string error = groups_->error_of(agent.node.name); !error.empty())
-      failure.sentence += ": " + error;
+      sentence += ": " + error;
   }
-  failures_.push_back({node, failure.sentence});
-  if (handlers_.on_failed) handlers_.on_failed(node, failure.sentence);
+  failures_.push_back({node, sentence});
+  if (handlers_.on_failed) handlers_.on_failed(node, sentence);
   for (const std::size_t other : agent.branch)
-    on_failed(other, {"it is reached through " + agent.node.name + ", which did not come up"});
+    on_failed(other, {ErrorCode::kUnavailable,
+                      "it is reached through " + agent.node.name + ", which did not come up"});
   complete_startup(node, State::kFailed);
 }
 

@@ -139,7 +139,7 @@ class Fleet {
   bool is_pending(std::size_t node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
-  void on_failed(std::size_t node, StartFailure failure);
+  void on_failed(std::size_t node, const Error& why);
   void complete_startup(std::size_t node, State state);
 
   EventLoop& loop_;

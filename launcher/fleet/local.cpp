@@ -22,7 +22,9 @@ class ForkedAgent : public AgentProcess {
     return "the agent (process " + std::to_string(pid_) + ") " + describe_child_end(pid_);
   }
 
-  StartFailure why_not_started(std::string_view, std::string_view) override { return {how_it_ended()}; }
+  Error why_not_started(std::string_view, std::string_view) override {
+    return {ErrorCode::kUnavailable, how_it_ended()};
+  }
 
   void clean_up(Deadline deadline) override {
     if (!wait_for_descendants(deadline, preexisting_)) {

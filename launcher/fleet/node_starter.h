@@ -9,16 +9,11 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "launcher/job/allocation.h"
 
 namespace ddl::launcher {
-
-/// Why an agent did not start, in one sentence about its node.
-struct StartFailure {
-  std::string sentence;
-  bool is_worth_a_retry = false;  ///< the host was busy and may accept the next attempt
-};
 
 /// The process of an agent as the head sees it: the agent itself, or the ssh or srun that it was started by.
 class AgentProcess {
@@ -27,8 +22,8 @@ class AgentProcess {
   /// Called after the link has closed. The text follows "node3: ": "the agent (process 71) was killed by SIGKILL".
   virtual std::string how_it_ended() = 0;
   /// Called if the link has closed before the agent answered. noise: the text that came instead of an answer;
-  /// errors: the text on standard error.
-  virtual StartFailure why_not_started(std::string_view noise, std::string_view errors) = 0;
+  /// errors: the text on standard error. One sentence about its node; kBusy: the host may accept the next attempt.
+  virtual Error why_not_started(std::string_view noise, std::string_view errors) = 0;
   /// Called after the link was closed: waits for the end of the process, and kills it after the deadline. Returns
   /// when nothing is left of the node's part of the job, as far as the head can see it.
   virtual void clean_up(Deadline deadline) = 0;

@@ -276,8 +276,8 @@ class JoinedProcess : public AgentProcess {
   std::string how_it_ended() override {
     return "its connection closed: its step, its node or its agent has ended";
   }
-  StartFailure why_not_started(std::string_view, std::string_view) override {
-    return {"it connected and closed the connection before it sent anything"};
+  Error why_not_started(std::string_view, std::string_view) override {
+    return {ErrorCode::kClosed, "it connected and closed the connection before it sent anything"};
   }
   void clean_up(Deadline) override {}
 };

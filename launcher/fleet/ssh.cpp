@@ -101,7 +101,7 @@ bool contains(std::string_view text, std::string_view part) {
 struct Rule {
   std::string_view words;  // part of ssh's message
   std::string_view sentence;
-  bool retry = false;
+  ErrorCode code = ErrorCode::kUnavailable;
 };
 
 // In the order in which they are tried: a changed host key also "fails verification", a closed key exchange may also
@@ -120,18 +120,18 @@ constexpr std::array kRules = {
     Rule{"no such identity",
          "a key file that is named with -i or in the configuration of ssh does not exist"},
     Rule{"kex_exchange_identification",
-         "it closed the connection before the key exchange; it may be overloaded", true},
+         "it closed the connection before the key exchange; it may be overloaded", ErrorCode::kBusy},
     Rule{"ssh_exchange_identification",
-         "it closed the connection before the key exchange; it may be overloaded", true},
+         "it closed the connection before the key exchange; it may be overloaded", ErrorCode::kBusy},
     Rule{"Connection timed out during banner exchange", "it accepted the connection and then sent nothing",
-         true},
+         ErrorCode::kBusy},
     Rule{"Connection refused", "it refuses ssh connections; is sshd running there, and on this port?"},
     Rule{"No route to host", "there is no route to it; is it up, and in this network?"},
     Rule{"Network is unreachable", "there is no route to its network from here"},
     Rule{"Connection timed out", "it does not answer; is it up?"},
     Rule{"Operation timed out", "it does not answer; is it up?"},
-    Rule{"Connection reset by", "it closed the connection", true},
-    Rule{"Connection closed by", "it closed the connection", true},
+    Rule{"Connection reset by", "it closed the connection", ErrorCode::kBusy},
+    Rule{"Connection closed by", "it closed the connection", ErrorCode::kBusy},
     Rule{"Bad owner or permissions", "ssh does not accept its own configuration"},
     Rule{"Bad configuration option", "ssh does not accept its own configuration"},
     Rule{"Bad port", "ssh does not accept the port"},
@@ -158,7 +158,7 @@ std::string lines_about(const std::string& path, std::string_view text) {
 }
 
 /// What a login shell, or the loader, has written about ddlrun.
-std::optional<StartFailure> describe_ddlrun_failure(const SshAttempt& attempt, int code) {
+std::optional<std::string> describe_ddlrun_failure(const SshAttempt& attempt, int code) {
   const std::string about = lines_about(attempt.remote_path, attempt.errors);
   const std::string messages = last_error_lines(about);
   // The shells' own codes; csh's is 1 for every failure. The same codes may be those of another command in a start-up
@@ -168,61 +168,60 @@ std::optional<StartFailure> describe_ddlrun_failure(const SshAttempt& attempt, i
   };
   const std::string ddlrun = "ddlrun at " + attempt.remote_path;
   if (contains(about, "xec format error")) {
-    return StartFailure{
-        ddlrun +
-        " was built for another kind of machine; install one for this host and name it with --remote-path" +
-        quoted("its shell", messages)};
+    return ddlrun +
+           " was built for another kind of machine; install one for this host and name it with "
+           "--remote-path" +
+           quoted("its shell", messages);
   }
   // Messages of glibc's and musl's dynamic loaders: ddlrun was found, and a library that it needs was not.
   if (contains(about, "error while loading shared libraries") ||
       contains(about, "Error loading shared library") ||
       (contains(about, "version `") && contains(about, "' not found"))) {
-    return StartFailure{
-        ddlrun +
-        " cannot run there, because a shared library that it needs is missing or too old; install it there, "
-        "set "
-        "LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with --remote-path" +
-        quoted("it", messages)};
+    return ddlrun +
+           " cannot run there, because a shared library that it needs is missing or too old; install it "
+           "there, set LD_LIBRARY_PATH in a start-up file of its login shell, or name another ddlrun with "
+           "--remote-path" +
+           quoted("it", messages);
   }
   if (is(127) || contains(about, "ommand not found") || contains(about, "No such file or directory")) {
-    return StartFailure{"ddlrun was not found at " + attempt.remote_path +
-                        "; install it there, or give its path with --remote-path" +
-                        quoted("its shell", messages)};
+    return "ddlrun was not found at " + attempt.remote_path +
+           "; install it there, or give its path with --remote-path" + quoted("its shell", messages);
   }
   if (is(126) || contains(about, "ermission denied")) {
-    return StartFailure{ddlrun +
-                        " cannot be executed; change its permissions, or give the path of another with "
-                        "--remote-path" +
-                        quoted("its shell", messages)};
+    return ddlrun +
+           " cannot be executed; change its permissions, or give the path of another with --remote-path" +
+           quoted("its shell", messages);
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-StartFailure describe_ssh_failure(const SshAttempt& attempt) {
+Error describe_ssh_failure(const SshAttempt& attempt) {
   const int code = WIFEXITED(attempt.wait_status) ? WEXITSTATUS(attempt.wait_status) : -1;
   // Other codes than ssh's own are those of the login shell.
   const bool is_ssh_itself = code == 255;
   if (!is_ssh_itself) {
-    if (auto failure = describe_ddlrun_failure(attempt, code)) return *std::move(failure);
+    if (auto sentence = describe_ddlrun_failure(attempt, code))
+      return {ErrorCode::kUnavailable, *std::move(sentence)};
   }
   const bool is_agents = contains(attempt.errors, "ddlrun agent on ");  // it ran, and says why it has ended
   const bool is_shells = code >= 0 && !is_ssh_itself && !is_agents && attempt.program == "ssh";
   const std::string messages = last_error_lines(attempt.errors);
   for (const Rule& rule : kRules) {
     if (!is_shells && contains(attempt.errors, rule.words))
-      return {std::string(rule.sentence) + quoted("ssh", messages), rule.retry};
+      return {rule.code, std::string(rule.sentence) + quoted("ssh", messages)};
   }
   const std::string written =
       last_error_lines(std::string(attempt.noise) + "\n" + std::string(attempt.errors));
-  return {
+  std::string sentence =
       attempt.program + " " + end_of(attempt.wait_status) + " before ddlrun had answered" +
       (is_shells
            ? ", because the login shell there ended first: look for an exit or exec in its start-up files, "
              "such as ~/.bashrc, and at the account's shell"
            : "") +
-      quoted("it wrote", written)};
+      quoted("it wrote", written);
+  return {ErrorCode::kUnavailable, std::move(sentence)};
 }
 
 namespace {
@@ -247,11 +246,11 @@ class SshProcess : public AgentProcess {
     return "the agent ended with " + std::to_string(code);
   }
 
-  StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
+  Error why_not_started(std::string_view noise, std::string_view errors) override {
     if (!child_.wait(Deadline::after(kSshEndDeadline))) {
       const std::string messages = last_error_lines(errors);
-      return {program_ + " closed the connection but is still running" +
-              (messages.empty() ? "" : " (it wrote: " + messages + ")")};
+      return {ErrorCode::kUnavailable, program_ + " closed the connection but is still running" +
+                                           (messages.empty() ? "" : " (it wrote: " + messages + ")")};
     }
     return describe_ssh_failure({program_, remote_path_, child_.wait_status(), noise, errors});
   }

@@ -43,7 +43,7 @@ struct SshAttempt {
 };
 
 /// The reason without the host's name, with ssh's own message in parentheses, and what to do next. Pure.
-StartFailure describe_ssh_failure(const SshAttempt& attempt);
+Error describe_ssh_failure(const SshAttempt& attempt);
 
 /// Starts agents over ssh, or by the command of --launch-agent. Each agent's link is the standard input and output
 /// of that process. It has a process group of its own, so that ^C does not reach it, and is started without a fork

@@ -12,7 +12,7 @@
 
 namespace ddl::launcher {
 
-StartFailure describe_step_failure(const Scheduler& scheduler, const StepAttempt& attempt) {
+Error describe_step_failure(const Scheduler& scheduler, const StepAttempt& attempt) {
   std::string messages = last_error_lines(attempt.errors);
   if (messages.empty()) messages = last_error_lines(attempt.noise);
   std::string sentence =
@@ -22,10 +22,10 @@ StartFailure describe_step_failure(const Scheduler& scheduler, const StepAttempt
     sentence += ": it was killed by " + signal_text(WTERMSIG(*attempt.wait_status));
   if (!messages.empty()) sentence += " (" + messages + ")";
   if (const std::string advice = scheduler.advice(attempt.errors); !advice.empty())
-    return {sentence + "; " + advice};
+    return {ErrorCode::kUnavailable, sentence + "; " + advice};
   if (messages.empty() && attempt.wait_status && WIFEXITED(*attempt.wait_status))
     sentence += " and ended with " + std::to_string(WEXITSTATUS(*attempt.wait_status));
-  return {sentence};
+  return {ErrorCode::kUnavailable, sentence};
 }
 
 namespace {
@@ -49,7 +49,7 @@ class StepProcess : public AgentProcess {
     return starter + " ended with " + std::to_string(code) + ": the job, its node or the agent has ended";
   }
 
-  StartFailure why_not_started(std::string_view noise, std::string_view errors) override {
+  Error why_not_started(std::string_view noise, std::string_view errors) override {
     const bool ended = child_.wait(Deadline::after(kStarterEndDeadline));
     return describe_step_failure(scheduler_,
                                  {ended ? std::optional(child_.wait_status()) : std::nullopt, noise, errors});

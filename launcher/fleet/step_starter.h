@@ -21,7 +21,7 @@ struct StepAttempt {
 };
 
 /// The reason without the node's name, with the process's own message in parentheses, and what to do next. Pure.
-StartFailure describe_step_failure(const Scheduler& scheduler, const StepAttempt& attempt);
+Error describe_step_failure(const Scheduler& scheduler, const StepAttempt& attempt);
 
 /// Whether the scheduler's starter() is in the PATH of this environment.
 bool has_starter(const Scheduler& scheduler, const Environment& own);

@@ -47,7 +47,7 @@ class FakeStarter : public NodeStarter {
   bool is_forking = true;
   std::function<void()> on_start;
   std::string nonce;
-  StartFailure failure{"lightning", false};
+  ddl::Error failure{ddl::ErrorCode::kUnavailable, "lightning"};
   std::vector<std::unique_ptr<Link>> agents;  ///< in the order of their start
   std::vector<std::string> cleaned_up;
 
@@ -56,7 +56,7 @@ class FakeStarter : public NodeStarter {
    public:
     Process(FakeStarter& starter, std::string name) : starter_(starter), name_(std::move(name)) {}
     std::string how_it_ended() override { return "the agent was struck by lightning"; }
-    StartFailure why_not_started(std::string_view, std::string_view) override { return starter_.failure; }
+    ddl::Error why_not_started(std::string_view, std::string_view) override { return starter_.failure; }
     void clean_up(ddl::Deadline) override { starter_.cleaned_up.push_back(name_); }
 
    private:
@@ -262,11 +262,11 @@ TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started a limited n
 
 TEST_CASE_METHOD(FleetFixture, "an agent whose host was busy is started again, a limited number of times") {
   starter.is_forking = false;
-  starter.failure = {"busy", true};
+  starter.failure = {ddl::ErrorCode::kBusy, "busy"};
   start(1);
   starter.agents[0].reset();
   driver.run_until("a second attempt", [&] { return starter.agents.size() == 2; });
-  starter.failure = {"gone", false};
+  starter.failure = {ddl::ErrorCode::kUnavailable, "gone"};
   starter.agents[1].reset();
   wait_for_events(1);
   CHECK(events[0] == "complete; 0: gone");

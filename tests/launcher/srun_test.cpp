@@ -10,7 +10,7 @@ using namespace ddl::launcher;
 namespace {
 
 std::string sentence(const std::string& errors, std::optional<int> status = 1 << 8) {
-  return describe_step_failure(slurm(), {status, "", errors}).sentence;
+  return describe_step_failure(slurm(), {status, "", errors}).message();
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ using Catch::Matchers::StartsWith;
 
 namespace {
 
-StartFailure failure(int exit_code, std::string_view errors, std::string_view noise = "") {
+ddl::Error failure(int exit_code, std::string_view errors, std::string_view noise = "") {
   return describe_ssh_failure({"ssh", "/opt/ddlrun", exit_code << 8, noise, errors});
 }
 
@@ -47,9 +47,9 @@ TEST_CASE("a message of ssh about a host becomes one sentence that quotes it") {
   for (const Case& one : cases) {
     CAPTURE(one.errors);
     const auto start_failure = failure(255, one.errors);
-    CHECK_THAT(start_failure.sentence, StartsWith(one.begins) && Contains(" (ssh: "));
-    CHECK_THAT(start_failure.sentence, !Contains("\n") && !Contains("\r"));
-    CHECK(start_failure.is_worth_a_retry == one.retry);
+    CHECK_THAT(start_failure.message(), StartsWith(one.begins) && Contains(" (ssh: "));
+    CHECK_THAT(start_failure.message(), !Contains("\n") && !Contains("\r"));
+    CHECK(start_failure.is_worth_a_retry() == one.retry);
   }
 }
 
@@ -59,17 +59,17 @@ TEST_CASE("a message of a login shell about ddlrun becomes one sentence that nam
                                      {1, "/opt/ddlrun: Command not found.\n"},
                                      {127, ""}}) {
     CAPTURE(code, errors);
-    CHECK_THAT(failure(code, errors).sentence,
+    CHECK_THAT(failure(code, errors).message(),
                StartsWith("ddlrun was not found at /opt/ddlrun; install it there"));
   }
-  CHECK_THAT(failure(126, "bash: line 1: /opt/ddlrun: Permission denied\n").sentence,
+  CHECK_THAT(failure(126, "bash: line 1: /opt/ddlrun: Permission denied\n").message(),
              StartsWith("ddlrun at /opt/ddlrun cannot be executed"));
   for (const auto& [code, errors] :
        {std::pair{126, "bash: line 1: /opt/ddlrun: cannot execute binary file: Exec format error\n"},
         {126, "sh: 1: exec: /opt/ddlrun: Exec format error\n"},
         {1, "/opt/ddlrun: Exec format error. Binary file not executable.\n"}}) {
     CAPTURE(errors);
-    CHECK_THAT(failure(code, errors).sentence,
+    CHECK_THAT(failure(code, errors).message(),
                StartsWith("ddlrun at /opt/ddlrun was built for another kind of machine"));
   }
 }
@@ -86,7 +86,7 @@ TEST_CASE("a shared library that is missing on the host is not reported as a mis
         {127,
          "Error loading shared library libpmix.so.2: No such file or directory (needed by /opt/ddlrun)\n"}}) {
     CAPTURE(errors);
-    const std::string sentence = failure(code, errors).sentence;
+    const std::string sentence = failure(code, errors).message();
     CHECK_THAT(sentence, StartsWith("ddlrun at /opt/ddlrun cannot run there") && Contains("shared library") &&
                              !Contains("was not found at"));
     CHECK_THAT(sentence, Contains("libpmix.so.2") || Contains("GLIBC_2.38"));
@@ -95,14 +95,15 @@ TEST_CASE("a shared library that is missing on the host is not reported as a mis
 
 TEST_CASE("what a start-up file of the login shell writes is not taken for a message about ddlrun") {
   const std::string noise = "cat: /etc/motd.site: No such file or directory\nmodule: command not found\n";
-  CHECK_THAT(failure(126, noise + "bash: line 1: /opt/ddlrun: Permission denied\n").sentence,
+  CHECK_THAT(failure(126, noise + "bash: line 1: /opt/ddlrun: Permission denied\n").message(),
              StartsWith("ddlrun at /opt/ddlrun cannot be executed") && !Contains("motd"));
-  CHECK_THAT(failure(1, noise + "/opt/ddlrun: Permission denied.\n").sentence,
+  CHECK_THAT(failure(1, noise + "/opt/ddlrun: Permission denied.\n").message(),
              StartsWith("ddlrun at /opt/ddlrun cannot be executed"));
-  CHECK_THAT(failure(127, "x: Permission denied\n/opt/ddlrun: Command not found.\n").sentence,
+  CHECK_THAT(failure(127, "x: Permission denied\n/opt/ddlrun: Command not found.\n").message(),
              StartsWith("ddlrun was not found at /opt/ddlrun"));
-  CHECK_THAT(failure(127, "error while loading shared libraries: liba.so\n/opt/ddlrun: not found\n").sentence,
-             StartsWith("ddlrun was not found at /opt/ddlrun"));
+  CHECK_THAT(
+      failure(127, "error while loading shared libraries: liba.so\n/opt/ddlrun: not found\n").message(),
+      StartsWith("ddlrun was not found at /opt/ddlrun"));
 }
 
 TEST_CASE("a login shell that ends in its start-up file is reported as that, with what it wrote") {
@@ -112,7 +113,7 @@ TEST_CASE("a login shell that ends in its start-up file is reported as that, wit
                                      {127, "bash: line 3: module: command not found\n"},
                                      {126, "bash: /etc/site.sh: Permission denied\n"}}) {
     CAPTURE(code, errors);
-    CHECK_THAT(failure(code, errors, "Welcome\n").sentence,
+    CHECK_THAT(failure(code, errors, "Welcome\n").message(),
                StartsWith("ssh ended with " + std::to_string(code) +
                           " before ddlrun had answered, because the login shell there ended first: look") &&
                    Contains("~/.bashrc") && Contains("(it wrote: Welcome"));
@@ -120,18 +121,18 @@ TEST_CASE("a login shell that ends in its start-up file is reported as that, wit
 }
 
 TEST_CASE("an agent that says why it ended was started by its login shell") {
-  const std::string sentence = failure(1, "ddlrun agent on b: too few descriptors\n").sentence;
+  const std::string sentence = failure(1, "ddlrun agent on b: too few descriptors\n").message();
   CHECK(sentence ==
         "ssh ended with 1 before ddlrun had answered (it wrote: ddlrun agent on b: too few descriptors)");
 }
 
 TEST_CASE("unknown messages are quoted") {
-  CHECK_THAT(failure(3, "", "This account is not available.\n").sentence,
+  CHECK_THAT(failure(3, "", "This account is not available.\n").message(),
              StartsWith("ssh ended with 3 before ddlrun had answered") &&
                  EndsWith("(it wrote: This account is not available.)"));
-  CHECK(failure(255, "Something new\n").sentence ==
+  CHECK(failure(255, "Something new\n").message() ==
         "ssh ended with 255 before ddlrun had answered (it wrote: Something new)");
-  CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).sentence ==
+  CHECK(describe_ssh_failure({"docker", "/opt/ddlrun", 9, "", ""}).message() ==
         "docker was killed by SIGKILL before ddlrun had answered");
 }
 
