@@ -61,11 +61,13 @@ struct Command {
   bool has_terminal = false;
 };
 
-/// The step at which a start failed.
-enum class StartStage : std::uint8_t { kCpus, kStreams, kDirectory, kLimits, kExec };
+/// A step between fork and exec. kMemory: of a caller that binds the child's memory before become().
+enum class StartStage : std::uint8_t { kCpus, kMemory, kStreams, kDirectory, kLimits, kExec };
+/// A step that failed. It crosses a pipe as it is: the child of a process with threads may allocate no Error.
 struct StartFailure {
   StartStage stage;
-  int error;  ///< errno
+  int error;             ///< errno
+  bool is_fatal = true;  ///< the program is not started
 };
 
 /// What a process needs in order to become a program, prepared before the fork: the child of a process with threads

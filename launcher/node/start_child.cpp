@@ -51,15 +51,10 @@ int prefer_memory_of(const std::vector<int>& nodes) {
 
 using Stage = message::ChildFailed::Stage;
 
-struct Failure {
-  Stage stage;
-  int error;
-  bool is_fatal;
-};
-
 Stage stage_of(StartStage stage) {
   switch (stage) {
     case StartStage::kCpus: return Stage::kBindCpus;
+    case StartStage::kMemory: return Stage::kBindMemory;
     case StartStage::kStreams: return Stage::kRedirect;
     case StartStage::kDirectory: return Stage::kWorkdir;
     case StartStage::kLimits: return Stage::kLimits;
@@ -84,23 +79,22 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
 
 // The child's side of the fork.
 [[noreturn]] void become_child(const ChildSpec& spec, PreparedCommand& program, int errors, pid_t spawner) {
-  const auto report = [&](Stage stage, int error, bool is_fatal) {
-    const Failure failure{stage, error, is_fatal};
+  const auto report = [&](const StartFailure& failure) {
     (void)retry_eintr([&] { return ::write(errors, &failure, sizeof failure); });
-    if (is_fatal) ::_exit(127);
+    if (failure.is_fatal) ::_exit(127);
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
   if (spec.shell.umask >= 0) ::umask(static_cast<mode_t>(spec.shell.umask));
   if (!spec.cpus.is_empty()) {
-    if (const int error = spec.cpus.bind_this_thread()) report(Stage::kBindCpus, error, spec.strict_binding);
+    if (const int error = spec.cpus.bind_this_thread())
+      report({StartStage::kCpus, error, spec.strict_binding});
   }
   if (!spec.memory_nodes.empty()) {
     if (const int error = prefer_memory_of(spec.memory_nodes))
-      report(Stage::kBindMemory, error, spec.strict_binding);
+      report({StartStage::kMemory, error, spec.strict_binding});
   }
-  const StartFailure failure = program.become();
-  report(stage_of(failure.stage), failure.error, true);
+  report(program.become());
   ::_exit(127);
 }
 
@@ -124,14 +118,14 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
 }
 
 StartState read_start_state(StartingChild& child, message::ChildFailed& failure) {
-  Failure received{};
+  StartFailure received{};
   const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &received, sizeof received); });
   if (got != sizeof received) return StartState::kStarted;
   if (received.is_fatal) {
-    failure = {child.rank, received.stage, received.error};
+    failure = {child.rank, stage_of(received.stage), received.error};
     return StartState::kFailed;
   }
-  (received.stage == Stage::kBindCpus ? child.cpu_error : child.memory_error) = received.error;
+  (received.stage == StartStage::kCpus ? child.cpu_error : child.memory_error) = received.error;
   return StartState::kStarting;
 }
 
