@@ -63,15 +63,14 @@ bool read_answer(int fd, Deadline deadline, Answer& answer) {
 }  // namespace
 
 Result<ChildQuestion> ChildQuestion::ask(const std::function<std::string()>& question) {
-  auto pipe = make_pipe();
-  if (!pipe) return fail(std::move(pipe.error()));
+  DDL_ASSIGN(pipe, make_pipe());
   const pid_t parent = ::getpid();
   // Not by Child::start(): the child executes no program, it calls a function of this one.
   const pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
-  if (child == 0) be_child(question, pipe->second.get(), parent);
+  if (child == 0) be_child(question, pipe.second.get(), parent);
   ::setpgid(child, child);  // the child does the same: either may be first
-  return ChildQuestion(Child(child, true), std::move(pipe->first));
+  return ChildQuestion(Child(child, true), std::move(pipe.first));
 }
 
 Result<std::string> ChildQuestion::answer(Deadline deadline) {

@@ -252,17 +252,16 @@ Error start_error(const Command& command, const StartFailure& failure) {
 
 Result<Child> Child::start(const Command& command) {
   PreparedCommand prepared(command);
-  auto errors = make_pipe();  // at its end once the program runs
-  if (!errors) return fail(std::move(errors.error()));
-  UniqueFd to_parent(::fcntl(errors->second.get(), F_DUPFD_CLOEXEC, prepared.first_free_fd()));
+  DDL_ASSIGN(errors, make_pipe());  // at its end once the program runs
+  UniqueFd to_parent(::fcntl(errors.second.get(), F_DUPFD_CLOEXEC, prepared.first_free_fd()));
   if (!to_parent) return fail_errno("fcntl F_DUPFD_CLOEXEC");
-  errors->second.reset();
+  errors.second.reset();
   const pid_t pid = start_beside_threads(prepared, to_parent.get());
   if (pid < 0) return fail_errno("vfork");
   to_parent.reset();
   Child child(pid, command.group != Command::Group::kOfParent);
   StartFailure failure{};
-  if (retry_eintr([&] { return ::read(errors->first.get(), &failure, sizeof failure); }) == sizeof failure)
+  if (retry_eintr([&] { return ::read(errors.first.get(), &failure, sizeof failure); }) == sizeof failure)
     return fail(start_error(command, failure));  // the child is ending, and is reaped here
   return child;
 }
@@ -306,16 +305,12 @@ void Child::reap() {
 }
 
 Result<PipedChild> start_piped(Command command) {
-  auto in = make_pipe();
-  if (!in) return fail(std::move(in.error()));
-  auto out = make_pipe();
-  if (!out) return fail(std::move(out.error()));
-  auto err = make_pipe();
-  if (!err) return fail(std::move(err.error()));
-  command.streams = {in->first.get(), out->second.get(), err->second.get()};
-  auto child = Child::start(command);
-  if (!child) return fail(std::move(child.error()));
-  return PipedChild{*std::move(child), std::move(in->second), std::move(out->first), std::move(err->first)};
+  DDL_ASSIGN(in, make_pipe());
+  DDL_ASSIGN(out, make_pipe());
+  DDL_ASSIGN(err, make_pipe());
+  command.streams = {in.first.get(), out.second.get(), err.second.get()};
+  DDL_ASSIGN(child, Child::start(command));
+  return PipedChild{std::move(child), std::move(in.second), std::move(out.first), std::move(err.first)};
 }
 
 std::string search_path(const std::vector<std::string>& environment) {

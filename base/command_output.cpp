@@ -68,25 +68,22 @@ Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadl
 
 Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view input,
                           const Deadline& deadline, const std::optional<Environment>& environment) {
-  auto in = input_file(input);
-  if (!in) return fail(std::move(in.error()));
-  auto out = make_pipe();
-  if (!out) return fail(std::move(out.error()));
-  auto err = make_pipe();
-  if (!err) return fail(std::move(err.error()));
-  DDL_TRY(set_nonblocking(out->first.get(), true));
-  DDL_TRY(set_nonblocking(err->first.get(), true));
+  DDL_ASSIGN(in, input_file(input));
+  DDL_ASSIGN(out, make_pipe());
+  DDL_ASSIGN(err, make_pipe());
+  DDL_TRY(set_nonblocking(out.first.get(), true));
+  DDL_TRY(set_nonblocking(err.first.get(), true));
 
-  Command command{.argv = argv, .streams = {in->get(), out->second.get(), err->second.get()}};
+  Command command{.argv = argv, .streams = {in.get(), out.second.get(), err.second.get()}};
   if (environment) command.environment = environment_entries(*environment);
   auto child = Child::start(command);
   if (!child) return fail(errno_error("it cannot be started", child.error().system_errno()));
-  out->second.reset();
-  err->second.reset();
+  out.second.reset();
+  err.second.reset();
 
   CommandOutput output;
-  Stream out_stream{std::move(out->first), output.out};
-  Stream err_stream{std::move(err->first), output.err};
+  Stream out_stream{std::move(out.first), output.out};
+  Stream err_stream{std::move(err.first), output.err};
   DDL_TRY(read_until_end(child->pid(), out_stream, err_stream, deadline));
   child->kill();
   if (!child->knows_status())

@@ -38,22 +38,20 @@ UniqueFd unix_stream_socket() {
 }  // namespace
 
 Result<UniqueFd> listen_abstract(const std::string& name, int backlog) {
-  const auto address = AbstractAddress::of(name);
-  if (!address) return fail(address.error());
+  DDL_ASSIGN(address, AbstractAddress::of(name));
   UniqueFd socket = unix_stream_socket();
   if (!socket) return fail_errno("socket");
-  if (::bind(socket.get(), address->get(), address->length) != 0) return fail_errno("bind of @" + name);
+  if (::bind(socket.get(), address.get(), address.length) != 0) return fail_errno("bind of @" + name);
   if (::listen(socket.get(), backlog) != 0) return fail_errno("listen at @" + name);
   return socket;
 }
 
 Result<UniqueFd> connect_abstract(const std::string& name) {
-  const auto address = AbstractAddress::of(name);
-  if (!address) return fail(address.error());
+  DDL_ASSIGN(address, AbstractAddress::of(name));
   UniqueFd socket = unix_stream_socket();
   if (!socket) return fail_errno("socket");
   // The connection of a Unix socket is complete at once, or not possible.
-  if (::connect(socket.get(), address->get(), address->length) != 0) {
+  if (::connect(socket.get(), address.get(), address.length) != 0) {
     if (errno == EAGAIN) return fail(ErrorCode::kUnavailable, "too many connections wait at @" + name);
     return fail_errno("connect to @" + name);
   }

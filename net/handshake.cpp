@@ -186,18 +186,15 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 Result<HandshakeSocket> HandshakeSocket::connect(const SocketAddress& address, const JobKey& key,
                                                  const Introduction& own, Deadline deadline) {
-  auto handshake = Handshake::begin(Handshake::Role::kConnector, key, own);
-  if (!handshake) return fail(std::move(handshake.error()));
-  auto socket = begin_connect(address);
-  if (!socket) return fail(std::move(socket.error()));
-  return HandshakeSocket(*std::move(socket), *std::move(handshake), deadline, true);
+  DDL_ASSIGN(handshake, Handshake::begin(Handshake::Role::kConnector, key, own));
+  DDL_ASSIGN(socket, begin_connect(address));
+  return HandshakeSocket(std::move(socket), std::move(handshake), deadline, true);
 }
 
 Result<HandshakeSocket> HandshakeSocket::answer(UniqueFd socket, const JobKey& key, const Introduction& own,
                                                 Deadline deadline) {
-  auto handshake = Handshake::begin(Handshake::Role::kAcceptor, key, own);
-  if (!handshake) return fail(std::move(handshake.error()));
-  return HandshakeSocket(std::move(socket), *std::move(handshake), deadline, false);
+  DDL_ASSIGN(handshake, Handshake::begin(Handshake::Role::kAcceptor, key, own));
+  return HandshakeSocket(std::move(socket), std::move(handshake), deadline, false);
 }
 
 short HandshakeSocket::events() const {
@@ -217,9 +214,8 @@ Result<Handshake::State> HandshakeSocket::advance() {
     DDL_TRY(send_pending());
     if (!unsent_.empty()) return Handshake::State::kTalking;
     if (handshake_.wanted() == 0) return handshake_.state();
-    auto received = receive_some();
-    if (!received) return fail(std::move(received.error()));
-    if (!*received) return handshake_.state();
+    DDL_ASSIGN(received, receive_some());
+    if (!received) return handshake_.state();
   }
 }
 

@@ -259,10 +259,9 @@ std::vector<TcpSocket> tcp_listeners(SocketLookup lookup) { return listed({true,
 std::vector<TcpSocket> tcp_sockets_at(int port, SocketLookup lookup) { return listed({false, port}, lookup); }
 
 Result<SocketLookup> find_socket_lookup() {
-  auto connection = connect_to_self();
-  if (!connection) return fail(std::move(connection.error()));
+  DDL_ASSIGN(connection, connect_to_self());
   for (const SocketLookup lookup : {SocketLookup::kSockDiag, SocketLookup::kProcNetTcp})
-    if (user_of_peer(connection->second.get(), lookup) == ::geteuid()) return lookup;
+    if (user_of_peer(connection.second.get(), lookup) == ::geteuid()) return lookup;
   return fail(
       ErrorCode::kUnavailable,
       "the kernel does not say to whom a connection belongs, neither by sock_diag nor in /proc/net/tcp; "

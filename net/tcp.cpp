@@ -42,13 +42,11 @@ Result<UniqueFd> listen_tcp(const SocketAddress& address, int backlog) {
 }
 
 Result<UniqueFd> listen_tcp_everywhere(int backlog) {
-  const auto any = SocketAddress::parse("[::]:0");
-  if (!any) return fail(any.error());
-  auto both = listen_on(*any, backlog, false);
+  DDL_ASSIGN(any, SocketAddress::parse("[::]:0"));
+  auto both = listen_on(any, backlog, false);
   if (both) return both;
-  const auto v4 = SocketAddress::parse("0.0.0.0:0");  // a kernel without IPv6
-  if (!v4) return fail(v4.error());
-  return listen_on(*v4, backlog, false);
+  DDL_ASSIGN(v4, SocketAddress::parse("0.0.0.0:0"));  // a kernel without IPv6
+  return listen_on(v4, backlog, false);
 }
 
 Result<SocketAddress> local_address(int socket) {

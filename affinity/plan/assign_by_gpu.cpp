@@ -263,15 +263,14 @@ std::vector<std::string> nics_of_gpus(const Topology& topology) {
 
 Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks) {
-  auto claims = claims_of(policy, static_cast<int>(topology.gpus.size()), local_ranks);
-  if (!claims) return fail(std::move(claims.error()));
+  DDL_ASSIGN(claims, claims_of(policy, static_cast<int>(topology.gpus.size()), local_ranks));
   GpuSplit split = split_among_gpus(topology, usable);
   const std::vector<int> order = order_of(policy, split.gpus);
   const std::vector<std::string> nics = nics_of_gpus(topology);
   Assignment assignment;
   assignment.warnings = std::move(split.warnings);
-  for (std::size_t rank = 0; rank < claims->size(); ++rank) {
-    const Claim& claim = (*claims)[rank];
+  for (std::size_t rank = 0; rank < claims.size(); ++rank) {
+    const Claim& claim = claims[rank];
     AssignedRank own;
     for (const int position : take(order, claim.gpus)) {
       const auto index = static_cast<std::size_t>(position);

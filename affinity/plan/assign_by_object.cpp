@@ -101,11 +101,10 @@ Result<Assignment> share_object(const Topology& topology, const BindingPolicy& p
 }  // namespace
 
 Result<int> max_mapped_ranks(const Topology& topology, const BindingPolicy& policy) {
-  const auto objects = objects_of(topology, usable_cores(topology, policy), policy.mapping.object);
-  if (!objects) return fail(objects.error());
+  DDL_ASSIGN(objects, objects_of(topology, usable_cores(topology, policy), policy.mapping.object));
   constexpr std::int64_t kMaxRanks = 1'000'000;
   return static_cast<int>(std::min(
-      kMaxRanks, std::int64_t{policy.mapping.ranks_per_object} * static_cast<std::int64_t>(objects->size())));
+      kMaxRanks, std::int64_t{policy.mapping.ranks_per_object} * static_cast<std::int64_t>(objects.size())));
 }
 
 Result<Assignment> assign_by_object(const Topology& topology, const BindingPolicy& policy,

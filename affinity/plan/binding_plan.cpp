@@ -178,11 +178,10 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
                     counted(local_ranks, "rank"), counted(cpus, "CPU")));
     return plan;
   }
-  auto assigned = by_object ? assign_by_object(topology, policy, usable, local_ranks)
-                  : by_gpu  ? assign_by_gpu(topology, policy, usable, local_ranks)
-                            : assign_by_cpu(topology, policy, usable, local_ranks);
-  if (!assigned) return fail(std::move(assigned.error()));
-  return plan_of(*std::move(assigned), topology, policy);
+  DDL_ASSIGN(assigned, by_object ? assign_by_object(topology, policy, usable, local_ranks)
+                       : by_gpu  ? assign_by_gpu(topology, policy, usable, local_ranks)
+                                 : assign_by_cpu(topology, policy, usable, local_ranks));
+  return plan_of(std::move(assigned), topology, policy);
 }
 
 }  // namespace ddl::affinity

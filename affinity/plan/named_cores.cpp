@@ -32,9 +32,8 @@ Result<std::vector<NumberedCore>> cores_counted(const Topology& topology, const 
 Result<std::vector<int>> find_cores(const Topology& topology, const NamedCores& named) {
   std::vector<int> found;
   for (const CoreRange& range : named) {
-    const auto counted_cores = cores_counted(topology, range);
-    if (!counted_cores) return fail(counted_cores.error());
-    const auto count = static_cast<int>(counted_cores->size());
+    DDL_ASSIGN(counted_cores, cores_counted(topology, range));
+    const auto count = static_cast<int>(counted_cores.size());
     const int last = range.last == CoreRange::kToTheEnd ? count - 1 : range.last;
     if (range.first >= count || last >= count)
       return fail(ErrorCode::kInvalidArgument,
@@ -42,7 +41,7 @@ Result<std::vector<int>> find_cores(const Topology& topology, const NamedCores& 
                               name_of(range, std::max(range.first, last)),
                               range.package ? "the package" : "the node", counted(count, "core")));
     for (int index = range.first; index <= last; ++index) {
-      const CpuSet& cpus = (*counted_cores)[static_cast<std::size_t>(index)].cpus;
+      const CpuSet& cpus = counted_cores[static_cast<std::size_t>(index)].cpus;
       const auto core = std::find_if(topology.cores.begin(), topology.cores.end(),
                                      [&](const Core& one) { return one.cpus.intersects(cpus); });
       if (core == topology.cores.end())

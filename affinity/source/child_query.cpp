@@ -66,9 +66,8 @@ Result<T> read_answer(const std::string& text) {
 
 Result<std::vector<VendorGpu>> in_child(const std::function<Result<std::vector<VendorGpu>>()>& ask,
                                         std::chrono::milliseconds patience) {
-  auto child = ChildQuestion::ask([&ask] { return answer_of(ask); });
-  if (!child) return fail(std::move(child.error()));
-  const auto text = child->answer(Deadline::after(patience));
+  DDL_ASSIGN(child, ChildQuestion::ask([&ask] { return answer_of(ask); }));
+  const auto text = child.answer(Deadline::after(patience));
   if (!text && text.error().code() == ErrorCode::kTimeout)
     return fail(ErrorCode::kTimeout, "no answer within " + std::to_string(patience.count()) + " ms");
   if (!text) return fail(text.error());

@@ -317,19 +317,18 @@ class ThisMachine final : public TopologySource {
 
   Result<Topology> load_here(bool is_described = false) const {
     const WithoutPlugins while_loading;
-    auto handle = new_topology();
-    if (!handle) return fail(std::move(handle.error()));
+    DDL_ASSIGN(handle, new_topology());
     if (devices_ == Devices::kBesideGpus && !is_described && !has_gpu())
-      hwloc_topology_set_io_types_filter(handle->get(), HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (hwloc_topology_load(handle->get()) != 0) return fail_errno("read this machine's topology");
+      hwloc_topology_set_io_types_filter(handle.get(), HWLOC_TYPE_FILTER_KEEP_NONE);
+    if (hwloc_topology_load(handle.get()) != 0) return fail_errno("read this machine's topology");
     // The CPUs to which taskset or a launcher has bound this process; the cgroup's limits are in the topology
     // already.
-    CpuSet may_use = cpus_of(hwloc_topology_get_complete_cpuset(handle->get()));
+    CpuSet may_use = cpus_of(hwloc_topology_get_complete_cpuset(handle.get()));
     const hwloc_bitmap_t bound = hwloc_bitmap_alloc();
-    if (bound != nullptr && hwloc_get_cpubind(handle->get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
+    if (bound != nullptr && hwloc_get_cpubind(handle.get(), bound, HWLOC_CPUBIND_PROCESS) == 0)
       may_use = cpus_of(bound);
     hwloc_bitmap_free(bound);
-    return Reader(handle->get(), may_use).read("this machine");
+    return Reader(handle.get(), may_use).read("this machine");
   }
 
   Devices devices_;
@@ -356,26 +355,24 @@ class XmlFile final : public TopologySource {
  public:
   explicit XmlFile(std::string path) : path_(std::move(path)) {}
   Result<Topology> load() const override {
-    auto text = read_file(path_, kMaxXmlBytes);
-    if (!text) return fail(std::move(text.error()));
-    if (is_of_hwloc_3(*text)) {
+    DDL_ASSIGN(text, read_file(path_, kMaxXmlBytes));
+    if (is_of_hwloc_3(text)) {
       return fail(ErrorCode::kUnavailable, path_ +
                                                ": written by hwloc 3, which this ddlrun's hwloc cannot read; "
                                                "`lstopo --export-xml-flags v2` writes a file for hwloc 2");
     }
-    return topology_in_child([&] { return read(*text); }, path_, kFilePatience);
+    return topology_in_child([&] { return read(text); }, path_, kFilePatience);
   }
 
  private:
   Result<Topology> read(const std::string& text) const {
-    auto handle = new_topology();
-    if (!handle) return fail(std::move(handle.error()));
+    DDL_ASSIGN(handle, new_topology());
     const auto size = static_cast<int>(text.size() + 1);
-    if (hwloc_topology_set_xmlbuffer(handle->get(), text.c_str(), size) != 0 ||
-        hwloc_topology_load(handle->get()) != 0) {
+    if (hwloc_topology_set_xmlbuffer(handle.get(), text.c_str(), size) != 0 ||
+        hwloc_topology_load(handle.get()) != 0) {
       return fail(ErrorCode::kInvalidArgument, path_ + " is not a topology that hwloc has written");
     }
-    return read_whole(handle->get(), path_);
+    return read_whole(handle.get(), path_);
   }
 
   std::string path_;
@@ -390,16 +387,15 @@ class Synthetic final : public TopologySource {
 
  private:
   Result<Topology> read() const {
-    auto handle = new_topology();
-    if (!handle) return fail(std::move(handle.error()));
-    if (hwloc_topology_set_synthetic(handle->get(), text_.c_str()) != 0 ||
-        hwloc_topology_load(handle->get()) != 0) {
+    DDL_ASSIGN(handle, new_topology());
+    if (hwloc_topology_set_synthetic(handle.get(), text_.c_str()) != 0 ||
+        hwloc_topology_load(handle.get()) != 0) {
       return fail(
           ErrorCode::kInvalidArgument,
           "\"" + text_ +
               "\" is neither a file nor a synthetic topology such as \"pack:2 numa:2 l3:2 core:8 pu:2\"");
     }
-    return read_whole(handle->get(), "\"" + text_ + "\"");
+    return read_whole(handle.get(), "\"" + text_ + "\"");
   }
 
   std::string text_;

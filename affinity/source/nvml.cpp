@@ -107,12 +107,11 @@ class Nvml {
 }  // namespace
 
 Result<std::vector<VendorGpu>> ask_nvml(const std::string& name) {
-  const auto library = SharedLibrary::load(name);
-  if (!library) return fail(library.error());
-  const Nvml nvml(*library);
-  if (!nvml.is_whole()) return fail(ErrorCode::kUnavailable, library->path() + " lacks a function of NVML");
+  DDL_ASSIGN(library, SharedLibrary::load(name));
+  const Nvml nvml(library);
+  if (!nvml.is_whole()) return fail(ErrorCode::kUnavailable, library.path() + " lacks a function of NVML");
   auto gpus = nvml.gpus();
-  if (!gpus) return fail(std::move(gpus.error()).during(library->path()));
+  if (!gpus) return fail(std::move(gpus.error()).during(library.path()));
   return gpus;
 }
 

@@ -63,13 +63,11 @@ class RocmSmi {
 }  // namespace
 
 Result<std::vector<VendorGpu>> ask_rocm_smi(const std::string& name) {
-  const auto library = SharedLibrary::load(name);
-  if (!library) return fail(library.error());
-  const RocmSmi smi(*library);
-  if (!smi.is_whole())
-    return fail(ErrorCode::kUnavailable, library->path() + " lacks a function of ROCm SMI");
+  DDL_ASSIGN(library, SharedLibrary::load(name));
+  const RocmSmi smi(library);
+  if (!smi.is_whole()) return fail(ErrorCode::kUnavailable, library.path() + " lacks a function of ROCm SMI");
   auto gpus = smi.gpus();
-  if (!gpus) return fail(std::move(gpus.error()).during(library->path()));
+  if (!gpus) return fail(std::move(gpus.error()).during(library.path()));
   return gpus;
 }
 

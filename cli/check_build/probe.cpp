@@ -82,13 +82,12 @@ Result<std::vector<Capability>> run_probes(std::span<const Probe> probes, std::c
   std::vector<ChildQuestion> children;
   children.reserve(probes.size());
   for (const Probe& probe : probes) {
-    auto child = ChildQuestion::ask([&probe, &folder] {
-      if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
-      return to_text(run(probe));
-    });
-    // It says nothing about the capability: the process has too few descriptors, or the user too many processes.
-    if (!child) return fail(std::move(child.error()));
-    children.push_back(*std::move(child));
+    // An error says nothing about the capability: the process has too few descriptors, or the user too many processes.
+    DDL_ASSIGN(child, ChildQuestion::ask([&probe, &folder] {
+                 if (folder) ::setenv("TMPDIR", folder->path().c_str(), 1);
+                 return to_text(run(probe));
+               }));
+    children.push_back(std::move(child));
   }
   std::vector<Capability> all;
   for (std::size_t i = 0; i < probes.size(); ++i) {

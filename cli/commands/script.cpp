@@ -136,28 +136,25 @@ Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const 
   templates::ScriptRequest request = task.request;
   if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
     request.ddlrun_options.push_back({"--rank-order", "cpu"});
-  const auto job = templates::make_batch_job(request, site);
-  if (!job) return fail(job.error());
+  DDL_ASSIGN(job, templates::make_batch_job(request, site));
   const auto found =
       templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
   if (!found) return fail(Error(found.error()).during("the template cannot be read"));
   Script script;
-  script.notes = job->notes;
-  const bool is_for_here = ask_about(script, task, request, *job, is_verbose);
+  script.notes = job.notes;
+  const bool is_for_here = ask_about(script, task, request, job, is_verbose);
   if (request.launcher == templates::ScriptLauncher::kDdlrun)
     request.ddlrun = ddlrun_of(task, environment, is_for_here, script.notes);
-  auto text = templates::render_script(*found, request, *job, site, {});
-  if (!text) return fail(text.error());
-  script.text = *text;
-  auto of_text = templates::lint_script(*text, site);
+  DDL_ASSIGN(text, templates::render_script(*found, request, job, site, {}));
+  script.text = std::move(text);
+  auto of_text = templates::lint_script(script.text, site);
   script.findings.insert(script.findings.begin(), of_text.begin(), of_text.end());
   std::vector<std::string> warnings;
   for (const LintFinding& finding : script.findings)
     warnings.push_back("[" + finding.rule + "] " + finding.sentence);
   if (!warnings.empty()) {
-    text = templates::render_script(*found, request, *job, site, warnings);
-    if (!text) return fail(text.error());
-    script.text = *text;
+    DDL_ASSIGN(with_warnings, templates::render_script(*found, request, job, site, warnings));
+    script.text = std::move(with_warnings);
   }
   return script;
 }

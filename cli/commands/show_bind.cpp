@@ -46,10 +46,9 @@ Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& 
 Result<std::string> report_on(const affinity::Topology& topology, const affinity::BindingPolicy& policy,
                               const BindingView& view) {
   // Without ranks the plan is empty for every policy.
-  const auto plan = affinity::plan_binding(topology, policy, view.local_ranks);
-  if (!plan) return fail(plan.error());
-  if (view.topology_format) return affinity::format_topology(topology, *plan, *view.topology_format);
-  return affinity::format_binding(topology, *plan, view.format);
+  DDL_ASSIGN(plan, affinity::plan_binding(topology, policy, view.local_ranks));
+  if (view.topology_format) return affinity::format_topology(topology, plan, *view.topology_format);
+  return affinity::format_binding(topology, plan, view.format);
 }
 
 }  // namespace
@@ -57,16 +56,13 @@ Result<std::string> report_on(const affinity::Topology& topology, const affinity
 Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
                                    const ReadFile& read_file, const std::vector<std::string>& sites_folders) {
   if (view.site.empty()) {
-    const auto topology = topology_of(view, read_file);
-    if (!topology) return fail(topology.error());
-    return report_on(*topology, policy, view);
+    DDL_ASSIGN(topology, topology_of(view, read_file));
+    return report_on(topology, policy, view);
   }
-  const auto site = templates::SiteCatalog(sites_folders, read_file).find(view.site);
-  if (!site) return fail(site.error());
-  if (!view.has_rank_order) policy.rank_order = site->rank_order;
-  const auto topology = topology_of_site(*site);
-  if (!topology) return fail(topology.error());
-  return report_on(*topology, policy, view);
+  DDL_ASSIGN(site, templates::SiteCatalog(sites_folders, read_file).find(view.site));
+  if (!view.has_rank_order) policy.rank_order = site.rank_order;
+  DDL_ASSIGN(topology, topology_of_site(site));
+  return report_on(topology, policy, view);
 }
 
 int show_bind(const Request& request, const Environment& environment, const Console& console) {

@@ -20,9 +20,8 @@ templates::SiteCatalog catalog(const Environment& environment) {
 Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
                                                          const Environment& environment) {
   if (name.empty()) return std::nullopt;
-  auto found = catalog(environment).find(name);
-  if (!found) return fail(std::move(found.error()));
-  return *std::move(found);
+  DDL_ASSIGN(found, catalog(environment).find(name));
+  return found;
 }
 
 int list_sites(const Request& request, const Environment& environment, const Console& console) {

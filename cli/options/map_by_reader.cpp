@@ -113,9 +113,8 @@ Result<MapByValue> parse_map_by(std::string_view text) {
   if (in_lower_case(text.substr(0, text.find(':'))) == "rankfile") return parse_rankfile_word(text);
   MapByValue value;
   const auto parts = split(text, ':');
-  const auto target = read_target(parts, text, value);
-  if (!target) return fail(target.error());
-  for (std::size_t i = *target; i < parts.size(); ++i) {
+  DDL_ASSIGN(target, read_target(parts, text, value));
+  for (std::size_t i = target; i < parts.size(); ++i) {
     for (const std::string_view modifier : split(parts[i], ','))
       DDL_TRY(read_modifier(modifier, text, value));
   }

@@ -121,16 +121,14 @@ Result<launcher::EnvironmentExport> parse_gpu_operations(std::string_view text) 
 
 Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text) {
   constexpr int kMaxMegabytes = 1 << 20;
-  const auto megabytes = parse_count(text, 0, kMaxMegabytes);
-  if (!megabytes) return fail(megabytes.error());
+  DDL_ASSIGN(megabytes, parse_count(text, 0, kMaxMegabytes));
   return launcher::EnvironmentExport{contract::env::kFusionBytes,
-                                     std::to_string(static_cast<std::int64_t>(*megabytes) << 20)};
+                                     std::to_string(static_cast<std::int64_t>(megabytes) << 20)};
 }
 
 Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text) {
-  const auto seconds = parse_count(text, 1, static_cast<int>(kMaxSeconds));
-  if (!seconds) return fail(seconds.error());
-  return launcher::EnvironmentExport{contract::env::kHorovodGlooTimeout, std::to_string(*seconds)};
+  DDL_ASSIGN(seconds, parse_count(text, 1, static_cast<int>(kMaxSeconds)));
+  return launcher::EnvironmentExport{contract::env::kHorovodGlooTimeout, std::to_string(seconds)};
 }
 
 namespace {
@@ -193,9 +191,7 @@ Result<std::filesystem::path> absolute(std::string_view text, std::string_view c
 Result<std::string> parse_directory(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the directory is empty");
   const std::filesystem::path given(text);
-  const auto absolute_path = absolute(text, current_directory);
-  if (!absolute_path) return fail(absolute_path.error());
-  const std::filesystem::path& path = *absolute_path;
+  DDL_ASSIGN(path, absolute(text, current_directory));
   // "link/.." is not "." when link is a symbolic link, so the kernel must resolve it.
   if (std::find(given.begin(), given.end(), "..") != given.end()) return path.string();
   std::string normal = path.lexically_normal().string();
@@ -233,9 +229,8 @@ Result<int> parse_count(std::string_view text, int min, int max) {
 
 Result<std::string> parse_file(std::string_view text, std::string_view current_directory) {
   if (text.empty()) return refuse("the name of the file is empty");
-  const auto path = absolute(text, current_directory);
-  if (!path) return fail(path.error());
-  return path->string();
+  DDL_ASSIGN(path, absolute(text, current_directory));
+  return path.string();
 }
 
 Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {

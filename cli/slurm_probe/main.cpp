@@ -112,22 +112,19 @@ NodeKind kind_of(const node_info_t& info) {
 }
 
 Result<ClusterFacts> ask_slurm() {
-  auto configuration = load_configuration();
-  if (!configuration) return fail(std::move(configuration.error()));
-  auto partitions = load_partitions();
-  if (!partitions) return fail(std::move(partitions.error()));
-  auto nodes = load_nodes();
-  if (!nodes) return fail(std::move(nodes.error()));
+  DDL_ASSIGN(configuration, load_configuration());
+  DDL_ASSIGN(partitions, load_partitions());
+  DDL_ASSIGN(nodes, load_nodes());
   // The controller's answer about a node does not contain its partitions.
-  ::slurm_populate_node_partitions(nodes->get(), partitions->get());
+  ::slurm_populate_node_partitions(nodes.get(), partitions.get());
 
   ClusterFacts facts;
-  facts.name = text_of((*configuration)->cluster_name);
-  facts.version = text_of((*configuration)->version);
-  for (std::uint32_t i = 0; i < (*partitions)->record_count; ++i)
-    facts.partitions.push_back(partition_of((*partitions)->partition_array[i]));
-  for (std::uint32_t i = 0; i < (*nodes)->record_count; ++i) {
-    const node_info_t& info = (*nodes)->node_array[i];
+  facts.name = text_of(configuration->cluster_name);
+  facts.version = text_of(configuration->version);
+  for (std::uint32_t i = 0; i < partitions->record_count; ++i)
+    facts.partitions.push_back(partition_of(partitions->partition_array[i]));
+  for (std::uint32_t i = 0; i < nodes->record_count; ++i) {
+    const node_info_t& info = nodes->node_array[i];
     const bool is_future = (info.node_state & NODE_STATE_BASE) == NODE_STATE_FUTURE;
     if (info.name != nullptr && *info.name != '\0' && !is_future) facts.nodes.push_back(kind_of(info));
   }

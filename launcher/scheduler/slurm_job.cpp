@@ -192,10 +192,8 @@ Result<std::optional<SchedulerJob>> slurm_job(const Environment& environment) {
   }
   const auto names = parse_host_names(list->second);
   if (!names) return fail(Error(names.error()).during(list->first));
-  const auto cpus = counts_of(environment, {"SLURM_JOB_CPUS_PER_NODE"}, names->size());
-  if (!cpus) return fail(cpus.error());
-  const auto tasks = tasks_of(environment, *cpus);
-  if (!tasks) return fail(tasks.error());
+  DDL_ASSIGN(cpus, counts_of(environment, {"SLURM_JOB_CPUS_PER_NODE"}, names->size()));
+  DDL_ASSIGN(tasks, tasks_of(environment, cpus));
   SchedulerJob job;
   job.scheduler = slurm().name();
   job.id = id->second;
@@ -203,7 +201,7 @@ Result<std::optional<SchedulerJob>> slurm_job(const Environment& environment) {
   if (const Variable* const partition = first_set(environment, {"SLURM_JOB_PARTITION"}))
     job.partition = partition->second;
   for (std::size_t i = 0; i < names->size(); ++i)
-    job.nodes.push_back({(*names)[i], (*cpus)[i], std::max((*tasks)[i], 1), 0});
+    job.nodes.push_back({(*names)[i], cpus[i], std::max(tasks[i], 1), 0});
   add_gpus(environment, job);
   return job;
 }

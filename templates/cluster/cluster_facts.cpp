@@ -219,17 +219,15 @@ class Record {
     return *number;
   }
   Result<int> number(std::string_view name) const {
-    const auto found = number(name, std::numeric_limits<int>::max());
-    if (!found) return fail(found.error());
-    return static_cast<int>(*found);
+    DDL_ASSIGN(found, number(name, std::numeric_limits<int>::max()));
+    return static_cast<int>(found);
   }
 
   /// nullopt for the word that means no limit.
   Result<std::optional<int>> limit(std::string_view name, std::string_view none) const {
     if (field(name) == none) return std::optional<int>();
-    const auto found = number(name);
-    if (!found) return fail(found.error());
-    return std::optional<int>(*found);
+    DDL_ASSIGN(found, number(name));
+    return found;
   }
   Result<std::optional<int>> minutes(std::string_view name) const {
     if (field(name) == "UNLIMITED" || field(name) == "NONE") return std::optional<int>();
@@ -258,8 +256,8 @@ class Record {
 /// Stores a result in its target.
 template <class T>
 Status take(Result<T> result, T& target) {
-  if (!result) return fail(std::move(result.error()));
-  target = *std::move(result);
+  DDL_ASSIGN(value, std::move(result));
+  target = std::move(value);
   return {};
 }
 

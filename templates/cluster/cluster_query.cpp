@@ -61,14 +61,13 @@ std::string failure_of(const CommandOutput& output) {
 Result<ClusterFacts> ask_probe(const std::string& path, milliseconds patience) {
   // The program's own deadline is a little shorter, so that it can report what it waited for.
   const std::string own_patience = std::to_string(std::max<std::int64_t>(patience.count() * 9 / 10, 1));
-  const auto output = command_output({path, own_patience}, {}, patience);
-  if (!output) return fail(output.error());
-  if (output->wait_status != 0) {
-    const std::string reported = reported_error(output->out);
+  DDL_ASSIGN(output, command_output({path, own_patience}, {}, patience));
+  if (output.wait_status != 0) {
+    const std::string reported = reported_error(output.out);
     return fail(
-        Error(ErrorCode::kUnavailable, reported.empty() ? failure_of(*output) : reported).during(path));
+        Error(ErrorCode::kUnavailable, reported.empty() ? failure_of(output) : reported).during(path));
   }
-  return cluster_facts_from_json(output->out);
+  return cluster_facts_from_json(output.out);
 }
 
 Result<std::string> scontrol_text(const char* what, const Deadline& deadline) {
@@ -76,21 +75,18 @@ Result<std::string> scontrol_text(const char* what, const Deadline& deadline) {
   // By these a user chooses what scontrol shows.
   Environment own = process_environment();
   std::erase_if(own, [](const auto& variable) { return variable.first.starts_with("SCONTROL_"); });
-  const auto output =
-      command_output({"scontrol", "--all", "--local", "--oneliner", "show", what}, {}, left, own);
-  if (!output) return fail(output.error());
-  if (output->wait_status != 0)
+  DDL_ASSIGN(output,
+             command_output({"scontrol", "--all", "--local", "--oneliner", "show", what}, {}, left, own));
+  if (output.wait_status != 0)
     return fail(
-        Error(ErrorCode::kUnavailable, failure_of(*output)).during("scontrol show " + std::string(what)));
-  return output->out;
+        Error(ErrorCode::kUnavailable, failure_of(output)).during("scontrol show " + std::string(what)));
+  return output.out;
 }
 
 Result<ClusterFacts> ask_scontrol(const Deadline& deadline) {
-  const auto partitions = scontrol_text("partition", deadline);
-  if (!partitions) return fail(partitions.error());
-  const auto nodes = scontrol_text("node", deadline);
-  if (!nodes) return fail(nodes.error());
-  return cluster_facts_from_scontrol(*partitions, *nodes);
+  DDL_ASSIGN(partitions, scontrol_text("partition", deadline));
+  DDL_ASSIGN(nodes, scontrol_text("node", deadline));
+  return cluster_facts_from_scontrol(partitions, nodes);
 }
 
 }  // namespace

@@ -28,9 +28,8 @@ Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
     if (own.empty() && ::access(file.c_str(), F_OK) == 0) own = file;
   }
   if (!own.empty()) {
-    auto text = read_file_(own);
-    if (!text) return fail(std::move(text.error()));
-    return SiteText{own, *std::move(text)};
+    DDL_ASSIGN(text, read_file_(own));
+    return SiteText{own, std::move(text)};
   }
   for (const ShippedFile& file : shipped_files()) {
     if (file.path == std::string(kSitesFolder) + site + std::string(kSiteSuffix))
@@ -45,9 +44,8 @@ Result<SiteText> SiteCatalog::text_of(const std::string& site) const {
 }
 
 Result<SiteProfile> SiteCatalog::find(const std::string& site) const {
-  const auto text = text_of(site);
-  if (!text) return fail(text.error());
-  return read_site_profile(text->text, text->file);
+  DDL_ASSIGN(text, text_of(site));
+  return read_site_profile(text.text, text.file);
 }
 
 std::vector<SiteName> SiteCatalog::list() const {

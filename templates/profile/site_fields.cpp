@@ -22,13 +22,11 @@ YamlReader into_variables(std::vector<SiteVariable>& target) {
     if (map.kind != YamlNode::Kind::kMap || map.items.size() > 2 * kMaxProfileItems)
       return refuse("it takes variables and their values, as in NAME: value");
     for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-      const auto name = yaml_text(map.items[i]);
-      const auto value = yaml_text(map.items[i + 1]);
-      if (!name) return fail(name.error());
-      if (!value) return fail(value.error());
-      if (!is_variable_name(*name))
-        return refuse("'" + *name + "' is not a name that the shell of a job script can export");
-      target.push_back({*name, *value});
+      DDL_ASSIGN(name, yaml_text(map.items[i]));
+      DDL_ASSIGN(value, yaml_text(map.items[i + 1]));
+      if (!is_variable_name(name))
+        return refuse("'" + name + "' is not a name that the shell of a job script can export");
+      target.push_back({std::move(name), std::move(value)});
     }
     return {};
   };
@@ -58,10 +56,9 @@ YamlReader into_partitions(std::vector<PartitionValues>& target, std::string_vie
     if (map.kind != YamlNode::Kind::kMap || map.items.size() > 2 * kMaxProfileItems)
       return refuse("it takes partitions and what differs there, as in a100: {cpus-per-task: 8}");
     for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-      const auto name = yaml_text(map.items[i]);
-      if (!name) return fail(name.error());
+      DDL_ASSIGN(name, yaml_text(map.items[i]));
       PartitionValues& one = target.emplace_back();
-      one.partition = *name;
+      one.partition = std::move(name);
       DDL_TRY(read_fields(map.items[i + 1], file, partition_fields(one)));
     }
     return {};

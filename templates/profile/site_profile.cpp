@@ -22,9 +22,8 @@ Status read_gpu_numa(const YamlNode& list, std::vector<int>& target) {
   if (list.kind != Kind::kSequence || list.items.size() > kMaxDevices)
     return refuse("it takes a list of NUMA nodes, one for each GPU");
   for (const YamlNode& item : list.items) {
-    const auto numa = yaml_integer(item, 0, kMaxCores);
-    if (!numa) return fail(numa.error());
-    target.push_back(static_cast<int>(*numa));
+    DDL_ASSIGN(numa, yaml_integer(item, 0, kMaxCores));
+    target.push_back(static_cast<int>(numa));
   }
   return {};
 }
@@ -34,11 +33,9 @@ Status read_nics(const YamlNode& map, std::vector<NodeModel::Nic>& target) {
   if (map.kind != Kind::kMap || map.items.size() > 2 * kMaxDevices)
     return refuse("it takes the NUMA node of each adapter, as in hsn0: 3");
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-    const auto name = yaml_text(map.items[i]);
-    const auto numa = yaml_integer(map.items[i + 1], 0, kMaxCores);
-    if (!name) return fail(name.error());
-    if (!numa) return fail(numa.error());
-    target.push_back({*name, static_cast<int>(*numa)});
+    DDL_ASSIGN(name, yaml_text(map.items[i]));
+    DDL_ASSIGN(numa, yaml_integer(map.items[i + 1], 0, kMaxCores));
+    target.push_back({std::move(name), static_cast<int>(numa)});
   }
   return {};
 }
@@ -93,8 +90,7 @@ Status read_node(const YamlNode& map, std::string_view file, NodeModel& node) {
   DDL_TRY(read_fields(map, file, node_fields(node, gigabytes, file)));
   node.numa_memory_bytes = static_cast<std::uint64_t>(gigabytes) * 1'000'000'000;
   // So that a profile that is read can be used.
-  const auto topology = affinity::topology_of_model(node, std::string(file) + ":" + std::to_string(map.line));
-  if (!topology) return fail(topology.error());
+  DDL_TRY(affinity::topology_of_model(node, std::string(file) + ":" + std::to_string(map.line)));
   return {};
 }
 
@@ -145,10 +141,9 @@ SiteKeyTable table_of(std::string map, const std::vector<YamlField>& fields) {
 }  // namespace
 
 Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file) {
-  const auto root = parse_yaml(text, file);
-  if (!root) return fail(root.error());
+  DDL_ASSIGN(root, parse_yaml(text, file));
   SiteProfile site;
-  DDL_TRY(read_fields(*root, file, profile_fields(site, file)));
+  DDL_TRY(read_fields(root, file, profile_fields(site, file)));
   if (site.name.empty()) return refuse(std::string(file) + ": has no name");
   return site;
 }

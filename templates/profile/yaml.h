@@ -69,18 +69,16 @@ Result<std::vector<std::string>> yaml_texts(const YamlNode& value);
 
 inline YamlReader into(std::string& target) {
   return {"text", [&target](const YamlNode& value) -> Status {
-            auto text = yaml_text(value);
-            if (!text) return fail(std::move(text.error()));
-            target = *std::move(text);
+            DDL_ASSIGN(text, yaml_text(value));
+            target = std::move(text);
             return {};
           }};
 }
 
 inline YamlReader into(std::vector<std::string>& target) {
   return {"list of texts", [&target](const YamlNode& value) -> Status {
-            auto texts = yaml_texts(value);
-            if (!texts) return fail(std::move(texts.error()));
-            target = *std::move(texts);
+            DDL_ASSIGN(texts, yaml_texts(value));
+            target = std::move(texts);
             return {};
           }};
 }
@@ -88,18 +86,16 @@ inline YamlReader into(std::vector<std::string>& target) {
 inline YamlReader into(int& target, int min, int max) {
   return {"number from " + std::to_string(min) + " to " + std::to_string(max),
           [&target, min, max](const YamlNode& value) -> Status {
-            const auto number = yaml_integer(value, min, max);
-            if (!number) return fail(number.error());
-            target = static_cast<int>(*number);
+            DDL_ASSIGN(number, yaml_integer(value, min, max));
+            target = static_cast<int>(number);
             return {};
           }};
 }
 
 inline YamlReader into(bool& target) {
   return {"`true` or `false`", [&target](const YamlNode& value) -> Status {
-            const auto flag = yaml_bool(value);
-            if (!flag) return fail(flag.error());
-            target = *flag;
+            DDL_ASSIGN(flag, yaml_bool(value));
+            target = flag;
             return {};
           }};
 }
@@ -108,11 +104,9 @@ inline YamlReader into(bool& target) {
 template <class T, class Parse>
 YamlReader into(std::string accepts, T& target, Parse parse) {
   return {std::move(accepts), [&target, parse](const YamlNode& value) -> Status {
-            auto text = yaml_text(value);
-            if (!text) return fail(std::move(text.error()));
-            auto parsed = parse(*text);
-            if (!parsed) return fail(std::move(parsed.error()));
-            target = *std::move(parsed);
+            DDL_ASSIGN(text, yaml_text(value));
+            DDL_ASSIGN(parsed, parse(text));
+            target = std::move(parsed);
             return {};
           }};
 }
@@ -127,14 +121,13 @@ YamlReader into_choice(T& target, std::initializer_list<std::pair<std::string_vi
     words += (i == 0 ? "" : ", ") + word;
   }
   return {accepts, [&target, words, choices = std::vector(choices)](const YamlNode& value) -> Status {
-            const auto text = yaml_text(value);
-            if (!text) return fail(text.error());
+            DDL_ASSIGN(text, yaml_text(value));
             for (const auto& [word, meaning] : choices) {
-              if (word != *text) continue;
+              if (word != text) continue;
               target = meaning;
               return {};
             }
-            return refuse("'" + *text + "' is not one of " + words);
+            return refuse("'" + text + "' is not one of " + words);
           }};
 }
 

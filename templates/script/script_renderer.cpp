@@ -34,9 +34,8 @@ Result<TemplateText> text_of(const ShippedFile& shipped, const std::vector<std::
   for (const std::string& folder : folders) {
     const std::string path = folder + "/" + std::string(shipped.path.substr(kTemplateFolder.size()));
     if (::access(path.c_str(), F_OK) != 0) continue;
-    auto text = read_file(path);
-    if (!text) return fail(std::move(text.error()));
-    return TemplateText{path, *std::move(text)};
+    DDL_ASSIGN(text, read_file(path));
+    return TemplateText{path, std::move(text)};
   }
   return TemplateText{std::string(shipped.path), std::string(shipped.text)};
 }
@@ -48,16 +47,14 @@ Result<ScriptTemplates> find_templates(const std::string& frame_file, const std:
   ScriptTemplates templates;
   for (const ShippedFile& shipped : shipped_files()) {
     if (!shipped.path.starts_with(kTemplateFolder) || !shipped.path.ends_with(kTemplateSuffix)) continue;
-    auto text = text_of(shipped, folders, read_file);
-    if (!text) return fail(std::move(text.error()));
+    DDL_ASSIGN(text, text_of(shipped, folders, read_file));
     const std::string_view name = shipped.path.substr(
         kTemplateFolder.size(), shipped.path.size() - kTemplateFolder.size() - kTemplateSuffix.size());
-    (name == kFrame ? templates.frame : templates.partials[std::string(name)]) = *std::move(text);
+    (name == kFrame ? templates.frame : templates.partials[std::string(name)]) = std::move(text);
   }
   if (frame_file.empty()) return templates;
-  auto text = read_file(frame_file);
-  if (!text) return fail(std::move(text.error()));
-  templates.frame = {frame_file, *std::move(text)};
+  DDL_ASSIGN(text, read_file(frame_file));
+  templates.frame = {frame_file, std::move(text)};
   return templates;
 }
 
@@ -103,13 +100,12 @@ class ScriptData {
       : request_(request), job_(job), site_(site) {}
 
   Result<data> make(const std::vector<std::string>& warnings) {
-    auto directives = sbatch().directives(request_, job_, site_);
-    if (!directives) return fail(std::move(directives.error()));
+    DDL_ASSIGN(directives, sbatch().directives(request_, job_, site_));
     set("ddlrun-version", std::string(contract::kVersion));
     if (site_ != nullptr) set("site-title", site_->title.empty() ? site_->name : site_->title);
     if (site_ != nullptr) set("site-name", site_->name);
     set("warning", items("sentence", warnings));
-    set("directive", items("option", *directives));
+    set("directive", items("option", directives));
     set("num-proc", std::to_string(job_.num_ranks));
     if (job_.nodes > 0) set("nodes", std::to_string(job_.nodes));
     if (job_.tasks_per_node > 0) set("tasks-per-node", std::to_string(job_.tasks_per_node));
@@ -294,14 +290,13 @@ Result<std::string> render_script(const ScriptTemplates& templates, const Script
                                   const std::vector<std::string>& warnings) {
   DDL_TRY(check_template(templates.frame));
   for (const auto& [name, text] : templates.partials) DDL_TRY(check_template(text));
-  auto values = ScriptData(request, job, site).make(warnings);
-  if (!values) return fail(std::move(values.error()));
+  DDL_ASSIGN(values, ScriptData(request, job, site).make(warnings));
   for (const auto& [name, text] : templates.partials)
-    values->set(name, partial{[&text = text.text] { return text; }});
+    values.set(name, partial{[&text = text.text] { return text; }});
   mustache frame{templates.frame.text};
   // Words are already quoted for the shell, and nothing is escaped for HTML.
   frame.set_custom_escape([](const std::string& text) { return text; });
-  std::string text = frame.render(*values);
+  std::string text = frame.render(values);
   if (!frame.is_valid()) return refuse(templates.frame.file + ": " + frame.error_message());
   return with_single_blanks(text);
 }
