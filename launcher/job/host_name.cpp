@@ -92,7 +92,7 @@ std::string host_key(std::string_view name) {
 
 namespace {
 
-struct Range {
+struct NumberRange {
   std::size_t first = 0;
   std::size_t last = 0;
   std::size_t width = 0;  // padded with zeros to this
@@ -101,7 +101,7 @@ struct Range {
 // Text, then the numbers of a bracket; the last part of a pattern has no bracket.
 struct Part {
   std::string_view text;
-  std::vector<Range> ranges;
+  std::vector<NumberRange> ranges;
   bool has_bracket = false;
 };
 
@@ -119,14 +119,14 @@ std::size_t number_of(std::string_view digits) {
 
 bool is_padded(std::string_view digits) { return digits.size() > 1 && digits.front() == '0'; }
 
-Result<Range> parse_range(std::string_view text) {
+Result<NumberRange> parse_number_range(std::string_view text) {
   const std::size_t dash = text.find('-');
   const std::string_view first = text.substr(0, dash);
   const std::string_view last = dash == std::string_view::npos ? first : text.substr(dash + 1);
   if (!is_number(first) || !is_number(last)) {
     return refuse("brackets hold numbers and ranges such as [1-3,7], found " + in_double_quotes(text));
   }
-  const Range range{number_of(first), number_of(last), is_padded(first) ? first.size() : 0};
+  const NumberRange range{number_of(first), number_of(last), is_padded(first) ? first.size() : 0};
   if (range.first > range.last) return refuse("the range " + in_double_quotes(text) + " runs backwards");
   // [1-016] and [001-16] are ambiguous.
   const bool differently = is_padded(first) ? last.size() < first.size() : is_padded(last);
@@ -152,7 +152,7 @@ Result<std::vector<Part>> parse_pattern(std::string_view pattern) {
     }
     part.has_bracket = true;
     for (const std::string_view text : split(pattern.substr(open + 1, close - open - 1), ',')) {
-      auto range = parse_range(text);
+      auto range = parse_number_range(text);
       if (!range) return fail(std::move(range.error()));
       part.ranges.push_back(*range);
     }
@@ -163,7 +163,7 @@ Result<std::vector<Part>> parse_pattern(std::string_view pattern) {
 
 std::size_t count_of(const Part& part) {
   std::size_t count = part.has_bracket ? 0 : 1;
-  for (const Range& range : part.ranges) count += range.last - range.first + 1;
+  for (const NumberRange& range : part.ranges) count += range.last - range.first + 1;
   return count;
 }
 
@@ -179,7 +179,7 @@ std::vector<std::string> continued(const std::vector<std::string>& done, const P
   for (const std::string& name : done) {
     const std::string start = name + std::string(part.text);
     if (!part.has_bracket) names.push_back(start);
-    for (const Range& range : part.ranges) {
+    for (const NumberRange& range : part.ranges) {
       for (std::size_t number = range.first; number <= range.last; ++number) {
         names.push_back(start);
         append_padded(names.back(), number, range.width);

@@ -49,7 +49,7 @@ std::optional<int> index_in(std::string_view text, std::int64_t limit) {
 }
 
 /// "3", "0-2", "1:0-2", "1:*".
-Result<affinity::CoreRange> parse_range(std::string_view item) {
+Result<affinity::CoreRange> parse_core_range(std::string_view item) {
   affinity::CoreRange range;
   std::string_view cores = item;
   if (const std::size_t colon = item.find(':'); colon != std::string_view::npos) {
@@ -80,7 +80,7 @@ Result<affinity::NamedCores> parse_cores(std::string_view list) {
   std::replace(separated.begin(), separated.end(), ';', ',');
   for (const std::string_view part : split(separated, ',')) {
     const std::string_view item = trim(part);
-    auto range = parse_range(item);
+    auto range = parse_core_range(item);
     if (!range) return fail(std::move(range.error()));
     if (!cores.empty() && cores.front().package.has_value() != range->package.has_value())
       return refuse(in_double_quotes(list) +

@@ -28,7 +28,7 @@ std::int64_t number_of(rlim_t value) {
   return value == RLIM_INFINITY || value > INT64_MAX ? kUnlimited : static_cast<std::int64_t>(value);
 }
 
-rlim_t value_of(std::int64_t number) {
+rlim_t rlim_of(std::int64_t number) {
   return number < 0 ? RLIM_INFINITY : static_cast<rlim_t>(number);  // RLIM_INFINITY is all ones
 }
 
@@ -64,7 +64,7 @@ std::vector<std::pair<int, rlimit>> settable(const ResourceLimits& soft) {
     const auto wanted = soft.find(name);
     if (wanted == soft.end()) continue;
     const rlim_t hard = own_limit(resource).rlim_max;
-    limits.emplace_back(resource, rlimit{std::min(value_of(wanted->second), hard), hard});
+    limits.emplace_back(resource, rlimit{std::min(rlim_of(wanted->second), hard), hard});
   }
   return limits;
 }
@@ -73,7 +73,7 @@ std::string reduced_limits(const ResourceLimits& soft, const ResourceLimits& har
   std::vector<std::string> reduced;
   for (const auto& [name, wanted] : soft) {
     const auto most = hard.find(name);
-    if (most == hard.end() || value_of(wanted) <= value_of(most->second)) continue;
+    if (most == hard.end() || rlim_of(wanted) <= rlim_of(most->second)) continue;
     reduced.push_back(fmt::format("{} {} and not {}", name, text_of(most->second), text_of(wanted)));
   }
   return join(reduced, ", ");
