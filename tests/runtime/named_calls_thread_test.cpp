@@ -40,7 +40,7 @@ ThreadJob job_of_calls(int ranks, int hosts) {
 
 Engine::Counts counts_of(ddl_context* context) {
   const auto set = ddl::runtime::set_of(context, DDL_WORLD);
-  return context->context->engine(**set).value()->counts();
+  return (*set)->engine()->counts();
 }
 
 /// Many small tensors and some large ones, as those of ResNet-50, of 1/16 of its size.

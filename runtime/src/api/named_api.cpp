@@ -41,9 +41,7 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, std::uint64_t 
   auto set = set_of(context, process_set);
   if (!set) return tl::unexpected(set.error());
   receiver.set = *std::move(set);
-  auto engine = context->context->engine(*receiver.set);
-  if (!engine) return tl::unexpected(to_failure(engine.error()));
-  receiver.engine = *std::move(engine);
+  receiver.engine = receiver.set->engine();
   return receiver;
 }
 

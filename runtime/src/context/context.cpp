@@ -68,7 +68,9 @@ Context::Context(const Settings& settings, TransportMaker transports, FaultInjec
            {},
            nullptr,
            nullptr,
-           {}} {
+           {},
+           {},
+           [this](const AbortDomain* set) { await_notified(set); }} {
   if (contract::EventRing* const ring = job_.record ? job_.record->ring() : nullptr)
     job_.events =
         std::make_unique<EventLog>(*ring, job_.record->ring_bytes(), job_.record, settings.clock_skew);
@@ -127,32 +129,22 @@ void Context::abort_sets(const AbortNotice& notice) const {
 }
 
 Outcome Context::run(ProcessSet& set, const Request& request, double timeout_seconds) {
-  const auto collective = [&](CallDeadline deadline) {
-    Outcome outcome = set.collective(request, deadline);
-    if (&set == world_.get() && outcome && reports_first_) {
-      reports_first_ = false;
-      set.bootstrap().notify_launcher(contract::kFirstCollectiveEvent);
-    }
-    return outcome;
-  };
-  return set.run(timeout_seconds, collective,
-                 [&](Outcome outcome) { return finish(set, std::move(outcome)); });
+  CallScope call(set, timeout_seconds);
+  if (call.outcome) call.outcome = set.collective(request, call.deadline());
+  if (&set == world_.get() && call.outcome && reports_first_) {
+    reports_first_ = false;
+    set.bootstrap().notify_launcher(contract::kFirstCollectiveEvent);
+  }
+  return call.finish();
 }
 
-Result<std::shared_ptr<Engine>> Context::engine(ProcessSet& set) {
-  return set.engine([this, &set](Outcome outcome) { return finish(set, std::move(outcome)); });
-}
-
-Outcome Context::finish(const ProcessSet& set, Outcome outcome) const {
-  if (outcome || is_in_forked_child()) return outcome;
+void Context::await_notified(const AbortDomain* set) const {
   await_own_abort();
-  // A thread without the call lock must not use what another thread's ddl_finalize() may destroy.
-  if (outcome.error().status == DDL_ERROR_BUSY || !set.abort().is_raised()) return outcome;
+  if (set == nullptr || !set->is_raised()) return;
   // Before the call returns: the process may exit at once, and the launcher must then know that its exit is a
   // consequence.
-  if (job_.record) job_.record->has_lost(set.abort().notice().rank);
-  spread(set.abort().notice());
-  return outcome;
+  if (job_.record) job_.record->has_lost(set->notice().rank);
+  spread(set->notice());
 }
 
 void Context::spread(const AbortNotice& notice) const {
@@ -165,16 +157,16 @@ void Context::spread(const AbortNotice& notice) const {
 
 Outcome Context::start_timeline(const std::string& path, std::uint64_t max_bytes) {
   if (!recording_) return failed(DDL_ERROR_UNSUPPORTED, "there is no memory for the events of a timeline");
-  return world_->run(
-      0.0, [&](CallDeadline deadline) { return recording_->start(path, max_bytes, deadline); },
-      [&](Outcome outcome) { return finish(*world_, std::move(outcome)); });
+  CallScope call(*world_);
+  if (call.outcome) call.outcome = recording_->start(path, max_bytes, call.deadline());
+  return call.finish();
 }
 
 Outcome Context::stop_timeline() {
   if (!recording_) return failed(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
-  return world_->run(
-      0.0, [&](CallDeadline deadline) { return recording_->stop(deadline); },
-      [&](Outcome outcome) { return finish(*world_, std::move(outcome)); });
+  CallScope call(*world_);
+  if (call.outcome) call.outcome = recording_->stop(call.deadline());
+  return call.finish();
 }
 
 void Context::end_recording() {
@@ -229,33 +221,35 @@ void Context::abort(int code, const std::string& text, bool ends_process) {
 void Context::await_own_abort() const { own_abort_.wait(AbortState::kRunning); }
 
 Outcome Context::make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id) {
-  const auto make = [&](CallDeadline deadline) -> Outcome {
-    std::vector<std::uint64_t> names(list.begin(), list.end());
-    Request compare;
-    compare.call.kind = CallKind::kMakeSets;
-    compare.call.count = list.size();
-    compare.call.counts = digest_of(names) | 1;
-    if (auto same = parent.collective(compare, deadline); !same) return same;
-    return join_set(parent, {list.begin(), list.end()}, deadline, id);
-  };
-  return parent.run(0.0, make, [&](Outcome outcome) { return finish(parent, std::move(outcome)); });
+  CallScope call(parent);
+  const std::vector<std::uint64_t> names(list.begin(), list.end());
+  Request compare;
+  compare.call.kind = CallKind::kMakeSets;
+  compare.call.count = list.size();
+  compare.call.counts = digest_of(names) | 1;
+  if (call.outcome) call.outcome = parent.collective(compare, call.deadline());
+  if (call.outcome) call.outcome = join_set(parent, {list.begin(), list.end()}, call.deadline(), id);
+  return call.finish();
 }
 
 Outcome Context::split_set(ProcessSet& parent, Coloring own, std::uint64_t& id) {
-  const auto split = [&](CallDeadline deadline) -> Outcome {
-    Request compare;
-    compare.call.kind = CallKind::kMakeSets;
-    if (auto same = parent.collective(compare, deadline); !same) return same;
-    std::string text(sizeof own, '\0');
-    std::memcpy(text.data(), &own, sizeof own);
-    auto texts = gather_texts(parent, text, deadline);
-    if (!texts) return tl::unexpected(failure_in(parent, texts.error()));
-    std::vector<Coloring> all(texts->size());
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
-      std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
-    return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
-  };
-  return parent.run(0.0, split, [&](Outcome outcome) { return finish(parent, std::move(outcome)); });
+  CallScope call(parent);
+  Request compare;
+  compare.call.kind = CallKind::kMakeSets;
+  if (call.outcome) call.outcome = parent.collective(compare, call.deadline());
+  if (call.outcome) call.outcome = join_color(parent, own, call.deadline(), id);
+  return call.finish();
+}
+
+Outcome Context::join_color(ProcessSet& parent, Coloring own, CallDeadline deadline, std::uint64_t& id) {
+  std::string text(sizeof own, '\0');
+  std::memcpy(text.data(), &own, sizeof own);
+  auto texts = gather_texts(parent, text, deadline);
+  if (!texts) return tl::unexpected(failure_in(parent, texts.error()));
+  std::vector<Coloring> all(texts->size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
+  return join_set(parent, members_of_color(all, parent.rank()), deadline, id);
 }
 
 Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,

@@ -45,9 +45,6 @@ class Context {
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
-  /// The engine of a process set's named tensors.
-  Result<std::shared_ptr<Engine>> engine(ProcessSet& set);
-
   /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the
   /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
@@ -98,9 +95,11 @@ class Context {
   /// If a thread of this rank is in abort(), waits until it has done its work, so that the process does not exit
   /// before.
   void await_own_abort() const;
-  /// Finishes a call of the set. If the set is aborted, the program may end now, and with it the connections of all
-  /// sets. So this returns only when the ranks at their other ends have been notified of the true cause.
-  Outcome finish(const ProcessSet& set, Outcome outcome) const;
+  /// JobResources::on_failure. If the set is aborted, the program may end now, and with it the connections of all sets. So
+  /// this returns only when the ranks at their other ends have been notified of the true cause.
+  void await_notified(const AbortDomain* set) const;
+  /// Joins the set of the ranks with the own color; like join_set().
+  Outcome join_color(ProcessSet& parent, Coloring own, CallDeadline deadline, std::uint64_t& id);
 
   JobResources job_;
   std::shared_ptr<ProcessSet> world_;

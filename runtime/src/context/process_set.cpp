@@ -93,17 +93,17 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
   if (!backend) return fail(std::move(backend.error()));
   DDL_TRY((*connections)->watch());
   (*connections)->choose_stores();
-  auto executor = std::make_unique<Executor>(**connections, *std::move(backend));
   return std::unique_ptr<ProcessSet>(
-      new ProcessSet(job, std::move(bootstrap), *std::move(connections), std::move(executor)));
+      new ProcessSet(job, std::move(bootstrap), *std::move(connections), *std::move(backend)));
 }
 
 ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
-                       std::unique_ptr<Connections> connections, std::unique_ptr<Executor> executor)
+                       std::unique_ptr<Connections> connections, std::unique_ptr<CollectiveBackend> backend)
     : job_(job),
       bootstrap_(std::move(bootstrap)),
       connections_(std::move(connections)),
-      executor_(std::move(executor)) {}
+      backend_(std::move(backend)),
+      fork_count_(fork_count()) {}
 
 ProcessSet::~ProcessSet() { (void)leave(); }
 
@@ -113,38 +113,50 @@ void ProcessSet::show(std::uint64_t id) {
 
 Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   EventLog* const log = job_.log();
-  if (shown_ == nullptr && log == nullptr) return executor_->collective(request, deadline);
+  if (shown_ == nullptr && log == nullptr) return backend_->run(request, deadline);
   if (shown_ != nullptr && request.peer >= 0) {
     const int peer = job_ranks()[static_cast<std::size_t>(request.peer)];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
-  const CollectiveBackend& backend = executor_->backend();
-  const std::uint64_t number = backend.next_number();
+  const std::uint64_t number = backend_->next_number();
   const ShownCall shown(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
   contract::Event event = event_of(request.call, request.call.count * request.element_size);
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;
   event.call = number;
   LoggedInterval logged(log, event);
-  Outcome outcome = executor_->collective(request, deadline);
-  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend.last_way()));
+  Outcome outcome = backend_->run(request, deadline);
+  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_way()));
   return outcome;
 }
 
-Result<std::shared_ptr<Engine>> ProcessSet::engine(const Engine::Finish& finish) {
+std::shared_ptr<Engine> ProcessSet::engine() {
   const std::lock_guard lock(mutex_);
   if (!engine_) {
     Prediction::Limits limits;
     limits.fusion_bytes = job_.settings.fusion_bytes;
-    engine_ = std::make_shared<Engine>(job_, *connections_, executor_->backend(), limits, shown_, finish);
+    engine_ = std::make_shared<Engine>(job_, *connections_, *backend_, limits, shown_);
   }
   return engine_;
 }
 
-Outcome ProcessSet::has_joined() {
-  return failed(
-      DDL_ERROR_INVALID_ARGUMENT,
-      "this rank has joined (ddl_join): it makes no ordered calls of this process set until all ranks have");
+Outcome ProcessSet::check_usable(bool has_lock) const {
+  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
+  if (!has_lock) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+  if (is_left_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
+  if (ended_by_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
+  return {};
+}
+
+void ProcessSet::note(const Failure& failure) {
+  // A mismatch that all ranks have found, or an error about this rank's own arguments, does not end the set. One that was
+  // found beside data on their way has aborted it.
+  const bool has_only_mismatch = failure.status == DDL_ERROR_MISMATCH && !abort().is_raised();
+  if (has_only_mismatch || failure.status == DDL_ERROR_INVALID_ARGUMENT ||
+      failure.status == DDL_ERROR_UNSUPPORTED || failure.status == DDL_ERROR_BOOTSTRAP)
+    return;
+  connections_->report_abort();
+  ended_by_ = failure.message;
 }
 
 Outcome ProcessSet::join(Engine& engine, int& last) {
@@ -161,7 +173,7 @@ Outcome ProcessSet::join(Engine& engine, int& last) {
 
 bool ProcessSet::is_idle() const {
   const std::lock_guard lock(mutex_);
-  return executor_->is_idle() && (!engine_ || engine_->is_idle());
+  return !call_lock_.is_held() && (!engine_ || engine_->is_idle());
 }
 
 Outcome ProcessSet::leave() {
@@ -170,18 +182,42 @@ Outcome ProcessSet::leave() {
     if (engine_ && !engine_->is_idle())
       return failed(DDL_ERROR_BUSY, "another thread waits for a named tensor of this process set");
   }
-  return executor_->close([this]() -> Outcome {
-    // Handles that the program still has keep the engine, but it uses nothing of this any more.
-    if (engine_) engine_->close();
-    const Outcome ended = executor_->backend().end();
-    Outcome caught_up = connections_->leave();
-    // The backend uses the links.
-    executor_->destroy_backend();
-    connections_->close();
-    if (job_.record) job_.record->remove_set(std::exchange(shown_, nullptr));
-    if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
-    return caught_up ? ended : caught_up;
-  });
+  const std::unique_lock lock(call_lock_, std::try_to_lock);
+  if (!lock) return check_usable(false);
+  if (std::exchange(is_left_, true)) return {};
+  // Handles that the program still has keep the engine, but it uses nothing of this any more.
+  if (engine_) engine_->close();
+  const Outcome ended = backend_->end();
+  Outcome caught_up = connections_->leave();
+  // The backend uses the links.
+  backend_.reset();
+  connections_->close();
+  if (job_.record) job_.record->remove_set(std::exchange(shown_, nullptr));
+  if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
+  return caught_up ? ended : caught_up;
+}
+
+CallScope::CallScope(ProcessSet& set, double timeout_seconds) : set_(set) {
+  if (set.joining_ != 0) {
+    outcome = failed(DDL_ERROR_INVALID_ARGUMENT,
+                     "this rank has joined (ddl_join): it makes no ordered calls of this process set until "
+                     "all ranks have");
+  } else {
+    lock_ = std::unique_lock(set.call_lock_, std::try_to_lock);
+    outcome = set.check_usable(lock_.owns_lock());
+  }
+  is_refused_ = !outcome;
+  if (outcome)
+    deadline_ =
+        CallDeadline::after(timeout_seconds > 0 ? timeout_seconds : set.job_.settings.timeout_seconds);
+}
+
+Outcome CallScope::finish() {
+  if (!outcome && !set_.is_in_forked_child()) {
+    if (!is_refused_) set_.note(outcome.error());
+    set_.job_.on_failure(lock_.owns_lock() ? &set_.abort() : nullptr);
+  }
+  return std::move(outcome);
 }
 
 }  // namespace ddl::runtime

@@ -1,4 +1,4 @@
-// A process set from the view of one of its ranks: its members, their connections, and the executor of their calls.
+// A process set from the view of one of its ranks: its members, their connections, and the calls that it makes.
 //
 // The world is a process set, joined through the launcher's bootstrap. Every other set is joined the same way through
 // the set that it was made from (context/set_creation.h).
@@ -8,17 +8,20 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
-#include "runtime/src/backend/executor.h"
+#include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/bootstrap/bootstrap.h"
+#include "runtime/src/common/fork_guard.h"
 #include "runtime/src/named/engine.h"
 #include "runtime/src/wire/connections.h"
 
 namespace ddl::runtime {
 
-/// Owns everything that joining the set made. The identity may be read from any thread; run() and leave() may be
-/// called from any thread, but refuse to run at the same time.
+/// Owns everything that joining the set made. The identity may be read from any thread; a CallScope may be made and
+/// leave() called on any thread, but they refuse each other.
 class ProcessSet {
  public:
   /// Joins: connects to the other ranks and begins to watch them. Collective. job outlives the set, and its first set
@@ -39,40 +42,32 @@ class ProcessSet {
   Bootstrap& bootstrap() { return *bootstrap_; }
   /// Of the ranks of this host.
   const Segment& segment() const { return connections_->segment(); }
-  const CollectiveBackend& backend() const { return executor_->backend(); }
+  const CollectiveBackend& backend() const { return *backend_; }
   /// To raise an abort of the set, which any thread may do, and to read its reason.
   const AbortDomain& abort() const { return connections_->abort(); }
 
-  /// Runs calls(deadline), which returns an Outcome, while no other call of the set runs, and passes the outcome
-  /// through finish() (see Executor). timeout_seconds 0 stands for the context's default.
-  template <class Calls, class Finish>
-  Outcome run(double timeout_seconds, Calls calls, Finish finish) {
-    if (joining_ != 0) return has_joined();
-    return executor_->run(timeout_seconds > 0 ? timeout_seconds : job_.settings.timeout_seconds, calls,
-                          finish);
-  }
-  /// One collective or transfer, inside run().
+  /// One collective or transfer, inside a CallScope.
   Outcome collective(const Request& request, CallDeadline deadline);
   /// Shows the launcher what this rank does in the set, which the program knows by this number. Before other threads
   /// use the set.
   void show(std::uint64_t id);
-  /// How many sets have been made of this one; inside run().
+  /// How many sets have been made of this one; inside a CallScope.
   std::uint32_t count_made() { return ++made_; }
   const Member& self() const { return connections_->self(); }
   /// The limit for connections that are made inside a call with this deadline: they fail when the set is aborted.
   ConnectLimit limit_of(const CallDeadline& deadline) const {
     return {deadline.deadline, abort().doorbell()};
   }
-  /// A point at which a test may kill or stop this rank; inside run().
+  /// A point at which a test may kill or stop this rank; inside a CallScope.
   void pass(CallKind during, FaultPoint point) { connections_->fault().pass(during, point); }
-  /// The last call that was begun; inside run().
+  /// The last call that was begun; inside a CallScope.
   const Call& call() const { return connections_->channel().call(); }
   void wait_forwarded(Deadline deadline) { connections_->wait_forwarded(deadline); }
 
-  /// The engine of named tensors, made at the first call. finish: see Engine.
-  Result<std::shared_ptr<Engine>> engine(const Engine::Finish& finish);
+  /// The engine of named tensors, made at the first call.
+  std::shared_ptr<Engine> engine();
 
-  /// Engine::join() of the engine of this set. Until it returns, run() refuses the calls of other threads: the ranks
+  /// Engine::join() of the engine of this set. Until it returns, ordered calls of other threads are refused: the ranks
   /// that this one waits for may never make them.
   Outcome join(Engine& engine, int& last);
 
@@ -83,23 +78,66 @@ class ProcessSet {
   bool is_idle() const;
 
   /// True in a child that was forked without exec, which must neither use nor destroy this.
-  bool is_in_forked_child() const { return executor_->is_in_forked_child(); }
+  bool is_in_forked_child() const { return fork_count() != fork_count_; }
 
  private:
   ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
-             std::unique_ptr<Connections> connections, std::unique_ptr<Executor> executor);
+             std::unique_ptr<Connections> connections, std::unique_ptr<CollectiveBackend> backend);
 
-  static Outcome has_joined();
+  friend class CallScope;
+  /// Held by the thread that is inside a call. It costs half of what a std::mutex costs.
+  class CallLock {
+   public:
+    bool try_lock() { return !is_held_.test_and_set(std::memory_order_acquire); }
+    void unlock() { is_held_.clear(std::memory_order_release); }
+    bool is_held() const { return is_held_.test(); }
+
+   private:
+    std::atomic_flag is_held_;
+  };
+
+  /// Why a call must not begin. has_lock: this thread holds the call lock.
+  Outcome check_usable(bool has_lock) const;
+  /// A call has failed: remembers the last failure that ended the set.
+  void note(const Failure& failure);
 
   JobResources& job_;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<Connections> connections_;
-  std::unique_ptr<Executor> executor_;
-  std::uint32_t made_ = 0;       ///< guarded by the executor's lock
-  std::atomic<int> joining_{0};  ///< the threads inside join()
+  std::unique_ptr<CollectiveBackend> backend_;
+  std::uint64_t fork_count_;
+  CallLock call_lock_;
+  std::optional<std::string> ended_by_;  ///< guarded by call_lock_
+  bool is_left_ = false;                 ///< guarded by call_lock_
+  std::uint32_t made_ = 0;               ///< guarded by call_lock_
+  std::atomic<int> joining_{0};          ///< the threads inside join()
   contract::SetRecord* shown_ = nullptr;
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;  ///< null until it is needed; guarded by mutex_
+};
+
+/// This thread is inside a call of a process set, of one collective or of several, unless the call is refused. While it
+/// lives, it holds the set's call lock.
+class CallScope {
+ public:
+  /// set outlives this. timeout_seconds 0 stands for the context's default.
+  explicit CallScope(ProcessSet& set, double timeout_seconds = 0.0);
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+  const CallDeadline& deadline() const { return deadline_; }
+  /// Returns the outcome. Before that, a failure ends the set if it has to, and the partners on other hosts of this rank,
+  /// which may now exit, learn the cause.
+  Outcome finish();
+
+  /// At first: a failure if the call is refused. Then set by the thread, to that of the call.
+  Outcome outcome;
+
+ private:
+  ProcessSet& set_;
+  std::unique_lock<ProcessSet::CallLock> lock_;
+  bool is_refused_ = false;
+  CallDeadline deadline_;
 };
 
 }  // namespace ddl::runtime

@@ -13,7 +13,7 @@
 
 namespace ddl::runtime {
 
-/// Of the world. Not thread-safe: start() and stop() are called inside a run() of the world, and salvage() and the
+/// Of the world. Not thread-safe: start() and stop() are called inside a CallScope of the world, and salvage() and the
 /// destructor after the last one.
 class Recording {
  public:

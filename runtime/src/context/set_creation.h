@@ -61,7 +61,7 @@ class SetBootstrap final : public Bootstrap {
 
 // A text of every rank of a process set, on every rank.
 
-/// Inside a run() of the set; collective. Uses only allreduce, which needs no further connections.
+/// Inside a CallScope of the set; collective. Uses only allreduce, which needs no further connections.
 Result<std::vector<std::string>> gather_texts(ProcessSet& set, const std::string& own, CallDeadline deadline);
 
 }  // namespace ddl::runtime

@@ -48,13 +48,12 @@ void SignalledCondition::notify_all() {
 }
 
 Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& first,
-               Prediction::Limits limits, contract::SetRecord* shown, Finish finish)
+               Prediction::Limits limits, contract::SetRecord* shown)
     : job_(job),
       connections_(connections),
       first_(first),
       any_may_call_(first.allows_own_threads()),
       shown_(shown),
-      finish_(std::move(finish)),
       fork_count_(fork_count()),
       patience_(job.settings.batch_patience),
       rank_(connections.membership().rank),
@@ -310,9 +309,10 @@ void Engine::drive(Lock& lock, bool may_call, Interruption& interruption) {
   const std::uint32_t heard = bells_->heard();
   if (!may_call && connections_.abort().is_raised() && !broken_) {
     lock.unlock();
-    const Outcome outcome = finish_(tl::unexpected(aborted()));
+    const Failure failure = aborted();
+    job_.on_failure(&connections_.abort());
     lock.lock();
-    complete_all(is_closing_ ? has_left() : outcome.error(), lock);
+    complete_all(is_closing_ ? has_left() : failure, lock);
   } else if (const NextCall call = may_call ? next_call() : NextCall::kNone; call != NextCall::kNone) {
     if (auto made = try_to_make(call, lock); !made) {
       if (made.error().status == DDL_ERROR_MISMATCH) {

@@ -25,7 +25,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,13 +63,10 @@ class SignalledCondition {
 /// All functions may be called from any thread.
 class Engine {
  public:
-  /// What a failed call passes through before anybody learns of it.
-  using Finish = std::function<Outcome(Outcome)>;
-
   /// job, connections and first, those of the process set, outlive the time until close() has returned. first: the
   /// backend of its ordered collectives. shown: where the launcher sees what this rank does in the set; null: nowhere.
   Engine(JobResources& job, Connections& connections, CollectiveBackend& first, Prediction::Limits limits,
-         contract::SetRecord* shown, Finish finish);
+         contract::SetRecord* shown);
   ~Engine() { close(); }
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -160,7 +156,6 @@ class Engine {
   CollectiveBackend& first_;
   bool any_may_call_;  ///< every thread may make calls, the engine's own too
   contract::SetRecord* shown_;
-  Finish finish_;
   std::uint64_t fork_count_;
   std::chrono::milliseconds patience_;  ///< a handle may be waited for when the job's settings are gone
   int rank_ = 0, size_ = 1;

@@ -71,7 +71,7 @@ Outcome Engine::make(NextCall call, Lock& lock) {
   // Another rank may have ended the set for another reason at the same time: calls of both kinds report the first one.
   if (connections_.abort().is_raised())
     outcome = tl::unexpected(connections_.abort().describe(twin_->channel().call(), true));
-  outcome = finish_(std::move(outcome));
+  job_.on_failure(&connections_.abort());
   lock.lock();
   return outcome;
 }
@@ -99,7 +99,7 @@ Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
                                           HostField::of(self.host), TextField<432>::of(why)});
     connections.report_abort();
     outcome.error().message = why;
-    outcome = finish_(std::move(outcome));
+    job_.on_failure(&connections_.abort());
   } catch (const std::exception&) {
     // What could be done has been done.
   }

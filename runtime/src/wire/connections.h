@@ -44,6 +44,9 @@ struct JobResources {
   std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
   DeviceAllocations device_memory;
   LaunchOrder launch_order;
+  /// Called before the program learns that a call of a process set has failed. set: its abort; null: the thread does not
+  /// hold the set's call lock, and must not use what another thread's ddl_finalize() may destroy.
+  std::function<void(const AbortDomain* set)> on_failure;
 };
 
 /// What a rank connects. segment is the same on all ranks of a host. plan_connections() makes it.
