@@ -82,17 +82,18 @@ std::string explain_device_choices() {
 }
 
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
-  Outcome outcome = carry_out(request, deadline);
+  way_ = Way::kNone;
+  Outcome outcome;
+  if (request.call.memory == Memory::kDevice) {
+    outcome = run_on_gpu(request, deadline);
+  } else if (outcome = nccl_.settle(); outcome) {
+    outcome = host_->run(request, deadline);
+  }
   if (!outcome && connections_.abort().is_raised()) is_told_ = true;
   return outcome;
 }
 
-Outcome DeviceBackend::carry_out(const Request& request, CallDeadline deadline) {
-  way_ = Way::kNone;
-  if (request.call.memory == Memory::kHost) {
-    if (auto settled = nccl_.settle(); !settled) return settled;
-    return host_->run(request, deadline);
-  }
+Outcome DeviceBackend::run_on_gpu(const Request& request, CallDeadline deadline) {
   // Every rank has its elements in a piece of its own.
   const auto ranks = static_cast<std::size_t>(connections_.membership().size);
   const std::size_t piece_bytes =

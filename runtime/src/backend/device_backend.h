@@ -52,7 +52,7 @@ class DeviceBackend final : public CollectiveBackend {
   Outcome end() override;
 
  private:
-  Outcome carry_out(const Request& request, CallDeadline deadline);
+  Outcome run_on_gpu(const Request& request, CallDeadline deadline);
 
   JobResources& job_;
   Connections& connections_;

@@ -4,22 +4,21 @@
 
 namespace ddl::runtime {
 
-HostBackend::Group::Group(Connections& connections) : connections_(connections) {
+HostBackend::HostBackend(Connections& connections, const AlgorithmOverrides& algorithms)
+    : connections_(connections), algorithms_(algorithms) {
   if (connections.layout().host_count() > 1) cluster_.emplace(connections);
-}
-
-Outcome HostBackend::Group::run(const Request& request, CallDeadline deadline) {
-  return cluster_ ? cluster_->run(request, deadline)
-                  : run_on_one_host(connections_.channel(), request, deadline);
 }
 
 Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
   if (request.peer >= 0) return transfer(request, deadline);
   const Algorithm algorithm = algorithms_.of(request.call.kind);
-  if (algorithm == Algorithm::kAuto) return set_.run(request, deadline);
-  Request named = request;
-  named.call.algorithm = algorithm;
-  return set_.run(named, deadline);
+  if (algorithm != request.call.algorithm) {
+    Request named = request;
+    named.call.algorithm = algorithm;
+    return run(named, deadline);
+  }
+  return cluster_ ? cluster_->run(request, deadline)
+                  : run_on_one_host(connections_.channel(), request, deadline);
 }
 
 Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
@@ -28,14 +27,14 @@ Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
   if (found == pairs_.end()) {
     const auto pair = connections_.connect_pair(request.peer, request.call, deadline);
     if (!pair) return tl::unexpected(pair.error());
-    found = pairs_.try_emplace(request.peer, **pair).first;
+    found = pairs_.emplace(request.peer, std::make_unique<HostBackend>(**pair, algorithms_)).first;
   }
-  Group& pair = found->second;
+  HostBackend& pair = *found->second;
   request.peer = -1;
-  request.job_ranks = pair.connections().job_ranks();
+  request.job_ranks = pair.connections_.job_ranks();
   // The time for connecting does not count: the transfer has the full timeout.
   Outcome outcome = pair.run(request, CallDeadline::after(deadline.seconds));
-  if (!outcome) pair.connections().report_abort();
+  if (!outcome) pair.connections_.report_abort();
   return outcome;
 }
 

@@ -13,9 +13,8 @@ namespace ddl::runtime {
 
 class HostBackend final : public CollectiveBackend {
  public:
-  /// All outlive this.
-  HostBackend(Connections& connections, const AlgorithmOverrides& algorithms)
-      : connections_(connections), algorithms_(algorithms), set_(connections) {}
+  /// All outlive this. The ranks are on one host or on several.
+  HostBackend(Connections& connections, const AlgorithmOverrides& algorithms);
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kDdl; }
   Status allows_call() const override { return {}; }
@@ -29,25 +28,13 @@ class HostBackend final : public CollectiveBackend {
   Outcome end() override { return {}; }
 
  private:
-  /// Ranks that are connected, on one host or on several.
-  class Group {
-   public:
-    explicit Group(Connections& connections);
-    Connections& connections() { return connections_; }
-    Outcome run(const Request& request, CallDeadline deadline);
-
-   private:
-    Connections& connections_;
-    std::optional<Cluster> cluster_;  ///< of several hosts
-  };
-
   /// A transfer is a call of the pair of ranks, which is connected at the first one.
   Outcome transfer(Request request, CallDeadline deadline);
 
   Connections& connections_;
   const AlgorithmOverrides& algorithms_;
-  Group set_;
-  std::map<int, Group> pairs_;  ///< by the other rank of the set
+  std::optional<Cluster> cluster_;                     ///< of several hosts
+  std::map<int, std::unique_ptr<HostBackend>> pairs_;  ///< by the other rank of the set
 };
 
 }  // namespace ddl::runtime

@@ -104,8 +104,6 @@ std::uint64_t NcclCalls::next_number() const {
   return (is_counted ? connections_.channel().call().number : last_number_) + 1;
 }
 
-Outcome NcclCalls::settle() { return watch_ ? watch_->settle() : Outcome(); }
-
 Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
   const auto offers = exchange_.gather(
       NcclOffer::of(request.device, job_.settings.gpu_operations, connections_.self().host), deadline);

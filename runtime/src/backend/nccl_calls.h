@@ -32,7 +32,7 @@ class NcclCalls {
   std::optional<Outcome> run(const Request& request, CallDeadline deadline);
 
   /// Waits until the ranks have compared all calls; before the host's backend is used for anything else.
-  Outcome settle();
+  Outcome settle() { return watch_ ? watch_->settle() : Outcome(); }
   /// Waits for all calls, and returns what has become of them; no further one may be made.
   Outcome end();
   /// The number of the next call. The host's backend has not counted those that have not been compared.

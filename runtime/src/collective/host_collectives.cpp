@@ -266,63 +266,55 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
       });
 }
 
-/// Runs a call on buffers in the shared heap, or by staged(request), with the number that the call has got by then.
-template <class Staged>
-Outcome directly_or(Channel& channel, const Request& given, const BlockMove* blocks, CallDeadline deadline,
-                    Staged staged) {
-  if (!may_be_direct(channel, given, blocks)) return staged(given);
-  Request request = given;
-  if (auto direct = try_direct(channel, request, blocks, deadline)) {
-    channel.set_way(Way::kHeap);
-    return *std::move(direct);
-  }
-  return staged(request);
-}
-
 Outcome compare(Channel& channel, const Call& call, CallDeadline deadline) {
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;
   return channel.exchange();
 }
 
+/// A call by way of the channel's slots. blocks: those of a call that moves elements, or gives each rank a part of
+/// the result; null for others.
+Outcome run_staged(Channel& channel, const Request& request, const BlockMove* blocks, CallDeadline deadline) {
+  if (blocks == nullptr) return combine(channel, request, deadline);
+  return request.call.kind == CallKind::kReduceScatter ? reduce_scatter(channel, request, *blocks, deadline)
+                                                       : move_blocks(channel, request, *blocks, deadline);
+}
+
 }  // namespace
 
-Outcome run_on_one_host(Channel& channel, const Request& given, CallDeadline deadline) {
+Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline) {
   // What the ranks published at the last exchange also says which of the ways below are open.
   if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
-  const int ranks = channel.size();
-  const Call& call = given.call;
   channel.set_way(Way::kBlocks);
-  if (given.only_compares) return compare(channel, call, deadline);
-  switch (call.kind) {
-    case CallKind::kScan: return combine(channel, given, deadline);
-    case CallKind::kAllreduce:
-    case CallKind::kReduce:
-      return directly_or(channel, given, nullptr, deadline,
-                         [&](const Request& request) { return combine(channel, request, deadline); });
-    case CallKind::kReduceScatter: {
-      const BlockMove blocks = BlockMove::reduce_scatter(given.counts);
-      return directly_or(channel, given, &blocks, deadline, [&](const Request& request) {
-        return reduce_scatter(channel, request, blocks, deadline);
-      });
-    }
+  if (request.only_compares) return compare(channel, request.call, deadline);
+  std::optional<BlockMove> moved;
+  switch (request.call.kind) {
+    case CallKind::kMakeSets:
+    case CallKind::kAgree:
+    case CallKind::kTimeline:
+    case CallKind::kBarrier: return compare(channel, request.call, deadline);
     case CallKind::kAlltoallv:
       return alltoallv(
-          given, ranks, channel.index(), channel.self().host,
+          request, channel.size(), channel.index(), channel.self().host,
           [&](const Request& part, const BlockMove& blocks) {
             return move_blocks(channel, part, blocks, deadline);
           },
           [&] { return channel.call().number; });
-    case CallKind::kMakeSets:
-    case CallKind::kAgree:
-    case CallKind::kTimeline:
-    case CallKind::kBarrier: return compare(channel, call, deadline);
-    default: break;
+    case CallKind::kScan: return combine(channel, request, deadline);
+    case CallKind::kAllreduce:
+    case CallKind::kReduce: break;
+    case CallKind::kReduceScatter: moved = BlockMove::reduce_scatter(request.counts); break;
+    default:
+      moved = BlockMove::of(request, channel.size());
+      DDL_CHECK(moved.has_value(), request.call.describe());
   }
-  const auto blocks = BlockMove::of(given, ranks);
-  DDL_CHECK(blocks.has_value(), call.describe());
-  return directly_or(channel, given, &*blocks, deadline, [&](const Request& request) {
-    return move_blocks(channel, request, *blocks, deadline);
-  });
+  const BlockMove* const blocks = moved ? &*moved : nullptr;
+  if (!may_be_direct(channel, request, blocks)) return run_staged(channel, request, blocks, deadline);
+  Request direct = request;
+  if (auto done = try_direct(channel, direct, blocks, deadline)) {
+    channel.set_way(Way::kHeap);
+    return *std::move(done);
+  }
+  return run_staged(channel, direct, blocks, deadline);
 }
 
 }  // namespace ddl::runtime
