@@ -37,34 +37,34 @@ TEST_CASE("the choice of an algorithm changes at the table's crossovers") {
   const auto on_one_host = [](std::uint64_t bytes, int ranks) {
     return choose({CallKind::kAllreduce, bytes, 1, ranks});
   };
-  CHECK(on_one_host(0, 1) == Algorithm::kDirect);
-  CHECK(on_one_host(std::uint64_t{1} << 30, 2) == Algorithm::kDirect);
-  CHECK(on_one_host(3 * 4096 - 1, 3) == Algorithm::kDirect);
-  CHECK(on_one_host(3 * 4096, 3) == Algorithm::kReduceScatterAllgather);
+  CHECK(on_one_host(0, 1) == Algorithm::kWhole);
+  CHECK(on_one_host(std::uint64_t{1} << 30, 2) == Algorithm::kWhole);
+  CHECK(on_one_host(3 * 4096 - 1, 3) == Algorithm::kWhole);
+  CHECK(on_one_host(3 * 4096, 3) == Algorithm::kSlices);
   const auto on_hosts = [](std::uint64_t bytes, int hosts, int lanes) {
     return choose({CallKind::kReduce, bytes, hosts, lanes});
   };
   CHECK(on_hosts(2 * 192 * 1024 - 1, 2, 2) == Algorithm::kTree);
-  CHECK(on_hosts(2 * 192 * 1024, 2, 2) == Algorithm::kHostReduceScatterAllgather);
+  CHECK(on_hosts(2 * 192 * 1024, 2, 2) == Algorithm::kUnits);
   CHECK(on_hosts(2 * 16384 - 1, 3, 2) == Algorithm::kTree);
-  CHECK(on_hosts(2 * 16384, 3, 2) == Algorithm::kHostReduceScatterAllgather);
-  CHECK(on_hosts(2 * 16384, 16, 2) == Algorithm::kHostReduceScatterAllgather);
+  CHECK(on_hosts(2 * 16384, 3, 2) == Algorithm::kUnits);
+  CHECK(on_hosts(2 * 16384, 16, 2) == Algorithm::kUnits);
   CHECK(on_hosts(2 * 65536 - 1, 17, 2) == Algorithm::kTree);
-  CHECK(on_hosts(2 * 65536, 17, 2) == Algorithm::kHalvingDoubling);
+  CHECK(on_hosts(2 * 65536, 17, 2) == Algorithm::kHalving);
   CHECK(choose({CallKind::kBroadcast, 1, 1, 2}) == Algorithm::kAuto);
 }
 
 TEST_CASE("a user's choice holds for the number of hosts that it is for") {
   const auto chosen = overrides("allreduce=slices, reduce=tree");
-  CHECK(chosen.of(CallKind::kAllreduce) == Algorithm::kReduceScatterAllgather);
+  CHECK(chosen.of(CallKind::kAllreduce) == Algorithm::kSlices);
   CHECK(chosen.of(CallKind::kReduce) == Algorithm::kTree);
   CHECK(chosen.of(CallKind::kScan) == Algorithm::kAuto);
   Call call = make_call(CallKind::kAllreduce, 1, DDL_FLOAT32);
   const auto usual = call.fingerprint();
-  call.algorithm = Algorithm::kReduceScatterAllgather;
+  call.algorithm = Algorithm::kSlices;
   CHECK(call.fingerprint() != usual);
   CHECK(call.signature() == "allreduce(sum, by slices, float32, 1 element)");
-  CHECK(algorithm_of(call, {CallKind::kAllreduce, 4, 1, 2}) == Algorithm::kReduceScatterAllgather);
+  CHECK(algorithm_of(call, {CallKind::kAllreduce, 4, 1, 2}) == Algorithm::kSlices);
   CHECK(algorithm_of(call, {CallKind::kAllreduce, 4, 2, 2}) == Algorithm::kTree);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 namespace ddl::runtime {
 namespace {
@@ -17,6 +18,18 @@ ddl_status report(ddl_status status, std::string_view message) noexcept {
   std::memcpy(sentence.data(), message.data(), length);
   sentence[length] = '\0';
   return status;
+}
+
+ddl_status report_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return report(DDL_ERROR_SYSTEM, "out of memory");
+  } catch (const std::exception& error) {
+    return report(DDL_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return report(DDL_ERROR_INTERNAL, "an unknown exception");
+  }
 }
 
 const char* last_error() noexcept { return sentence.data(); }

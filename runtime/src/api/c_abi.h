@@ -8,7 +8,6 @@
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <new>
 #include <string>
 #include <string_view>
 
@@ -32,19 +31,8 @@ const char* last_error() noexcept;
 
 // The boundary of libddl: no exception leaves a C function.
 
-/// Runs body, which returns a status, and turns exceptions into a status.
-template <class Body>
-ddl_status guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return report(DDL_ERROR_SYSTEM, "out of memory");
-  } catch (const std::exception& error) {
-    return report(DDL_ERROR_INTERNAL, error.what());
-  } catch (...) {
-    return report(DDL_ERROR_INTERNAL, "an unknown exception");
-  }
-}
+/// Of the exception that the caller has just caught: stores the message, and returns the status.
+ddl_status report_exception() noexcept;
 
 // Reads option structs of ddl.h, whose size tells which version of the header the program was compiled against.
 

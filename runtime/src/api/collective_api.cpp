@@ -42,26 +42,26 @@ void take_counts(Request& request, std::span<const uint64_t> counts) {
 
 /// Completes the request, checks everything, then makes the call. counts: null, or one for each rank.
 ddl_status collective(ddl_context* handle, const ddl_call_options* given, Request request,
-                      const uint64_t* counts = nullptr, Side side = Side::kNone) noexcept {
-  return guarded([&] {
-    if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    ddl_call_options options = DDL_CALL_OPTIONS_INIT;
-    if (auto read = read_call_options(given, options); !read) return report(read);
-    const auto set = handle->context->set(options.process_set);
-    if (!set) return report(no_set(options.process_set));
-    if (auto completed = complete_call(request, options.prescale, options.postscale); !completed)
-      return report(completed);
-    if (counts != nullptr) take_counts(request, {counts, static_cast<size_t>(set->size())});
-    request.job_ranks = set->job_ranks();
-    if (side != Side::kNone) {
-      if (auto checked = check_peer(side, request.peer, *set); !checked) return report(checked);
-      request.call.root = side == Side::kSends ? set->rank() : request.peer;
-    }
-    if (auto checked = check_request(request, set->rank(), set->size()); !checked) return report(checked);
-    if (auto placed = place_buffers(request, set->rank(), set->size(), options.stream); !placed)
-      return report(placed);
-    return report(handle->context->run(*set, request, options.timeout_seconds));
-  });
+                      const uint64_t* counts = nullptr, Side side = Side::kNone) noexcept try {
+  if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  ddl_call_options options = DDL_CALL_OPTIONS_INIT;
+  if (auto read = read_call_options(given, options); !read) return report(read);
+  const auto set = handle->context->set(options.process_set);
+  if (!set) return report(no_set(options.process_set));
+  if (auto completed = complete_call(request, options.prescale, options.postscale); !completed)
+    return report(completed);
+  if (counts != nullptr) take_counts(request, {counts, static_cast<size_t>(set->size())});
+  request.job_ranks = set->job_ranks();
+  if (side != Side::kNone) {
+    if (auto checked = check_peer(side, request.peer, *set); !checked) return report(checked);
+    request.call.root = side == Side::kSends ? set->rank() : request.peer;
+  }
+  if (auto checked = check_request(request, set->rank(), set->size()); !checked) return report(checked);
+  if (auto placed = place_buffers(request, set->rank(), set->size(), options.stream); !placed)
+    return report(placed);
+  return report(handle->context->run(*set, request, options.timeout_seconds));
+} catch (...) {
+  return report_exception();
 }
 
 /// buffer is read by the sender and written by the receiver.

@@ -66,62 +66,62 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
 
 extern "C" {
 
-ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    *context = nullptr;
-    if (process_has_context.exchange(true)) {
-      if (fork_count() != context_fork_count) return report(tl::unexpected(inherited_by_fork()));
-      return report(DDL_ERROR_INVALID_ARGUMENT,
-                    "this process already has a context; finalize it before the next ddl_init()");
-    }
-    context_fork_count = fork_count();
-    Outcome outcome;
-    try {
-      outcome = init(options, context);
-    } catch (...) {
-      process_has_context = false;
-      throw;
-    }
-    if (!outcome) process_has_context = false;
-    return report(outcome);
-  });
+ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  *context = nullptr;
+  if (process_has_context.exchange(true)) {
+    if (fork_count() != context_fork_count) return report(tl::unexpected(inherited_by_fork()));
+    return report(DDL_ERROR_INVALID_ARGUMENT,
+                  "this process already has a context; finalize it before the next ddl_init()");
+  }
+  context_fork_count = fork_count();
+  Outcome outcome;
+  try {
+    outcome = init(options, context);
+  } catch (...) {
+    process_has_context = false;
+    throw;
+  }
+  if (!outcome) process_has_context = false;
+  return report(outcome);
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_finalize(ddl_context* context) {
-  return guarded([&] {
-    if (context == nullptr) return ddl_status{DDL_OK};
-    // A forked child has neither the threads nor the membership in the job that the destructor would end.
-    if (context->context->is_in_forked_child()) return ddl_status{DDL_OK};
-    const Outcome left = context->context->leave();
-    if (!left && left.error().status == DDL_ERROR_BUSY) return report(left);
-    const bool was_the_process_context = context->is_the_process_context;
-    delete context;
-    if (was_the_process_context) {
-      note_process_mpi(nullptr);
-      process_has_context = false;
-    }
-    return report(left);
-  });
+ddl_status ddl_finalize(ddl_context* context) try {
+  if (context == nullptr) return DDL_OK;
+  // A forked child has neither the threads nor the membership in the job that the destructor would end.
+  if (context->context->is_in_forked_child()) return DDL_OK;
+  const Outcome left = context->context->leave();
+  if (!left && left.error().status == DDL_ERROR_BUSY) return report(left);
+  const bool was_the_process_context = context->is_the_process_context;
+  delete context;
+  if (was_the_process_context) {
+    note_process_mpi(nullptr);
+    process_has_context = false;
+  }
+  return report(left);
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    if (context->context->is_in_forked_child()) {
-      return report(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
-                                           std::to_string(::getpid()) +
-                                           "; a child that was forked without exec cannot abort the job");
-    }
-    // An exit status has 8 bits, and an abort is never a success.
-    const int exit_code = (code & 0xFF) == 0 ? 1 : code & 0xFF;
-    std::string sentence = text == nullptr ? "" : text;
-    std::replace_if(
-        sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
-    // A context that a test has made does not end the process.
-    context->context->abort(exit_code, sentence, context->is_the_process_context);
-    return ddl_status{DDL_OK};
-  });
+ddl_status ddl_abort(ddl_context* context, int32_t code, const char* text) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (context->context->is_in_forked_child()) {
+    return report(DDL_ERROR_ABORTED, "this context belongs to the parent of process " +
+                                         std::to_string(::getpid()) +
+                                         "; a child that was forked without exec cannot abort the job");
+  }
+  // An exit status has 8 bits, and an abort is never a success.
+  const int exit_code = (code & 0xFF) == 0 ? 1 : code & 0xFF;
+  std::string sentence = text == nullptr ? "" : text;
+  std::replace_if(
+      sentence.begin(), sentence.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, ' ');
+  // A context that a test has made does not end the process.
+  context->context->abort(exit_code, sentence, context->is_the_process_context);
+  return DDL_OK;
+} catch (...) {
+  return report_exception();
 }
 
 ddl_status ddl_set_interrupt_check(ddl_interrupt_check check, void* argument) {
@@ -150,19 +150,19 @@ const char* ddl_backend_name(const ddl_context* context) {
   return context == nullptr ? "" : ddl::contract::cpu_operations_name(context->context->operations());
 }
 
-ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    if (memory == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "memory is null");
-    return report(context->context->allocate(bytes, *memory));
-  });
+ddl_status ddl_alloc(ddl_context* context, uint64_t bytes, void** memory) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (memory == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "memory is null");
+  return report(context->context->allocate(bytes, *memory));
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_free(ddl_context* context, void* memory) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    return report(context->context->free_memory(memory));
-  });
+ddl_status ddl_free(ddl_context* context, void* memory) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  return report(context->context->free_memory(memory));
+} catch (...) {
+  return report_exception();
 }
 
 }  // extern "C"

@@ -186,17 +186,17 @@ ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>&
 /// Hands over one tensor. counts, result: see submission_of().
 ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options, const char* name,
                          const Request& request, ddl_handle** handle, const uint64_t* counts = nullptr,
-                         void** result = nullptr) noexcept {
-  return guarded([&] {
-    if (handle != nullptr) *handle = nullptr;
-    const auto receiver = receiver_of(context, options);
-    if (!receiver) return report(receiver.error());
-    auto submission = submission_of(*receiver, name, request, counts, result);
-    if (!submission) return report(submission.error());
-    if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
-    if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
-    return hand_over(*receiver, {*submission}, handle);
-  });
+                         void** result = nullptr) noexcept try {
+  if (handle != nullptr) *handle = nullptr;
+  const auto receiver = receiver_of(context, options);
+  if (!receiver) return report(receiver.error());
+  auto submission = submission_of(*receiver, name, request, counts, result);
+  if (!submission) return report(submission.error());
+  if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
+  if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
+  return hand_over(*receiver, {*submission}, handle);
+} catch (...) {
+  return report_exception();
 }
 
 }  // namespace
@@ -212,22 +212,22 @@ ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const voi
 
 ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors, uint64_t count,
                                        ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
-                                       ddl_handle** handles) {
-  return guarded([&] {
-    if (count > 0 && tensors == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "tensors is null");
-    if (handles != nullptr) std::fill_n(handles, count, nullptr);
-    const auto receiver = receiver_of(context, options);
-    if (!receiver) return report(receiver.error());
-    std::vector<SubmissionPtr> submissions;
-    for (const ddl_tensor& tensor : std::span(tensors, count)) {
-      const Call call = make_call(CallKind::kAllreduce, tensor.count, dtype, op);
-      auto submission = submission_of(*receiver, tensor.name, request_of(call, tensor.send, tensor.recv));
-      if (!submission) return report(submission.error());
-      if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
-      submissions.push_back(*std::move(submission));
-    }
-    return hand_over(*receiver, submissions, handles);
-  });
+                                       ddl_handle** handles) try {
+  if (count > 0 && tensors == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "tensors is null");
+  if (handles != nullptr) std::fill_n(handles, count, nullptr);
+  const auto receiver = receiver_of(context, options);
+  if (!receiver) return report(receiver.error());
+  std::vector<SubmissionPtr> submissions;
+  for (const ddl_tensor& tensor : std::span(tensors, count)) {
+    const Call call = make_call(CallKind::kAllreduce, tensor.count, dtype, op);
+    auto submission = submission_of(*receiver, tensor.name, request_of(call, tensor.send, tensor.recv));
+    if (!submission) return report(submission.error());
+    if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
+    submissions.push_back(*std::move(submission));
+  }
+  return hand_over(*receiver, submissions, handles);
+} catch (...) {
+  return report_exception();
 }
 
 ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send, uint64_t count,
@@ -260,57 +260,57 @@ ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, cons
   return hand_over_one(context, options, name, request_of(call, send, recv), handle, counts);
 }
 
-ddl_status ddl_wait(ddl_handle* handle) {
-  return guarded([&] {
-    if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
+ddl_status ddl_wait(ddl_handle* handle) try {
+  if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
+  const std::unique_ptr<ddl_handle> owned(handle);
+  return report(handle->engine->wait(*handle->submission));
+} catch (...) {
+  return report_exception();
+}
+
+ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count) try {
+  if (count > 0 && handles == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handles is null");
+  Outcome first;
+  for (ddl_handle* const handle : std::span(handles, count)) {
+    if (handle == nullptr) continue;
     const std::unique_ptr<ddl_handle> owned(handle);
-    return report(handle->engine->wait(*handle->submission));
-  });
+    if (Outcome waited = handle->engine->wait(*handle->submission); !waited && first)
+      first = std::move(waited);
+  }
+  return report(first);
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count) {
-  return guarded([&] {
-    if (count > 0 && handles == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handles is null");
-    Outcome first;
-    for (ddl_handle* const handle : std::span(handles, count)) {
-      if (handle == nullptr) continue;
-      const std::unique_ptr<ddl_handle> owned(handle);
-      if (Outcome waited = handle->engine->wait(*handle->submission); !waited && first)
-        first = std::move(waited);
-    }
-    return report(first);
-  });
+ddl_status ddl_test(ddl_handle* handle, int32_t* done) try {
+  if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
+  if (done == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "done is null");
+  *done = 0;
+  const auto is_complete = handle->engine->test(*handle->submission);
+  if (!is_complete) return report(is_complete.error());
+  *done = *is_complete ? 1 : 0;
+  return DDL_OK;
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_test(ddl_handle* handle, int32_t* done) {
-  return guarded([&] {
-    if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
-    if (done == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "done is null");
-    *done = 0;
-    const auto is_complete = handle->engine->test(*handle->submission);
-    if (!is_complete) return report(is_complete.error());
-    *done = *is_complete ? 1 : 0;
-    return ddl_status{DDL_OK};
-  });
+ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank) try {
+  const auto receiver = receiver_of(context, process_set);
+  if (!receiver) return report(receiver.error());
+  int last = -1;
+  const Outcome joined = receiver->set->join(*receiver->engine, last);
+  if (joined && last_rank != nullptr) *last_rank = last;
+  return report(joined);
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank) {
-  return guarded([&] {
-    const auto receiver = receiver_of(context, process_set);
-    if (!receiver) return report(receiver.error());
-    int last = -1;
-    const Outcome joined = receiver->set->join(*receiver->engine, last);
-    if (joined && last_rank != nullptr) *last_rank = last;
-    return report(joined);
-  });
-}
-
-ddl_status ddl_step(ddl_context* context, uint64_t process_set) {
-  return guarded([&] {
-    const auto receiver = receiver_of(context, process_set);
-    if (!receiver) return report(receiver.error());
-    return report(receiver->engine->end_step());
-  });
+ddl_status ddl_step(ddl_context* context, uint64_t process_set) try {
+  const auto receiver = receiver_of(context, process_set);
+  if (!receiver) return report(receiver.error());
+  return report(receiver->engine->end_step());
+} catch (...) {
+  return report_exception();
 }
 
 }  // extern "C"

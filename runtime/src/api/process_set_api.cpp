@@ -12,13 +12,13 @@ using namespace ddl::
 
 /// Runs make(parent, id), which makes a process set.
 template <class Make>
-ddl_status make_set(ddl_context* handle, uint64_t parent, uint64_t* process_set, Make make) noexcept {
-  return guarded([&] {
-    if (process_set == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "process_set is null");
-    *process_set = DDL_NO_PROCESS_SET;
-    const auto set = set_of(handle, parent);
-    return report(set ? make(**set) : tl::unexpected(set.error()));
-  });
+ddl_status make_set(ddl_context* handle, uint64_t parent, uint64_t* process_set, Make make) noexcept try {
+  if (process_set == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "process_set is null");
+  *process_set = DDL_NO_PROCESS_SET;
+  const auto set = set_of(handle, parent);
+  return report(set ? make(**set) : tl::unexpected(set.error()));
+} catch (...) {
+  return report_exception();
 }
 
 /// Checks that a list of ranks is not empty and has each rank at most once.
@@ -59,11 +59,11 @@ ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, int32_t 
   });
 }
 
-ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    return report(context->context->free_set(process_set));
-  });
+ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  return report(context->context->free_set(process_set));
+} catch (...) {
+  return report_exception();
 }
 
 int32_t ddl_process_set_rank(const ddl_context* context, uint64_t process_set) {
@@ -74,14 +74,14 @@ int32_t ddl_process_set_size(const ddl_context* context, uint64_t process_set) {
   const auto set = set_of(context, process_set);
   return set ? (*set)->size() : -1;
 }
-ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks) {
-  return guarded([&] {
-    if (ranks == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
-    const auto set = set_of(context, process_set);
-    if (!set) return report(set.error());
-    std::copy((*set)->job_ranks().begin(), (*set)->job_ranks().end(), ranks);
-    return ddl_status{DDL_OK};
-  });
+ddl_status ddl_process_set_ranks(const ddl_context* context, uint64_t process_set, int32_t* ranks) try {
+  if (ranks == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
+  const auto set = set_of(context, process_set);
+  if (!set) return report(set.error());
+  std::copy((*set)->job_ranks().begin(), (*set)->job_ranks().end(), ranks);
+  return DDL_OK;
+} catch (...) {
+  return report_exception();
 }
 
 }  // extern "C"

@@ -12,13 +12,13 @@ using ddl::contract::Event;
 
 /// Runs act(log), unless nothing is recorded or this is a forked child, which shares the memory with its parent.
 template <class Act>
-ddl_status with_log(ddl_context* context, Act act) noexcept {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    EventLog* const log = context->context->is_in_forked_child() ? nullptr : context->context->events();
-    if (log != nullptr) act(*log);
-    return ddl_status{DDL_OK};
-  });
+ddl_status with_log(ddl_context* context, Act act) noexcept try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  EventLog* const log = context->context->is_in_forked_child() ? nullptr : context->context->events();
+  if (log != nullptr) act(*log);
+  return DDL_OK;
+} catch (...) {
+  return report_exception();
 }
 
 Event event_of_program(Event::Kind kind) {
@@ -31,20 +31,20 @@ Event event_of_program(Event::Kind kind) {
 
 extern "C" {
 
-ddl_status ddl_timeline_start(ddl_context* context, const char* path, uint64_t max_bytes) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    if (path == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "path is null");
-    return report(context->context->start_timeline(
-        path, max_bytes == 0 ? ddl::contract::kUsualTimelineBytes : max_bytes));
-  });
+ddl_status ddl_timeline_start(ddl_context* context, const char* path, uint64_t max_bytes) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (path == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "path is null");
+  return report(context->context->start_timeline(
+      path, max_bytes == 0 ? ddl::contract::kUsualTimelineBytes : max_bytes));
+} catch (...) {
+  return report_exception();
 }
 
-ddl_status ddl_timeline_stop(ddl_context* context) {
-  return guarded([&] {
-    if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-    return report(context->context->stop_timeline());
-  });
+ddl_status ddl_timeline_stop(ddl_context* context) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  return report(context->context->stop_timeline());
+} catch (...) {
+  return report_exception();
 }
 
 ddl_status ddl_mark(ddl_context* context, const char* name) {

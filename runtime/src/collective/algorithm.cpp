@@ -24,30 +24,30 @@ struct Rule {
 constexpr int kAnyHosts = 1 << 30;
 
 constexpr Rule kRules[] = {
-    {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kDirect},
-    // Two ranks read the same number of bytes with both algorithms, and the direct one takes half the exchanges.
-    {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kReduceScatterAllgather},
+    {0, 1, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kWhole},
+    // Two ranks read the same number of bytes with both algorithms, and the whole one takes half the exchanges.
+    {4 << 10, 3, 1, CallKind::kAllreduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
     // By a model, not measured: halving takes 2 log2(P) steps after the comparison, on which a tree is piggybacked.
     // At 50 us per step and 1 Gbit/s, the two break even at 19 to 28 KiB for 17 to 32 hosts, at 10 Gbit/s at ten
     // times as much.
-    {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalvingDoubling},
-    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
+    {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalving},
+    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
     // Two hosts send each other the same number of bytes with both algorithms, and the tree takes half the steps;
     // large values gain because both hosts combine.
     {0, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
-    {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
-    {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kDirect},
-    {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kReduceScatterAllgather},
+    {192 << 10, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    {0, 1, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kWhole},
+    {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
-    {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalvingDoubling},
-    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
+    {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalving},
+    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
     {0, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
-    {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kHostReduceScatterAllgather},
+    {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
 
 bool is_for(Algorithm algorithm, int hosts) {
-  return (algorithm == Algorithm::kDirect || algorithm == Algorithm::kReduceScatterAllgather) == (hosts == 1);
+  return (algorithm == Algorithm::kWhole || algorithm == Algorithm::kSlices) == (hosts == 1);
 }
 
 }  // namespace

@@ -36,10 +36,8 @@ ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
 }
 
 std::size_t ClusterReduce::longest_slice() const {
-  return algorithm_ == Algorithm::kHostReduceScatterAllgather && layout().max_local_size() == 1 &&
-                 !is_staged()
-             ? unstaged_bytes()
-             : area_bytes();
+  return algorithm_ == Algorithm::kUnits && layout().max_local_size() == 1 && !is_staged() ? unstaged_bytes()
+                                                                                           : area_bytes();
 }
 
 Reduction ClusterReduce::combine() const { return merge_of(request_.reduction()); }
@@ -88,11 +86,11 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
     reduce_host(request_.reduction(), inputs, buffers.value.data(), slice.count);
   }
   switch (algorithm_) {
-    case Algorithm::kHalvingDoubling:
+    case Algorithm::kHalving:
       return route_of(halving_steps(host_count(), own_host(), static_cast<int>(slice.count), root_host_),
                       partial_);
     case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
-    case Algorithm::kHostReduceScatterAllgather: break;
+    case Algorithm::kUnits: break;
     default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
   }
   const std::vector<std::size_t> units = units_of(slice);

@@ -31,7 +31,7 @@ class ClusterReduce final : public ClusterCall {
   bool piggybacks_first() const override { return algorithm_ == Algorithm::kTree; }
   Algorithm algorithm() const { return algorithm_; }
   bool needs_mesh() const override {
-    return algorithm_ == Algorithm::kHostReduceScatterAllgather || algorithm_ == Algorithm::kRing;
+    return algorithm_ == Algorithm::kUnits || algorithm_ == Algorithm::kRing;
   }
   Reduction combine() const override;
   std::size_t longest_slice() const override;

@@ -77,7 +77,7 @@ void stage_range(const Channel& channel, const Buffers& buffers, const ElementRa
 /// kIsOrdinary: the request has no parts, and all ranks give data. Such a call may be so small that testing for both
 /// at every step would take a noticeable part of its time.
 template <bool kIsOrdinary>
-Outcome combine_directly(Channel& channel, const Request& request, CallDeadline deadline) {
+Outcome combine_whole(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
   const std::uint64_t per_chunk = count * element <= channel.slot_bytes()
@@ -113,8 +113,8 @@ Outcome combine_directly(Channel& channel, const Request& request, CallDeadline 
       });
 }
 
-/// Reduce-scatter and allgather, for an allreduce or a reduce.
-Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallDeadline deadline) {
+/// For an allreduce or a reduce.
+Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
   const std::size_t element = request.element_size;
   const std::size_t max_area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
@@ -154,18 +154,6 @@ Outcome reduce_scatter_allgather(Channel& channel, const Request& request, CallD
   }
   channel.end_sampling();
   return {};
-}
-
-Outcome combine(Channel& channel, const Request& request, CallDeadline deadline) {
-  const std::size_t bytes = request.call.count * request.element_size;
-  const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
-  // Slices need space for an input and a result in a slot.
-  const bool has_slices =
-      algorithm == Algorithm::kReduceScatterAllgather && channel.slot_bytes() >= 2 * kLineBytes;
-  channel.set_way(way_of(has_slices ? algorithm : Algorithm::kDirect));
-  if (has_slices) return reduce_scatter_allgather(channel, request, deadline);
-  return request.parts.empty() && request.gives.empty() ? combine_directly<true>(channel, request, deadline)
-                                                        : combine_directly<false>(channel, request, deadline);
 }
 
 /// The minimum chunk of a move with one sender: for smaller ones the exchange would cost more than the overlap saves.
@@ -274,9 +262,18 @@ Outcome compare(Channel& channel, const Call& call, CallDeadline deadline) {
 /// A call by way of the channel's slots. blocks: those of a call that moves elements, or gives each rank a part of
 /// the result; null for others.
 Outcome run_staged(Channel& channel, const Request& request, const BlockMove* blocks, CallDeadline deadline) {
-  if (blocks == nullptr) return combine(channel, request, deadline);
-  return request.call.kind == CallKind::kReduceScatter ? reduce_scatter(channel, request, *blocks, deadline)
-                                                       : move_blocks(channel, request, *blocks, deadline);
+  if (blocks != nullptr) {
+    return request.call.kind == CallKind::kReduceScatter ? reduce_scatter(channel, request, *blocks, deadline)
+                                                         : move_blocks(channel, request, *blocks, deadline);
+  }
+  const std::size_t bytes = request.call.count * request.element_size;
+  const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
+  // Slices need space for an input and a result in a slot.
+  const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
+  channel.set_way(way_of(has_slices ? algorithm : Algorithm::kWhole));
+  if (has_slices) return combine_slices(channel, request, deadline);
+  return request.parts.empty() && request.gives.empty() ? combine_whole<true>(channel, request, deadline)
+                                                        : combine_whole<false>(channel, request, deadline);
 }
 
 }  // namespace
@@ -299,7 +296,7 @@ Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline d
             return move_blocks(channel, part, blocks, deadline);
           },
           [&] { return channel.call().number; });
-    case CallKind::kScan: return combine(channel, request, deadline);
+    case CallKind::kScan: return run_staged(channel, request, nullptr, deadline);
     case CallKind::kAllreduce:
     case CallKind::kReduce: break;
     case CallKind::kReduceScatter: moved = BlockMove::reduce_scatter(request.counts); break;

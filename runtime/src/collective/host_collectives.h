@@ -19,11 +19,11 @@ namespace ddl::runtime {
 // output, so in-place calls need no special care. Since two slots are used in turn, copying the next chunk in
 // overlaps with the others' work on this one.
 //
-//   direct                       every rank reduces all slots itself: one exchange per chunk (small, or two ranks)
-//   reduce-scatter + allgather   every rank reduces one slice of the chunk and publishes it at the next exchange,
-//                                which is also that of the next chunk: each byte is read once, not once per rank
-//   move blocks                  with the counts of collective/block_move.h
-//   shared heap                  without staging, see try_direct()
+//   whole         every rank reduces all slots itself: one exchange per chunk (small, or two ranks)
+//   slices        every rank reduces one slice of the chunk and publishes it at the next exchange, which is also that
+//                 of the next chunk: each byte is read once, not once per rank
+//   move blocks   with the counts of collective/block_move.h
+//   shared heap   without staging, see try_direct()
 //
 // An allreduce of several tensors is one of the row of all their elements: staging also packs them, and results are
 // written to each tensor. Ranks that give no data are not among the inputs, but reduce slices for the others.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "contract/event_ring.h"
 #include "contract/rank_record.h"
 
 namespace ddl::runtime {
@@ -79,17 +80,12 @@ std::string arguments(const Call& call) {
 
 /// The pairs that a user may name.
 constexpr std::pair<CallKind, Algorithm> kNamed[] = {
-    {CallKind::kAllreduce, Algorithm::kDirect},
-    {CallKind::kAllreduce, Algorithm::kReduceScatterAllgather},
-    {CallKind::kAllreduce, Algorithm::kTree},
-    {CallKind::kAllreduce, Algorithm::kHostReduceScatterAllgather},
-    {CallKind::kAllreduce, Algorithm::kHalvingDoubling},
-    {CallKind::kAllreduce, Algorithm::kRing},
-    {CallKind::kReduce, Algorithm::kDirect},
-    {CallKind::kReduce, Algorithm::kReduceScatterAllgather},
-    {CallKind::kReduce, Algorithm::kTree},
-    {CallKind::kReduce, Algorithm::kHostReduceScatterAllgather},
-    {CallKind::kReduce, Algorithm::kHalvingDoubling},
+    {CallKind::kAllreduce, Algorithm::kWhole},   {CallKind::kAllreduce, Algorithm::kSlices},
+    {CallKind::kAllreduce, Algorithm::kTree},    {CallKind::kAllreduce, Algorithm::kUnits},
+    {CallKind::kAllreduce, Algorithm::kHalving}, {CallKind::kAllreduce, Algorithm::kRing},
+    {CallKind::kReduce, Algorithm::kWhole},      {CallKind::kReduce, Algorithm::kSlices},
+    {CallKind::kReduce, Algorithm::kTree},       {CallKind::kReduce, Algorithm::kUnits},
+    {CallKind::kReduce, Algorithm::kHalving},
 };
 
 }  // namespace
@@ -144,16 +140,9 @@ std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
 }
 
 const char* algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kAuto: return "auto";
-    case Algorithm::kDirect: return "whole";
-    case Algorithm::kReduceScatterAllgather: return "slices";
-    case Algorithm::kTree: return "tree";
-    case Algorithm::kHostReduceScatterAllgather: return "units";
-    case Algorithm::kHalvingDoubling: return "halving";
-    case Algorithm::kRing: return "ring";
-  }
-  return "unknown algorithm";
+  if (algorithm == Algorithm::kAuto) return "auto";
+  return algorithm <= Algorithm::kRing ? contract::kAlgorithmNames[static_cast<std::size_t>(algorithm)]
+                                       : "unknown algorithm";
 }
 
 Result<AlgorithmOverrides> AlgorithmOverrides::parse(std::string_view text) {

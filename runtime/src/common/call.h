@@ -152,20 +152,18 @@ constexpr bool has_root(CallKind kind) {
          kind == CallKind::kScatter || kind == CallKind::kTransfer;
 }
 
-// Which algorithm carries out a call (collective/algorithm.h chooses).
+// Which algorithm carries out a call (collective/algorithm.h chooses). Users name them as contract::kAlgorithmNames does.
 
 enum class Algorithm : std::uint8_t {
-  kAuto = 0,    ///< the table's choice
-  kDirect = 1,  ///< "whole". One host: every rank combines all inputs itself
-  kReduceScatterAllgather =
-      2,      ///< "slices". One host: every rank combines one slice, then all gather the slices
-  kTree = 3,  ///< "tree". Several hosts: complete values are sent along the canonical tree
-  kHostReduceScatterAllgather =
-      4,  ///< "units". Several hosts: every host combines one unit of all values, then all gather the units
-  kHalvingDoubling =
-      5,  ///< "halving". Several hosts: along the canonical tree, half as much in each step, and back
-  /// "ring". Several hosts: units go around from neighbour to neighbour. Only if the user names it; its order of
-  /// combination is not the tree's.
+  kAuto = 0,  ///< the table's choice
+  // One host.
+  kWhole = 1,   ///< every rank combines all inputs itself
+  kSlices = 2,  ///< every rank combines one slice, then all gather the slices
+  // Several hosts.
+  kTree = 3,     ///< complete values are sent along the canonical tree
+  kUnits = 4,    ///< every host combines one unit of all values, then all gather the units
+  kHalving = 5,  ///< along the canonical tree, half as much in each step, and back
+  /// Units go around from neighbour to neighbour. Only if the user names it; its order of combination is not the tree's.
   kRing = 6,
 };
 

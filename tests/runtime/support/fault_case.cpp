@@ -297,8 +297,7 @@ std::vector<FaultScene> fault_scenes() {
   constexpr int kHosts = 17;
   add_scenes(many, hosts_of_sizes(std::vector<int>(kHosts, 1)), kHosts, false);
   for (FaultScene& scene : many) {
-    const bool connects =
-        scene.row->kind == CallKind::kAllgather || scene.algorithm == Algorithm::kHostReduceScatterAllgather;
+    const bool connects = scene.row->kind == CallKind::kAllgather || scene.algorithm == Algorithm::kUnits;
     if (!connects || scene.row->kind == CallKind::kReduce) continue;
     scene.is_first = true;
     scenes.push_back(scene);
