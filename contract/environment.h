@@ -72,49 +72,41 @@ inline constexpr char kPmiSize[] = "PMI_SIZE";
 /// The path of the libddl beside ddlrun, for programs that are not linked with it, such as those in Python.
 inline constexpr char kLibrary[] = "DDL_LIBRARY";
 
-// Read by libddl.
-inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";  ///< default deadline of one collective
-inline constexpr char kStartTimeoutSeconds[] =
-    "DDL_START_TIMEOUT_SECONDS";                                  ///< until all ranks have called init
-inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";  ///< 1: a world of one is meant
-inline constexpr char kSpinMicroseconds[] =
-    "DDL_SPIN_MICROSECONDS";                                    ///< a wait spins for this time, then sleeps
-inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";    ///< staging of one rank and parity
-inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";           ///< algorithms instead of the chosen ones
-inline constexpr char kCpuOperations[] = "DDL_CPU_OPERATIONS";  ///< ddl or mpi: who carries out collectives
-inline constexpr char kMpi[] = "DDL_MPI";  ///< which MPI, of several that libddl was built with
-inline constexpr char kMpiFinalize[] = "DDL_MPI_FINALIZE";  ///< 0: MPI is not finalized at the end
-inline constexpr char kExchange[] = "DDL_EXCHANGE";         ///< how the ranks of one host synchronize
-inline constexpr char kStores[] = "DDL_STORES";  ///< how a rank stores what others of its host read
-inline constexpr char kFusionBytes[] = "DDL_FUSION_BYTES";  ///< named tensors that go together
-inline constexpr char kHorovodFusionThreshold[] = "HOROVOD_FUSION_THRESHOLD";  ///< the same, if ours is unset
-inline constexpr char kGpuOperations[] = "DDL_GPU_OPERATIONS";  ///< auto, nccl or staged: the same for GPUs
-inline constexpr char kHorovodGpuOperations[] = "HOROVOD_GPU_OPERATIONS";  ///< the same, if ours is unset
-inline constexpr char kCheck[] = "DDL_CHECK";  ///< 1: ranks compare calls before data move between GPUs
-inline constexpr char kDeterministic[] =
-    "DDL_DETERMINISTIC";  ///< 1: the same bits in every run, also by NCCL
-inline constexpr char kGpuPieceBytes[] =
-    "DDL_GPU_PIECE_BYTES";                           ///< in which memory of a GPU goes by way of the host
-inline constexpr char kTimeline[] = "DDL_TIMELINE";  ///< where a timeline of all ranks is written
-inline constexpr char kHorovodTimeline[] = "HOROVOD_TIMELINE";          ///< the same, if ours is unset
-inline constexpr char kTimelineMaxMb[] = "DDL_TIMELINE_MAX_MB";         ///< size of its file
-inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";            ///< modules, if not beside libddl.so
-inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";  ///< names, by comma: offer only these
-inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";  ///< data connections between two ranks
-inline constexpr char kJobKeyFd[] =
-    "DDL_JOB_KEY_FD";  ///< inherited sealed memfd with the job's key, by number
-inline constexpr char kRankRecord[] =
-    "DDL_RANK_RECORD";  ///< FD:OFFSET:BYTES:BELL of what the rank shows its launcher
-inline constexpr char kVerbose[] = "DDL_VERBOSE";       ///< 1: print how the ranks are connected
-inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of ranks that mpirun starts
-inline constexpr char kMpiHead[] =
-    "DDL_MPI_HEAD";  ///< JOB/HOST/PID: the Slurm job and the ddlrun of ranks that mpirun starts
-inline constexpr char kReportStart[] =
-    "DDL_REPORT_START";                        ///< 1: report the first collective to the launcher
-inline constexpr char kFault[] = "DDL_FAULT";  ///< point:rank:n, test builds only
+// Read by libddl; what they mean is in the table of runtime/src/common/settings.cpp.
+inline constexpr char kTimeoutSeconds[] = "DDL_TIMEOUT_SECONDS";
+inline constexpr char kStartTimeoutSeconds[] = "DDL_START_TIMEOUT_SECONDS";
+inline constexpr char kAllowSingleton[] = "DDL_ALLOW_SINGLETON";
+inline constexpr char kSpinMicroseconds[] = "DDL_SPIN_MICROSECONDS";
+inline constexpr char kStagingBytes[] = "DDL_STAGING_BYTES";
+inline constexpr char kAlgorithm[] = "DDL_ALGORITHM";
+inline constexpr char kCpuOperations[] = "DDL_CPU_OPERATIONS";
+inline constexpr char kMpi[] = "DDL_MPI";
+inline constexpr char kMpiFinalize[] = "DDL_MPI_FINALIZE";
+inline constexpr char kExchange[] = "DDL_EXCHANGE";
+inline constexpr char kStores[] = "DDL_STORES";
+inline constexpr char kFusionBytes[] = "DDL_FUSION_BYTES";
+inline constexpr char kHorovodFusionThreshold[] = "HOROVOD_FUSION_THRESHOLD";
+inline constexpr char kGpuOperations[] = "DDL_GPU_OPERATIONS";
+inline constexpr char kHorovodGpuOperations[] = "HOROVOD_GPU_OPERATIONS";
+inline constexpr char kCheck[] = "DDL_CHECK";
+inline constexpr char kDeterministic[] = "DDL_DETERMINISTIC";
+inline constexpr char kGpuPieceBytes[] = "DDL_GPU_PIECE_BYTES";
+inline constexpr char kTimeline[] = "DDL_TIMELINE";
+inline constexpr char kHorovodTimeline[] = "HOROVOD_TIMELINE";
+inline constexpr char kTimelineMaxMb[] = "DDL_TIMELINE_MAX_MB";
+inline constexpr char kModuleDirectory[] = "DDL_MODULE_DIR";
+inline constexpr char kNetworkInterfaces[] = "DDL_NETWORK_INTERFACES";
+inline constexpr char kSocketsPerPeer[] = "DDL_SOCKETS_PER_PEER";
+inline constexpr char kJobKeyFd[] = "DDL_JOB_KEY_FD";
+inline constexpr char kRankRecord[] = "DDL_RANK_RECORD";
+inline constexpr char kVerbose[] = "DDL_VERBOSE";
+inline constexpr char kReportStart[] = "DDL_REPORT_START";
+inline constexpr char kFault[] = "DDL_FAULT";
+inline constexpr char kClockSkew[] = "DDL_CLOCK_SKEW";  ///< SECONDS:PPM by which the clock of events is wrong
 
-inline constexpr char kClockSkew[] =
-    "DDL_CLOCK_SKEW";  ///< SECONDS:PPM by which the clock of events is wrong, test builds only
+// Between mpirun and the ranks that it starts.
+inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of the ranks
+inline constexpr char kMpiHead[] = "DDL_MPI_HEAD";      ///< JOB/HOST/PID: the Slurm job and the ddlrun
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

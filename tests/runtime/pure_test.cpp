@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 
 #include "base/environment.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "contract/rank_process.h"
 #include "runtime/src/api/c_abi.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
@@ -244,6 +247,17 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
     CHECK(refused.error().code() == ddl::ErrorCode::kInvalidArgument);
     CHECK(contains(refused.error().message(), std::string(name) + "=" + value + ": expected"));
   }
+}
+
+TEST_CASE("docs/reference/environment.md ends with the table of libddl's variables") {
+  const std::string file = DDL_SOURCE_DIR "/docs/reference/environment.md";
+  const std::string heading = "\n## What libddl reads\n\n";
+  auto document = ddl::read_file(file);
+  REQUIRE(document);
+  const std::string kept = document->substr(0, document->find(heading)) + heading + Settings::table();
+  if (std::getenv("DDL_WRITE_GOLDEN") != nullptr) std::ofstream(file) << (*document = kept);
+  INFO("cmake --build --preset test --target environment_reference writes it");
+  CHECK(*document == kept);
 }
 
 TEST_CASE(

@@ -66,83 +66,61 @@ struct PmiParameters {
   int size = 1;
 };
 
+/// What the variables mean for a user is in the table of settings.cpp, beside their names, and in
+/// docs/reference/environment.md, which has the same rows. Here is what else their readers need.
 struct Settings {
-  /// DDL_TIMEOUT_SECONDS: deadline of a collective that names none; 0 = no deadline.
-  double timeout_seconds = 0.0;
-  /// DDL_START_TIMEOUT_SECONDS: until all ranks have called init; 0 = no deadline. A rank may not be notified that
-  /// another one failed before.
-  double start_timeout_seconds = 600.0;
+  double timeout_seconds = 0.0;          ///< 0 = no deadline
+  double start_timeout_seconds = 600.0;  ///< A rank may not be notified that another one failed before.
   Deadline start_deadline() const { return Deadline::after_seconds(start_timeout_seconds); }
-  /// DDL_SPIN_MICROSECONDS: how long a wait polls memory before it sleeps, if there is a CPU for every rank.
   std::chrono::microseconds spin{200};
-  /// DDL_STAGING_BYTES: the chunk in which buffers travel. Multiple of 64; the local leader's value holds for its
-  /// host, and must be the same on all hosts.
+  /// The local leader's value holds for its host.
   std::optional<std::size_t> staging_bytes;
   /// So large that staged data have moved to a cache that the ranks share before they are overwritten: taking a line
   /// out of another core's private cache, and back, costs two to three times as much.
   static constexpr std::size_t kHostStagingBytes = std::size_t{512} << 10;
   static constexpr std::size_t kClusterStagingBytes = std::size_t{256} << 10;
-  /// DDL_ALGORITHM: algorithms that are taken instead of the table's choice; the same on all ranks.
   AlgorithmOverrides algorithms;
-  /// DDL_CPU_OPERATIONS: the backend of the collectives; the same on all ranks.
+  /// The same on all ranks.
   contract::CpuOperations cpu_operations = contract::CpuOperations::kDdl;
-  /// DDL_MPI: the MPI to take, by its module's folder; empty = the one that fits the program and its launcher.
+  /// By its module's folder; empty = the one that fits the program and its launcher.
   std::string mpi;
-  /// DDL_MPI_FINALIZE=0: an MPI that libddl has initialised is not finalised.
   bool finalizes_mpi = true;
-  /// DDL_EXCHANGE: how the ranks of a host synchronize. The local leader's value holds for its host.
+  /// The local leader's value holds for its host.
   ExchangeConfig exchange;
-  /// DDL_STORES: how ranks store what they stage for others of their host; nullopt = as measured. The local leader's
-  /// value holds for its host.
+  /// nullopt = as measured. The local leader's value holds for its host.
   std::optional<Stores> stores;
-  /// DDL_FUSION_BYTES, or HOROVOD_FUSION_THRESHOLD: named tensors go together up to this number of bytes. The value of
-  /// the process set's first rank holds.
   std::uint64_t fusion_bytes = std::uint64_t{64} << 20;
-  /// DDL_GPU_OPERATIONS, or HOROVOD_GPU_OPERATIONS: who carries out collectives on memory of GPUs. What one rank forces,
-  /// all do.
+  /// What one rank forces, all do.
   contract::GpuOperations gpu_operations = contract::GpuOperations::kAuto;
-  /// DDL_CHECK=1: ranks compare their calls before data move between GPUs, not beside it. The same on all ranks.
   bool agrees_first = false;
-  /// DDL_DETERMINISTIC=1: the user wants the same bits in every run, also by NCCL, which its own variables make it do.
+  /// NCCL is made to do it by its own variables.
   bool is_deterministic = false;
-  /// DDL_GPU_PIECE_BYTES: pieces in which memory of a GPU goes by way of the host. A power of two; the same on all ranks.
   std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
   /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that
   /// only computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does
   /// not come. Tests set it.
   std::chrono::milliseconds batch_patience{500};
-  /// DDL_TIMELINE, or HOROVOD_TIMELINE: where rank 0 writes a timeline, if no agent of ddlrun does; the same on all
-  /// ranks. Empty: none is recorded.
+  /// The same on all ranks. Empty: none is recorded.
   std::string timeline_file;
-  /// DDL_TIMELINE_MAX_MB: the size of that file before it is compressed. Rank 0's holds.
+  /// Before the file is compressed. Rank 0's holds.
   std::uint64_t timeline_bytes = contract::kUsualTimelineBytes;
-  /// DDL_MODULE_DIR: where on-demand modules lie; empty = the folder "ddl" beside libddl.so.
   std::string module_directory;
-  /// DDL_ALLOW_SINGLETON=1: a world of one is intended, although the environment indicates several processes.
   bool allow_singleton = false;
-  /// DDL_NETWORK_INTERFACES: the interfaces by which ranks of other hosts may reach this one; empty = all but
-  /// loopback.
   std::vector<std::string> network_interfaces;
-  /// DDL_SOCKETS_PER_PEER: data connections between two ranks of different hosts; the same on all ranks.
   int sockets_per_peer = 1;
-  /// DDL_JOB_KEY_FD: inherited descriptor of the job's key.
   std::optional<int> job_key_fd;
-  /// DDL_RANK_RECORD: where this rank shows its launcher what it does; nullopt if the value is not understood.
-  std::optional<RankRecordLocation> rank_record;
-  /// DDL_VERBOSE=1: report how the ranks are connected.
+  std::optional<RankRecordLocation> rank_record;  ///< nullopt also if the value is not understood
   bool verbose = false;
-  /// DDL_REPORT_START=1: the launcher wants to know when the first collective has ended.
   bool report_start = false;
-  /// DDL_FAULT: where to die, in builds with DDL_FAULT_INJECTION.
   std::optional<FaultPlan> fault;
-  /// DDL_CLOCK_SKEW, in such builds: how wrong the clock of events is.
+  /// In builds with DDL_FAULT_INJECTION: how wrong the clock of events is.
   ClockSkew clock_skew;
 
-  /// PMIX_NAMESPACE and PMIX_RANK are set: a launcher claims to serve PMIx.
+  /// A launcher claims to serve PMIx.
   bool pmix_promised = false;
   /// HOME is not set, and this process's user has no entry in passwd.
   bool has_no_home = false;
-  /// PMI_FD, PMI_RANK and PMI_SIZE: a launcher claims to speak PMI-1.
+  /// A launcher claims to speak PMI-1.
   std::optional<PmiParameters> pmi;
   /// MPI_LOCALNRANKS is set, too: that launcher is hydra, which leaves PMIX_* of an outer launcher to its ranks.
   bool pmi_is_hydras = false;
@@ -151,6 +129,8 @@ struct Settings {
 
   /// Reads all of the above. An invalid value is an error that names the variable.
   static Result<Settings> read(const Environment& environment);
+  /// The rows of the variables in docs/reference/environment.md.
+  static std::string table();
 };
 
 }  // namespace ddl::runtime
