@@ -405,6 +405,13 @@ TEST_CASE("waits spin only while every rank has a CPU") {
   CHECK(WaitPolicy::for_group(3, 2, spin).yields > 0);
 }
 
+TEST_CASE("hosts compare digests of names that every build computes alike") {
+  CHECK(digest_of("") == 0);
+  CHECK(digest_of("gradient") == 0xDD3B5653343AFC3Eu);
+  CHECK(digest_of("gradient/1") == 0xD90A66B73350100Du);
+  CHECK(digest_of(std::string_view("a\0", 2)) != digest_of("a"));
+}
+
 TEST_CASE("calls have equal fingerprints if and only if they match") {
   Call call;
   call.kind = CallKind::kAllreduce;

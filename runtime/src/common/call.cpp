@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <sstream>
 #include <utility>
 
@@ -136,6 +137,16 @@ Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op, s
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
   std::uint64_t digest = numbers.size();
   for (const std::uint64_t number : numbers) digest = mix(digest ^ number);
+  return digest;
+}
+
+std::uint64_t digest_of(std::string_view text) {
+  std::uint64_t digest = text.size();
+  for (std::size_t at = 0; at < text.size(); at += sizeof digest) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+    digest = mix(digest ^ word);
+  }
   return digest;
 }
 

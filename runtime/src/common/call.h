@@ -241,5 +241,7 @@ Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op = 
 
 /// A 64-bit hash of numbers and their order.
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);
+/// A 64-bit hash of a text, the same in every build: std::hash is another one in another C++ library.
+std::uint64_t digest_of(std::string_view text);
 
 }  // namespace ddl::runtime

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -179,7 +178,7 @@ std::uint32_t RankRecord::add_tensor(const contract::SetRecord& set, std::string
     return kNoPlace;
   }
   contract::TensorRecord& tensor = record_.tensors[place];
-  tensor.digest = std::hash<std::string_view>()(name);
+  tensor.digest = digest_of(name);
   const std::size_t length = std::min(name.size(), tensor.name.size());
   std::copy_n(name.begin(), length, tensor.name.begin());
   std::fill(tensor.name.begin() + static_cast<std::ptrdiff_t>(length), tensor.name.end(), '\0');

@@ -1,9 +1,7 @@
 #include "runtime/src/named/batch_call.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
-#include <string_view>
 
 namespace ddl::runtime {
 namespace {
@@ -14,8 +12,7 @@ std::uint64_t digest_of_batch(const Batch& batch) {
   numbers.insert(numbers.end(), {batch.first, batch.count});
   for (const AgreedTensorPtr& tensor : batch.tensors) {
     const TensorTerms& terms = tensor->terms;
-    // Ranks run the same library, so equal texts have equal hashes.
-    numbers.push_back(std::hash<std::string_view>()(tensor->name));
+    numbers.push_back(digest_of(tensor->name));
     numbers.push_back(static_cast<std::uint64_t>(terms.call.kind));
     numbers.push_back(static_cast<std::uint64_t>(terms.call.memory));
     numbers.push_back(terms.call.count);
