@@ -79,12 +79,14 @@ const Folders& folders() {
     const auto text = std::find_if(tree().files.begin(), tree().files.end(), [](const SourceFile& file) {
       return file.path == "docs/architecture.md";
     });
-    const std::regex row("\\| `([a-z_/]+)` \\|[^|]*\\|([^|]*)\\|[^|]*\\|[^|]*\\|[^|]*\\|");
+    const std::regex row("\\| `([a-z_/]+)` \\|[^|]*\\|([^|]*)\\|");
     const std::regex name("`([a-z_/]+)`");
     const std::string empty;
+    bool is_here = false;
     for (const std::string_view line : ddl::split(text == tree().files.end() ? empty : text->text, '\n')) {
+      if (line.starts_with("## ")) is_here = line == "## Folders";
       std::cmatch match;
-      if (!std::regex_match(line.begin(), line.end(), match, row)) continue;
+      if (!is_here || !std::regex_match(line.begin(), line.end(), match, row)) continue;
       folders.rows.emplace(match[1], folders.rows.size());
       auto& components = folders.of_component[match[1]];
       const std::string named = match[2];
