@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <condition_variable>
 #include <future>
 #include <mutex>
 #include <set>
@@ -57,10 +57,13 @@ class EchoServer {
   }
 
   std::uint16_t port() const { return port_; }
-  std::size_t requests() const { return requests_; }
+  std::size_t requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
   void wait_for_requests(std::size_t count) const {
-    for (int i = 0; i < 2000 && requests_ < count; ++i) std::this_thread::sleep_for(10ms);
-    REQUIRE(requests_ >= count);
+    std::unique_lock lock(mutex_);
+    REQUIRE(more_requests_.wait_for(lock, 20s, [&] { return requests_ >= count; }));
   }
   /// Answers those that wait, the last one first.
   void release() {
@@ -95,7 +98,9 @@ class EchoServer {
       server_->answer(id, 200, request.method + " " + request.path + " " + request.body);
       server_->answer(id, 500, "a second answer");  // does nothing
     }
+    const std::lock_guard lock(mutex_);
     ++requests_;
+    more_requests_.notify_all();
   }
 
   EventLoop loop_;
@@ -104,7 +109,9 @@ class EchoServer {
   std::set<HttpServer::Id> ids_;
   bool ids_are_new_ = true;
   std::vector<HttpServer::Id> held_;
-  std::atomic<std::size_t> requests_{0};
+  mutable std::mutex mutex_;
+  mutable std::condition_variable more_requests_;
+  std::size_t requests_ = 0;
   std::thread thread_;
 };
 
@@ -161,6 +168,8 @@ class Client {
     received_.erase(0, size);
     return response;
   }
+  /// False if the connection ends or nothing comes. receive() returns what has come.
+  bool wait_for_bytes() { return read_some(); }
   Response ask(std::string_view text) {
     send(text);
     return receive();
@@ -281,7 +290,7 @@ TEST_CASE("a request may come byte by byte, in chunks, or wait for 100 Continue"
                  "2\r\nxy\r\n1\r\nz\r\n0\r\n\r\n")
             .body == "PUT /a/c xyz");
   REQUIRE(client.send("PUT /a/d HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"));
-  std::this_thread::sleep_for(50ms);
+  CHECK(client.wait_for_bytes());
   CHECK(client.ask("xyz").body == "PUT /a/d xyz");
   CHECK(client.continues() == 1);
 }
@@ -372,7 +381,7 @@ TEST_CASE("a request may wait for its answer longer than a client may be silent"
   Client client(server.port());
   REQUIRE(client.send(get("/hold") + get("/a/b")));
   server.wait_for_requests(1);
-  std::this_thread::sleep_for(600ms);
+  std::this_thread::sleep_for(600ms);  // longer than the limit: the connection must not end
   CHECK(server.requests() == 1);
   server.release();
   CHECK(client.receive().body == "released");
@@ -502,7 +511,7 @@ TEST_CASE("a server without descriptors serves again when there are some") {
     none.rlim_cur = 0;
     Client waiting(server.port(), [&] { REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0); });
     REQUIRE(waiting.send(get("/a/b")));
-    std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(50ms);  // nothing shows from outside that the server fails to accept
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
     CHECK(waiting.receive().status == 200);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -84,7 +85,7 @@ TEST_CASE("ranks that wait for tensors learn of an abort while they sleep") {
     std::thread aborts;
     if (rank == 1) {
       aborts = std::thread([&] {
-        std::this_thread::sleep_for(300ms);
+        std::this_thread::sleep_for(300ms);  // until they do not spin any more
         context->context->abort(3, "enough", false);
       });
     }
@@ -270,6 +271,7 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
       int rank;
       std::vector<float> a{1}, z{1};
       ddl_handle *of_a = nullptr, *of_z = nullptr;
+      std::binary_semaphore handed_over{0};
     } chain{context, rank};
     const auto hand_over_z = [](void* argument, ddl_status, const char*) {
       auto& of = *static_cast<Chain*>(argument);
@@ -279,18 +281,19 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
     first_options.argument = options.argument = &chain;
     if (rank == 2) options.completed = hand_over_z;
     if (rank == 1) {
-      // All ranks have joined when what it hands over is ready.
+      // All ranks have joined when what it hands over is ready: it keeps the engine longer than that takes.
       first_options.completed = [](void* argument, ddl_status, const char*) {
         auto& of = *static_cast<Chain*>(argument);
         of.of_a = sum_of(of.context, "a", of.a, 1);
         of.of_z = sum_of(of.context, "z", of.z, 1);
+        of.handed_over.release();
         std::this_thread::sleep_for(300ms);
       };
     }
     std::vector<float> first(1);
     ddl_handle* const of_first = sum_of(context, "first", first, 1, &first_options);
     if (rank == 1) {
-      std::this_thread::sleep_for(100ms);
+      expect(chain.handed_over.try_acquire_for(10s), "the first tensor was not called back");
     } else {
       expect_ok(ddl_wait(of_first), "first");
       chain.of_a = sum_of(context, "a", chain.a, 1, &options);
@@ -313,18 +316,21 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
 TEST_CASE("a timeout names the rank that hands over nothing, also before the hosts are connected") {
   ThreadJob job = job_of_end(3, 2, 1.0);
   const bool is_first = GENERATE(true, false);
+  std::counting_semaphore<> timed_out{0};
   job.run([&](ddl_context*& context) {
     std::vector<float> values(4);
     if (!is_first) expect_ok(ddl_wait(sum_of(context, "first", values, 4)), "first");
     if (ddl_rank(context) == 1) {
-      std::this_thread::sleep_for(2s);
+      for (int i = 0; i < 2; ++i) expect(timed_out.try_acquire_for(10s), "the others did not time out");
       return;
     }
-    expect_status(ddl_wait(sum_of(context, "x", values, 4)), DDL_ERROR_TIMEOUT, "wait");
+    const ddl_status status = ddl_wait(sum_of(context, "x", values, 4));
+    const std::string error = ddl_last_error();
+    timed_out.release();
+    expect_status(status, DDL_ERROR_TIMEOUT, "wait");
     // Before the hosts are connected, nobody knows the host of rank 1.
-    expect_contains(ddl_last_error(),
-                    is_first ? "not connected in time: rank 1" : "not arrived: rank 1 on host1");
-    expect(std::string(ddl_last_error()).find("not arrived: rank 0") == std::string::npos, ddl_last_error());
+    expect_contains(error, is_first ? "not connected in time: rank 1" : "not arrived: rank 1 on host1");
+    expect(error.find("not arrived: rank 0") == std::string::npos, error);
   });
 }
 
@@ -339,7 +345,7 @@ TEST_CASE("a process set is not freed while a thread waits for a tensor of it") 
     const auto wait = [&] { expect_ok(ddl_wait(sum_of(context, "x", values, 4, &options)), "wait"); };
     if (ddl_rank(context) == 0) {
       auto waits = std::async(std::launch::async, wait);
-      std::this_thread::sleep_for(100ms);
+      std::this_thread::sleep_for(100ms);  // nothing shows from outside that it waits
       expect_status(ddl_process_set_free(context, set), DDL_ERROR_BUSY, "free");
       expect_ok(ddl_barrier(context, nullptr), "barrier");
       waits.get();
@@ -393,7 +399,7 @@ TEST_CASE("a rank leaves although the others have handed over nothing yet") {
     }
     std::vector<float> values(4);
     ddl_handle* const handle = sum_of(context, "x", values, 4);
-    std::this_thread::sleep_for(100ms);
+    std::this_thread::sleep_for(100ms);  // the engine announces it meanwhile
     expect_ok(ddl_finalize(context), "finalize");
     context = nullptr;
     left.set_value();
@@ -412,7 +418,7 @@ TEST_CASE("a tensor that waits for the rest of its batch is carried out though n
     ddl_async_options options = calling_back(called), grouped = DDL_ASYNC_OPTIONS_INIT;
     grouped.group = "group";
     grouped.group_size = 2;
-    // The engine has a tensor to wait for, and has announced it.
+    // The engine has a tensor to wait for, and announces it meanwhile.
     ddl_handle* const open = sum_of(context, "first", first, 4, &grouped);
     std::this_thread::sleep_for(100ms);
     ddl_handle* const handle = sum_of(context, "a", a, 4, &options);
@@ -446,7 +452,7 @@ TEST_CASE("a tensor's callback has returned when the thread that waits for it go
       ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
       options.argument = &has_returned;
       options.completed = [](void* argument, ddl_status, const char*) {
-        std::this_thread::sleep_for(50ms);
+        std::this_thread::sleep_for(50ms);  // a callback that takes its time
         *static_cast<std::atomic<bool>*>(argument) = true;
       };
       // Rank 1 comes late, so the engine's own thread of rank 0 drives.
