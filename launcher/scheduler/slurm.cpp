@@ -81,7 +81,8 @@ class Slurm : public Scheduler {
     return environment;
   }
 
-  Environment rank_variables(const SchedulerStep& step, std::size_t node, std::size_t local_rank) const override {
+  Environment rank_variables(const SchedulerStep& step, std::size_t node,
+                             std::size_t local_rank) const override {
     const std::vector<int>& ranks = step.node_ranks[node];
     return {{"SLURM_PROCID", std::to_string(ranks[local_rank])},
             {"SLURM_LOCALID", std::to_string(local_rank)},
