@@ -59,22 +59,7 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
   notices.detail(shell_line(*words));
   const auto ran =
       launcher::run_job(spec, launcher::local_allocation(launcher::hostname()), environment, notices);
-  launcher::JobReport report = ran ? *ran : error_report(ran.error());
-  if (ran) {
-    // The only rank of this job is mpirun itself, which is not a rank of the user.
-    report.ranks.clear();
-    report.first_failure.reset();
-  }
-  // mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
-  const std::string job = launcher::scheduler_job_of_ranks(request.allocation, environment);
-  const launcher::Scheduler& scheduler = launcher::scheduler_here(environment);
-  if (report.reason == launcher::EndReason::kRankFailed && !job.empty() &&
-      scheduler.is_ending(job, environment)) {
-    report.reason = launcher::EndReason::kSignal;
-    report.signal = SIGTERM;
-    report.exit_code = contract::kSignalBase + SIGTERM;
-    report.message = scheduler.name() + " has ended job " + job + ", as after scancel or at a time limit";
-  }
+  const launcher::JobReport report = ran ? *ran : error_report(ran.error());
   if (report.reason == launcher::EndReason::kRankFailed && report.exit_code != contract::kSuccess) {
     // The failed rank has been reported by its own ddlrun.
     console.report(fmt::format("ddlrun: mpirun ended with {} after {}\n", report.exit_code,

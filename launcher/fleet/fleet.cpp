@@ -1,6 +1,8 @@
 #include "launcher/fleet/fleet.h"
 
 #include <algorithm>
+#include <csignal>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -40,6 +42,9 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
   DDL_CHECK(starters.size() == allocation.nodes.size(), std::to_string(starters.size()) + " starters");
   agents_.resize(allocation.nodes.size());
   facts_.resize(agents_.size());
+  nodes_.resize(agents_.size());
+  std::iota(nodes_.begin(), nodes_.end(), std::size_t{0});
+  numbers_.assign(nodes_.begin(), nodes_.end());
   pending_ = agents_.size();
   std::vector<std::size_t> elsewhere;
   for (std::size_t node = 0; node < agents_.size(); ++node) {
@@ -151,7 +156,7 @@ void Fleet::start_waiting() {
 }
 
 Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
-  if (!message::is_in<message::FleetReport>(frame)) return handlers_.on_report(node, std::move(frame));
+  if (!message::is_in<message::FleetReport>(frame)) return report(node, std::move(frame));
   auto report = message::decode<message::FleetReport>(frame);
   if (!report) return fail(std::move(report.error()));
   std::visit([this, node](auto& message) { on(node, std::move(message)); }, *report);
@@ -202,7 +207,7 @@ void Fleet::start_branch(std::size_t node) {
   branch.ssh_args = settings_.ssh.extra_args;
   branch.launch_agent = settings_.ssh.launch_agent;
   branch.remote_path = settings_.ssh.remote_path;
-  send(node, branch);
+  send_to(node, message::encode<message::HeadToAgent>(branch));
 }
 
 void Fleet::on(std::size_t via, message::Routed&& routed) {
@@ -226,7 +231,7 @@ void Fleet::on(std::size_t via, message::AgentDown&& down) {
 
 void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
   if (!is_pending(node)) {
-    (void)handlers_.on_report(node, message::encode<message::NodeReport>(std::move(failed)));
+    (void)report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
   }
   agents_[node].attempts = kMaxAttempts;
@@ -235,7 +240,7 @@ void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
 
 void Fleet::on(std::size_t node, message::Finished&& finished) {
   if (agents_[node].connection) agents_[node].connection->expect_end();
-  (void)handlers_.on_report(node, message::encode<message::NodeReport>(finished));
+  (void)report(node, message::encode<message::NodeReport>(finished));
 }
 
 void Fleet::on_lost(std::size_t node, const std::string& how) {
@@ -243,7 +248,7 @@ void Fleet::on_lost(std::size_t node, const std::string& how) {
   if (is_pending(node)) return on_failed(node, {ErrorCode::kClosed, how});
   if (agent.state != State::kAnswered) return;
   agent.state = State::kLost;
-  handlers_.on_lost(node, how);
+  if (numbers_[node]) handlers_.on_lost(*numbers_[node], how);
   for (const std::size_t other : agent.branch)
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
 }
@@ -302,12 +307,28 @@ std::vector<std::size_t> Fleet::missing() const {
   return nodes;
 }
 
+void Fleet::select(const std::vector<std::size_t>& nodes) {
+  const std::vector<std::size_t> before = std::exchange(nodes_, {});
+  numbers_.assign(agents_.size(), std::nullopt);
+  for (const std::size_t node : nodes) {
+    numbers_[before.at(node)] = nodes_.size();
+    nodes_.push_back(before[node]);
+  }
+  for (const std::size_t node : before) {
+    if (!numbers_[node]) send_to(node, message::encode<message::HeadToAgent>(message::Finish{}));
+  }
+}
+
+Status Fleet::report(std::size_t node, net::Frame&& frame) {
+  return numbers_[node] ? handlers_.on_report(*numbers_[node], std::move(frame)) : Status();
+}
+
 void Fleet::send(std::size_t node, const message::HeadToAgent& message) {
   forward(node, message::encode(message));
 }
 
 void Fleet::send_all(const message::HeadToAgent& message) {
-  for (std::size_t node = 0; node < agents_.size(); ++node) send(node, message);
+  for (const std::size_t node : nodes_) send_to(node, message::encode(message));
 }
 
 void Fleet::broadcast(const net::Frame& frame) {
@@ -316,24 +337,34 @@ void Fleet::broadcast(const net::Frame& frame) {
   }
 }
 
-void Fleet::forward(std::size_t node, net::Frame&& frame) {
+void Fleet::forward(std::size_t node, net::Frame&& frame) { send_to(nodes_.at(node), std::move(frame)); }
+
+void Fleet::send_to(std::size_t node, net::Frame&& frame) {
   const Agent& agent = agents_[node];
   if (agent.via) {
     if (agent.state == State::kFailed || agent.state == State::kLost) return;
-    return send(*agent.via, message::Routed{static_cast<int>(node), frame.type, std::move(frame.payload)});
+    message::Routed routed{static_cast<int>(node), frame.type, std::move(frame.payload)};
+    return send_to(*agent.via, message::encode<message::HeadToAgent>(std::move(routed)));
   }
   if (agent.connection) agent.connection->send(frame);
 }
 
-void Fleet::check_children() {
-  for (Agent& agent : agents_) {
-    if (agent.connection) agent.connection->check_child();
-  }
+void Fleet::stop_self() {
+  for (std::size_t node = 0; node < agents_.size(); ++node)
+    send_to(node, message::encode<message::HeadToAgent>(message::Pausing{}));
+  flush();
+  ::raise(SIGSTOP);
 }
 
 void Fleet::flush() {
   for (Agent& agent : agents_) {
     if (agent.connection) agent.connection->flush();
+  }
+}
+
+void Fleet::check_children() {
+  for (Agent& agent : agents_) {
+    if (agent.connection) agent.connection->check_child();
   }
 }
 

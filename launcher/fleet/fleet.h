@@ -32,7 +32,10 @@ struct Branch {
 /// than their number. Pure.
 std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out);
 
-/// All agents of a job: one for each node of the allocation, by index. Handlers run on the loop's thread.
+/// All agents of a job: one for each node of the allocation, which has a number. Handlers run on the loop's thread.
+///
+/// A job may not use all nodes: from select() on, a node's number is its place among those that it uses, as its ranks
+/// know it (PMIX_NODEID), and the others have none.
 ///
 /// With a fan-out, agents that need no fork are started as a tree: this process starts at most fan_out of them, and
 /// each of these starts its share of the others and relays their messages. With a group starter, the first agent
@@ -74,6 +77,10 @@ class Fleet {
   /// Starts the others, Settings::parallel at the same time, and calls the handlers from now on.
   void listen(Handlers handlers);
 
+  /// Uses only these of the nodes so far, which get new numbers. The agents of the others are asked to finish: they have
+  /// nothing to do but to relay, and nothing is heard of them.
+  void select(const std::vector<std::size_t>& nodes);
+
   void send(std::size_t node, const message::HeadToAgent& message);
   void send_all(const message::HeadToAgent& message);
   /// Sends a frame of message::ForAllAgents once to each agent that this process has started; these pass it on.
@@ -82,14 +89,18 @@ class Fleet {
   void forward(std::size_t node, net::Frame&& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
+  /// Stops this process, as the shell expects after ^Z: agents will not miss its heartbeats.
+  void stop_self();
   /// To be called after SIGCHLD: an agent that is a child of this process may have been stopped.
   void check_children();
   /// Closes the links and returns when the agents are gone; kills them after the deadline.
   void shut_down(Deadline deadline);
 
+  /// The facts by number before select().
   const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
   const std::vector<Failure>& failures() const { return failures_; }
-  std::size_t size() const { return agents_.size(); }
+  std::size_t size() const { return nodes_.size(); }
+  const std::string& name(std::size_t node) const { return agents_[nodes_[node]].node.name; }
   /// Nodes whose agents have not answered yet.
   std::vector<std::size_t> missing() const;
   /// The node whose agent took longest to answer.
@@ -121,6 +132,7 @@ class Fleet {
     double clock_offset_seconds = 0;
   };
 
+  // Here a node is an index into agents_, which select() does not change.
   Status begin(std::size_t node);
   void listen_to(std::size_t node);
   std::string errors_so_far(std::size_t node) const;
@@ -134,6 +146,8 @@ class Fleet {
   void on(std::size_t node, message::AgentFailed&& failed);
   void on(std::size_t node, message::Finished&& finished);
   void on_lost(std::size_t node, const std::string& how);
+  void send_to(std::size_t node, net::Frame&& frame);
+  Status report(std::size_t node, net::Frame&& frame);
   void start_branch(std::size_t node);
   void start_groups(std::size_t node);
   bool is_pending(std::size_t node) const {
@@ -147,6 +161,8 @@ class Fleet {
   std::unique_ptr<AgentGroups> groups_;  // none: agents are started one by one
   Handlers handlers_;
   std::vector<Agent> agents_;
+  std::vector<std::size_t> nodes_;                   // by number: the index of its agent
+  std::vector<std::optional<std::size_t>> numbers_;  // by index of the agent
   std::vector<NodeFacts> facts_;
   std::vector<Failure> failures_;
   std::deque<std::size_t> waiting_;

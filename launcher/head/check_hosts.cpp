@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/head/fleet_start.h"
+#include "launcher/head/job_start.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/process/child.h"

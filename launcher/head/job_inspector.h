@@ -47,6 +47,8 @@ class JobInspector {
 
   /// Takes requests also on this host. Error: the socket cannot be opened.
   Status listen();
+  /// Takes no requests on this host any more.
+  void close() { server_.reset(); }
 
   void on_request(int node, const message::ForwardedRequest& request);
   /// The answer of a node. Ranks that are not on the node are ignored.

@@ -41,21 +41,19 @@ Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation
   return planner;
 }
 
-std::vector<std::string> JobPlanner::rank_hosts() const {
-  std::vector<std::string> hosts;
-  for (const RankPlacement& rank : placement_.ranks)
-    hosts.push_back(placement_.nodes[static_cast<std::size_t>(rank.node)].name);
-  return hosts;
+std::vector<std::size_t> JobPlanner::allocated_nodes() const {
+  std::vector<std::size_t> nodes;
+  for (const PlacedNode& node : placement_.nodes) nodes.push_back(node.allocated);
+  return nodes;
 }
 
 Supervisor::Job JobPlanner::supervised_job() const {
   Supervisor::Job job;
-  job.rank_hosts = rank_hosts();
   for (const RankPlacement& rank : placement_.ranks) {
+    job.rank_hosts.push_back(placement_.nodes[static_cast<std::size_t>(rank.node)].name);
     job.rank_nodes.push_back(rank.node);
     if (!spec_.roles.empty()) job.serves.push_back(role_of(spec_.roles, rank.rank).serves);
   }
-  job.num_nodes = static_cast<int>(placement_.nodes.size());
   job.kill_grace_seconds = spec_.kill_grace_seconds;
   return job;
 }

@@ -28,8 +28,10 @@ class JobPlanner {
                                         const Environment& head_environment);
 
   const Placement& placement() const { return placement_; }
-  /// The name of each rank's node.
-  std::vector<std::string> rank_hosts() const;
+  /// Of the nodes of the placement.
+  const std::vector<NodeFacts>& facts() const { return facts_; }
+  /// The nodes of the placement, as indices into the allocation.
+  std::vector<std::size_t> allocated_nodes() const;
   Supervisor::Job supervised_job() const;
   /// As ranks are told their places by Horovod's variables.
   GlooShape gloo_shape() const;

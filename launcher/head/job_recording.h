@@ -50,6 +50,8 @@ class JobRecording {
   /// The agent of this node will not answer any more.
   void on_lost(int node);
 
+  /// Why a timeline that was recorded could not be written; "".
+  const std::string& lost() const { return not_written_; }
   /// Adds what has been found out.
   void add_to(JobReport& report);
 

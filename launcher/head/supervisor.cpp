@@ -1,7 +1,6 @@
 #include "launcher/head/supervisor.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "base/error.h"
@@ -28,31 +27,102 @@ int exit_code_of(const RankOutcome& outcome) {
   return outcome.kind == Kind::kSignalled ? contract::kSignalBase + outcome.signal : outcome.exit_code;
 }
 
+JobEnd end_with(EndReason reason, int exit_code, std::string message = {}, int signal = 0) {
+  JobEnd end;
+  end.reason = reason;
+  end.exit_code = exit_code;
+  end.message = std::move(message);
+  end.signal = signal;
+  return end;
+}
+
+JobEnd end_by_signal(int signal, std::string message = {}) {
+  return end_with(EndReason::kSignal, contract::kSignalBase + signal, std::move(message), signal);
+}
+
 }  // namespace
 
-Supervisor::Supervisor(Job job, SupervisorActions& actions)
-    : job_(std::move(job)),
-      actions_(actions),
-      finished_nodes_(static_cast<std::size_t>(job_.num_nodes), false) {
-  DDL_CHECK(job_.rank_nodes.size() == job_.rank_hosts.size(),
+JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_first) {
+  const JobReaction reaction = launcher::reaction(phase_, event);
+  switch (reaction) {
+    case JobReaction::kIgnore: break;
+    case JobReaction::kReplace:
+      if (is_first || !has_reason()) end(std::move(why), signal);
+      break;
+    case JobReaction::kEnd: end(std::move(why), signal); break;
+    case JobReaction::kReport:
+      if (is_first || !has_reason()) static_cast<JobEnd&>(report_) = std::move(why);
+      break;
+    case JobReaction::kAwait:
+      phase_ = event == JobEvent::kServerFailed ? JobPhase::kAwaitingClients : JobPhase::kAwaitingCause;
+      phase_ == JobPhase::kAwaitingClients ? actions_->wait_for_clients() : actions_->wait_for_root_cause();
+      break;
+    case JobReaction::kAccept: end(end_of(outcome(suspect_)), SIGTERM); break;
+    case JobReaction::kRelease:
+      phase_ = JobPhase::kEndingServers;
+      if (ended_ < report_.ranks.size()) end_ranks(SIGTERM);
+      break;
+    case JobReaction::kKill:
+      if (phase_ == JobPhase::kEnding) phase_ = JobPhase::kKilling;
+      end_ranks(SIGKILL);
+      break;
+    case JobReaction::kFinish:
+      phase_ = JobPhase::kFinishing;
+      actions_->finish();
+      break;
+    case JobReaction::kAbandon:
+      if (!has_reason()) static_cast<JobEnd&>(report_) = std::move(why);
+      actions_->abandon_output();
+      break;
+  }
+  return reaction;
+}
+
+void Supervisor::end(JobEnd why, int signal) {
+  static_cast<JobEnd&>(report_) = std::move(why);
+  if (phase_ == JobPhase::kStarting) {
+    phase_ = JobPhase::kDone;
+    return;
+  }
+  phase_ = std::max(phase_, JobPhase::kEnding);
+  end_ranks(signal);
+}
+
+void Supervisor::end_ranks(int signal) {
+  actions_->end_ranks(signal, signal == SIGKILL ? 0 : job_.kill_grace_seconds);
+}
+
+void Supervisor::on_agents_not_started(JobEnd why) { react(JobEvent::kAgentFailed, std::move(why)); }
+
+void Supervisor::launch(Job job, SupervisorActions& actions) {
+  job_ = std::move(job);
+  actions_ = &actions;
+  DDL_CHECK(!job_.rank_nodes.empty() && job_.rank_nodes.size() == job_.rank_hosts.size(),
             std::to_string(job_.rank_nodes.size()) + " nodes of ranks");
+  const int last = *std::max_element(job_.rank_nodes.begin(), job_.rank_nodes.end());
+  finished_nodes_.assign(static_cast<std::size_t>(last) + 1, false);
   for (std::size_t rank = 0; rank < job_.rank_hosts.size(); ++rank) {
     RankOutcome outcome;
     outcome.rank = static_cast<int>(rank);
     outcome.host = job_.rank_hosts[rank];
     report_.ranks.push_back(std::move(outcome));
   }
+  phase_ = JobPhase::kRunning;
+}
+
+bool Supervisor::is_rank_on(int node, int rank) const {
+  return rank >= 0 && static_cast<std::size_t>(rank) < job_.rank_nodes.size() && node_of(rank) == node;
 }
 
 void Supervisor::on_rank_started(int rank, std::int64_t pid) {
-  if (has_ended(outcome(rank)) || is_node_finished(job_.rank_nodes[static_cast<std::size_t>(rank)])) return;
+  if (has_ended(outcome(rank)) || is_node_finished(node_of(rank))) return;
   outcome(rank).kind = Kind::kRunning;
   outcome(rank).pid = pid;
 }
 
 void Supervisor::on_rank_ended(RankOutcome ended) {
   RankOutcome& recorded = outcome(ended.rank);
-  if (has_ended(recorded) || is_node_finished(job_.rank_nodes[static_cast<std::size_t>(ended.rank)])) return;
+  if (has_ended(recorded) || is_node_finished(node_of(ended.rank))) return;
   ended.host = recorded.host;
   const bool was_told = ended.gone_rank >= 0;
   // The number comes from another process.
@@ -62,41 +132,28 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   ++ended_;
   stopped_.erase(recorded.rank);
 
-  // A rank that aborts reports that before it exits: its exit is not a second failure. How a rank ends that has
-  // served all others to their ends does not matter.
-  const bool has_served = servers_ended_ && serves(recorded.rank);
-  if (is_failure(recorded) && !recorded.ended_by_us && !has_served &&
-      !end_because_of_stop(recorded, was_told))
-    on_failure(recorded);
-  if (awaiting_root_cause_ && have_all_gone_ranks_ended()) accept_known_failure();
-  end_servers_if_unused();
-  finish_if_all_ended();
+  // A rank that aborts reports that before it exits: its exit is not a second failure.
+  if (is_failure(recorded) && !recorded.ended_by_us) on_failure(recorded, was_told);
+  if (phase_ == JobPhase::kAwaitingCause && have_all_gone_ranks_ended()) react(JobEvent::kCauseTimeout);
+  look_for_ends();
 }
 
-void Supervisor::on_failure(const RankOutcome& failed) {
-  if (ending_) {
-    if (!precedes_first_failure(failed)) return;
-    report_.first_failure = failed.rank;
-    report_.exit_code = exit_code_of(failed);
-  } else if (serves(failed.rank) && failed.kind == Kind::kExited) {
-    if (awaiting_clients_ || awaiting_root_cause_) return;
-    awaiting_clients_ = true;
-    report_.first_failure = failed.rank;
-    actions_.wait_for_clients();
-  } else if (!is_consequence(failed)) {
-    end_because_of(failed);
-  } else if (awaiting_clients_) {
-    accept_known_failure();
-  } else if (!awaiting_root_cause_) {
-    awaiting_root_cause_ = true;
-    report_.first_failure = failed.rank;
-    actions_.wait_for_root_cause();
+void Supervisor::on_failure(const RankOutcome& failed, bool was_told) {
+  // A rank that waited for a stopped one has failed as a consequence.
+  if (!stopped_.empty() && can_be_stopped() && (failed.kind == Kind::kExited || was_told)) {
+    const auto [rank, signal] = *stopped_.begin();
+    return on_rank_stayed_stopped(rank, signal);
   }
+  const JobEvent event = serves(failed.rank) && failed.kind == Kind::kExited ? JobEvent::kServerFailed
+                         : is_consequence(failed)                            ? JobEvent::kObserverFailed
+                                                                             : JobEvent::kRankFailed;
+  if (react(event, end_of(failed), SIGTERM, precedes_first_failure(failed)) == JobReaction::kAwait)
+    suspect_ = failed.rank;
 }
 
 bool Supervisor::precedes_first_failure(const RankOutcome& ended) const {
   if (report_.reason != EndReason::kRankFailed || is_consequence(ended)) return false;
-  const RankOutcome& first = first_failure();
+  const RankOutcome& first = outcome(*report_.first_failure);
   // Reports of several hosts may arrive in any order. A rank that observes a peer's death exits with an error; the
   // exit of a peer kills no rank by a signal. So a death by a signal is the cause.
   if (ended.kind == Kind::kSignalled && ended.before_end && first.kind == Kind::kExited) return true;
@@ -106,113 +163,93 @@ bool Supervisor::precedes_first_failure(const RankOutcome& ended) const {
 
 bool Supervisor::have_all_gone_ranks_ended() const {
   return std::all_of(report_.ranks.begin(), report_.ranks.end(), [this](const RankOutcome& one) {
-    return !is_consequence(one) || has_ended(report_.ranks[static_cast<std::size_t>(one.gone_rank)]);
+    return !is_consequence(one) || has_ended(outcome(one.gone_rank));
   });
 }
 
-bool Supervisor::accept_known_failure() {
-  if (!awaiting_root_cause_ && !awaiting_clients_) return false;
-  end_because_of(first_failure());
-  return true;
+bool Supervisor::have_clients_ended() const {
+  return !job_.serves.empty() &&
+         std::all_of(report_.ranks.begin(), report_.ranks.end(),
+                     [this](const RankOutcome& one) { return serves(one.rank) || has_ended(one); });
 }
 
-void Supervisor::end_because_of(const RankOutcome& failed) {
-  const EndReason reason =
-      failed.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed;
-  awaiting_root_cause_ = awaiting_clients_ = false;
-  report_.first_failure = culprit_of(failed);
-  begin_termination(reason, exit_code_of(failed), SIGTERM, job_.kill_grace_seconds);
+JobEnd Supervisor::end_of(const RankOutcome& failed) const {
+  JobEnd end = end_with(failed.kind == Kind::kStartFailed ? EndReason::kStartFailed : EndReason::kRankFailed,
+                        exit_code_of(failed));
+  end.first_failure = culprit_of(failed);
+  return end;
 }
 
 int Supervisor::culprit_of(const RankOutcome& failed) const {
   if (!is_consequence(failed)) return failed.rank;
-  const RankOutcome& gone = report_.ranks[static_cast<std::size_t>(failed.gone_rank)];
+  const RankOutcome& gone = outcome(failed.gone_rank);
   return gone.kind == Kind::kExited && gone.exit_code == 0 ? gone.rank : failed.rank;
 }
 
-bool Supervisor::end_because_of_stop(const RankOutcome& failed, bool was_told) {
-  if (stopped_.empty() || ending_ || paused_ || servers_ended_ || (failed.kind != Kind::kExited && !was_told))
-    return false;
-  const auto [rank, signal] = *stopped_.begin();
-  on_rank_stayed_stopped(rank, signal);
-  return true;
-}
+void Supervisor::on_root_cause_timeout() { react(JobEvent::kCauseTimeout); }
 
-void Supervisor::on_root_cause_timeout() { accept_known_failure(); }
+bool Supervisor::can_be_stopped() const { return !is_paused_ && phase_ <= JobPhase::kAwaitingClients; }
 
 bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
   const RankOutcome& stopped = outcome(rank);
-  if (paused_ || ending_ || servers_ended_ || finishing_ || has_ended(stopped)) return false;
+  if (!can_be_stopped() || has_ended(stopped)) return false;
   stopped_[rank] = signal;
   const std::string pid = std::to_string(stopped.pid);
-  actions_.note("rank " + std::to_string(rank) + " on " + stopped.host + " (pid " + pid +
-                ") was stopped by " + signal_text(signal) + "; unless it is continued (kill -CONT " + pid +
-                ") the job ends in " + std::to_string(patience_seconds) + " s");
+  actions_->note("rank " + std::to_string(rank) + " on " + stopped.host + " (pid " + pid +
+                 ") was stopped by " + signal_text(signal) + "; unless it is continued (kill -CONT " + pid +
+                 ") the job ends in " + std::to_string(patience_seconds) + " s");
   return true;
 }
 
 void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
-  if (paused_ || servers_ended_ || has_ended(outcome(rank))) return;
-  if (!begin_termination(EndReason::kRankStopped, contract::kSignalBase + signal, SIGTERM,
-                         job_.kill_grace_seconds))
-    return;
-  report_.first_failure = rank;
-  report_.signal = signal;
+  if (is_paused_ || has_ended(outcome(rank))) return;
+  JobEnd why = end_with(EndReason::kRankStopped, contract::kSignalBase + signal, {}, signal);
+  why.first_failure = rank;
+  react(JobEvent::kRankStayedStopped, std::move(why));
 }
 
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
-  if (servers_ended_ && serves(rank)) return;
   // An exit status has 8 bits, and an abort is never a success.
-  const int code = (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff;
-  // A rank that aborts is the cause, and a rank that has only observed the end of another is not.
-  if (awaiting_root_cause_ || awaiting_clients_) report_.first_failure.reset();
-  awaiting_root_cause_ = awaiting_clients_ = false;
-  if (!begin_termination(EndReason::kAborted, code, SIGTERM, job_.kill_grace_seconds)) return;
-  report_.first_failure = rank;
-  report_.abort_message = text;
+  JobEnd why = end_with(EndReason::kAborted, (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff);
+  why.first_failure = rank;
+  why.abort_message = text;
+  react(JobEvent::kRankAborted, std::move(why));
 }
 
 void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   if (is_node_finished(node)) return;
   // Also if all ranks have ended with success: their last output may be lost with the agent, and processes may be
-  // left.
-  if (!ending_ || (lost && is_loss_before_first_failure(node))) {
-    report_.first_failure.reset();
-    report_.message = text;
-    // Ranks of other hosts may have much to save. If an agent could not start its ranks, no rank has worked yet.
-    if (lost) {
-      terminate(EndReason::kHostLost, contract::kLostHost, SIGTERM, job_.kill_grace_seconds);
-    } else {
-      terminate(EndReason::kStartFailed, contract::kStartFailure, SIGKILL, 0);
-    }
+  // left. Ranks of other hosts may have much to save. If an agent could not start its ranks, no rank has worked yet.
+  if (lost) {
+    react(JobEvent::kAgentLost, end_with(EndReason::kHostLost, contract::kLostHost, text), SIGTERM,
+          is_loss_before_first_failure(node));
+  } else {
+    react(JobEvent::kAgentFailed, end_with(EndReason::kStartFailed, contract::kStartFailure, text), SIGKILL);
   }
+  if (is_done()) return;
   mark_node_finished(node);
   // No reports about its ranks will come; the ranks of other nodes are waited for.
-  for (std::size_t rank = 0; rank < report_.ranks.size(); ++rank) {
-    if (job_.rank_nodes[rank] == node && !has_ended(report_.ranks[rank])) ++ended_;
-  }
-  if (!done_) finish_if_all_ended();
+  for (const RankOutcome& rank : report_.ranks)
+    ended_ += node_of(rank.rank) == node && !has_ended(rank) ? 1 : 0;
+  look_for_ends();
 }
 
 void Supervisor::on_agent_termination_requested(int node, const std::string& text, int signal) {
+  // The number comes from another process.
+  if (signal < 0 || signal > SIGRTMAX) return on_agent_failed(node, text, true);
   if (is_node_finished(node)) return;
-  if (termination_ == Received::kNowhere) termination_ = Received::kByAgent;
-  if (ending_ ? !is_loss_before_first_failure(node) : finishing_ || done_) return;
-  report_.first_failure.reset();
-  report_.signal = signal;
-  report_.message = text;
-  terminate(EndReason::kSignal, contract::kSignalBase + signal, signal, job_.kill_grace_seconds);
+  if (announced_ == Announced::kNothing) announced_ = Announced::kTermination;
+  react(JobEvent::kAgentTerminated, end_by_signal(signal, text), signal, is_loss_before_first_failure(node));
 }
 
 bool Supervisor::is_loss_before_first_failure(int node) const {
   if (report_.reason != EndReason::kRankFailed) return false;
-  const RankOutcome& first = first_failure();
+  const RankOutcome& first = outcome(*report_.first_failure);
   const auto is_any = [this, node](const auto& holds) {
     return std::any_of(report_.ranks.begin(), report_.ranks.end(),
                        [&](const RankOutcome& rank) { return node_of(rank.rank) == node && holds(rank); });
   };
-  if (is_consequence(first) && node_of(first.gone_rank) == node)
-    return !has_ended(report_.ranks[static_cast<std::size_t>(first.gone_rank)]);
+  if (is_consequence(first) && node_of(first.gone_rank) == node) return !has_ended(outcome(first.gone_rank));
   // Ranks of other hosts exit because the ranks of this host are gone, and that is reported at once; the loss of
   // the host may be found later. If its agent has reported a rank that was ended on request, the host was lost
   // after the first failure.
@@ -230,104 +267,78 @@ void Supervisor::on_finished(int node, int leftovers) {
 void Supervisor::on_signal(int signal) {
   switch (signal) {
     case SIGUSR1:
-    case SIGUSR2: return actions_.forward_signal(signal);
-    case SIGCONT: paused_ = false; return actions_.forward_signal(signal);
+    case SIGUSR2: return actions_->forward_signal(signal);
+    case SIGCONT: is_paused_ = false; return actions_->forward_signal(signal);
     case SIGTSTP:
-      paused_ = true;
-      actions_.forward_signal(signal);
-      return actions_.stop_self();
-    default: {
-      // What an agent has reported before is no second request.
-      const bool is_known =
-          signal == SIGTERM && std::exchange(termination_, Received::kHere) == Received::kByAgent;
-      if (is_known || accept_known_failure() || std::exchange(ended_by_caller_, false)) return;
-      const bool first = begin_termination(EndReason::kSignal, contract::kSignalBase + signal, signal,
-                                           job_.kill_grace_seconds);
-      if (first) {
-        report_.signal = signal;
-        if (signal == SIGINT) {
-          actions_.note("ending " + counted(static_cast<std::int64_t>(report_.ranks.size()), "rank") +
-                        "; press ^C again to kill them now");
-        }
-      } else if (!killing_) {
-        // The second signal means that the user does not want to wait, whatever the reason of the end is.
-        killing_ = true;
-        actions_.end_ranks(SIGKILL, 0);
-      }
-    }
+      is_paused_ = true;
+      actions_->forward_signal(signal);
+      return actions_->stop_self();
+    default: return on_request_to_end(signal);
   }
 }
 
+void Supervisor::on_request_to_end(int signal) {
+  if (phase_ != JobPhase::kDone && is_announced(signal)) return;
+  JobEnd why =
+      phase_ == JobPhase::kDone
+          ? end_with(EndReason::kOutputLost, contract::kOutputLost, "a signal ended the wait for its reader")
+          : end_by_signal(signal, phase_ == JobPhase::kStarting ? "no rank had been started" : "");
+  if (react(JobEvent::kSignal, std::move(why), signal) == JobReaction::kEnd && signal == SIGINT &&
+      !is_done()) {
+    actions_->note("ending " + counted(static_cast<std::int64_t>(report_.ranks.size()), "rank") +
+                   "; press ^C again to kill them now");
+  }
+}
+
+bool Supervisor::is_announced(int signal) {
+  const Announced before = announced_;
+  if (before == Announced::kSignal || signal == SIGTERM)
+    announced_ = signal == SIGTERM ? Announced::kReceived : Announced::kNothing;
+  return before == Announced::kSignal || (before == Announced::kTermination && signal == SIGTERM);
+}
+
 void Supervisor::on_timeout() {
-  // All that the job is for has ended.
-  if (servers_ended_ && !ending_) return actions_.end_ranks(SIGKILL, 0);
-  begin_termination(EndReason::kTimeout, contract::kTimeout, SIGTERM, job_.kill_grace_seconds);
+  react(JobEvent::kTimeout, end_with(EndReason::kTimeout, contract::kTimeout));
 }
 
 void Supervisor::on_stall(const std::string& sentence) {
-  if (begin_termination(EndReason::kStalled, contract::kTimeout, SIGTERM, job_.kill_grace_seconds))
-    report_.message = sentence;
+  react(JobEvent::kReasonToEnd, end_with(EndReason::kStalled, contract::kTimeout, sentence));
 }
 
 void Supervisor::on_port_taken(const std::string& sentence) {
   // Ranks may be about to trust the other: they get no time to.
-  if (begin_termination(EndReason::kPortTaken, contract::kStartFailure, SIGKILL, 0))
-    report_.message = sentence;
+  react(JobEvent::kReasonToEnd, end_with(EndReason::kPortTaken, contract::kStartFailure, sentence), SIGKILL);
 }
 
 void Supervisor::on_output_broken() {
-  if (begin_termination(EndReason::kSignal, contract::kSignalBase + SIGPIPE, SIGTERM,
-                        job_.kill_grace_seconds)) {
-    report_.signal = SIGPIPE;
-    report_.message = "nobody reads ddlrun's output any more";
-  }
+  react(JobEvent::kOutputBroken, end_by_signal(SIGPIPE, "nobody reads ddlrun's output any more"));
 }
 
 void Supervisor::on_caller_ended(const std::string& text) {
-  if (!begin_termination(EndReason::kSignal, contract::kSignalBase + SIGTERM, SIGTERM,
-                         job_.kill_grace_seconds))
-    return;
-  ended_by_caller_ = true;
-  report_.signal = SIGTERM;
-  report_.message = text;
+  if (phase_ == JobPhase::kStarting || is_done()) return on_request_to_end(SIGTERM);
+  if (react(JobEvent::kReasonToEnd, end_by_signal(SIGTERM, text)) == JobReaction::kEnd)
+    announced_ = Announced::kSignal;
 }
 
-bool Supervisor::begin_termination(EndReason reason, int exit_code, int signal, double grace_seconds) {
-  // The first failure stays the reason, also while its root cause is not known yet.
-  if (accept_known_failure() || ending_ || finishing_ || done_) return false;
-  terminate(reason, exit_code, signal, grace_seconds);
-  return true;
+void Supervisor::on_output_lost(const std::string& text) {
+  react(JobEvent::kOutputLost, end_with(EndReason::kOutputLost, contract::kOutputLost, text));
 }
 
-void Supervisor::terminate(EndReason reason, int exit_code, int signal, double grace_seconds) {
-  ending_ = true;
-  awaiting_root_cause_ = awaiting_clients_ = false;
-  report_.reason = reason;
-  report_.exit_code = exit_code;
-  actions_.end_ranks(signal, grace_seconds);
+void Supervisor::on_job_cancelled(const std::string& text) {
+  if (report_.reason == EndReason::kRankFailed)
+    react(JobEvent::kJobCancelled, end_by_signal(SIGTERM, text), SIGTERM, true);
 }
 
 void Supervisor::mark_node_finished(int node) {
   finished_nodes_.at(static_cast<std::size_t>(node)) = true;
   if (std::find(finished_nodes_.begin(), finished_nodes_.end(), false) != finished_nodes_.end()) return;
-  done_ = true;
-  actions_.done();
+  phase_ = JobPhase::kDone;
+  actions_->done();
 }
 
-void Supervisor::end_servers_if_unused() {
-  if (job_.serves.empty() || servers_ended_ || ending_ || awaiting_root_cause_) return;
-  for (const RankOutcome& one : report_.ranks) {
-    if (!job_.serves[static_cast<std::size_t>(one.rank)] && !has_ended(one)) return;
-  }
-  servers_ended_ = true;
-  if (std::exchange(awaiting_clients_, false)) report_.first_failure.reset();
-  if (ended_ < report_.ranks.size()) actions_.end_ranks(SIGTERM, job_.kill_grace_seconds);
-}
-
-void Supervisor::finish_if_all_ended() {
-  if (finishing_ || ended_ < report_.ranks.size()) return;
-  finishing_ = true;
-  actions_.finish();
+void Supervisor::look_for_ends() {
+  if (have_clients_ended()) react(JobEvent::kClientsEnded);
+  if (ended_ == report_.ranks.size()) react(JobEvent::kRanksEnded);
 }
 
 }  // namespace ddl::launcher

@@ -1,10 +1,13 @@
 // The job's state machine: receives events, decides what happens, and keeps the report.
 #pragma once
 
+#include <csignal>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/head/job_phase.h"
 #include "launcher/job/job_report.h"
 
 namespace ddl::launcher {
@@ -28,13 +31,16 @@ class SupervisorActions {
   virtual void wait_for_clients() = 0;
   /// Stops ddlrun itself, as the shell expects after ^Z; called after the signal was forwarded to the ranks.
   virtual void stop_self() = 0;
-  /// Nothing more will happen: report() is final.
+  /// Nothing more will happen on the nodes.
   virtual void done() = 0;
+  /// The last output is not waited for.
+  virtual void abandon_output() = 0;
   /// Prints one sentence for the user now.
   virtual void note(const std::string& sentence) = 0;
 };
 
-/// Receives events in the order in which they happen; does no I/O and has no clock. One thread.
+/// Receives events in the order in which they happen; does no I/O and has no clock. Decides alone how and why the job
+/// ends, by the table of job_phase.cpp. One thread.
 class Supervisor {
  public:
   struct Job {
@@ -42,10 +48,12 @@ class Supervisor {
     std::vector<int> rank_nodes;          ///< by rank: the node of its agent
     std::vector<bool>
         serves{};  ///< by rank: it serves the others, and is ended when these have ended; empty: none
-    int num_nodes = 1;
     double kill_grace_seconds = 5;
   };
-  Supervisor(Job job, SupervisorActions& actions);
+  /// Agents did not start: then, as after any other end before launch(), the job is done at once.
+  void on_agents_not_started(JobEnd why);
+  /// The ranks of the job are being launched. Until then the job has no ranks, and no actions are taken.
+  void launch(Job job, SupervisorActions& actions);
 
   void on_rank_started(int rank, std::int64_t pid);
   void on_rank_ended(RankOutcome outcome);
@@ -74,64 +82,75 @@ class Supervisor {
   /// The process with which the job is to end has ended, as this sentence says. A signal that comes after it may be the
   /// one that has ended both.
   void on_caller_ended(const std::string& text);
+  /// Not all of the output could be written, as this sentence says: then the exit code must not state success.
+  void on_output_lost(const std::string& text);
+  /// The scheduler has ended the job around this one, as this sentence says. For a rank that is an mpirun, which fails
+  /// then with an exit code of its own.
+  void on_job_cancelled(const std::string& text);
 
-  bool is_done() const { return done_; }
+  /// Nothing more will happen on the nodes.
+  bool is_done() const { return phase_ == JobPhase::kDone; }
   const JobReport& report() const { return report_; }
+  const Job& job() const { return job_; }
+  /// Whether this rank exists and runs on this node. The rank may be any number.
+  bool is_rank_on(int node, int rank) const;
 
  private:
-  /// Only the first reason counts; true if this is it.
-  bool begin_termination(EndReason reason, int exit_code, int signal, double grace_seconds);
-  void terminate(EndReason reason, int exit_code, int signal, double grace_seconds);
-  /// Ends the wait for a root cause: the known failure is the first one, and the job ends for it. False if there
-  /// was no wait.
-  bool accept_known_failure();
-  /// A rank's failure is the first one, and the job ends for it.
-  void end_because_of(const RankOutcome& failed);
+  /// Takes the reaction to the event, which it returns. why: how the job ends if it ends for it. signal: sent to the
+  /// ranks then, SIGKILL without a grace. is_first: the event happened before what the job ends for already, although
+  /// it was reported later.
+  JobReaction react(JobEvent event, JobEnd why = {}, int signal = SIGTERM, bool is_first = false);
+  void end(JobEnd why, int signal);
+  void end_ranks(int signal);
+  /// How the job ends for a rank's failure.
+  JobEnd end_of(const RankOutcome& failed) const;
   /// The rank that a rank's failure is blamed on: one that had exited with 0 while this one waited for it, or else
   /// itself.
   int culprit_of(const RankOutcome& failed) const;
-  /// Ends the job for a rank that is stopped, which others wait for: if one of these fails, that is a consequence.
-  /// was_told: libddl had told it that the job cannot go on. False if no rank is stopped.
-  bool end_because_of_stop(const RankOutcome& failed, bool was_told);
+  bool has_reason() const { return report_.reason != EndReason::kSuccess; }
   /// True if this rank ended before the failure that the job ends for, although it was reported later.
   bool precedes_first_failure(const RankOutcome& ended) const;
   bool is_loss_before_first_failure(int node) const;
   /// True if every rank whose end a failed rank has observed is reported as ended, too.
   bool have_all_gone_ranks_ended() const;
+  /// All ranks but those that serve have ended.
+  bool have_clients_ended() const;
   int node_of(int rank) const { return job_.rank_nodes[static_cast<std::size_t>(rank)]; }
-  const RankOutcome& first_failure() const {
-    return report_.ranks[static_cast<std::size_t>(*report_.first_failure)];
-  }
-  void mark_node_finished(int node);
-  void finish_if_all_ended();
-  bool serves(int rank) const { return !job_.serves.empty() && job_.serves[static_cast<std::size_t>(rank)]; }
-  void on_failure(const RankOutcome& failed);
-  /// Ends the ranks that serve, if all others have ended.
-  void end_servers_if_unused();
-  /// Nothing more is expected from this node, and nothing more is accepted.
-  bool is_node_finished(int node) const { return finished_nodes_.at(static_cast<std::size_t>(node)); }
+  const RankOutcome& outcome(int rank) const { return report_.ranks.at(static_cast<std::size_t>(rank)); }
   RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
+  void mark_node_finished(int node);
+  void look_for_ends();
+  bool serves(int rank) const { return !job_.serves.empty() && job_.serves[static_cast<std::size_t>(rank)]; }
+  /// was_told: libddl had told the rank that the job cannot go on.
+  void on_failure(const RankOutcome& failed, bool was_told);
+  void on_request_to_end(int signal);
+  /// The signal was announced, or is the first of its kind, and is no second request.
+  bool is_announced(int signal);
+  /// A rank that is stopped now was stopped by somebody else, and others wait for it.
+  bool can_be_stopped() const;
+  /// Nothing more is expected from this node, and nothing more is accepted.
+  bool is_node_finished(int node) const {
+    return !finished_nodes_.empty() && finished_nodes_.at(static_cast<std::size_t>(node));
+  }
 
+  /// A request to end may come twice: the second one does not mean that the user does not want to wait.
+  enum class Announced : std::uint8_t {
+    kNothing,
+    kTermination,  ///< an agent has received SIGTERM from a resource manager
+    kSignal,       ///< the process has ended that ddlrun was to end with
+    kReceived,     ///< ddlrun itself has received SIGTERM: agents may report it, too
+  };
+
+  SupervisorActions* actions_ = nullptr;  ///< from launch() on
   Job job_;
-  SupervisorActions& actions_;
   JobReport report_;
+  JobPhase phase_ = JobPhase::kStarting;
+  int suspect_ = 0;  ///< the rank that failed, in kAwaitingCause and kAwaitingClients
   std::size_t ended_ = 0;
   std::vector<bool> finished_nodes_;
   std::map<int, int> stopped_;  ///< rank -> signal, of those that the user was notified of
-  /// first_failure has observed the end of another rank, and it is not known yet how that one ended.
-  bool awaiting_root_cause_ = false;
-  /// first_failure is that of a rank that serves, and it is not known yet whether the others have ended.
-  bool awaiting_clients_ = false;
-  bool ending_ = false;
-  bool killing_ = false;
-  bool ended_by_caller_ = false;  // and no signal has come since
-  bool paused_ = false;           // the user has stopped ddlrun, and so the ranks
-  bool servers_ended_ = false;    // the job has asked them to
-  /// Where a resource manager's signal has been received: it comes to ddlrun and to the agents, in any order.
-  enum class Received : std::uint8_t { kNowhere, kByAgent, kHere };
-  Received termination_ = Received::kNowhere;
-  bool finishing_ = false;
-  bool done_ = false;
+  Announced announced_ = Announced::kNothing;
+  bool is_paused_ = false;  ///< the user has stopped ddlrun, and so the ranks
 };
 
 }  // namespace ddl::launcher

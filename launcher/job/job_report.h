@@ -71,15 +71,19 @@ enum class EndReason {
   kOutputLost,   ///< every rank exited with 0, but a part of their output could not be written: message
 };
 
-struct JobReport {
+/// Why a job ends. Only the Supervisor decides that.
+struct JobEnd {
   EndReason reason = EndReason::kSuccess;
   int exit_code = 0;                 ///< what ddlrun returns; see contract/ddlrun.h
   std::optional<int> first_failure;  ///< rank
   std::string message;               ///< one sentence about reason, if ranks alone do not show it
   std::vector<std::string>
-      host_failures;               ///< if agents of several hosts did not start: "node3: why" for each
-  std::string abort_message;       ///< the text of the aborting rank
-  int signal = 0;                  ///< of kSignal
+      host_failures;          ///< if agents of several hosts did not start: "node3: why" for each
+  std::string abort_message;  ///< the text of the aborting rank
+  int signal = 0;             ///< of kSignal and kRankStopped
+};
+
+struct JobReport : JobEnd {
   double run_seconds = 0;          ///< from the first start to the last end
   bool saw_output = true;          ///< the output of the ranks went through ddlrun
   int leftovers_ended = 0;         ///< processes that outlived their rank and were ended

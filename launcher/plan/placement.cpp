@@ -242,25 +242,4 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   return placement;
 }
 
-RankMap::RankMap(const Placement& placement, std::size_t fleet_size) : nodes_(fleet_size) {
-  for (const RankPlacement& rank : placement.ranks) rank_nodes_.push_back(rank.node);
-  for (const PlacedNode& node : placement.nodes) {
-    nodes_.at(node.allocated) = fleet_indices_.size();
-    fleet_indices_.push_back(node.allocated);
-  }
-}
-
-std::size_t RankMap::fleet_index_of_rank(int rank) const {
-  return fleet_indices_.at(static_cast<std::size_t>(rank_nodes_.at(static_cast<std::size_t>(rank))));
-}
-
-std::optional<std::size_t> RankMap::node_at(std::size_t fleet_index) const {
-  return fleet_index < nodes_.size() ? nodes_[fleet_index] : std::nullopt;
-}
-
-bool RankMap::is_rank_at(std::size_t fleet_index, int rank) const {
-  return rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size() &&
-         fleet_index_of_rank(rank) == fleet_index;
-}
-
 }  // namespace ddl::launcher

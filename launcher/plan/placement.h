@@ -1,9 +1,7 @@
-// Which rank runs on which node, and how the head finds the node of a rank: by index in the plan and by index in
-// the fleet.
+// Which rank runs on which node.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,30 +48,5 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
 /// facts[i]: of node i of the allocation. Error: names the node of which it is unknown, with the reason.
 Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocation& allocation,
                                             const std::vector<NodeFacts>& facts);
-
-/// Converts between the three numberings of a running job: ranks, nodes of the plan (only nodes with ranks), and
-/// indices in the fleet and the allocation (all nodes). Immutable.
-class RankMap {
- public:
-  RankMap() = default;
-  /// fleet_size: how many nodes the allocation has.
-  RankMap(const Placement& placement, std::size_t fleet_size);
-
-  /// The plan's node of each rank.
-  const std::vector<int>& rank_nodes() const { return rank_nodes_; }
-  /// The index in the fleet of a node of the plan, and of all of them in the plan's order.
-  std::size_t fleet_index_of_node(std::size_t node) const { return fleet_indices_.at(node); }
-  const std::vector<std::size_t>& fleet_indices() const { return fleet_indices_; }
-  std::size_t fleet_index_of_rank(int rank) const;
-  /// The plan's node at an index in the fleet; nullopt for a node without ranks.
-  std::optional<std::size_t> node_at(std::size_t fleet_index) const;
-  /// Whether this rank exists and runs on this node. rank may be any number.
-  bool is_rank_at(std::size_t fleet_index, int rank) const;
-
- private:
-  std::vector<int> rank_nodes_;
-  std::vector<std::size_t> fleet_indices_;
-  std::vector<std::optional<std::size_t>> nodes_;  ///< by index in the fleet
-};
 
 }  // namespace ddl::launcher

@@ -25,6 +25,7 @@ class RecordingActions : public SupervisorActions {
   void wait_for_clients() override { add("wait for clients"); }
   void stop_self() override { add("stop self"); }
   void done() override { add("done"); }
+  void abandon_output() override { add("abandon output"); }
   void note(const std::string& sentence) override { notes.push_back(sentence); }
 
   /// All actions since the last call: "end 15 5, finish".
@@ -39,8 +40,9 @@ class RecordingActions : public SupervisorActions {
 /// A supervisor of ranks on nodes, the same number on each.
 class Job {
  public:
-  explicit Job(int num_ranks, int num_nodes = 1, std::vector<bool> serves = {})
-      : supervisor_(description(num_ranks, num_nodes, std::move(serves)), actions_) {}
+  explicit Job(int num_ranks, int num_nodes = 1, std::vector<bool> serves = {}) {
+    supervisor_.launch(description(num_ranks, num_nodes, std::move(serves)), actions_);
+  }
 
   Supervisor* operator->() { return &supervisor_; }
   const JobReport& report() const { return supervisor_.report(); }
@@ -99,7 +101,6 @@ class Job {
       job.rank_nodes.push_back(node);
       job.rank_hosts.push_back("node" + std::to_string(node));
     }
-    job.num_nodes = num_nodes;
     job.kill_grace_seconds = kGrace;
     return job;
   }

@@ -1,9 +1,10 @@
-// The start of a fleet: how each node's agent is started (by fork, ssh or srun), the progress line until all agents
-// have answered, and the report if some do not answer.
+// The start of a job: how each node's agent is started (by fork, ssh or srun), the progress line until all agents have
+// answered, and the way from there to a job that can be launched.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,12 @@
 #include "launcher/fleet/node_starter.h"
 #include "launcher/fleet/ssh.h"
 #include "launcher/fleet/step_starter.h"
+#include "launcher/head/job_context.h"
+#include "launcher/head/job_planner.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
 
@@ -65,7 +68,33 @@ class FleetProgress {
   int seconds_ = 0;
 };
 
-/// The report of a job if the agents of some hosts did not start: one sentence for each of these hosts.
-JobReport start_failure_report(const Fleet& fleet, const Allocation& allocation);
+/// From the start of the agents until all have answered, the ranks are placed and the nodes hold the ports that these
+/// need.
+class JobStart : public JobPart {
+ public:
+  explicit JobStart(const JobContext& job)
+      : job_(job), progress_(job.loop, job.fleet, job.allocation, job.notices.progress) {}
+
+  /// Runs the loop. nullopt: the job has ended before, as the supervisor's report says. Error: as
+  /// JobPlanner::place_ranks() and add_ports().
+  Result<std::optional<JobPlanner>> run();
+  /// Every agent has answered, or has failed.
+  void on_startup_complete();
+
+  Status on_report(std::size_t node, const net::Frame& frame) override;
+  void on_agent_lost(std::size_t node, const std::string& why) override;
+  void on_signal(int signal) override;
+  void on_caller_ended(const std::string& text) override;
+
+ private:
+  void on(std::size_t node, const message::PortsHeld& m);
+  void on(std::size_t node, const message::AgentFailed& m);
+  void give_up(Error error);
+  void stop_if_done();
+
+  JobContext job_;
+  FleetProgress progress_;
+  Result<std::optional<JobPlanner>> planner_;  ///< nullopt until all agents have answered
+};
 
 }  // namespace ddl::launcher

@@ -1,0 +1,428 @@
+#include "launcher/head/running_job.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "launcher/gloo/gloo_store.h"
+#include "launcher/head/io_forwarding.h"
+#include "launcher/head/job_inspector.h"
+#include "launcher/head/job_recording.h"
+#include "launcher/head/pmix_relay.h"
+#include "launcher/head/stall_inspector.h"
+#include "launcher/node/job_presence.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/output/printable_text.h"
+#include "launcher/protocol/codec.h"
+#include "launcher/protocol/heartbeat.h"
+#include "net/job_key.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kDrainDeadline = std::chrono::seconds(5);
+// A stopped rank blocks all others: the job ends unless the rank is continued within this time.
+constexpr int kStoppedSeconds = 4;
+// The question for the ranks' activity that is asked for a sentence about a stall: its number, no pause, and tensors.
+const message::AskActivity kAskForStall{0, 0, 256};
+// Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
+constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
+// A rank that serves may notice that its clients have ended before their ends are reported.
+constexpr auto kClientsDeadline = std::chrono::milliseconds(500);
+
+std::vector<TimelineRank> timeline_ranks(const Supervisor::Job& job) {
+  std::vector<TimelineRank> ranks;
+  for (std::size_t rank = 0; rank < job.rank_hosts.size(); ++rank)
+    ranks.push_back({job.rank_hosts[rank], job.rank_nodes[rank]});
+  return ranks;
+}
+
+/// The nodes whose ranks read ddlrun's standard input.
+std::vector<std::size_t> stdin_readers(const LaunchPlan& plan) {
+  std::vector<std::size_t> readers;
+  for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+    const auto& ranks = plan.nodes[node].ranks;
+    if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
+      readers.push_back(node);
+  }
+  return readers;
+}
+
+/// Connects fleet, supervisor, output and those who answer questions; decides nothing.
+class Job : public RunningJob, private SupervisorActions {
+ public:
+  Job(const JobContext& job, JobPlanner&& planner, const JobPlanner::Plan& planned)
+      : context_(job),
+        planner_(std::move(planner)),
+        ranks_(planner_.supervised_job()),
+        relay_(job.loop, ranks_.rank_nodes,
+               [this](std::size_t node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
+        pmi_barriers_(ranks_.rank_nodes,
+                      [this](std::size_t node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
+        gloo_store_(planner_.gloo_shape()),
+        stalls_(
+            job.loop,
+            {spec_.stall_warning_seconds, spec_.stall_shutdown_seconds, ranks_.rank_hosts, ranks_.rank_nodes},
+            {[this] { fleet_.send_all(kAskForStall); },
+             [this](const std::string& sentence) { note(sentence); },
+             [this](const std::string& sentence) { supervisor_.on_stall(sentence); }}),
+        recording_(job.loop, timeline_ranks(ranks_),
+                   {[this](const message::AskEvents& ask) { fleet_.send(node_of(ask.rank), ask); },
+                    [this](const message::RecordTimeline& message) { fleet_.send_all(message); },
+                    [this]() -> const JobReport& { return supervisor_.report(); },
+                    [this](const std::string& sentence) { note(sentence); }}),
+        inspector_(
+            job.loop, planned_job(spec_, planned.launch, planned.bindings),
+            {[this](const message::AskActivity& ask) { fleet_.send_all(ask); },
+             [this](int node, const message::ForwardedAnswer& answer) {
+               fleet_.send(static_cast<std::size_t>(node), answer);
+             },
+             [this]() -> const std::vector<RankOutcome>& { return supervisor_.report().ranks; },
+             [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
+        stdin_takers_(stdin_readers(planned.launch)),
+        binding_report_(planned.launch, planned.bindings) {}
+
+  Status begin(JobPlanner::Plan&& planned) {
+    report_bindings(planned.bindings);
+    report_reduced_limits();
+    supervisor_.launch(ranks_, *this);
+    if (!spec_.timeline_file.empty()) {
+      auto timeline = recording_.plan_timeline(spec_.timeline_file, spec_.timeline_bytes);
+      if (!timeline)
+        return refuse(
+            timeline.error().during("the timeline (--timeline-filename, or DDL_TIMELINE)").message());
+    }
+    if (const auto status = inspector_.listen(); !status)
+      notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
+    DDL_TRY(open_output(planned.launch.job));
+    DDL_TRY(send_launch(planned.launch));
+    open_stdin();
+    if (spec_.timeout_seconds > 0) {
+      timeout_timer_ = loop_.after(
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
+          [this] { supervisor_.on_timeout(); });
+    }
+    return {};
+  }
+
+  void run() override {
+    loop_.run();
+    stdin_.reset();
+    inspector_.close();  // nobody would answer any more
+  }
+
+  JobReport conclude() override {
+    if (is_output_awaited_ && !output_->drain(Deadline::after(kDrainDeadline))) {
+      notices_.note("some output could not be written in time and is lost");
+      supervisor_.on_output_lost("its reader did not read it in time");
+    }
+    if (!output_->lost().empty()) supervisor_.on_output_lost(output_->lost());
+    if (!recording_.lost().empty()) supervisor_.on_output_lost("the timeline: " + recording_.lost());
+    if (spec_.starts_mpirun) look_for_cancellation();
+    notices_.detail(context_.times.text());
+    JobReport report = supervisor_.report();
+    report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    report.bindings = binding_report_.ranks();
+    recording_.add_to(report);
+    if (spec_.starts_mpirun) {
+      // The only rank of this job is mpirun itself, which is not a rank of the user.
+      report.ranks.clear();
+      report.first_failure.reset();
+    }
+    return report;
+  }
+
+  Status on_report(std::size_t node, const net::Frame& frame) override {
+    auto report = message::decode<message::NodeReport>(frame);
+    if (!report) return fail(std::move(report.error()));
+    std::visit([this, node](auto& message) { on(node, message); }, *report);
+    return {};
+  }
+
+  void on_agent_lost(std::size_t node, const std::string& why) override {
+    inspector_.on_lost(static_cast<int>(node), why);
+    recording_.on_lost(static_cast<int>(node));
+    tell_ranks(node, why);
+    supervisor_.on_agent_failed(static_cast<int>(node), fleet_.name(node) + ": " + why, true);
+  }
+
+  void on_signal(int signal) override {
+    if (signal == SIGCONT && stdin_) stdin_->recheck_terminal();
+    supervisor_.on_signal(signal);
+  }
+
+  void on_caller_ended(const std::string& text) override { supervisor_.on_caller_ended(text); }
+
+ private:
+  // ---- the launch ----
+
+  Status open_output(const JobLaunch& job) {
+    auto output = OutputRouter::create(
+        loop_, spec_, !job.split_lines, static_cast<std::size_t>(job.output_window),
+        {[this](int rank, OutputStream stream, std::size_t bytes) {
+           fleet_.send(node_of(rank), message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
+         },
+         [this] { supervisor_.on_output_broken(); }});
+    if (!output) return fail(output.error());
+    output_ = std::move(*output);
+    return {};
+  }
+
+  Status send_launch(LaunchPlan& plan) {
+    JobLaunch& job = plan.job;
+    if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) job.flush_idle_lines = job.split_lines;
+    // mpirun itself uses no CPUs of the job; its ranks announce themselves.
+    if (!spec_.starts_mpirun) job.scheduler_job = scheduler_job_;
+    job.head_host = hostname();
+    job.head_pid = ::getpid();
+    began_ = Clock::now();
+    if (plan.nodes.size() > 1) DDL_TRY(send_job_key());
+    fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));
+    for (std::size_t node = 0; node < plan.nodes.size(); ++node)
+      fleet_.send(node, message::Launch{plan.nodes[node]});
+    context_.times.on_launched(spec_.num_ranks);
+    return {};
+  }
+
+  Status send_job_key() {
+    ::prctl(PR_SET_DUMPABLE, 0);  // the key passes through this memory: no core dump, no debugger
+    const auto key = net::JobKey::random();
+    if (!key) return fail(key.error());
+    message::JobKey message{
+        std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
+    fleet_.send_all(message);
+    net::wipe(std::as_writable_bytes(std::span(message.bytes)));
+    return {};
+  }
+
+  void open_stdin() {
+    if (stdin_takers_.is_empty()) return;
+    stdin_.emplace(loop_, STDIN_FILENO,
+                   StdinReader::Handlers{
+                       [this](std::string&& bytes) { send_stdin(message::StdinData{std::move(bytes)}); },
+                       [this] { send_stdin(message::StdinEof{}); }});
+  }
+  void send_stdin(const message::HeadToAgent& message) {
+    for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
+  }
+
+  void report_bindings(const std::vector<NodeBinding>& bindings) {
+    // A rankfile may place two ranks on one core by mistake.
+    const bool may_share = spec_.placed_ranks.empty() || spec_.oversubscribe;
+    for (std::size_t node = 0; node < bindings.size(); ++node) {
+      const std::string name = fleet_.name(node) + ": ";
+      const BindingNotes said = binding_notes(bindings[node], may_share);
+      for (const std::string& text : said.details) notices_.detail(name + text);
+      for (const std::string& text : said.notes) notices_.note(name + text);
+    }
+  }
+
+  void report_reduced_limits() const {
+    std::vector<std::pair<std::string, ResourceLimits>> hosts;
+    for (std::size_t node = 0; node < planner_.facts().size(); ++node)
+      hosts.emplace_back(fleet_.name(node), planner_.facts()[node].hard_limits);
+    for (const std::string& note : reduced_limit_notes(spec_.shell.soft_limits, hosts)) notices_.note(note);
+  }
+
+  // ---- what agents report ----
+
+  std::size_t node_of(int rank) const {
+    return static_cast<std::size_t>(ranks_.rank_nodes.at(static_cast<std::size_t>(rank)));
+  }
+
+  /// Messages come from another process: if one names a rank that is not on this node, the agent is given up.
+  bool is_rank_on(std::size_t node, int rank) {
+    if (supervisor_.is_rank_on(static_cast<int>(node), rank)) return true;
+    on_agent_lost(
+        node, "its agent sent a message about rank " + std::to_string(rank) + ", which does not run there");
+    return false;
+  }
+
+  void on(std::size_t, const message::PortsHeld&) {}  // JobStart has all
+  void on(std::size_t node, const message::PortTaken& m) {
+    supervisor_.on_port_taken(fleet_.name(node) + ": " + m.how);
+  }
+  void on(std::size_t node, message::RankStarted& m) {
+    if (!is_rank_on(node, m.rank)) return;
+    notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
+                    fleet_.name(node));
+    context_.times.on_rank_started();
+    supervisor_.on_rank_started(m.rank, m.pid);
+  }
+  template <class Binding>  // RankBound, VisibleGpus
+    requires requires(BindingReport& report, Binding& binding) { report.add(binding); }
+  void on(std::size_t node, Binding& m) {
+    if (!is_rank_on(node, m.rank)) return;
+    if (spec_.report_bindings) {
+      for (const std::string& line : binding_report_.add(m)) note(line);
+    }
+    if (const std::string difference = binding_report_.difference(m); !difference.empty())
+      note("warning: " + difference);
+  }
+  void on(std::size_t node, const message::NodeShared& m) {
+    if (sharing_.insert({m.host, m.pid}).second)
+      note(shared_cpus_warning({m.host, m.pid}, fleet_.name(node), scheduler_job_));
+  }
+  void on(std::size_t node, const message::RankProgress& m) {
+    if (!is_rank_on(node, m.rank)) return;
+    if (m.step == message::RankProgress::Step::kInitialised) {
+      context_.times.on_rank_initialised();
+    } else {
+      context_.times.on_first_collective();
+    }
+  }
+  void on(std::size_t node, message::RankEnded& m) {
+    if (!is_rank_on(node, m.outcome.rank)) return;
+    stopped_.erase(m.outcome.rank);
+    supervisor_.on_rank_ended(std::move(m.outcome));
+  }
+  void on(std::size_t node, const message::RankStopped& m) {
+    if (!is_rank_on(node, m.rank)) return;
+    stopped_.erase(m.rank);
+    if (m.signal == 0) return supervisor_.on_rank_continued(m.rank);
+    if (!supervisor_.on_rank_stopped(m.rank, m.signal, kStoppedSeconds)) return;
+    stopped_[m.rank] = loop_.after(
+        std::chrono::seconds(kStoppedSeconds),
+        [this, rank = m.rank, signal = m.signal] { supervisor_.on_rank_stayed_stopped(rank, signal); });
+  }
+  void on(std::size_t, const message::Stalled&) { stalls_.on_stalled(); }
+  void on(std::size_t node, message::Activity& m) {
+    if (m.id == kAskForStall.id) {
+      stalls_.on_activity(static_cast<int>(node), std::move(m.ranks));
+    } else {
+      inspector_.on_activity(static_cast<int>(node), std::move(m));
+    }
+  }
+  void on(std::size_t node, const message::Events& m) {
+    if (is_rank_on(node, m.rank)) recording_.on_events(m);
+  }
+  void on(std::size_t node, const message::ForwardedRequest& m) {
+    inspector_.on_request(static_cast<int>(node), m);
+  }
+  void on(std::size_t node, const message::AbortRequested& m) {
+    if (is_rank_on(node, m.rank)) supervisor_.on_abort(m.rank, m.exit_code, m.text);
+  }
+  void on(std::size_t node, const message::StdinCredit& m) {
+    if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
+  }
+  void on(std::size_t node, const message::StdinClosed&) {
+    if (!stdin_) return;
+    stdin_->refund(stdin_takers_.close(node));
+    if (stdin_takers_.is_empty()) stdin_->stop();
+  }
+  void on(std::size_t node, OutputChunk& chunk) {
+    if (is_rank_on(node, chunk.rank)) output_->accept(std::move(chunk));
+  }
+  void on(std::size_t node, const message::Finished& m) {
+    supervisor_.on_finished(static_cast<int>(node), m.leftovers_ended);
+  }
+  void on(std::size_t node, const message::AgentFailed& m) {
+    const std::string sentence = fleet_.name(node) + ": " + m.text;
+    if (m.end_signal != 0)
+      return supervisor_.on_agent_termination_requested(static_cast<int>(node), sentence, m.end_signal);
+    if (m.lost) tell_ranks(node, m.text);
+    supervisor_.on_agent_failed(static_cast<int>(node), sentence, m.lost);
+  }
+  void on(std::size_t node, message::PmiBarrier& m) { pmi_barriers_.on(node, std::move(m)); }
+  void on(std::size_t node, const message::AskGlooStore& m) {
+    fleet_.send(node, message::GlooStoreAnswered{m.id, gloo_store_.apply(m.request)});
+  }
+  template <class Message>
+    requires requires(PmixRelay& relay, Message& message) { relay.on(0, std::move(message)); }
+  void on(std::size_t node, Message& message) {
+    relay_.on(node, std::move(message));
+  }
+
+  /// Before the signal that ends them, so that they report the lost node, and not a rank that the signal has ended.
+  void tell_ranks(std::size_t node, const std::string& why) {
+    const auto lost = lost_host(supervisor_.report().ranks, ranks_.rank_nodes, static_cast<int>(node), why);
+    if (lost) fleet_.send_all(*lost);
+  }
+
+  /// mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
+  void look_for_cancellation() {
+    const Scheduler& scheduler = scheduler_here(context_.head_environment);
+    if (supervisor_.report().reason == EndReason::kRankFailed && !scheduler_job_.empty() &&
+        scheduler.is_ending(scheduler_job_, context_.head_environment))
+      supervisor_.on_job_cancelled(scheduler.name() + " has ended job " + scheduler_job_ +
+                                   ", as after scancel or at a time limit");
+  }
+
+  // ---- what the supervisor decides ----
+
+  void end_ranks(int signal, double grace_seconds) override {
+    recording_.ask_for_histories();
+    fleet_.send_all(message::End{signal, grace_seconds});
+  }
+  void forward_signal(int signal) override { fleet_.send_all(message::Signal{signal}); }
+  void finish() override {
+    // The agents have what the ranks recorded until they end.
+    const auto finish = [this] { fleet_.send_all(message::Finish{}); };
+    if (!recording_.write_timeline(finish)) finish();
+  }
+  void wait_for_root_cause() override { await_cause(kRootCauseDeadline); }
+  void wait_for_clients() override { await_cause(kClientsDeadline); }
+  void await_cause(Clock::duration time) {
+    root_cause_timer_ = loop_.after(time, [this] { supervisor_.on_root_cause_timeout(); });
+  }
+  void stop_self() override { fleet_.stop_self(); }
+  void done() override {
+    recording_.give_up();
+    for (const std::string& line : binding_report_.take()) note(line);
+    timeout_timer_.cancel();
+    root_cause_timer_.cancel();
+    output_->when_idle([this] { loop_.stop(); });
+  }
+  void abandon_output() override {
+    is_output_awaited_ = false;
+    loop_.stop();
+  }
+  void note(const std::string& sentence) override {
+    if (!spec_.quiet) output_->print("ddlrun: " + printable_text(sentence));
+  }
+
+  JobContext context_;
+  const JobSpec& spec_ = context_.spec;
+  const Notices& notices_ = context_.notices;
+  EventLoop& loop_ = context_.loop;
+  Fleet& fleet_ = context_.fleet;
+  Supervisor& supervisor_ = context_.supervisor;
+  const std::string scheduler_job_ = scheduler_job_of_ranks(context_.allocation, context_.head_environment);
+  JobPlanner planner_;
+  const Supervisor::Job ranks_;
+  PmixRelay relay_;
+  PmiBarriers pmi_barriers_;
+  GlooStore gloo_store_;  ///< nobody asks it unless the agents serve it
+  StallInspector stalls_;
+  JobRecording recording_;
+  JobInspector inspector_;
+  std::unique_ptr<OutputRouter> output_;
+  StdinTakers stdin_takers_;
+  std::optional<StdinReader> stdin_;         ///< only while ranks may read
+  std::map<int, EventLoop::Timer> stopped_;  ///< by rank that was stopped: when the job ends for it
+  std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that the user was warned of
+  BindingReport binding_report_;
+  EventLoop::Timer timeout_timer_;
+  EventLoop::Timer root_cause_timer_;
+  Clock::time_point began_ = Clock::now();
+  bool is_output_awaited_ = true;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RunningJob>> RunningJob::launch(const JobContext& job, JobPlanner planner) {
+  DDL_ASSIGN(planned, planner.plan());
+  auto running = std::make_unique<Job>(job, std::move(planner), planned);
+  DDL_TRY(running->begin(std::move(planned)));
+  return running;
+}
+
+}  // namespace ddl::launcher
