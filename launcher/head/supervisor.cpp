@@ -72,7 +72,7 @@ JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_fi
       break;
     case JobReaction::kAbandon:
       if (!has_reason()) static_cast<JobEnd&>(report_) = std::move(why);
-      actions_->abandon_output();
+      if (actions_ != nullptr) actions_->abandon_output();
       break;
   }
   return reaction;

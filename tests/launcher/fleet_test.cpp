@@ -164,6 +164,29 @@ TEST_CASE_METHOD(FleetFixture, "send_all reaches every agent, and flush waits un
   driver.run_until("three messages", [&] { return heard.size() == 3; });
 }
 
+TEST_CASE_METHOD(FleetFixture, "after select() nodes have new numbers, and nothing is heard of the others") {
+  start(3);
+  for (std::size_t node = 0; node < 3; ++node) answer(node);
+  wait_for_events(1);
+  fleet.select({0, 2});
+  CHECK(fleet.size() == 2);
+  CHECK(fleet.name(1) == "node2");
+  driver.run_until("what asks the idle agent to finish", [&] { return heard.size() == 1; });
+  CHECK(heard[0] == type_of(message::Finish{}));
+  fleet.send(1, message::StdinEof{});
+  fleet.send_all(message::Pausing{});
+  driver.run_until("messages to the two", [&] { return heard.size() == 4; });
+  report(*starter.agents[2], message::RankStarted{1, 2});
+  wait_for_events(2);
+  CHECK(events[1] == "1 reports " + std::to_string(type_of(message::RankStarted{})));
+  report(*starter.agents[1], message::RankStarted{1, 2});
+  driver.run_ready();
+  starter.agents[1].reset();
+  starter.agents[2].reset();
+  wait_for_events(3);
+  CHECK(events[2] == "1 lost: the agent was struck by lightning (its link: closed by the other side)");
+}
+
 TEST_CASE_METHOD(
     FleetFixture,
     "an agent of another version has failed, both versions are named, and its messages are ignored") {

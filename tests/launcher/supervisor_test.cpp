@@ -1,6 +1,7 @@
 #include "launcher/head/supervisor.h"
 
 #include <csignal>
+#include <memory>
 
 #include "contract/ddlrun.h"
 #include "support/catch.h"
@@ -923,4 +924,95 @@ TEST_CASE("a rank that serves may fail like any other") {
   late.dies(1, SIGTERM, true);
   CHECK(late.take() == "finish");
   CHECK(late.report().first_failure == 0);
+}
+
+TEST_CASE("what happens before the launch ends the job at once") {
+  Supervisor signalled;
+  signalled.on_signal(SIGINT);
+  CHECK(signalled.is_done());
+  CHECK(signalled.report().reason == EndReason::kSignal);
+  CHECK(signalled.report().exit_code == 130);
+  CHECK(signalled.report().message == "no rank had been started");
+  signalled.on_signal(SIGTERM);
+  CHECK(signalled.report().exit_code == 130);
+
+  Supervisor lost;
+  lost.on_agent_failed(1, "node1: its agent was killed", true);
+  CHECK(lost.is_done());
+  CHECK(lost.report().reason == EndReason::kHostLost);
+  CHECK(lost.report().exit_code == contract::kLostHost);
+
+  Supervisor failed;
+  failed.on_agent_failed(0, "node0: no PMIx server", false);
+  CHECK(failed.report().reason == EndReason::kStartFailed);
+  CHECK(failed.report().exit_code == contract::kStartFailure);
+
+  Supervisor cancelled;
+  cancelled.on_agent_termination_requested(0, "node0: its agent received SIGTERM", SIGTERM);
+  CHECK(cancelled.report().exit_code == 143);
+
+  Supervisor left;
+  left.on_caller_ended("process 7 has ended");
+  CHECK(left.report().exit_code == 143);
+}
+
+TEST_CASE("the report is a success only if all output could be written") {
+  const auto succeeded = [] {
+    auto job = std::make_unique<Job>(1);
+    job->all_start();
+    job->exits(0, 0);
+    (*job)->on_finished(0, 0);
+    CHECK(job->take() == "finish, done");
+    return job;
+  };
+  auto lost = succeeded();
+  (*lost)->on_output_lost("the disk is full");
+  (*lost)->on_output_lost("another reason");
+  CHECK(lost->report().reason == EndReason::kOutputLost);
+  CHECK(lost->report().exit_code == contract::kOutputLost);
+  CHECK(lost->report().message == "the disk is full");
+
+  auto unread = succeeded();
+  (*unread)->on_signal(SIGTERM);
+  CHECK(unread->take() == "abandon output");
+  CHECK(unread->report().reason == EndReason::kOutputLost);
+
+  auto broken = succeeded();
+  (*broken)->on_output_broken();
+  CHECK(broken->report().exit_code == 141);
+
+  Job failed(1);
+  failed.all_start();
+  failed.exits(0, 5);
+  failed->on_finished(0, 0);
+  failed->on_output_lost("the disk is full");
+  CHECK(failed.report().exit_code == 5);
+}
+
+TEST_CASE("a job that its scheduler has cancelled does not end for the failure that follows from that") {
+  Job job(1);
+  job.all_start();
+  job.exits(0, 1);
+  job->on_finished(0, 0);
+  job->on_job_cancelled("Slurm has ended job 7");
+  CHECK(job.report().reason == EndReason::kSignal);
+  CHECK(job.report().exit_code == 143);
+  CHECK(job.report().message == "Slurm has ended job 7");
+
+  Job good(1);
+  good.all_start();
+  good.exits(0, 0);
+  good->on_finished(0, 0);
+  good->on_job_cancelled("Slurm has ended job 7");
+  CHECK(good.report().exit_code == 0);
+}
+
+TEST_CASE("a rank is on its node only, whatever number a message has") {
+  Job job(4, 2);
+  CHECK(job->is_rank_on(0, 1));
+  CHECK(job->is_rank_on(1, 2));
+  CHECK_FALSE(job->is_rank_on(0, 2));
+  CHECK_FALSE(job->is_rank_on(1, -1));
+  CHECK_FALSE(job->is_rank_on(1, 4));
+  CHECK_FALSE(Supervisor().is_rank_on(0, 0));
 }
