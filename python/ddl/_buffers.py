@@ -1,8 +1,10 @@
 """Arrays as libddl sees them: an address, a number of elements, and their type. Nothing is copied."""
 from __future__ import annotations
 
+import importlib
+import math
 import struct
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
 from ddl._library import NULL, ffi, lib
 from ddl.errors import InvalidArgument
@@ -82,9 +84,7 @@ def _on_gpu(array: Any, what: str, dtype: str | None) -> Buffer:
     interface = array.__cuda_array_interface__
     shape, typestr = interface["shape"], interface["typestr"]
     size = int(typestr[2:])
-    count = 1
-    for length in shape:
-        count *= length
+    count = math.prod(shape)
     strides = interface.get("strides")
     if strides is not None and count:
         expected = size
@@ -144,3 +144,29 @@ def number_of(value: Any) -> tuple[Any, str] | None:
         return bytearray(struct.pack(code, value)), code
     except struct.error:
         raise InvalidArgument(f"{value} does not fit into 64 bits") from None
+
+
+def same_type(a: Buffer, b: Buffer) -> None:
+    if a.dtype != b.dtype:
+        raise InvalidArgument("out: the two arrays are of different types")
+
+
+def place_for(out: Any, count: int, send: Buffer, dtype: str | None) -> Buffer:
+    """Where results go: out, if it has so many elements of the type of what is sent."""
+    recv = buffer_of(out, "out", writable=True, dtype=dtype)
+    same_type(send, recv)
+    if recv.count != count:
+        raise InvalidArgument(f"out has {recv.count} elements instead of {count}")
+    return recv
+
+
+def new_like(array: Any, shape: Sequence[int] | None = None) -> Any:
+    """A new array for results: of NumPy's arrays, or of whatever the array's own library makes."""
+    module = type(array).__module__.split(".")[0]
+    if module not in ("numpy", "cupy"):
+        raise InvalidArgument(f"give the result's place with out=: there is no new {type(array).__name__}")
+    return importlib.import_module(module).empty(array.shape if shape is None else tuple(shape), array.dtype)
+
+
+def stream_of(buffer: Buffer, stream: Any) -> Any:
+    return buffer.stream if stream is None else ffi.cast("void *", stream)

@@ -10,7 +10,7 @@ import struct
 import threading
 from typing import Any, Callable, Sequence
 
-from ddl._buffers import NOTHING, Buffer, buffer_of, number_of
+from ddl._buffers import NOTHING, buffer_of, new_like, number_of, place_for, same_type, stream_of
 from ddl._library import NULL, ffi, lib
 from ddl.errors import Error, InvalidArgument, check
 
@@ -81,7 +81,7 @@ def is_initialized() -> bool:
 
 
 def context() -> Any:
-    """The C context, for ddl.torch."""
+    """The C context, for the other modules."""
     if _context is None:
         raise InvalidArgument("libddl has not been initialised; call ddl.init() first")
     return _context
@@ -193,17 +193,14 @@ class ProcessSet:
 world = ProcessSet(_WORLD)
 
 
-def options_of(
-    process_set: ProcessSet,
-    timeout_seconds: float = 0.0,
-    stream: Any = NULL,
-    prescale: float = 1.0,
-    postscale: float = 1.0,
-) -> Any:
-    return ffi.new(
-        "ddl_call_options *",
-        [ffi.sizeof("ddl_call_options"), 0, process_set.number, timeout_seconds, stream, prescale, postscale],
-    )
+def call_ordered(
+    function: Callable[..., int], arguments: Sequence[Any],
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = NULL, *scales: float,
+) -> None:
+    """Makes an ordered call of libddl. scales: prescale and postscale; none: 1."""
+    kind = "ddl_call_options"
+    values = (ffi.sizeof(kind), 0, process_set.number, timeout_seconds, stream, *(scales or (1.0, 1.0)))
+    check(function(context(), *arguments, ffi.new(kind + " *", values)))
 
 
 def members_of(process_set: ProcessSet) -> int:
@@ -211,79 +208,58 @@ def members_of(process_set: ProcessSet) -> int:
     return process_set.size or 0
 
 
-def _same(a: Buffer, b: Buffer) -> None:
-    if a.dtype != b.dtype:
-        raise InvalidArgument("out: the two arrays are of different types")
-
-
-def place_for(out: Any, count: int, send: Buffer, dtype: str | None) -> Buffer:
-    """Where results go: out, if it has so many elements of the type of what is sent."""
-    recv = buffer_of(out, "out", writable=True, dtype=dtype)
-    _same(send, recv)
-    if recv.count != count:
-        raise InvalidArgument(f"out has {recv.count} elements instead of {count}")
-    return recv
-
-
-def _like(array: Any, shape: Sequence[int] | None = None) -> Any:
-    """A new array for results: of NumPy's arrays, or of whatever the array's own library makes."""
-    module = type(array).__module__.split(".")[0]
-    if module not in ("numpy", "cupy"):
-        raise InvalidArgument(f"give the result's place with out=: there is no new {type(array).__name__}")
-    import importlib
-
-    return importlib.import_module(module).empty(array.shape if shape is None else tuple(shape), array.dtype)
-
-
-def _gathered(array: Any, send: Buffer, ranks: int) -> Any:
-    """A new array for this array of each rank."""
-    shape = getattr(array, "shape", (send.count,)) or (1,)
-    return _like(array, (ranks * shape[0], *shape[1:]))
-
-
-def _stream(buffer: Buffer, stream: Any) -> Any:
-    return buffer.stream if stream is None else ffi.cast("void *", stream)
-
-
 def _reduced(
-    call: Callable[..., int],
-    array: Any,
-    op: int,
-    out: Any,
-    dtype: str | None,
-    stream: Any,
-    options: dict[str, Any],
-    *more: Any,
+    function: Callable[..., int], array: Any, how: Sequence[int], out: Any,
+    process_set: ProcessSet, timeout_seconds: float, stream: Any, dtype: str | None, *scales: float,
 ) -> Any:
-    """allreduce, reduce and scan, of an array or of a number."""
+    """allreduce, reduce and scan, of an array or of a number. how: the operation, and the root, if there is one."""
     number = number_of(array)
     if number is not None:
         memory, code = number
-        view = memoryview(memory).cast(code)
-        buffer = buffer_of(view, "the number", writable=True)
-        check(
-            call(context(), buffer.address, buffer.address, 1, buffer.dtype, op, *more, options_of(**options))
-        )
-        return struct.unpack(code, memory)[0]
+        send = recv = buffer_of(memoryview(memory).cast(code), "the number", writable=True)
+        stream = None
+    else:
+        send = buffer_of(array, "the array", dtype=dtype)
+        out = new_like(array) if out is None else out
+        recv = place_for(out, send.count, send, dtype)
+    arguments = (send.address, recv.address, send.count, send.dtype, *how)
+    call_ordered(function, arguments, process_set, timeout_seconds, stream_of(send, stream), *scales)
+    return out if number is None else struct.unpack(code, memory)[0]
+
+
+def _in_place(
+    function: Callable[..., int], array: Any, peer: int,
+    process_set: ProcessSet, timeout_seconds: float, stream: Any, dtype: str | None, writable: bool = True,
+) -> Any:
+    """broadcast, send and recv: calls of one array, and of another rank."""
+    buffer = buffer_of(array, "the array", writable=writable, dtype=dtype)
+    arguments = (buffer.address, buffer.count, buffer.dtype, peer)
+    call_ordered(function, arguments, process_set, timeout_seconds, stream_of(buffer, stream))
+    return array
+
+
+def _gathered(
+    function: Callable[..., int], array: Any, root: Sequence[int], out: Any,
+    process_set: ProcessSet, timeout_seconds: float, stream: Any, dtype: str | None,
+) -> Any:
+    """allgather and gather. root: of gather."""
     send = buffer_of(array, "the array", dtype=dtype)
-    result = _like(array) if out is None else out
-    recv = place_for(result, send.count, send, dtype)
-    options["stream"] = _stream(send, stream)
-    check(call(context(), send.address, recv.address, send.count, send.dtype, op, *more, options_of(**options)))
-    return result
+    recv = NOTHING
+    receives = not root or process_set.rank == root[0]
+    if receives:
+        ranks = members_of(process_set)
+        if out is None:
+            shape = getattr(array, "shape", (send.count,)) or (1,)
+            out = new_like(array, (ranks * shape[0], *shape[1:]))
+        recv = place_for(out, ranks * send.count, send, dtype)
+    arguments = (send.address, recv.address, send.count, send.dtype, *root)
+    call_ordered(function, arguments, process_set, timeout_seconds, stream_of(send, stream))
+    return out if receives else None
 
 
 def allreduce(
-    array: Any,
-    op: int = SUM,
-    *,
-    out: Any = None,
-    prescale: float = 1.0,
-    postscale: float = 1.0,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, op: int = SUM, *, out: Any = None, prescale: float = 1.0, postscale: float = 1.0,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """The ranks' arrays combined, element by element: the same bits on every rank.
 
@@ -291,88 +267,45 @@ def allreduce(
     out: where the result goes, which may be array itself; None: a new array.
     stream: the handle of the GPU's stream; None: the array's own.
     """
-    options = dict(
-        process_set=process_set, timeout_seconds=timeout_seconds, prescale=prescale, postscale=postscale
-    )
-    return _reduced(lib.ddl_allreduce, array, op, out, dtype, stream, options)
+    scales = prescale, postscale
+    return _reduced(lib.ddl_allreduce, array, (op,), out, process_set, timeout_seconds, stream, dtype, *scales)
 
 
 def reduce(
-    array: Any,
-    op: int = SUM,
-    root: int = 0,
-    *,
-    out: Any = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, op: int = SUM, root: int = 0, *, out: Any = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """Like allreduce(), for root alone. The others' result is not to be used."""
-    options = dict(process_set=process_set, timeout_seconds=timeout_seconds)
-    return _reduced(lib.ddl_reduce, array, op, out, dtype, stream, options, root)
+    return _reduced(lib.ddl_reduce, array, (op, root), out, process_set, timeout_seconds, stream, dtype)
 
 
 def scan(
-    array: Any,
-    op: int = SUM,
-    *,
-    out: Any = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, op: int = SUM, *, out: Any = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """On rank r, the arrays of ranks 0 to r combined."""
-    options = dict(process_set=process_set, timeout_seconds=timeout_seconds)
-    return _reduced(lib.ddl_scan, array, op, out, dtype, stream, options)
+    return _reduced(lib.ddl_scan, array, (op,), out, process_set, timeout_seconds, stream, dtype)
 
 
 def broadcast(
-    array: Any,
-    root: int = 0,
-    *,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, root: int = 0, *,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """Root's elements, in every rank's array, which is returned."""
-    buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
-    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
-    check(lib.ddl_broadcast(context(), buffer.address, buffer.count, buffer.dtype, root, options))
-    return array
+    return _in_place(lib.ddl_broadcast, array, root, process_set, timeout_seconds, stream, dtype)
 
 
 def allgather(
-    array: Any,
-    *,
-    out: Any = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, *, out: Any = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """Every rank's array, one after the other along the first dimension. All have the same number of elements."""
-    send = buffer_of(array, "the array", dtype=dtype)
-    ranks = members_of(process_set)
-    out = _gathered(array, send, ranks) if out is None else out
-    recv = place_for(out, ranks * send.count, send, dtype)
-    options = options_of(process_set, timeout_seconds, _stream(send, stream))
-    check(lib.ddl_allgather(context(), send.address, recv.address, send.count, send.dtype, options))
-    return out
+    return _gathered(lib.ddl_allgather, array, (), out, process_set, timeout_seconds, stream, dtype)
 
 
 def reduce_scatter(
-    array: Any,
-    op: int = SUM,
-    *,
-    out: Any,
-    counts: Sequence[int] | None = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, op: int = SUM, *, out: Any, counts: Sequence[int] | None = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """The ranks' arrays combined, of which rank r gets counts[r] elements in out. counts: None: equal parts."""
     send = buffer_of(array, "the array", dtype=dtype)
@@ -382,119 +315,73 @@ def reduce_scatter(
         raise InvalidArgument(f"counts must be {ranks} numbers whose sum is {send.count}")
     own = process_set.rank
     recv = NOTHING if own is None else place_for(out, parts[own], send, dtype)
-    options = options_of(process_set, timeout_seconds, _stream(send, stream))
-    check(
-        lib.ddl_reduce_scatter(
-            context(), send.address, recv.address, ffi.new("uint64_t[]", parts), send.dtype, op, options
-        )
-    )
+    arguments = (send.address, recv.address, ffi.new("uint64_t[]", parts), send.dtype, op)
+    call_ordered(lib.ddl_reduce_scatter, arguments, process_set, timeout_seconds, stream_of(send, stream))
     return out
 
 
 def alltoall(
-    array: Any,
-    *,
-    out: Any = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, *, out: Any = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """The r-th part of array goes to rank r, whose part comes as the r-th of the result. Parts are equal."""
     send = buffer_of(array, "the array", dtype=dtype)
     ranks = members_of(process_set)
     if ranks and send.count % ranks:
         raise InvalidArgument(f"{send.count} elements are no {ranks} equal parts")
-    out = _like(array) if out is None else out
+    out = new_like(array) if out is None else out
     recv = place_for(out, send.count, send, dtype)
-    options = options_of(process_set, timeout_seconds, _stream(send, stream))
-    check(
-        lib.ddl_alltoall(context(), send.address, recv.address, send.count // max(ranks, 1), send.dtype, options)
-    )
+    arguments = (send.address, recv.address, send.count // max(ranks, 1), send.dtype)
+    call_ordered(lib.ddl_alltoall, arguments, process_set, timeout_seconds, stream_of(send, stream))
     return out
 
 
 def gather(
-    array: Any,
-    root: int = 0,
-    *,
-    out: Any = None,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, root: int = 0, *, out: Any = None,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """Every rank's array, one after the other, on root; None on the others."""
-    send = buffer_of(array, "the array", dtype=dtype)
-    recv = NOTHING
-    if process_set.rank == root:
-        ranks = members_of(process_set)
-        out = _gathered(array, send, ranks) if out is None else out
-        recv = place_for(out, ranks * send.count, send, dtype)
-    options = options_of(process_set, timeout_seconds, _stream(send, stream))
-    check(lib.ddl_gather(context(), send.address, recv.address, send.count, send.dtype, root, options))
-    return out if process_set.rank == root else None
+    return _gathered(lib.ddl_gather, array, (root,), out, process_set, timeout_seconds, stream, dtype)
 
 
 def scatter(
-    array: Any,
-    root: int = 0,
-    *,
-    out: Any,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, root: int = 0, *, out: Any,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """The r-th part of root's array, in out of rank r. The others' array is not used, and may be None."""
     recv = buffer_of(out, "out", writable=True, dtype=dtype)
     send = NOTHING
     if process_set.rank == root:
         send = buffer_of(array, "the array", dtype=dtype)
-        _same(send, recv)
+        same_type(send, recv)
         if send.count != members_of(process_set) * recv.count:
             raise InvalidArgument(
                 f"the array has {send.count} elements, and out {recv.count} of each of {members_of(process_set)} ranks"
             )
-    options = options_of(process_set, timeout_seconds, _stream(recv, stream))
-    check(lib.ddl_scatter(context(), send.address, recv.address, recv.count, recv.dtype, root, options))
+    arguments = (send.address, recv.address, recv.count, recv.dtype, root)
+    call_ordered(lib.ddl_scatter, arguments, process_set, timeout_seconds, stream_of(recv, stream))
     return out
 
 
 def send(
-    array: Any,
-    to: int,
-    *,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, to: int, *,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> None:
     """Sends the array to a rank that calls recv()."""
-    buffer = buffer_of(array, "the array", dtype=dtype)
-    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
-    check(lib.ddl_send(context(), buffer.address, buffer.count, buffer.dtype, to, options))
+    _in_place(lib.ddl_send, array, to, process_set, timeout_seconds, stream, dtype, writable=False)
 
 
 def recv(
-    array: Any,
-    source: int,
-    *,
-    process_set: ProcessSet = world,
-    timeout_seconds: float = 0.0,
-    stream: Any = None,
-    dtype: str | None = None,
+    array: Any, source: int, *,
+    process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = None, dtype: str | None = None,
 ) -> Any:
     """Stores in the array, which is returned, what a rank sends."""
-    buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
-    options = options_of(process_set, timeout_seconds, _stream(buffer, stream))
-    check(lib.ddl_recv(context(), buffer.address, buffer.count, buffer.dtype, source, options))
-    return array
+    return _in_place(lib.ddl_recv, array, source, process_set, timeout_seconds, stream, dtype)
 
 
 def barrier(*, process_set: ProcessSet = world, timeout_seconds: float = 0.0) -> None:
     """Returns when every rank has called it."""
-    check(lib.ddl_barrier(context(), options_of(process_set, timeout_seconds)))
+    call_ordered(lib.ddl_barrier, (), process_set, timeout_seconds)
 
 
 def mark(name: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from ddl._context import ProcessSet, allgather, broadcast, context, members_of, options_of, world
+from ddl._context import ProcessSet, allgather, broadcast, call_ordered, members_of, world
 from ddl._library import ffi, lib
-from ddl.errors import check
 
 
 def pickled(value: Any) -> bytes:
@@ -23,7 +22,7 @@ def pickled(value: Any) -> bytes:
         return cloudpickle.dumps(value)
 
 
-def _numbers(count: int) -> memoryview:
+def numbers(count: int) -> memoryview:
     return memoryview(bytearray(8 * count)).cast("q")
 
 
@@ -31,7 +30,7 @@ def broadcast_object(value: Any, root: int = 0, *, process_set: ProcessSet = wor
     """Root's object, on every rank. The others' value is not used."""
     is_root = process_set.rank == root
     data = bytearray(pickled(value)) if is_root else bytearray()
-    size = _numbers(1)
+    size = numbers(1)
     size[0] = len(data)
     broadcast(size, root, process_set=process_set)
     if not is_root:
@@ -43,19 +42,13 @@ def broadcast_object(value: Any, root: int = 0, *, process_set: ProcessSet = wor
 def allgather_object(value: Any, *, process_set: ProcessSet = world) -> list[Any]:
     """Every rank's object, by rank, on every rank."""
     data = pickled(value)
-    own, sizes = _numbers(1), _numbers(members_of(process_set))
+    own, sizes = numbers(1), numbers(members_of(process_set))
     own[0] = len(data)
     allgather(own, out=sizes, process_set=process_set)
     everything = bytearray(sum(sizes))
-    check(
-        lib.ddl_allgatherv(
-            context(),
-            ffi.from_buffer(data),
-            ffi.from_buffer(everything),
-            ffi.new("uint64_t[]", list(sizes)),
-            lib.DDL_UINT8,
-            options_of(process_set),
-        )
+    counts = ffi.new("uint64_t[]", list(sizes))
+    call_ordered(
+        lib.ddl_allgatherv, (ffi.from_buffer(data), ffi.from_buffer(everything), counts, lib.DDL_UINT8), process_set
     )
     objects, begin = [], 0
     for length in sizes:

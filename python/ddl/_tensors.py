@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, Callable, Iterator, Sequence
 
-from ddl._buffers import Buffer, buffer_of
-from ddl._context import SUM, ProcessSet, _at_end, _like, _stream, context, members_of, place_for, world
+from ddl._buffers import Buffer, buffer_of, new_like, place_for, stream_of
+from ddl._context import SUM, ProcessSet, _at_end, context, members_of, world
 from ddl._library import NULL, ffi, lib
 from ddl.errors import InvalidArgument, check
 
@@ -69,56 +70,26 @@ def _reap() -> None:
             Handle._abandoned.append(one)
 
 
-class AsyncOptions:
-    """A ddl_async_options, and what it points to."""
-
-    def __init__(
-        self,
-        process_set: ProcessSet,
-        shape: Sequence[int],
-        stream: Any = NULL,
-        *,
-        prescale: float = 1.0,
-        postscale: float = 1.0,
-        priority: int = 0,
-        group: str | None = None,
-        group_size: int = 0,
-        zeros_if_joined: bool = False,
-    ):
-        self._group = ffi.new("char[]", group.encode()) if group else NULL
-        self._shape = ffi.new("uint64_t[]", list(shape))
-        self.pointer = ffi.new(
-            "ddl_async_options *",
-            [
-                ffi.sizeof("ddl_async_options"),
-                0,
-                process_set.number,
-                stream,
-                prescale,
-                postscale,
-                priority,
-                group_size,
-                self._group,
-                NULL,
-                NULL,
-                self._shape,
-                len(shape),
-                int(zeros_if_joined),
-            ],
-        )
-
-
-def _options(
-    buffer: Buffer,
-    array: Any,
-    *,
-    process_set: ProcessSet = world,
-    stream: Any = None,
-    is_gathered: bool = False,
-    **more: Any,
-) -> AsyncOptions:
-    shape = tuple(getattr(array, "shape", ()) or ())
-    return AsyncOptions(process_set, shape[1:] if is_gathered else shape, _stream(buffer, stream), **more)
+def hand_over(
+    call: Callable[..., int], name: bytes, *arguments: Any,
+    process_set: ProcessSet = world, shape: Sequence[int] = (), stream: Any = NULL,
+    prescale: float = 1.0, postscale: float = 1.0, priority: int = 0, group: str | None = None, group_size: int = 0,
+    zeros_if_joined: bool = False,
+) -> Any:
+    """The handle of a tensor that one of libddl's functions takes."""
+    group_name = ffi.new("char[]", group.encode()) if group else NULL
+    dimensions = ffi.new("uint64_t[]", list(shape))
+    kind = "ddl_async_options"
+    values = dict(
+        struct_size=ffi.sizeof(kind), process_set=process_set.number, stream=stream, prescale=prescale,
+        postscale=postscale, priority=priority, group=group_name, group_size=group_size, shape=dimensions,
+        dimensions=len(shape), zeros_if_joined=int(zeros_if_joined),
+    )
+    options = ffi.new(kind + " *", values)
+    _reap()
+    handle = ffi.new("ddl_handle **")
+    check(call(context(), name, *arguments, options, handle))
+    return handle[0]
 
 
 def numbered(call: str, process_set: ProcessSet) -> str:
@@ -129,16 +100,18 @@ def numbered(call: str, process_set: ProcessSet) -> str:
     return f"{number}" if joins is None else f"{joins}.{number}"
 
 
-def _named(name: str | None, call: str, process_set: ProcessSet) -> bytes:
-    return (name or f"{call}.{numbered(call, process_set)}").encode()
+def _shape(array: Any) -> tuple[int, ...]:
+    return tuple(getattr(array, "shape", ()) or ())
 
 
-def hand_over(call: Callable[..., int], *arguments: Any) -> Any:
-    """The handle of a tensor that one of libddl's functions takes."""
-    _reap()
-    handle = ffi.new("ddl_handle **")
-    check(call(context(), *arguments, handle))
-    return handle[0]
+def _hand_over(
+    call: Callable[..., int], kind: str, name: str | None, buffer: Buffer, shape: Sequence[int], *arguments: Any,
+    process_set: ProcessSet = world, stream: Any = None, **options: Any,
+) -> Any:
+    """Hands over an array. kind: of calls without a name, which are numbered."""
+    whole = (name or f"{kind}.{numbered(kind, process_set)}").encode()
+    stream = stream_of(buffer, stream)
+    return hand_over(call, whole, *arguments, process_set=process_set, shape=shape, stream=stream, **options)
 
 
 def allreduce_async(
@@ -150,19 +123,10 @@ def allreduce_async(
     options: process_set, stream, prescale, postscale, priority, group, group_size, zeros_if_joined.
     """
     send = buffer_of(array, "the array", dtype=dtype)
-    result = _like(array) if out is None else out
+    result = new_like(array) if out is None else out
     recv = place_for(result, send.count, send, dtype)
-    all_options = _options(send, array, **options)
-    handle = hand_over(
-        lib.ddl_allreduce_async,
-        _named(name, "allreduce", options.get("process_set", world)),
-        send.address,
-        recv.address,
-        send.count,
-        send.dtype,
-        op,
-        all_options.pointer,
-    )
+    arguments = (send.address, recv.address, send.count, send.dtype, op)
+    handle = _hand_over(lib.ddl_allreduce_async, "allreduce", name, send, _shape(array), *arguments, **options)
     return Handle(handle, lambda: result, (send, recv))
 
 
@@ -171,58 +135,39 @@ def broadcast_async(
 ) -> Handle:
     """Hands over a tensor for a broadcast of root's elements; wait() returns the array."""
     buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
-    all_options = _options(buffer, array, **options)
-    handle = hand_over(
-        lib.ddl_broadcast_async,
-        _named(name, "broadcast", options.get("process_set", world)),
-        buffer.address,
-        buffer.count,
-        buffer.dtype,
-        root,
-        all_options.pointer,
-    )
+    arguments = (buffer.address, buffer.count, buffer.dtype, root)
+    handle = _hand_over(lib.ddl_broadcast_async, "broadcast", name, buffer, _shape(array), *arguments, **options)
     return Handle(handle, lambda: array, buffer)
 
 
-def _taken(memory: Any, bytes_: int, like: Any, row: int) -> Any:
-    """What libddl has allocated, as a new array of rows; frees it."""
-    shape = tuple(getattr(like, "shape", ()) or ())
-    itemsize = getattr(like, "itemsize", 1)
-    array = _like(like, (bytes_ // max(row * itemsize, 1), *shape[1:]))
-    if bytes_:
-        ffi.memmove(ffi.from_buffer(memoryview(array).cast("B")), memory[0], bytes_)
-    check(lib.ddl_free(context(), memory[0]))
-    return array
+def allgather_into(
+    new: Callable[[int], Any], array: Any, name: str | None, dtype: str | None = None, **options: Any
+) -> Handle:
+    """allgather_async(), with a result of the caller's making. new: makes it, for a number of bytes."""
+    send = buffer_of(array, "the array", dtype=dtype)
+    if send.on_gpu:
+        raise InvalidArgument("arrays on a GPU have no named allgather here; use allgather(), or ddl.torch")
+    memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(options.get("process_set", world)))
+    arguments = (send.address, send.count, memory, counts, send.dtype)
+    handle = _hand_over(lib.ddl_allgatherv_async, "allgather", name, send, _shape(array)[1:], *arguments, **options)
 
+    def result() -> Any:
+        size = sum(counts) * int(lib.ddl_dtype_size(send.dtype))
+        made = new(size)
+        if size:
+            ffi.memmove(ffi.from_buffer(memoryview(made).cast("B")), memory[0], size)
+        check(lib.ddl_free(context(), memory[0]))
+        return made
 
-def _row_of(array: Any) -> int:
-    """Elements of one index of the first dimension."""
-    count = 1
-    for length in tuple(getattr(array, "shape", ()) or ())[1:]:
-        count *= length
-    return count
+    return Handle(handle, result, send)
 
 
 def allgather_async(array: Any, name: str | None = None, *, dtype: str | None = None, **options: Any) -> Handle:
     """Hands over a tensor; wait() returns those of all ranks, one after the other along the first dimension, which may
     differ from rank to rank. Of arrays on the host."""
-    send = buffer_of(array, "the array", dtype=dtype)
-    if send.on_gpu:
-        raise InvalidArgument("arrays on a GPU have no named allgather here; use allgather(), or ddl.torch")
-    memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(options.get("process_set", world)))
-    all_options = _options(send, array, is_gathered=True, **options)
-    handle = hand_over(
-        lib.ddl_allgatherv_async,
-        _named(name, "allgather", options.get("process_set", world)),
-        send.address,
-        send.count,
-        memory,
-        counts,
-        send.dtype,
-        all_options.pointer,
-    )
-    size = int(lib.ddl_dtype_size(send.dtype))
-    return Handle(handle, lambda: _taken(memory, sum(counts) * size, array, _row_of(array)), send)
+    row = _shape(array)[1:]
+    row_size = max(math.prod(row) * getattr(array, "itemsize", 1), 1)
+    return allgather_into(lambda size: new_like(array, (size // row_size, *row)), array, name, dtype, **options)
 
 
 def join(process_set: ProcessSet = world) -> int:

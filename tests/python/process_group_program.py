@@ -79,6 +79,10 @@ def test_moves():
         tensor = mine()
         dist.send(tensor, 1) if rank == 0 else dist.recv(tensor, 0)
         assert torch.equal(tensor, of(0))
+        turned = torch.arange(1.0, 7.0).view(2, 3).t()
+        tensor = turned if rank == 0 else turned * 0
+        dist.send(tensor, 1) if rank == 0 else dist.recv(tensor, 0)
+        assert not tensor.is_contiguous() and torch.equal(tensor, turned)
     dist.barrier()
     objects = [None] * ranks
     dist.all_gather_object(objects, {"rank": rank})

@@ -5,30 +5,16 @@ from typing import Any, Sequence
 
 import torch
 
+from ddl._horovod import ProcessSet, _Op, global_process_set, named, op_of, opened, synchronize
 from ddl._library import lib
-from ddl._tensors import hand_over
 from ddl.torch._compression import Compression
-from ddl.torch._handles import TYPES, _Op, address, async_options, checked, named, op_of, opened, synchronize
-from ddl.torch._sets import ProcessSet, global_process_set
+from ddl.torch._tensors import TYPES, address, checked, hand_over
 
 
-def allreduce_handle(
-    tensor: torch.Tensor,
-    output: torch.Tensor,
-    name: bytes,
-    op: _Op,
-    options: Any,
-) -> Any:
-    return hand_over(
-        lib.ddl_allreduce_async,
-        name,
-        address(tensor),
-        address(output),
-        tensor.numel(),
-        TYPES[tensor.dtype],
-        op.number,
-        options.pointer,
-    )
+def allreduce_handle(tensor: torch.Tensor, output: torch.Tensor, name: bytes, op: _Op, **options: Any) -> Any:
+    places = address(tensor), address(output)
+    count, dtype = tensor.numel(), TYPES[tensor.dtype]
+    return hand_over(lib.ddl_allreduce_async, name, tensor, *places, count, dtype, op.number, **options)
 
 
 def _reduce(
@@ -40,9 +26,10 @@ def _reduce(
     postscale: float,
     process_set: ProcessSet,
 ) -> int:
-    options = async_options(checked(tensor), process_set, prescale, postscale)
+    options = dict(prescale=prescale, postscale=postscale, process_set=process_set)
+    checked(tensor)
     whole = named("allreduce", name, process_set)
-    handle = allreduce_handle(tensor, output, whole, op, options)
+    handle = allreduce_handle(tensor, output, whole, op, **options)
     return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 
@@ -121,10 +108,11 @@ def _grouped(
     whole = named("grouped_allreduce", name, process_set)
     for tensor in tensors:
         checked(tensor)
+    options = dict(prescale=prescale, postscale=postscale, process_set=process_set)
+    options.update(group=whole.decode(), group_size=len(tensors))
     handles = []
     for i, (tensor, output) in enumerate(zip(tensors, outputs)):
-        options = async_options(tensor, process_set, prescale, postscale, whole.decode(), len(tensors))
-        handles.append(allreduce_handle(tensor, output, whole + f".{i}".encode(), op, options))
+        handles.append(allreduce_handle(tensor, output, whole + f".{i}".encode(), op, **options))
     return opened(handles, lambda: list(outputs), (tensors, outputs), whole, process_set)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 import ddl
+from ddl._horovod import Sum
 from ddl.torch._allreduce import allreduce
-from ddl.torch._handles import Sum
 
 _numbers = itertools.count(1)
 

@@ -1,6 +1,7 @@
 """Tensors that go from ranks to ranks: allgather, broadcast, alltoall."""
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -8,23 +9,11 @@ import torch
 
 import ddl
 from ddl._context import context
+from ddl._horovod import Average, global_process_set, named, opened, root_in, set_of, synchronize, together
 from ddl._library import ffi, lib
-from ddl._tensors import hand_over
 from ddl.errors import check
 from ddl.torch._allreduce import allreduce, grouped_allreduce
-from ddl.torch._handles import (
-    TYPES,
-    Average,
-    address,
-    async_options,
-    checked,
-    named,
-    opened,
-    rows_of,
-    synchronize,
-    together,
-)
-from ddl.torch._sets import ProcessSet, global_process_set, set_of
+from ddl.torch._tensors import TYPES, address, checked, hand_over, rows_of
 
 
 class _GpuMemory:
@@ -41,11 +30,7 @@ class _GpuMemory:
 
 def _taken(memory: Any, elements: int, like: torch.Tensor) -> torch.Tensor:
     """What libddl has allocated, as a new tensor with the rows of another one; frees it."""
-    row = like[0:1].numel() if like.dim() > 1 and like.shape[0] else 1
-    if like.dim() > 1 and not like.shape[0]:
-        row = 1
-        for length in like.shape[1:]:
-            row *= length
+    row = math.prod(like.shape[1:])
     shape = (elements // max(row, 1), *like.shape[1:])
     result = torch.empty(shape, dtype=like.dtype, device=like.device)
     size = result.numel() * result.element_size()
@@ -63,18 +48,10 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     """Hands over a tensor; synchronize() gives those of all ranks along the first dimension, which may differ."""
     rows = rows_of(tensor)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
-    options = async_options(tensor, process_set, shape=rows.shape[1:])
     whole = named("allgather", name, process_set)
-    handle = hand_over(
-        lib.ddl_allgatherv_async,
-        whole,
-        address(rows),
-        rows.numel(),
-        memory,
-        counts,
-        TYPES[rows.dtype],
-        options.pointer,
-    )
+    arguments = (address(rows), rows.numel(), memory, counts, TYPES[rows.dtype])
+    options = dict(process_set=process_set, shape=rows.shape[1:])
+    handle = hand_over(lib.ddl_allgatherv_async, whole, tensor, *arguments, **options)
     return opened(handle, lambda: _taken(memory, sum(counts), rows), rows, whole, process_set)
 
 
@@ -128,28 +105,13 @@ def grouped_allgather(tensors, name=None, process_set=global_process_set):
     return list(_GroupedAllgather.apply(name, process_set, *tensors))
 
 
-def root_in(process_set: ProcessSet, root_rank: int) -> int:
-    """Of a rank of the job, its number in the set."""
-    set_of(process_set)
-    if root_rank not in process_set.ranks:
-        raise ValueError(f"root_rank {root_rank} is not in {process_set}")
-    return process_set.ranks.index(root_rank)
-
-
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set) -> int:
     """Hands over a tensor for a broadcast in place. root_rank: its number in the job."""
     root = root_in(process_set, root_rank)
-    options = async_options(checked(tensor), process_set)
+    checked(tensor)
     whole = named("broadcast", name, process_set)
-    handle = hand_over(
-        lib.ddl_broadcast_async,
-        whole,
-        address(tensor),
-        tensor.numel(),
-        TYPES[tensor.dtype],
-        root,
-        options.pointer,
-    )
+    arguments = (address(tensor), tensor.numel(), TYPES[tensor.dtype], root)
+    handle = hand_over(lib.ddl_broadcast_async, whole, tensor, *arguments, process_set=process_set)
     return opened(handle, lambda: tensor, tensor, whole, process_set)
 
 
@@ -193,22 +155,13 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
             raise ValueError("splits must be integers: how many rows go to each rank") from None
         if len(parts) != ranks or sum(parts) != rows.shape[0] or min(parts, default=0) < 0:
             raise ValueError(f"splits must be {ranks} numbers whose sum is {rows.shape[0]}")
-    row = 1
-    for length in rows.shape[1:]:
-        row *= length
+    row = math.prod(rows.shape[1:])
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", ranks)
-    options = async_options(tensor, process_set, shape=rows.shape[1:])
     whole = named("alltoall", name, process_set)
-    handle = hand_over(
-        lib.ddl_alltoallv_async,
-        whole,
-        address(rows),
-        ffi.new("uint64_t[]", [part * row for part in parts]),
-        memory,
-        counts,
-        TYPES[rows.dtype],
-        options.pointer,
-    )
+    send_counts = ffi.new("uint64_t[]", [part * row for part in parts])
+    arguments = (address(rows), send_counts, memory, counts, TYPES[rows.dtype])
+    options = dict(process_set=process_set, shape=rows.shape[1:])
+    handle = hand_over(lib.ddl_alltoallv_async, whole, tensor, *arguments, **options)
 
     def result():
         received = [count // max(row, 1) for count in counts]

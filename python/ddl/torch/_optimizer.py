@@ -8,10 +8,9 @@ from weakref import ref
 
 import torch
 
+from ddl._horovod import Average, ProcessSet, global_process_set, op_of, opened, set_of, synchronize
 from ddl.torch._allreduce import allreduce_handle
 from ddl.torch._compression import Compression
-from ddl.torch._handles import Average, async_options, op_of, opened, synchronize
-from ddl.torch._sets import ProcessSet, global_process_set, set_of
 from ddl.torch._sparse import sparse_allreduce_async
 
 
@@ -127,9 +126,9 @@ class _Gradients:
 
     def _handed_over(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
         group, size = self.group_of.get(parameter, (None, 0))
-        options = async_options(tensor, self.process_set, self.prescale, self.postscale, group, size)
+        options = dict(prescale=self.prescale, postscale=self.postscale, group=group, group_size=size)
         name = f"allreduce.{self.names[parameter]}".encode()
-        handle = allreduce_handle(tensor, tensor, name, self.op, options)
+        handle = allreduce_handle(tensor, tensor, name, self.op, process_set=self.process_set, **options)
         return opened(handle, lambda: tensor, tensor, name, self.process_set)
 
     def _hand_over_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:

@@ -7,10 +7,10 @@ from typing import Any, List, Tuple
 import torch
 
 import ddl
+from ddl._horovod import ProcessSet, broadcast_object, global_process_set, raise_on_all
 from ddl.errors import Mismatch
-from ddl.torch._functions import broadcast_object, broadcast_tensors, described, raise_on_all
-from ddl.torch._handles import TYPES
-from ddl.torch._sets import ProcessSet, global_process_set
+from ddl.torch._functions import broadcast_tensors, described
+from ddl.torch._tensors import TYPES
 
 
 # Of the parameters of each group: name, or "", and type and shape.

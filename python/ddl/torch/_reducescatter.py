@@ -3,24 +3,11 @@ from __future__ import annotations
 
 import torch
 
+from ddl._horovod import Average, Sum, global_process_set, named, op_of, opened, set_of, synchronize, together
 from ddl._library import ffi, lib
-from ddl._tensors import hand_over
 from ddl.torch._compression import Compression
-from ddl.torch._handles import (
-    TYPES,
-    Average,
-    Sum,
-    address,
-    async_options,
-    checked,
-    named,
-    op_of,
-    opened,
-    synchronize,
-    together,
-)
 from ddl.torch._moves import allgather_async, grouped_allgather_async
-from ddl.torch._sets import global_process_set, set_of
+from ddl.torch._tensors import TYPES, address, checked, hand_over
 
 
 def _check(tensor, op) -> None:
@@ -41,18 +28,11 @@ def reducescatter_async(
     parts = [share + (1 if rank < more else 0) for rank in range(ranks)]
     row = tensor.numel() // tensor.shape[0] if tensor.shape[0] else 0
     output = torch.empty((parts[own], *tensor.shape[1:]), dtype=tensor.dtype, device=tensor.device)
-    options = async_options(tensor, process_set, prescale_factor, postscale_factor)
     whole = named("reducescatter", name, process_set)
-    handle = hand_over(
-        lib.ddl_reduce_scatter_async,
-        whole,
-        address(tensor),
-        address(output),
-        ffi.new("uint64_t[]", [part * row for part in parts]),
-        TYPES[tensor.dtype],
-        op.number,
-        options.pointer,
-    )
+    counts = ffi.new("uint64_t[]", [part * row for part in parts])
+    arguments = (address(tensor), address(output), counts, TYPES[tensor.dtype], op.number)
+    options = dict(prescale=prescale_factor, postscale=postscale_factor, process_set=process_set)
+    handle = hand_over(lib.ddl_reduce_scatter_async, whole, tensor, *arguments, **options)
     return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 
 import torch
 
-from ddl.torch._handles import Average, Sum, op_of, synchronize
+from ddl._horovod import Average, Sum, global_process_set, op_of, synchronize
 from ddl.torch._moves import allgather_async
-from ddl.torch._sets import global_process_set
 
 
 def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):

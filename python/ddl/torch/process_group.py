@@ -16,11 +16,11 @@ import torch
 import torch.distributed as dist
 
 import ddl
-from ddl._context import context, options_of
+from ddl._context import _at_end, call_ordered
 from ddl._library import NULL, ffi, lib
-from ddl._tensors import AsyncOptions, hand_over
+from ddl._tensors import hand_over
 from ddl.errors import check
-from ddl.torch._handles import TYPES, address, stream_of
+from ddl.torch._tensors import TYPES, address, stream_of
 
 _OPS = {
     "SUM": lib.DDL_SUM,
@@ -155,20 +155,20 @@ class ProcessGroup(dist.ProcessGroup):
 
     # A call: what libddl gets, and what is done when it is complete.
 
-    def _hand_over(
-        self, call: Callable[..., int], like: torch.Tensor, *arguments: Any, result: Any, keeps: Any, after: Any = None
-    ) -> _Work:
+    def _in_place(self, function: Callable[..., int], tensor: torch.Tensor, places: int, how: int) -> _Work:
+        """Hands over a tensor, or a contiguous copy of it. places: how often libddl takes its address."""
+        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
         self._calls += 1
-        options = AsyncOptions(ddl.world, like.shape, stream_of(like))
-        handle = hand_over(call, f"torch.{self._calls}".encode(), *arguments, options.pointer)
+        arguments = (*[address(whole)] * places, whole.numel(), TYPES[whole.dtype], how)
+        stream = stream_of(whole)
+        handle = hand_over(function, f"torch.{self._calls}".encode(), *arguments, shape=whole.shape, stream=stream)
 
         def wait() -> None:
             check(lib.ddl_wait(handle))
-            if after is not None:
-                after()
-            del keeps[:]
+            if whole is not tensor:
+                tensor.copy_(whole)
 
-        return self._waiter.add(wait, _Work(result))
+        return self._waiter.add(wait, _Work([tensor]))
 
     def _at_once(self, call: Callable[[], Any], result: Any) -> _Work:
         """An ordered call: the waiter makes it in its turn. It has no number, since two ranks may make it alone."""
@@ -186,51 +186,20 @@ class ProcessGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors: Any, opts: Any = None) -> _Work:
         tensor = self._one(tensors)
-        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
         op = lib.DDL_SUM if opts is None else _op(opts.reduceOp)
-        after = None if whole is tensor else lambda: tensor.copy_(whole)
-        return self._hand_over(
-            lib.ddl_allreduce_async,
-            whole,
-            address(whole),
-            address(whole),
-            whole.numel(),
-            TYPES[whole.dtype],
-            op,
-            result=[tensor],
-            keeps=[whole],
-            after=after,
-        )
+        return self._in_place(lib.ddl_allreduce_async, tensor, 2, op)
 
     def broadcast(self, tensors: Any, opts: Any = None) -> _Work:
-        tensor = self._one(tensors)
-        whole = tensor if tensor.is_contiguous() else tensor.contiguous()
-        after = None if whole is tensor else lambda: tensor.copy_(whole)
-        return self._hand_over(
-            lib.ddl_broadcast_async,
-            whole,
-            address(whole),
-            whole.numel(),
-            TYPES[whole.dtype],
-            opts.rootRank if opts is not None else 0,
-            result=[tensor],
-            keeps=[whole],
-            after=after,
-        )
+        root = opts.rootRank if opts is not None else 0
+        return self._in_place(lib.ddl_broadcast_async, self._one(tensors), 1, root)
 
-    def _ordered(self, call: Callable[..., int], *arguments: Any) -> None:
-        check(call(context(), *arguments))
+    @staticmethod
+    def _ordered(function: Callable[..., int], like: torch.Tensor, *arguments: Any) -> None:
+        call_ordered(function, arguments, stream=stream_of(like))
 
     def _allgather(self, output: torch.Tensor, tensor: torch.Tensor) -> None:
-        stream = stream_of(tensor)
-        self._ordered(
-            lib.ddl_allgather,
-            address(tensor),
-            address(output),
-            tensor.numel(),
-            TYPES[tensor.dtype],
-            options_of(ddl.world, stream=stream),
-        )
+        places = address(tensor), address(output)
+        self._ordered(lib.ddl_allgather, tensor, *places, tensor.numel(), TYPES[tensor.dtype])
 
     def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> _Work:
         tensor, outputs = self._one(input_tensors).contiguous(), output_tensors[0]
@@ -252,16 +221,8 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call() -> None:
             whole = tensor.contiguous()
-            self._ordered(
-                lib.ddl_reduce,
-                address(whole),
-                address(whole),
-                whole.numel(),
-                TYPES[whole.dtype],
-                _op(opts.reduceOp),
-                opts.rootRank,
-                options_of(ddl.world, stream=stream_of(whole)),
-            )
+            places, how = [address(whole)] * 2, (_op(opts.reduceOp), opts.rootRank)
+            self._ordered(lib.ddl_reduce, whole, *places, whole.numel(), TYPES[whole.dtype], *how)
             if whole is not tensor:
                 tensor.copy_(whole)
 
@@ -273,15 +234,8 @@ class ProcessGroup(dist.ProcessGroup):
 
         def call() -> None:
             flat = torch.empty((self._size if is_root else 0, *tensor.shape), dtype=tensor.dtype, device=tensor.device)
-            self._ordered(
-                lib.ddl_gather,
-                address(tensor),
-                address(flat) if is_root else NULL,
-                tensor.numel(),
-                TYPES[tensor.dtype],
-                opts.rootRank,
-                options_of(ddl.world, stream=stream_of(tensor)),
-            )
+            places = address(tensor), address(flat) if is_root else NULL
+            self._ordered(lib.ddl_gather, tensor, *places, tensor.numel(), TYPES[tensor.dtype], opts.rootRank)
             for output, part in zip(output_tensors[0] if is_root else (), flat):
                 output.copy_(part)
 
@@ -294,29 +248,15 @@ class ProcessGroup(dist.ProcessGroup):
         def call() -> None:
             flat = torch.stack(list(input_tensors[0])).contiguous() if is_root else None
             whole = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-            self._ordered(
-                lib.ddl_scatter,
-                address(flat) if is_root else NULL,
-                address(whole),
-                whole.numel(),
-                TYPES[whole.dtype],
-                opts.rootRank,
-                options_of(ddl.world, stream=stream_of(whole)),
-            )
+            places = address(flat) if is_root else NULL, address(whole)
+            self._ordered(lib.ddl_scatter, whole, *places, whole.numel(), TYPES[whole.dtype], opts.rootRank)
             tensor.copy_(whole)
 
         return self._at_once(call, output_tensors)
 
     def _reduce_scatter(self, output: torch.Tensor, flat: torch.Tensor, op: int) -> None:
-        self._ordered(
-            lib.ddl_reduce_scatter,
-            address(flat),
-            address(output),
-            ffi.new("uint64_t[]", [output.numel()] * self._size),
-            TYPES[flat.dtype],
-            op,
-            options_of(ddl.world, stream=stream_of(flat)),
-        )
+        places, counts = (address(flat), address(output)), ffi.new("uint64_t[]", [output.numel()] * self._size)
+        self._ordered(lib.ddl_reduce_scatter, flat, *places, counts, TYPES[flat.dtype], op)
 
     def reduce_scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> _Work:
         tensor = self._one(output_tensors)
@@ -336,16 +276,9 @@ class ProcessGroup(dist.ProcessGroup):
 
     def _alltoallv(self, flat: torch.Tensor, counts: list[int], capacity: int) -> torch.Tensor:
         received = torch.empty(capacity, dtype=flat.dtype, device=flat.device)
-        self._ordered(
-            lib.ddl_alltoallv,
-            address(flat),
-            ffi.new("uint64_t[]", counts),
-            address(received),
-            capacity,
-            ffi.new("uint64_t[]", self._size),
-            TYPES[flat.dtype],
-            options_of(ddl.world, stream=stream_of(flat)),
-        )
+        sent = address(flat), ffi.new("uint64_t[]", counts)
+        taken = address(received), capacity, ffi.new("uint64_t[]", self._size)
+        self._ordered(lib.ddl_alltoallv, flat, *sent, *taken, TYPES[flat.dtype])
         return received
 
     def alltoall_base(self, output: Any, tensor: Any, output_splits: Any, input_splits: Any, opts: Any = None) -> _Work:
@@ -370,13 +303,13 @@ class ProcessGroup(dist.ProcessGroup):
 
     def send(self, tensors: Any, peer: int, tag: int = 0) -> _Work:
         tensor = self._one(tensors).contiguous()
-        options = options_of(ddl.world, stream=stream_of(tensor))
-        return self._at_once(
-            lambda: self._ordered(
-                lib.ddl_send, address(tensor), tensor.numel(), TYPES[tensor.dtype], peer, options
-            ),
-            tensors,
-        )
+        stream = stream_of(tensor)  # of this thread
+
+        def call() -> None:
+            arguments = (address(tensor), tensor.numel(), TYPES[tensor.dtype], peer)
+            call_ordered(lib.ddl_send, arguments, stream=stream)
+
+        return self._at_once(call, tensors)
 
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> _Work:
         tensor = self._one(tensors)
@@ -385,14 +318,7 @@ class ProcessGroup(dist.ProcessGroup):
             whole = tensor
             if not tensor.is_contiguous():
                 whole = torch.empty_like(tensor, memory_format=torch.contiguous_format)
-            self._ordered(
-                lib.ddl_recv,
-                address(whole),
-                whole.numel(),
-                TYPES[whole.dtype],
-                peer,
-                options_of(ddl.world, stream=stream_of(whole)),
-            )
+            self._ordered(lib.ddl_recv, whole, address(whole), whole.numel(), TYPES[whole.dtype], peer)
             if whole is not tensor:
                 tensor.copy_(whole)
 
@@ -426,7 +352,7 @@ def _make(store: Any, rank: int, size: int, timeout: Any) -> Any:
         )
     if _group is None:
         _group = ProcessGroup(rank, size)
-        ddl._context._at_end.append(_end)
+        _at_end.append(_end)
         return _group
     # A second group of all ranks: its calls must not mix with those of the first.
     return dist.ProcessGroupGloo(store, rank, size, timeout)
@@ -445,7 +371,7 @@ class _Hook:
     def __init__(self) -> None:
         self.calls = 0
         self.waiter = _Waiter()
-        ddl._context._at_end.append(self.waiter.end)
+        _at_end.append(self.waiter.end)
 
 
 _hook: _Hook | None = None
@@ -463,17 +389,9 @@ def average_by_ddl(state, bucket):
         _hook = _Hook()
     _hook.calls += 1
     tensor = bucket.buffer()
-    options = AsyncOptions(ddl.world, tensor.shape, stream_of(tensor))
-    handle = hand_over(
-        lib.ddl_allreduce_async,
-        f"bucket.{_hook.calls}".encode(),
-        address(tensor),
-        address(tensor),
-        tensor.numel(),
-        TYPES[tensor.dtype],
-        lib.DDL_AVERAGE,
-        options.pointer,
-    )
+    name, stream = f"bucket.{_hook.calls}".encode(), stream_of(tensor)
+    arguments = (address(tensor), address(tensor), tensor.numel(), TYPES[tensor.dtype], lib.DDL_AVERAGE)
+    handle = hand_over(lib.ddl_allreduce_async, name, *arguments, shape=tensor.shape, stream=stream)
     work = _Work(tensor)
     _hook.waiter.add(lambda: check(lib.ddl_wait(handle)), work)
     return work.get_future()

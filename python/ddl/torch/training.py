@@ -8,8 +8,9 @@ from typing import Any, Callable, Iterator, Mapping
 import torch
 
 import ddl
-from ddl.torch._allreduce import allreduce
-from ddl.torch._functions import broadcast_object, broadcast_parameters
+from ddl._horovod import broadcast_object
+from ddl._training import average_metrics, warmup  # names of this module, too
+from ddl.torch._functions import broadcast_parameters
 from ddl.torch._optimizer_state import broadcast_optimizer_state
 
 
@@ -58,15 +59,6 @@ class DistributedSampler(torch.utils.data.Sampler):
         return iter(order[self._done + ddl.rank() :: ddl.size()])
 
 
-def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
-    """The mean of each metric over the ranks, which all give the same names."""
-    names = sorted(metrics)
-    values = torch.tensor([float(metrics[name]) for name in names], dtype=torch.float64)
-    if len(names):
-        values = allreduce(values, name="metrics." + ",".join(names))
-    return dict(zip(names, values.tolist()))
-
-
 class LearningRateSchedule:
     """Multiplies the learning rates that the optimizer has now by multiplier(epoch), where epoch may be a fraction.
 
@@ -99,17 +91,6 @@ class LearningRateSchedule:
                 group["momentum"] *= rate / group["lr"]
         for group, rate in zip(groups, rates):
             group["lr"] = rate
-
-
-def warmup(epochs: float = 5.0, size: int | None = None) -> Callable[[float], float]:
-    """A multiplier for LearningRateSchedule: from 1/size to 1 in this number of epochs, for an optimizer whose rate is
-    size times that of one rank (Goyal et al. 2017). size: None: the number of ranks."""
-    ranks = ddl.size() if size is None else size
-
-    def multiplier(epoch: float) -> float:
-        return 1.0 if epoch >= epochs else (1.0 + epoch / epochs * (ranks - 1)) / ranks
-
-    return multiplier
 
 
 def start_alike(model: torch.nn.Module, optimizer: torch.optim.Optimizer | None = None, root_rank: int = 0) -> None:

@@ -1,0 +1,344 @@
+"""Horovod's names that need no framework: joining, process sets, operations, what was handed over, and objects."""
+from __future__ import annotations
+
+import ctypes
+import io
+import itertools
+import pickle
+import threading
+from typing import Any, Callable, Sequence
+
+import ddl
+from ddl._context import _at_end, context
+from ddl._library import ffi, lib
+from ddl._objects import numbers, pickled
+from ddl._tensors import allgather_into, allreduce_async, broadcast_async, numbered
+from ddl.errors import check
+
+# Process sets.
+
+
+class ProcessSet:
+    """Ranks of the job, by their numbers. It can be used after add_process_set()."""
+
+    def __init__(self, ranks: Any):
+        if hasattr(ranks, "Get_group"):  # a communicator of mpi4py
+            from mpi4py import MPI
+
+            group, everyone = ranks.Get_group(), MPI.COMM_WORLD.Get_group()
+            ranks = MPI.Group.Translate_ranks(group, range(group.size), everyone)
+        self.ranks = None if ranks is None else sorted(int(rank) for rank in ranks)
+        self._set: ddl.ProcessSet | None = None
+
+    @property
+    def process_set_id(self) -> int | None:
+        """0 is the job. None: it is not registered, or this rank is not in it."""
+        return self._set.number if self._set is not None and self.included() else None
+
+    def included(self) -> bool | None:
+        """Whether this rank is in it; None: it is not registered."""
+        return None if self._set is None else ddl.rank() in self.ranks
+
+    def size(self) -> int | None:
+        return None if self._set is None else len(self.ranks)
+
+    def rank(self) -> int | None:
+        """This rank's number in it; None: it is not in it."""
+        return self.ranks.index(ddl.rank()) if self.included() else None
+
+    def __repr__(self) -> str:
+        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+
+
+global_process_set = ProcessSet(None)
+_added: list[ProcessSet] = []
+
+
+def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
+    """Registers a set. Collective over the job, with the same ranks everywhere."""
+    one = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
+    if one._set is not None or any(one.ranks == other.ranks for other in (*_added, global_process_set)):
+        raise ValueError(f"a process set of the ranks {one.ranks} has been added already")
+    one._set = ddl.ProcessSet.of(one.ranks)
+    _added.append(one)
+    return one
+
+
+def remove_process_set(process_set: ProcessSet) -> bool:
+    """Leaves a set, which may be added again. False: it is not registered, or the global one."""
+    if process_set not in _added:
+        return False
+    if process_set.included():
+        process_set._set.free()
+    process_set._set = None
+    _added.remove(process_set)
+    return True
+
+
+def set_of(process_set: ProcessSet) -> ddl.ProcessSet:
+    if process_set._set is None:
+        context()  # says that init() is missing, if it is
+        raise ValueError(f"{process_set} has not been added; call add_process_set() first")
+    if not process_set.included():
+        raise ValueError(f"rank {ddl.rank()} is not in {process_set}")
+    return process_set._set
+
+
+def root_in(process_set: ProcessSet, root_rank: int) -> int:
+    """Of a rank of the job, its number in the set."""
+    set_of(process_set)
+    if root_rank not in process_set.ranks:
+        raise ValueError(f"root_rank {root_rank} is not in {process_set}")
+    return process_set.ranks.index(root_rank)
+
+
+# Joining and leaving, and what libddl has.
+
+
+def _end() -> None:
+    """Before ddl.shutdown(), which frees the sets."""
+    for one in (*_added, global_process_set):
+        one._set = None
+    _added.clear()
+
+
+def init(comm: Any = None, process_sets: Any = None) -> None:
+    """Joins the job. comm: a list of ranks, or a communicator of mpi4py, of which only all ranks are possible.
+    process_sets: sets that are added at once."""
+    was = ddl.is_initialized()
+    ddl.init()
+    if was and global_process_set._set is not None:
+        return
+    global_process_set.ranks = list(range(ddl.size()))
+    global_process_set._set = ddl.world
+    if process_sets != "dynamic":
+        for one in process_sets or ():
+            add_process_set(one)
+    if _end not in _at_end:
+        _at_end.append(_end)
+    if comm is not None and ProcessSet(comm).ranks not in ([], global_process_set.ranks):
+        raise ValueError("init() takes all ranks of the job; make a process set of some of them")
+
+
+def shutdown() -> None:
+    """Leaves the job. Called at the end of the program, too."""
+    ddl.shutdown()
+
+
+def join(device: int = -1) -> int:
+    """No more data from this rank; returns the rank that joined last."""
+    return ddl.join()
+
+
+def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
+    """All ranks record a timeline, which rank 0 writes. Collective, unlike Horovod's."""
+    check(lib.ddl_timeline_start(context(), file_path.encode(), 0))
+
+
+def stop_timeline() -> None:
+    check(lib.ddl_timeline_stop(context()))
+
+
+def mpi_built() -> bool:
+    return ddl.has_feature("mpi")
+
+
+def mpi_enabled() -> bool:
+    return ddl.has_feature("mpi-enabled")
+
+
+def mpi_threads_supported() -> bool:
+    return ddl.has_feature("mpi-threads")
+
+
+def nccl_built() -> int:
+    """The version of NCCL or RCCL, such as 21805 of 2.18.5; 0: neither can be loaded."""
+    version = ctypes.c_int(0)
+    for file in ("libnccl.so.2", "librccl.so.1") if ddl.has_feature("nccl") else ():
+        try:
+            ctypes.CDLL(file).ncclGetVersion(ctypes.byref(version))
+        except OSError:
+            continue
+        break
+    return version.value
+
+
+def cuda_built() -> bool:
+    return ddl.has_feature("cuda")
+
+
+def rocm_built() -> bool:
+    return ddl.has_feature("rocm")
+
+
+def gloo_built() -> bool:
+    """libddl connects ranks itself, as Horovod's Gloo does."""
+    return True
+
+
+def gloo_enabled() -> bool:
+    return not mpi_enabled()
+
+
+def ddl_built() -> bool:
+    """Whether IBM's DDL was there, which Horovod means by this name."""
+    return False
+
+
+def ccl_built() -> bool:
+    return False
+
+
+# Operations.
+
+
+class _Op:
+    """An operation, by Horovod's name."""
+
+    def __init__(self, name: str, number: int | None):
+        self.name, self.number = name, number
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Average = _Op("Average", ddl.AVERAGE)
+Sum = _Op("Sum", ddl.SUM)
+Min = _Op("Min", ddl.MIN)
+Max = _Op("Max", ddl.MAX)
+Product = _Op("Product", ddl.PRODUCT)
+Adasum = _Op("Adasum", None)
+
+
+def op_of(average: bool | None, op: _Op | None) -> _Op:
+    if average is not None:
+        if op is not None:
+            raise ValueError("average is an old name for op; give op alone")
+        return Average if average else Sum
+    op = Average if op is None else op
+    if op.number is None:
+        raise NotImplementedError("Adasum is not there; Average and Sum are")
+    return op
+
+
+# Open tensors, by the numbers that the program has.
+
+_numbers = itertools.count(1)
+_open: dict[int, tuple[Any, Callable[[], Any], Any, list[tuple[bytes, ProcessSet]]]] = {}
+# The names of tensors that the program has not seen to be complete, and their process sets. libddl takes a name again
+# as soon as its tensor is complete; an error that depends on the time is of no use to a program.
+_names: set[tuple[bytes, ProcessSet]] = set()
+_at_end.append(_names.clear)
+_lock = threading.Lock()
+
+
+def opened(handle: Any, result: Callable[[], Any], keeps: Any, name: bytes, process_set: ProcessSet) -> int:
+    with _lock:
+        number = next(_numbers)
+        names = [(name, process_set)]
+        _open[number] = (handle, result, keeps, names)
+        _names.update(names)
+    return number
+
+
+def _see_complete(names: list[tuple[bytes, ProcessSet]]) -> None:
+    with _lock:
+        _names.difference_update(names)
+
+
+def poll(handle: int) -> bool:
+    """Whether synchronize() would return at once."""
+    with _lock:
+        one = _open.get(handle)
+    if one is None:
+        return True
+    handles = one[0] if isinstance(one[0], list) else [one[0]]
+    done = ffi.new("int32_t *")
+    for each in handles:
+        check(lib.ddl_test(each, done))
+        if done[0] != 1:
+            return False
+    _see_complete(one[3])
+    return True
+
+
+def synchronize(handle: int) -> Any:
+    """Waits for a tensor, and returns its result; None: the number is unknown, or has been used."""
+    with _lock:
+        one = _open.pop(handle, None)
+    if one is None:
+        return None
+    handles, result, keeps, names = one
+    _see_complete(names)
+    if isinstance(handles, list):
+        status = lib.ddl_wait_all(ffi.new("ddl_handle *[]", handles), len(handles))
+    else:
+        status = lib.ddl_wait(handles)
+    del keeps
+    check(status)
+    return result()
+
+
+def named(call: str, name: str | None, process_set: ProcessSet) -> bytes:
+    """The tensor's name, or a number that all ranks of the set give if they make the same calls in the same order."""
+    if name is None:
+        return f"{call}.noname.{numbered(call, set_of(process_set))}".encode()
+    whole = f"{call}.{name}".encode()
+    if (whole, process_set) in _names:
+        raise ValueError(f'a tensor "{name}" has been handed over before; call synchronize() for it first')
+    return whole
+
+
+def together(numbers: Sequence[int]) -> int:
+    """One number for several open tensors, whose results are a list."""
+    with _lock:
+        parts = [_open.pop(number) for number in numbers]
+        number = next(_numbers)
+        names = [name for part in parts for name in part[3]]
+        _open[number] = ([part[0] for part in parts], lambda: [part[1]() for part in parts], parts, names)
+    return number
+
+
+# Objects, and where ranks wait for each other. All are named tensors, which go on while a rank has joined.
+
+
+def broadcast_object(obj: Any, root_rank: int = 0, name: str | None = None, process_set=global_process_set) -> Any:
+    """Root's object, on every rank that has not joined."""
+    is_root = ddl.rank() == root_rank
+    call = named("object", name, process_set).decode()
+    data = bytearray(pickled(obj)) if is_root else bytearray()
+    size = numbers(1)
+    size[0] = len(data)
+    options = dict(root=root_in(process_set, root_rank), process_set=set_of(process_set), zeros_if_joined=True)
+    broadcast_async(size, f"broadcast.{call}.size", **options).wait()
+    if not is_root:
+        data = bytearray(size[0])
+    broadcast_async(memoryview(data), f"broadcast.{call}.data", **options).wait()
+    return obj if is_root else pickle.loads(data)
+
+
+def allgather_object(obj: Any, name: str | None = None, process_set=global_process_set) -> list[Any]:
+    """Every rank's object, by rank; None for a rank that has joined."""
+    call = named("object", name, process_set).decode()
+    own = pickled((process_set.rank(), obj))
+    options = dict(process_set=set_of(process_set), zeros_if_joined=True)
+    data = allgather_into(bytearray, own, f"allgather.{call}", **options).wait()
+    stream, objects = io.BytesIO(data), [None] * process_set.size()
+    while stream.tell() < len(data):
+        rank, one = pickle.load(stream)
+        objects[rank] = one
+    return objects
+
+
+def raise_on_all(problem: Exception | None, process_set: ProcessSet) -> None:
+    """Raises on every rank the first one that a rank has, so that no other waits for that rank. Collective."""
+    for one in allgather_object(problem, process_set=process_set):
+        if one is not None:
+            raise one
+
+
+def barrier(process_set=global_process_set) -> None:
+    """Returns when every rank that has not joined has called it."""
+    chosen, zero = set_of(process_set), memoryview(bytearray(4)).cast("f")
+    name = f"allreduce.barrier.{numbered('barrier', chosen)}"
+    allreduce_async(zero, name, out=zero, process_set=chosen, zeros_if_joined=True).wait()
