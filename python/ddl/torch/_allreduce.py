@@ -18,13 +18,8 @@ def allreduce_handle(tensor: torch.Tensor, output: torch.Tensor, name: bytes, op
 
 
 def _reduce(
-    tensor: torch.Tensor,
-    output: torch.Tensor,
-    name: str | None,
-    op: _Op,
-    prescale: float,
-    postscale: float,
-    process_set: ProcessSet,
+    tensor: torch.Tensor, output: torch.Tensor, name: str | None,
+    op: _Op, prescale: float, postscale: float, process_set: ProcessSet,
 ) -> int:
     options = dict(prescale=prescale, postscale=postscale, process_set=process_set)
     checked(tensor)
@@ -50,23 +45,13 @@ def allreduce_async_(
 
 class _Allreduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, tensor, name, op, prescale, postscale, process_set):
-        ctx.arguments = (op, prescale, postscale, process_set)
-        return synchronize(
-            _reduce(tensor, torch.empty_like(checked(tensor)), name, op, prescale, postscale, process_set)
-        )
+    def forward(ctx, tensor, name, *how):
+        ctx.how = how
+        return synchronize(_reduce(tensor, torch.empty_like(checked(tensor)), name, *how))
 
     @staticmethod
     def backward(ctx, gradient):
-        op, prescale, postscale, process_set = ctx.arguments
-        return (
-            _Allreduce.apply(gradient.contiguous(), None, op, prescale, postscale, process_set),
-            None,
-            None,
-            None,
-            None,
-            None,
-        )
+        return _Allreduce.apply(gradient.contiguous(), None, *ctx.how), None, None, None, None, None
 
 
 def allreduce(
@@ -89,19 +74,12 @@ def allreduce(
 def allreduce_(
     tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ):
-    return synchronize(
-        allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set)
-    )
+    return synchronize(allreduce_async_(tensor, average, name, op, prescale_factor, postscale_factor, process_set))
 
 
 def _grouped(
-    tensors: Sequence[torch.Tensor],
-    outputs: Sequence[torch.Tensor],
-    name: str | None,
-    op: _Op,
-    prescale: float,
-    postscale: float,
-    process_set: ProcessSet,
+    tensors: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], name: str | None,
+    op: _Op, prescale: float, postscale: float, process_set: ProcessSet,
 ) -> int:
     if not tensors:
         raise ValueError("a group needs at least one tensor")
@@ -121,17 +99,13 @@ def grouped_allreduce_async(
 ) -> int:
     """Hands over several tensors, which are carried out together; synchronize() gives a list."""
     outputs = [torch.empty_like(checked(tensor)) for tensor in tensors]
-    return _grouped(
-        tensors, outputs, name, op_of(average, op), prescale_factor, postscale_factor, process_set
-    )
+    return _grouped(tensors, outputs, name, op_of(average, op), prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_async_(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ) -> int:
-    return _grouped(
-        tensors, tensors, name, op_of(average, op), prescale_factor, postscale_factor, process_set
-    )
+    return _grouped(tensors, tensors, name, op_of(average, op), prescale_factor, postscale_factor, process_set)
 
 
 class _GroupedAllreduce(torch.autograd.Function):

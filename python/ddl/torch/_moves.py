@@ -20,12 +20,8 @@ class _GpuMemory:
     """Memory of a GPU that libddl has allocated, by the interface that PyTorch takes."""
 
     def __init__(self, address: int, bytes_: int):
-        self.__cuda_array_interface__ = {
-            "shape": (bytes_,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "version": 3,
-        }
+        data = {"shape": (bytes_,), "typestr": "|u1", "data": (address, False), "version": 3}
+        self.__cuda_array_interface__ = data
 
 
 def _taken(memory: Any, elements: int, like: torch.Tensor) -> torch.Tensor:
@@ -183,9 +179,7 @@ class _Alltoall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient, _):
-        output, _ = synchronize(
-            alltoall_async(gradient.contiguous(), ctx.received, None, ctx.process_set)
-        )
+        output, _ = synchronize(alltoall_async(gradient.contiguous(), ctx.received, None, ctx.process_set))
         return output, None, None, None
 
 
