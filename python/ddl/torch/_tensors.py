@@ -10,7 +10,7 @@ from ddl._buffers import DTYPES
 from ddl._horovod import ProcessSet, set_of
 from ddl._library import NULL, ffi
 
-# Horovod's, and floats of 8 bits since PyTorch 2.1. It has no wider unsigned integers.
+# Horovod's types, bfloat16, and, since PyTorch 2.1, floats of 8 bits. Horovod's only unsigned integers are uint8.
 TYPES = {
     getattr(torch, name): number
     for name, number in DTYPES.items()
