@@ -70,7 +70,7 @@ def _reap() -> None:
             Handle._abandoned.append(one)
 
 
-def hand_over(
+def submit(
     call: Callable[..., int], name: bytes, *arguments: Any,
     process_set: ProcessSet = world, shape: Sequence[int] = (), stream: Any = NULL,
     prescale: float = 1.0, postscale: float = 1.0, priority: int = 0, group: str | None = None, group_size: int = 0,
@@ -111,7 +111,7 @@ def _hand_over(
     """Hands over an array. kind: of calls without a name, which are numbered."""
     whole = (name or f"{kind}.{numbered(kind, process_set)}").encode()
     stream = stream_of(buffer, stream)
-    return hand_over(call, whole, *arguments, process_set=process_set, shape=shape, stream=stream, **options)
+    return submit(call, whole, *arguments, process_set=process_set, shape=shape, stream=stream, **options)
 
 
 def allreduce_async(

@@ -341,7 +341,7 @@ class NamedTensors {
   }
 
   /// prefix: of their names. Returns the first failure: tensors may be refused when others of them have failed.
-  ddl_status hand_over(const std::string& prefix) {
+  ddl_status submit(const std::string& prefix) {
     handles_.fill(nullptr);
     std::string name;
     const auto named = [&](const char* kind) { return (name = prefix + kind).c_str(); };
@@ -424,7 +424,7 @@ TEST_CASE("all open tensors of ranks that sleep are told within a second which r
     // What all ranks expect of a step.
     NamedTensors tensors(context);
     for (int step = 0; step < 3; ++step) {
-      expect_ok(tensors.hand_over("each step's"), "a step");
+      expect_ok(tensors.submit("each step's"), "a step");
       for (const auto& [status, sentence] : tensors.wait()) expect(status == DDL_OK, sentence);
     }
     const auto before = passed.mark("agree.before_sleep");
@@ -439,7 +439,7 @@ TEST_CASE("all open tensors of ranks that sleep are told within a second which r
     // The others do not have these: nothing is ever carried out.
     const std::string own = "those of rank " + std::to_string(place.rank());
     if (!joins) {
-      expect_ok(tensors.hand_over(own), own);
+      expect_ok(tensors.submit(own), own);
       expect_ok(ddl_allreduce_async(context, own.c_str(), &value, &value, 1, DDL_FLOAT32, DDL_SUM, &options,
                                     nullptr),
                 "allreduce");
@@ -489,7 +489,7 @@ TEST_CASE("all open tensors are told within a second which rank died at any poin
     for (int step = 0; step < 1000; ++step) {
       const double begin = now();
       // Of every second step the names are new, so the ranks agree.
-      const ddl_status handed = tensors.hand_over(step % 2 == 0 ? "each" : "step " + std::to_string(step));
+      const ddl_status handed = tensors.submit(step % 2 == 0 ? "each" : "step " + std::to_string(step));
       auto ends = tensors.wait();
       // Some may have been carried out before.
       std::erase_if(ends, [](const auto& end) { return end.first == DDL_OK; });

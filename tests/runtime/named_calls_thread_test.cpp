@@ -124,15 +124,15 @@ TEST_CASE(
     for (int step = 0; step < 6; ++step) {
       std::vector<float> own_large(large.size()), own_small(small.size()), own_scaled = scaled;
       std::array<ddl_handle*, 3> handles{};
-      const auto hand_over = [&](const char* name, const std::vector<float>& from, std::vector<float>& to,
-                                 ddl_op op, const ddl_async_options* given, std::size_t at) {
+      const auto submit = [&](const char* name, const std::vector<float>& from, std::vector<float>& to,
+                              ddl_op op, const ddl_async_options* given, std::size_t at) {
         expect_ok(ddl_allreduce_async(context, name, from.data(), to.data(), from.size(), DDL_FLOAT32, op,
                                       given, &handles[at]),
                   name);
       };
-      hand_over("large", large, own_large, DDL_SUM, nullptr, 0);
-      hand_over("small", small, own_small, DDL_SUM, nullptr, 1);
-      hand_over("scaled", own_scaled, own_scaled, DDL_AVERAGE, &options, 2);
+      submit("large", large, own_large, DDL_SUM, nullptr, 0);
+      submit("small", small, own_small, DDL_SUM, nullptr, 1);
+      submit("scaled", own_scaled, own_scaled, DDL_AVERAGE, &options, 2);
       expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
       expect(own_large == wanted_large, "large");
       expect(own_small == wanted_small, "small");

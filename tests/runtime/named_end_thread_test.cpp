@@ -126,17 +126,17 @@ TEST_CASE("a rank that has joined gives zeros where the others ask for it") {
       std::vector<float> part(static_cast<std::size_t>(rank + 2));
       const std::array<std::uint64_t, 3> counts{2, 3, 4};
       std::array<ddl_handle*, 6> handles{};
-      const auto hand_over = [&](std::size_t at, const char* name, std::vector<float>& tensor, ddl_op op,
-                                 const ddl_async_options& options) {
+      const auto submit = [&](std::size_t at, const char* name, std::vector<float>& tensor, ddl_op op,
+                              const ddl_async_options& options) {
         expect_ok(ddl_allreduce_async(context, name, tensor.data(), tensor.data(), tensor.size(), DDL_FLOAT32,
                                       op, &options, &handles[at]),
                   name);
       };
-      hand_over(0, "mean", mean, DDL_AVERAGE, zeros);
-      hand_over(1, "other mean", other_mean, DDL_AVERAGE, zeros);
-      hand_over(2, "least", least, DDL_MIN, zeros);
-      hand_over(3, "product", product, DDL_PRODUCT, zeros);
-      hand_over(4, "own least", own_least, DDL_MIN, none);
+      submit(0, "mean", mean, DDL_AVERAGE, zeros);
+      submit(1, "other mean", other_mean, DDL_AVERAGE, zeros);
+      submit(2, "least", least, DDL_MIN, zeros);
+      submit(3, "product", product, DDL_PRODUCT, zeros);
+      submit(4, "own least", own_least, DDL_MIN, none);
       expect_ok(ddl_reduce_scatter_async(context, "part", all.data(), part.data(), counts.data(), DDL_FLOAT32,
                                          DDL_AVERAGE, &zeros, &handles[5]),
                 "part");
@@ -639,7 +639,7 @@ TEST_CASE("in a step that is expected, a ready tensor of a higher priority goes 
       Order* order;
       char letter;
     };
-    const auto hand_over = [&](const char* name, std::vector<float>& values, int priority, Call& call) {
+    const auto submit = [&](const char* name, std::vector<float>& values, int priority, Call& call) {
       ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
       options.priority = priority;
       options.argument = &call;
@@ -658,17 +658,17 @@ TEST_CASE("in a step that is expected, a ready tensor of a higher priority goes 
       Order order;
       Call of_low{&order, 'l'}, of_high{&order, 'h'};
       if (step < 3) {
-        expect_ok(ddl_wait(hand_over("low", low, 0, of_low)), "low");
-        expect_ok(ddl_wait(hand_over("high", high, 1, of_high)), "high");
+        expect_ok(ddl_wait(submit("low", low, 0, of_low)), "low");
+        expect_ok(ddl_wait(submit("high", high, 1, of_high)), "high");
         continue;
       }
       // One rank enters what is expected next; the other one has the other tensor first.
       const bool begins_with_low = ddl_rank(context) == 0;
       std::array<ddl_handle*, 2> handles{};
-      handles[0] = begins_with_low ? hand_over("low", low, 0, of_low) : hand_over("high", high, 1, of_high);
-      if (begins_with_low) handles[1] = hand_over("high", high, 1, of_high);
+      handles[0] = begins_with_low ? submit("low", low, 0, of_low) : submit("high", high, 1, of_high);
+      if (begins_with_low) handles[1] = submit("high", high, 1, of_high);
       expect_ok(ddl_barrier(context, nullptr), "barrier");
-      if (!begins_with_low) handles[1] = hand_over("low", low, 0, of_low);
+      if (!begins_with_low) handles[1] = submit("low", low, 0, of_low);
       expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
       expect(order.text == "hl", "the order was " + order.text);
     }

@@ -52,14 +52,14 @@ class Party {
     return made;
   }
 
-  /// A tensor that hand_over() describes to libddl, with its result in recv or *result.
+  /// A tensor that submit() describes to libddl, with its result in recv or *result.
   struct Tensor {
     std::string name;
     std::vector<std::byte> send, recv, wanted;
     std::vector<std::uint64_t> counts, came, wanted_counts;
     void* result = nullptr;
     ddl_handle* handle = nullptr;
-    std::function<ddl_status(Tensor&)> hand_over;
+    std::function<ddl_status(Tensor&)> submit;
   };
   Tensor& add(const std::string& name) {
     tensors_.push_back(std::make_unique<Tensor>());
@@ -71,7 +71,7 @@ class Party {
   /// Hands over all that was added, in an order of this rank's own, waits, and compares.
   void run() {
     std::shuffle(tensors_.begin(), tensors_.end(), random_);
-    for (const auto& tensor : tensors_) expect_ok(tensor->hand_over(*tensor), tensor->name);
+    for (const auto& tensor : tensors_) expect_ok(tensor->submit(*tensor), tensor->name);
     for (const auto& tensor : tensors_) {
       expect_ok(ddl_wait(tensor->handle), tensor->name);
       const std::byte* own = tensor->recv.data();
@@ -155,7 +155,7 @@ void add_allreduce(Party& party, const Variant& variant, std::size_t count) {
   tensor.send = elements_as_bytes(own);
   tensor.recv = variant.is_in_place ? tensor.send : std::vector<std::byte>(tensor.send.size());
   tensor.wanted = elements_as_bytes(wanted);
-  tensor.hand_over = [&party, variant, count](Party::Tensor& of) {
+  tensor.submit = [&party, variant, count](Party::Tensor& of) {
     ddl_async_options options = party.options();
     options.prescale = variant.prescale;
     options.postscale = variant.postscale;
@@ -183,7 +183,7 @@ void add_allgather(Party& party, int number) {
     append_elements<T>(tensor.wanted, count, rank);
     if (rank == party.rank) append_elements<T>(tensor.send, count, rank);
   }
-  tensor.hand_over = [&party](Party::Tensor& of) {
+  tensor.submit = [&party](Party::Tensor& of) {
     const ddl_async_options options = party.options();
     return ddl_allgatherv_async(party.context, of.name.c_str(), of.send.data(),
                                 of.send.size() / ddl_dtype_size(TypeOf<T>::value), &of.result, of.came.data(),
@@ -196,7 +196,7 @@ void add_broadcast(Party& party, int root, std::size_t count) {
   auto& tensor = party.add("broadcast_inplace " + std::to_string(root));
   append_elements<T>(tensor.recv, count, party.rank);
   append_elements<T>(tensor.wanted, count, root);
-  tensor.hand_over = [&party, root, count](Party::Tensor& of) {
+  tensor.submit = [&party, root, count](Party::Tensor& of) {
     const ddl_async_options options = party.options();
     return ddl_broadcast_async(party.context, of.name.c_str(), of.recv.data(), count, TypeOf<T>::value, root,
                                &options, &of.handle);
@@ -213,7 +213,7 @@ void add_alltoall(Party& party, const char* name, Splits splits) {
     append_elements<T>(tensor.send, tensor.counts.back(), party.rank);
     append_elements<T>(tensor.wanted, tensor.wanted_counts.back(), other);
   }
-  tensor.hand_over = [&party](Party::Tensor& of) {
+  tensor.submit = [&party](Party::Tensor& of) {
     const ddl_async_options options = party.options();
     return ddl_alltoallv_async(party.context, of.name.c_str(), of.send.data(), of.counts.data(), &of.result,
                                of.came.data(), TypeOf<T>::value, &options, &of.handle);
@@ -230,7 +230,7 @@ void add_reducescatter(Party& party, const char* name, std::size_t each, int fur
     if (rank == party.rank) append_elements<T>(tensor.wanted, tensor.counts.back(), (rank + 1) * party.size);
   }
   tensor.recv.resize(tensor.wanted.size());
-  tensor.hand_over = [&party](Party::Tensor& of) {
+  tensor.submit = [&party](Party::Tensor& of) {
     const ddl_async_options options = party.options();
     return ddl_reduce_scatter_async(party.context, of.name.c_str(), of.send.data(), of.recv.data(),
                                     of.counts.data(), TypeOf<T>::value, DDL_SUM, &options, &of.handle);
@@ -296,9 +296,9 @@ TEST_CASE("Horovod's mistakes are errors of named tensors on every rank, by name
     const bool differs = rank == last;
     std::vector<double> values(40, 1.0), all(40, 1.0);
     const auto expect_mismatch = [&](const std::string& name, const std::string& first,
-                                     const std::string& other, auto hand_over) {
+                                     const std::string& other, auto submit) {
       ddl_handle* handle = nullptr;
-      expect_ok(hand_over(name.c_str(), &handle), name);
+      expect_ok(submit(name.c_str(), &handle), name);
       expect_status(ddl_wait(handle), DDL_ERROR_MISMATCH, name);
       expect_contains(ddl_last_error(), "\"" + name + "\": rank 0 on host0 called " + first + ", rank " +
                                             std::to_string(last) + " on host" + std::to_string(last) +

@@ -104,19 +104,19 @@ TEST_CASE("if MPI does not take several threads, only threads that wait, and may
       constexpr std::size_t kTensors = 8;
       std::vector<std::vector<float>> values(kTensors, std::vector<float>(20, 1.0f));
       std::array<ddl_handle*, kTensors> handles{};
-      const auto hand_over = [&](std::size_t first, std::size_t end) {
+      const auto submit = [&](std::size_t first, std::size_t end) {
         for (std::size_t i = first; i < end; ++i)
           handles[i] = sum_by_mpi(context, std::to_string(i), values[i]);
       };
       // Another thread may hand over tensors, and wait for the main one to carry them out.
       std::promise<void> handed_over;
       auto other = std::async(std::launch::async, [&] {
-        hand_over(0, 4);
+        submit(0, 4);
         ddl_handle* const first = std::exchange(handles[0], nullptr);
         handed_over.set_value();
         expect_ok(ddl_wait(first), "wait in another thread");
       });
-      hand_over(4, kTensors);
+      submit(4, kTensors);
       std::int32_t done = 0;
       expect_ok(ddl_test(handles[4], &done), "test");
       float ordered = 1.0f;

@@ -8,13 +8,13 @@ import torch
 from ddl._horovod import ProcessSet, _Op, global_process_set, named, op_of, opened, synchronize
 from ddl._library import lib
 from ddl.torch._compression import Compression
-from ddl.torch._tensors import TYPES, address, checked, hand_over
+from ddl.torch._tensors import TYPES, address, checked, submit
 
 
 def allreduce_handle(tensor: torch.Tensor, output: torch.Tensor, name: bytes, op: _Op, **options: Any) -> Any:
     places = address(tensor), address(output)
     count, dtype = tensor.numel(), TYPES[tensor.dtype]
-    return hand_over(lib.ddl_allreduce_async, name, tensor, *places, count, dtype, op.number, **options)
+    return submit(lib.ddl_allreduce_async, name, tensor, *places, count, dtype, op.number, **options)
 
 
 def _reduce(

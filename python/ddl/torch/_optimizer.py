@@ -97,7 +97,7 @@ class _Gradients:
             self._hooked.append(accumulator)
 
     def _hook_of(self, parameter: torch.Tensor) -> Callable[..., None]:
-        def hand_over(*_: Any) -> None:
+        def submit(*_: Any) -> None:
             if parameter in self.open or self.left[parameter] <= 0:
                 raise AssertionError(
                     "Gradients were computed more than backward_passes_per_step times before call to step(). "
@@ -105,11 +105,11 @@ class _Gradients:
                 )
             self.left[parameter] -= 1
             if self.left[parameter] == 0:
-                self.hand_over(parameter)
+                self.submit(parameter)
 
-        return hand_over
+        return submit
 
-    def hand_over(self, parameter: torch.Tensor) -> None:
+    def submit(self, parameter: torch.Tensor) -> None:
         gradient = parameter.grad
         if gradient.is_sparse:
             self.sparse_dimensions[parameter] = gradient.sparse_dim()
@@ -155,7 +155,7 @@ class _Gradients:
                 parameter.grad = torch.zeros_like(parameter)
                 if parameter in self.sparse_dimensions:
                     parameter.grad = parameter.grad.to_sparse(self.sparse_dimensions[parameter])
-            self.hand_over(parameter)
+            self.submit(parameter)
 
     def synchronize(self) -> None:
         """Waits for all gradients."""

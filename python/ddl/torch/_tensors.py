@@ -38,14 +38,14 @@ def address(tensor: torch.Tensor) -> Any:
     return ffi.cast("void *", tensor.data_ptr())
 
 
-def hand_over(
+def submit(
     call: Callable[..., int], name: bytes, tensor: torch.Tensor, *arguments: Any,
     process_set: ProcessSet, shape: Sequence[int] | None = None, **options: Any,
 ) -> Any:
     """The handle of a tensor that one of libddl's functions takes. options: prescale, postscale, group, group_size."""
     options.update(process_set=set_of(process_set), shape=tensor.shape if shape is None else shape)
     options.update(stream=stream_of(tensor), zeros_if_joined=True)
-    return _tensors.hand_over(call, name, *arguments, **options)
+    return _tensors.submit(call, name, *arguments, **options)
 
 
 def rows_of(tensor: torch.Tensor) -> torch.Tensor:

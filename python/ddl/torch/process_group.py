@@ -18,7 +18,7 @@ import torch.distributed as dist
 import ddl
 from ddl._context import _at_end, call_ordered
 from ddl._library import NULL, ffi, lib
-from ddl._tensors import hand_over
+from ddl._tensors import submit
 from ddl.errors import check
 from ddl.torch._tensors import TYPES, address, stream_of
 
@@ -161,7 +161,7 @@ class ProcessGroup(dist.ProcessGroup):
         self._calls += 1
         arguments = (*[address(whole)] * places, whole.numel(), TYPES[whole.dtype], how)
         stream = stream_of(whole)
-        handle = hand_over(function, f"torch.{self._calls}".encode(), *arguments, shape=whole.shape, stream=stream)
+        handle = submit(function, f"torch.{self._calls}".encode(), *arguments, shape=whole.shape, stream=stream)
 
         def wait() -> None:
             check(lib.ddl_wait(handle))
@@ -391,7 +391,7 @@ def average_by_ddl(state, bucket):
     tensor = bucket.buffer()
     name, stream = f"bucket.{_hook.calls}".encode(), stream_of(tensor)
     arguments = (address(tensor), address(tensor), tensor.numel(), TYPES[tensor.dtype], lib.DDL_AVERAGE)
-    handle = hand_over(lib.ddl_allreduce_async, name, *arguments, shape=tensor.shape, stream=stream)
+    handle = submit(lib.ddl_allreduce_async, name, *arguments, shape=tensor.shape, stream=stream)
     work = _Work(tensor)
     _hook.waiter.add(lambda: check(lib.ddl_wait(handle)), work)
     return work.get_future()

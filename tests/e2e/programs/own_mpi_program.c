@@ -48,7 +48,7 @@ struct Tensors {
   ddl_status status;
 };
 
-static void hand_over(struct Tensors* own) {
+static void submit(struct Tensors* own) {
   const int rank = ddl_rank(own->context);
   ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
   options.priority = own->priority;
@@ -87,11 +87,11 @@ static int named_sums(ddl_context* context) {
   int bad = 0;
   for (int step = 0; step < 5; ++step) {
     pthread_t thread;
-    hand_over(&theirs);
+    submit(&theirs);
     /* No thread is inside libddl, so below MPI_THREAD_MULTIPLE nobody else is in MPI. */
     const int between = mpi_sum();
     pthread_create(&thread, NULL, await, &theirs);
-    hand_over(&ours);
+    submit(&ours);
     await(&ours);
     pthread_join(thread, NULL);
     bad += wrong_sums(&ours) + wrong_sums(&theirs) + (ours.status != DDL_OK) + (theirs.status != DDL_OK) +

@@ -348,8 +348,8 @@ std::map<void*, bool> results;                              // of the program's,
 
 /// Hands over with call(send, recv, options, open, handle).
 template <class Call>
-ddl_status hand_over(ddl_context* context, const ddl_async_options* given, const void* send, void* recv,
-                     Counts counts, ddl_dtype dtype, ddl_handle** handle, Call call) {
+ddl_status submit(ddl_context* context, const ddl_async_options* given, const void* send, void* recv,
+                  Counts counts, ddl_dtype dtype, ddl_handle** handle, Call call) {
   const auto used = extents(send, recv, counts, dtype);
   auto open = std::make_unique<Open>();
   if (context == nullptr || !used || handle == nullptr || (given != nullptr && given->stream != nullptr))
@@ -399,64 +399,63 @@ extern "C" {
 DDL_WRAPPED(ddl_status, ddl_allreduce_async, ddl_context* context, const char* name, const void* send,
             void* recv, uint64_t count, ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
             ddl_handle** handle) {
-  return hand_over(context, options, send, recv, {count, count}, dtype, handle,
-                   [&](void* s, void* r, const ddl_async_options* o, Open&) {
-                     return __real_ddl_allreduce_async(context, name, s, r, count, dtype, op, o, handle);
-                   });
+  return submit(context, options, send, recv, {count, count}, dtype, handle,
+                [&](void* s, void* r, const ddl_async_options* o, Open&) {
+                  return __real_ddl_allreduce_async(context, name, s, r, count, dtype, op, o, handle);
+                });
 }
 
 DDL_WRAPPED(ddl_status, ddl_allgatherv_async, ddl_context* context, const char* name, const void* send,
             uint64_t count, void** result, uint64_t* recv_counts, ddl_dtype dtype,
             const ddl_async_options* options, ddl_handle** handle) {
   const Set set(context, set_of(options));
-  return hand_over(context, options, send, nullptr, {count, 0}, dtype, handle,
-                   [&](void* s, void*, const ddl_async_options* o, Open& open) {
-                     if (open.context == nullptr || result == nullptr)
-                       return __real_ddl_allgatherv_async(context, name, s, count, result, recv_counts, dtype,
-                                                          o, handle);
-                     open.result = result;
-                     open.recv_counts = recv_counts;
-                     open.own_counts.resize(static_cast<std::size_t>(set.size));
-                     return __real_ddl_allgatherv_async(context, name, s, count, &open.on_gpu,
-                                                        open.own_counts.data(), dtype, o, handle);
-                   });
+  return submit(context, options, send, nullptr, {count, 0}, dtype, handle,
+                [&](void* s, void*, const ddl_async_options* o, Open& open) {
+                  if (open.context == nullptr || result == nullptr)
+                    return __real_ddl_allgatherv_async(context, name, s, count, result, recv_counts, dtype, o,
+                                                       handle);
+                  open.result = result;
+                  open.recv_counts = recv_counts;
+                  open.own_counts.resize(static_cast<std::size_t>(set.size));
+                  return __real_ddl_allgatherv_async(context, name, s, count, &open.on_gpu,
+                                                     open.own_counts.data(), dtype, o, handle);
+                });
 }
 
 DDL_WRAPPED(ddl_status, ddl_broadcast_async, ddl_context* context, const char* name, void* buffer,
             uint64_t count, ddl_dtype dtype, int32_t root, const ddl_async_options* options,
             ddl_handle** handle) {
-  return hand_over(context, options, nullptr, buffer, {0, count}, dtype, handle,
-                   [&](void*, void* r, const ddl_async_options* o, Open&) {
-                     return __real_ddl_broadcast_async(context, name, r, count, dtype, root, o, handle);
-                   });
+  return submit(context, options, nullptr, buffer, {0, count}, dtype, handle,
+                [&](void*, void* r, const ddl_async_options* o, Open&) {
+                  return __real_ddl_broadcast_async(context, name, r, count, dtype, root, o, handle);
+                });
 }
 
 DDL_WRAPPED(ddl_status, ddl_alltoallv_async, ddl_context* context, const char* name, const void* send,
             const uint64_t* send_counts, void** result, uint64_t* recv_counts, ddl_dtype dtype,
             const ddl_async_options* options, ddl_handle** handle) {
   const Set set(context, set_of(options));
-  return hand_over(context, options, send, nullptr, {set.sum(send_counts), 0}, dtype, handle,
-                   [&](void* s, void*, const ddl_async_options* o, Open& open) {
-                     if (open.context == nullptr || result == nullptr)
-                       return __real_ddl_alltoallv_async(context, name, s, send_counts, result, recv_counts,
-                                                         dtype, o, handle);
-                     open.result = result;
-                     open.recv_counts = recv_counts;
-                     open.own_counts.resize(static_cast<std::size_t>(set.size));
-                     return __real_ddl_alltoallv_async(context, name, s, send_counts, &open.on_gpu,
-                                                       open.own_counts.data(), dtype, o, handle);
-                   });
+  return submit(context, options, send, nullptr, {set.sum(send_counts), 0}, dtype, handle,
+                [&](void* s, void*, const ddl_async_options* o, Open& open) {
+                  if (open.context == nullptr || result == nullptr)
+                    return __real_ddl_alltoallv_async(context, name, s, send_counts, result, recv_counts,
+                                                      dtype, o, handle);
+                  open.result = result;
+                  open.recv_counts = recv_counts;
+                  open.own_counts.resize(static_cast<std::size_t>(set.size));
+                  return __real_ddl_alltoallv_async(context, name, s, send_counts, &open.on_gpu,
+                                                    open.own_counts.data(), dtype, o, handle);
+                });
 }
 
 DDL_WRAPPED(ddl_status, ddl_reduce_scatter_async, ddl_context* context, const char* name, const void* send,
             void* recv, const uint64_t* counts, ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
             ddl_handle** handle) {
   const Set set(context, set_of(options));
-  return hand_over(context, options, send, recv, {set.sum(counts), set.own(counts)}, dtype, handle,
-                   [&](void* s, void* r, const ddl_async_options* o, Open&) {
-                     return __real_ddl_reduce_scatter_async(context, name, s, r, counts, dtype, op, o,
-                                                            handle);
-                   });
+  return submit(context, options, send, recv, {set.sum(counts), set.own(counts)}, dtype, handle,
+                [&](void* s, void* r, const ddl_async_options* o, Open&) {
+                  return __real_ddl_reduce_scatter_async(context, name, s, r, counts, dtype, op, o, handle);
+                });
 }
 
 DDL_WRAPPED(ddl_status, ddl_wait, ddl_handle* handle) {

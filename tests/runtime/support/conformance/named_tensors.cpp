@@ -178,7 +178,7 @@ class Named {
   Named(ddl_context* context, const Planned& tensor, TensorBuffers buffers, std::uint64_t set)
       : context_(context), tensor_(tensor), buffers_(std::move(buffers)), set_(set) {}
 
-  void hand_over(bool calls_back) {
+  void submit(bool calls_back) {
     ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
     options.process_set = set_;
     options.priority = tensor_.priority;
@@ -260,7 +260,7 @@ void run_thread(std::deque<Named>& tensors, int thread, unsigned seed) {
       if (named.tensor().thread == thread && named.tensor().section == section) own.push_back(&named);
     }
     if (below(random, 2) == 0) std::shuffle(own.begin(), own.end(), random);
-    for (Named* const named : own) named->hand_over(below(random, 4) == 0);
+    for (Named* const named : own) named->submit(below(random, 4) == 0);
     for (Named* const named : own) named->wait(random);
   }
 }
