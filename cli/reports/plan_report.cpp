@@ -25,12 +25,8 @@ EnvironmentChange environment_change(const launcher::LaunchPlan& plan, const Env
   // The environ(7) of every rank, without the variables of PMIx.
   std::vector<Environment> ranks;
   for (const launcher::NodeLaunch& node : plan.nodes) {
-    for (const launcher::RankLaunch& rank : node.ranks) {
-      Environment whole = rank.environment;
-      whole.insert(node.environment.begin(), node.environment.end());  // the rank's own win
-      whole.insert(plan.job.environment.begin(), plan.job.environment.end());
-      ranks.push_back(std::move(whole));
-    }
+    for (const launcher::RankLaunch& rank : node.ranks)
+      ranks.push_back(launcher::environment_of(plan.job, node, rank));
   }
 
   // Counts for each variable the ranks that have it, and whether their values are equal. Linear, because there may be

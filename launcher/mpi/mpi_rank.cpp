@@ -26,6 +26,7 @@
 #include "launcher/node/node_probe.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/start_child.h"
+#include "launcher/plan/framework_environment.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/process/child.h"
 #include "net/pmi_line.h"
@@ -130,9 +131,8 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
     if (is_denied(name)) variables[name] = value;
   }
   const std::string rank = std::to_string(in_job.rank), num_ranks = std::to_string(in_job.num_ranks);
-  const Environment& planned = node.ranks.front().environment;
   const auto set = [&](const char* name, const std::string& value) {
-    if (planned.contains(name)) variables[name] = value;
+    if (is_told_by(name, spec.framework)) variables[name] = value;
   };
   for (const char* name : {env::kRank, env::kTorchRank, "ROLE_RANK"}) set(name, rank);
   for (const char* name : {env::kSize, env::kTorchWorldSize, "ROLE_WORLD_SIZE"}) set(name, num_ranks);

@@ -15,68 +15,16 @@ namespace {
 
 std::string text(int value) { return std::to_string(value); }
 
-void add_horovod(const FrameworkJob& job, const RankPlacement& rank, const std::string& hostname,
-                 Environment& to) {
-  to[env::kRank] = text(rank.rank);
-  to[env::kSize] = text(job.num_ranks);
-  to[env::kLocalRank] = text(rank.local_rank);
-  to[env::kLocalSize] = text(rank.local_size);
-  to[env::kCrossRank] = text(rank.cross_rank);
-  to[env::kCrossSize] = text(rank.cross_size);
-  to[env::kHostname] = hostname;
+/// Ranks of this role.
+int count_of(const FrameworkJob& job, std::string_view role) {
+  const auto found =
+      std::find_if(job.roles.begin(), job.roles.end(), [&](const RankRole& one) { return one.name == role; });
+  return found == job.roles.end() ? 0 : found->count;
 }
 
-/// As torchrun sets them, and NODE_RANK.
-void add_torch(const FrameworkJob& job, const RankPlacement& rank, Environment& to) {
-  to[env::kTorchRank] = to["ROLE_RANK"] = text(rank.rank);
-  to[env::kTorchWorldSize] = to["ROLE_WORLD_SIZE"] = text(job.num_ranks);
-  to[env::kTorchLocalRank] = text(rank.local_rank);
-  to[env::kTorchLocalWorldSize] = text(rank.local_size);
-  to["GROUP_RANK"] = to["NODE_RANK"] = text(rank.node);
-  to["GROUP_WORLD_SIZE"] = text(job.num_nodes);
-  to["ROLE_NAME"] = "default";
-  to[env::kMasterAddr] = job.servers.address;
-  to[env::kMasterPort] = text(job.servers.port);
-  to[env::kTorchRunId] = job.id;
-  to["TORCHELASTIC_RESTART_COUNT"] = to["TORCHELASTIC_MAX_RESTARTS"] = "0";
-  // Rank 0 serves the store itself.
-  to["TORCHELASTIC_USE_AGENT_STORE"] = "False";
-}
-
-/// Beside torch's.
-void add_deepspeed(const FrameworkJob& job, const RankPlacement& rank, Environment& to) {
-  to["CROSS_RANK"] = text(rank.node);
-  to["CROSS_SIZE"] = text(job.num_nodes);
-  to["LOCAL_SIZE"] = text(rank.local_size);
-}
-
-void add_jax(const FrameworkJob& job, Environment& to) {
-  to[env::kJaxCoordinator] = host_and_port(job.servers.address, job.servers.jax_port);
-}
-
-/// The variables by which JAX recognises the processes of a Slurm step. It only has to find a number for the job.
-void add_slurm_for_jax(const FrameworkJob& job, const RankPlacement& rank, Environment& to) {
-  to["SLURM_JOB_ID"] = text(job.servers.jax_port);
-  to["SLURM_STEP_NODELIST"] = job.node_list;
-  to["SLURM_NTASKS"] = text(job.num_ranks);
-  to["SLURM_PROCID"] = text(rank.rank);
-  to["SLURM_LOCALID"] = text(rank.local_rank);
-}
-
-/// As ps-lite, MXNet's parameter servers, reads them.
-void add_mxnet(const FrameworkJob& job, const RankPlacement& rank, const FrameworkNode& node,
-               Environment& to) {
-  const auto count = [&](std::string_view name) {
-    const auto role = std::find_if(job.roles.begin(), job.roles.end(),
-                                   [&](const RankRole& one) { return one.name == name; });
-    return role == job.roles.end() ? 0 : role->count;
-  };
-  to["DMLC_ROLE"] = role_of(job.roles, rank.rank).name;
-  to["DMLC_NUM_WORKER"] = text(count("worker"));
-  to["DMLC_NUM_SERVER"] = text(count("server"));
-  to["DMLC_PS_ROOT_URI"] = job.servers.address;
-  to[env::kMxnetRootPort] = text(job.servers.port);
-  to["DMLC_NODE_HOST"] = node.address;
+/// JAX recognises the processes of a Slurm step by its variables.
+bool is_told_slurms(const FrameworkJob& job) {
+  return job.framework == Framework::kJax && job.scheduler != slurm().name();
 }
 
 }  // namespace
@@ -96,20 +44,78 @@ std::vector<std::string> tensorflow_configs(const RankRoles& roles,
   return texts;
 }
 
-Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
-                                  const FrameworkNode& node) {
-  Environment environment;
+// Of torch, the variables are those of torchrun, and NODE_RANK; of MXNet, those that ps-lite reads, its parameter servers.
+
+Environment job_variables(const FrameworkJob& job) {
+  Environment to;
   const auto told = [&job](std::string_view framework) { return is_told(job.framework, framework); };
-  if (told("horovod")) add_horovod(job, rank, node.hostname, environment);
-  if (told("torch")) add_torch(job, rank, environment);
-  if (told("deepspeed")) add_deepspeed(job, rank, environment);
-  if (told("jax")) add_jax(job, environment);
-  if (job.framework == Framework::kJax && job.scheduler != slurm().name())
-    add_slurm_for_jax(job, rank, environment);
+  if (told("horovod")) to[env::kSize] = text(job.num_ranks);
+  if (told("torch")) {
+    to[env::kTorchWorldSize] = to["ROLE_WORLD_SIZE"] = text(job.num_ranks);
+    to["GROUP_WORLD_SIZE"] = text(job.num_nodes);
+    to["ROLE_NAME"] = "default";
+    to[env::kMasterAddr] = job.servers.address;
+    to[env::kMasterPort] = text(job.servers.port);
+    to[env::kTorchRunId] = job.id;
+    to["TORCHELASTIC_RESTART_COUNT"] = to["TORCHELASTIC_MAX_RESTARTS"] = "0";
+    to["TORCHELASTIC_USE_AGENT_STORE"] = "False";  // rank 0 serves the store itself
+  }
+  if (told("deepspeed")) to["CROSS_SIZE"] = text(job.num_nodes);
+  if (told("jax")) to[env::kJaxCoordinator] = host_and_port(job.servers.address, job.servers.jax_port);
+  if (is_told_slurms(job)) {
+    to["SLURM_JOB_ID"] = text(job.servers.jax_port);  // any number will do
+    to["SLURM_STEP_NODELIST"] = job.node_list;
+    to["SLURM_NTASKS"] = text(job.num_ranks);
+  }
+  if (told("mxnet")) {
+    to["DMLC_NUM_WORKER"] = text(count_of(job, "worker"));
+    to["DMLC_NUM_SERVER"] = text(count_of(job, "server"));
+    to["DMLC_PS_ROOT_URI"] = job.servers.address;
+    to[env::kMxnetRootPort] = text(job.servers.port);
+  }
+  return to;
+}
+
+Environment node_variables(const FrameworkJob& job, const FrameworkNode& node) {
+  Environment to;
+  const auto told = [&job](std::string_view framework) { return is_told(job.framework, framework); };
+  if (told("horovod")) {
+    to[env::kLocalSize] = text(node.local_size);
+    to[env::kHostname] = node.hostname;
+  }
+  if (told("torch")) {
+    to[env::kTorchLocalWorldSize] = text(node.local_size);
+    to["GROUP_RANK"] = to["NODE_RANK"] = text(node.number);
+  }
+  if (told("deepspeed")) {
+    to["CROSS_RANK"] = text(node.number);
+    to["LOCAL_SIZE"] = text(node.local_size);
+  }
+  if (told("mxnet")) to["DMLC_NODE_HOST"] = node.address;
+  return to;
+}
+
+Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank) {
+  Environment to;
+  const auto told = [&job](std::string_view framework) { return is_told(job.framework, framework); };
+  if (told("horovod")) {
+    to[env::kRank] = text(rank.rank);
+    to[env::kLocalRank] = text(rank.local_rank);
+    to[env::kCrossRank] = text(rank.cross_rank);
+    to[env::kCrossSize] = text(rank.cross_size);
+  }
+  if (told("torch")) {
+    to[env::kTorchRank] = to["ROLE_RANK"] = text(rank.rank);
+    to[env::kTorchLocalRank] = text(rank.local_rank);
+  }
+  if (is_told_slurms(job)) {
+    to["SLURM_PROCID"] = text(rank.rank);
+    to["SLURM_LOCALID"] = text(rank.local_rank);
+  }
   if (told("tensorflow"))
-    environment[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
-  if (told("mxnet")) add_mxnet(job, rank, node, environment);
-  return environment;
+    to[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
+  if (told("mxnet")) to["DMLC_ROLE"] = role_of(job.roles, rank.rank).name;
+  return to;
 }
 
 Environment own_gpus_environment(Framework framework, std::size_t own_gpus) {

@@ -32,14 +32,17 @@ std::vector<std::string> tensorflow_configs(const RankRoles& roles,
 
 /// A node, as its ranks are told.
 struct FrameworkNode {
+  int number = 0;      ///< among the nodes of the job
+  int local_size = 0;  ///< its ranks
   std::string hostname;
   std::string address;  ///< node_address()
 };
 
-/// The variables of a rank. JAX knows its processes by Slurm's variables, so --framework jax sets these outside of
-/// Slurm, too.
-Environment framework_environment(const FrameworkJob& job, const RankPlacement& rank,
-                                  const FrameworkNode& node);
+/// The variables of all ranks, of those of a node, and of one rank. JAX knows its processes by Slurm's variables, so
+/// --framework jax sets these outside of Slurm, too.
+Environment job_variables(const FrameworkJob& job);
+Environment node_variables(const FrameworkJob& job, const FrameworkNode& node);
+Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank);
 
 /// The variables of a rank that sees no GPUs but this number of its own. Without them JAX would take the one whose index
 /// is the local rank.
@@ -47,9 +50,10 @@ Environment own_gpus_environment(Framework framework, std::size_t own_gpus);
 
 /// The names that a framework reads, of those that describe a rank or its job.
 struct FrameworkVariables {
-  std::string_view framework;         ///< "torch"
-  std::vector<Framework> choices;     ///< of --framework with which ranks get them
-  std::vector<std::string_view> set;  ///< by framework_environment() and own_gpus_environment()
+  std::string_view framework;      ///< "torch"
+  std::vector<Framework> choices;  ///< of --framework with which ranks get them
+  std::vector<std::string_view>
+      set;  ///< by job_variables(), node_variables(), rank_variables() and own_gpus_environment()
   std::vector<std::string_view>
       other;  ///< by an agent, or by other launchers; ranks inherit neither these nor set
   std::vector<std::string_view> settings{};  ///< that the user may have made, and ranks inherit

@@ -113,6 +113,13 @@ Environment take_visible_devices(Environment& job, const Scheduler& scheduler) {
 
 }  // namespace
 
+Environment environment_of(const JobLaunch& job, const NodeLaunch& node, const RankLaunch& rank) {
+  Environment whole = rank.environment;
+  whole.insert(node.environment.begin(), node.environment.end());  // those of a rank win
+  whole.insert(job.environment.begin(), job.environment.end());
+  return whole;
+}
+
 LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                             const Environment& head_environment) {
   const auto& [placement, facts, job_id, bindings, scheduler] = placed;
@@ -133,6 +140,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                    spec.roles};
   if (spec.framework == Framework::kTensorflow)
     job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
+  for (auto& [name, value] : job_variables(job)) plan.job.environment[name] = std::move(value);
   const std::vector<std::string> hostnames = horovod_hostnames(placement, facts);
   for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
     NodeLaunch node;
@@ -156,7 +164,9 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
       for (const auto& [name, value] : node.environment) inherited[name] = value;
     }
     const Environment& common = inherited.empty() ? plan.job.environment : inherited;
-    const FrameworkNode here{hostnames[i], node_address(spec, placement, i, facts[i])};
+    const FrameworkNode here{node.node_index, static_cast<int>(placement.nodes[i].ranks.size()), hostnames[i],
+                             node_address(spec, placement, i, facts[i])};
+    for (auto& [name, value] : node_variables(job, here)) node.environment[name] = std::move(value);
     for (const int rank : placement.nodes[i].ranks) {
       const RankPlacement& at = placement.ranks[static_cast<std::size_t>(rank)];
       RankLaunch launch;
@@ -164,7 +174,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
       launch.local_rank = at.local_rank;
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
-      launch.environment = framework_environment(job, at, here);
+      launch.environment = rank_variables(job, at);
       launch.environment.merge(thread_environment(at, facts[i], plan.job.environment));
       // Ranks that take no slots are not bound.
       if (i < bindings.size() && static_cast<std::size_t>(at.local_rank) < bindings[i].plan.ranks.size())
@@ -187,20 +197,33 @@ NodeFacts unknown_facts() {
   return facts;
 }
 
+void mark(Environment& environment, std::initializer_list<const char*> names) {
+  for (const char* const name : names) {
+    if (const auto found = environment.find(name); found != environment.end())
+      found->second = kUnknownUntilLaunch;
+  }
+}
+
 // Marks the values that make_launch_plan() derives from facts that are not known yet.
-void mark_unknown(NodeLaunch& node, bool is_known, bool master_is_known) {
-  for (RankLaunch& rank : node.ranks) {
-    const auto mark = [&](const char* name) {
-      if (const auto found = rank.environment.find(name); found != rank.environment.end())
-        found->second = kUnknownUntilLaunch;
-    };
-    for (const char* const name :
-         {env::kMasterPort, env::kTorchRunId, env::kJaxCoordinator, env::kMxnetRootPort})
-      mark(name);
-    if (!master_is_known) {
-      for (const char* const name : {env::kMasterAddr, "DMLC_PS_ROOT_URI", "DMLC_NODE_HOST"}) mark(name);
+void mark_unknown(LaunchPlan& plan, const std::vector<bool>& is_known, Framework framework) {
+  // The address of the first node is marked unless all nodes were asked.
+  const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
+  // Without these frameworks the variables are the user's own.
+  Environment& common = plan.job.environment;
+  if (is_told(framework, "torch")) {
+    mark(common, {env::kMasterPort, env::kTorchRunId});
+    if (!master_is_known) mark(common, {env::kMasterAddr});
+  }
+  if (is_told(framework, "jax")) mark(common, {env::kJaxCoordinator});
+  if (is_told(framework, "mxnet")) {
+    mark(common, {env::kMxnetRootPort});
+    if (!master_is_known) mark(common, {"DMLC_PS_ROOT_URI"});
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (is_told(framework, "mxnet") && !master_is_known) mark(plan.nodes[i].environment, {"DMLC_NODE_HOST"});
+    for (RankLaunch& rank : plan.nodes[i].ranks) {
+      if (!is_known[i]) mark(rank.environment, {env::kOmpNumThreads});
     }
-    if (!is_known) mark(env::kOmpNumThreads);
   }
 }
 
@@ -259,14 +282,11 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
   plan.bindings = *std::move(bindings);
   plan.launch =
       make_launch_plan(spec, {*placement, facts, "ddlrun", plan.bindings, scheduler}, head_environment);
-  // MASTER_ADDR is marked as unknown unless all nodes were asked.
-  const bool master_is_known = std::find(is_known.begin(), is_known.end(), false) == is_known.end();
   if (JobLaunch& job = plan.launch.job; job.serves_gloo) {
     job.environment[env::kHorovodGlooAddress] = kGlooAddress;
     job.environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
   }
-  for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i)
-    mark_unknown(plan.launch.nodes[i], is_known[i], master_is_known);
+  mark_unknown(plan.launch, is_known, spec.framework);
   if (!limits->empty())
     plan.unknown_objects = static_cast<int>(std::count(is_known.begin(), is_known.end(), false));
   plan.asked_all = std::find(known.begin(), known.end(), std::nullopt) == known.end();

@@ -70,6 +70,9 @@ struct NodeLaunch {
   bool operator==(const NodeLaunch&) const = default;
 };
 
+/// The variables of a rank, but for those of its login and of PMIx, which its agent adds.
+Environment environment_of(const JobLaunch& job, const NodeLaunch& node, const RankLaunch& rank);
+
 struct LaunchPlan {
   JobLaunch job;
   std::vector<NodeLaunch> nodes;

@@ -34,7 +34,8 @@ DryPlan plan_of(const JobSpec& spec, const Allocation& allocation) {
 }
 
 std::string variable(const DryPlan& plan, std::size_t node, std::size_t rank, const std::string& name) {
-  return plan.launch.nodes.at(node).ranks.at(rank).environment.at(name);
+  const NodeLaunch& launch = plan.launch.nodes.at(node);
+  return environment_of(plan.launch.job, launch, launch.ranks.at(rank)).at(name);
 }
 
 }  // namespace

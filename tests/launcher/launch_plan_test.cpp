@@ -69,6 +69,9 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   CHECK(text_of(plan, 0) == R"(node 0 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
+  HOROVOD_HOSTNAME=node0.site
+  HOROVOD_LOCAL_SIZE=2
+  HOROVOD_SIZE=3
   LR=0.1
   OMPI_MCA_ess=^singleton
   OMPI_MCA_hwloc_base_binding_policy=none
@@ -80,25 +83,22 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   rank 0, local 0, reads stdin
     HOROVOD_CROSS_RANK=0
     HOROVOD_CROSS_SIZE=2
-    HOROVOD_HOSTNAME=node0.site
     HOROVOD_LOCAL_RANK=0
-    HOROVOD_LOCAL_SIZE=2
     HOROVOD_RANK=0
-    HOROVOD_SIZE=3
     OMP_NUM_THREADS=2
   rank 1, local 1
     HOROVOD_CROSS_RANK=0
     HOROVOD_CROSS_SIZE=1
-    HOROVOD_HOSTNAME=node0.site
     HOROVOD_LOCAL_RANK=1
-    HOROVOD_LOCAL_SIZE=2
     HOROVOD_RANK=1
-    HOROVOD_SIZE=3
     OMP_NUM_THREADS=2
 )");
   CHECK(text_of(plan, 1) == R"(node 1 of job ddlrun-1-2, 3 ranks: node0: 0 1, node1: 2
   ./train --fast in /data/run 1
   DDL_LIBRARY=/usr/lib/libddl.so.0.1.0
+  HOROVOD_HOSTNAME=node1.site
+  HOROVOD_LOCAL_SIZE=1
+  HOROVOD_SIZE=3
   LR=0.1
   OMPI_MCA_ess=^singleton
   OMPI_MCA_hwloc_base_binding_policy=none
@@ -110,11 +110,8 @@ TEST_CASE("the whole plan of three ranks on two nodes") {
   rank 2, local 0
     HOROVOD_CROSS_RANK=1
     HOROVOD_CROSS_SIZE=2
-    HOROVOD_HOSTNAME=node1.site
     HOROVOD_LOCAL_RANK=0
-    HOROVOD_LOCAL_SIZE=1
     HOROVOD_RANK=2
-    HOROVOD_SIZE=3
     OMP_NUM_THREADS=4
 )");
 }
@@ -187,7 +184,7 @@ TEST_CASE("with any distribution, the agents together start every rank once and 
         for (const RankLaunch& rank : node.ranks) {
           REQUIRE(rank.local_rank == static_cast<int>(here.size()));
           REQUIRE(rank.environment.at("RANK") == std::to_string(rank.rank));
-          REQUIRE(rank.environment.at("MASTER_PORT") == "40004");
+          REQUIRE(environment_of(plan.job, node, rank).at("MASTER_PORT") == "40004");
           here.push_back(rank.rank);
           ++started[static_cast<std::size_t>(rank.rank)];
         }
