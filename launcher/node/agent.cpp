@@ -1,7 +1,6 @@
 #include "launcher/node/agent.h"
 
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +20,9 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
+#include "launcher/node/agent_phases.h"
 #include "launcher/node/gpu_questions.h"
+#include "launcher/node/held_ends.h"
 #include "launcher/node/held_ports.h"
 #include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
@@ -60,8 +61,6 @@ constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
 // For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
 constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
-// Schedulers send SIGTERM to ranks and agent: at most this long after a rank's death the agent gets it too.
-constexpr auto kOwnSignalDeadline = std::chrono::milliseconds(200);
 
 // Between the words that a host is lost and the signal that ends ranks: most of them end at once by SIGTERM, without an
 // error message.
@@ -105,8 +104,7 @@ class Agent {
         head_heartbeat_(
             loop_, head_pace_,
             {[this] { report(message::Heartbeat{}); },
-             [this] { abandon_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}),
-        spawner_watch_(spawner_.pid()) {
+             [this] { abandon_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}) {
     if (head > 0) head_watch_.emplace(head, kHeadChecks);
   }
 
@@ -115,7 +113,7 @@ class Agent {
     report(message::Facts{std::exchange(facts_, {})});
     spawner_.start(
         {[this](const message::SpawnerToAgent& m) { std::visit([this](const auto& one) { on(one); }, m); },
-         [this] { on_spawner_lost(); }});
+         [this] { take(AgentEvent::kSpawnerLost); }});
     link_->start(
         {[this](const net::Frame& frame) { on_frame(frame); },
          [this](const std::string&) { on_head_lost("ddlrun itself has ended", kHeadLostGraceSeconds); }});
@@ -132,6 +130,54 @@ class Agent {
  private:
   void report(const message::AgentToHead& message) { message::send(*link_, message); }
 
+  // ---- phases ----
+
+  /// how and grace_seconds: of kHeadLost.
+  void take(AgentEvent event, const std::string& how = {}, double grace_seconds = 0) {
+    const AgentStep step = agent_step(phase_, event);
+    phase_ = step.next;
+    if (phase_ == AgentPhase::kOver) loop_.stop();
+    switch (step.action) {
+      case AgentAction::kNone: return;
+      case AgentAction::kAskForAllGone: return spawner_.send(message::ReportGone{});
+      case AgentAction::kEndLeftovers: return terminator_.begin(SIGTERM, job_.kill_grace_seconds);
+      case AgentAction::kReportFinished: return report(message::Finished{leftovers_});
+      case AgentAction::kKillAndReport: return report(message::AgentFailed{kill_after_spawner(), true});
+      case AgentAction::kKill: return (void)kill_after_spawner();
+      case AgentAction::kEndProcesses: return end_processes(how, grace_seconds);
+      case AgentAction::kSay: return say(how);
+    }
+  }
+
+  void say(const std::string& how) const {
+    if (ranks_.empty() || has_failed_) return;
+    std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), how.c_str());
+  }
+
+  void end_processes(const std::string& why, double grace_seconds) {
+    say(why + "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank"));
+    terminator_.begin(SIGTERM, grace_seconds);
+    spawner_.send(message::ReportGone{});
+  }
+
+  /// Returns what happened, as a sentence.
+  std::string kill_after_spawner() {
+    const std::string how = spawner_.how_it_ended();
+    const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
+    return "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
+           counted(killed, "process") + " of the job left on this node " + (killed == 1 ? "was" : "were") +
+           " killed";
+  }
+
+  /// All output was sent, and all GPUs that ranks see are known.
+  void check_all_sent() {
+    if (gpu_questions_.is_open()) return;
+    for (const auto& [number, rank] : ranks_) {
+      if (!rank.out->is_closed() || !rank.err->is_closed()) return;
+    }
+    take(AgentEvent::kAllSent);
+  }
+
   void start_pmix() {
     auto server = PmixServer::start(loop_, directory_, hostname(),
                                     [this](const message::AgentToHead& message) { report(message); });
@@ -145,18 +191,12 @@ class Agent {
   // ---- from the head ----
 
   void on_frame(const net::Frame& frame) {
-    if (is_refused_) return;
+    if (phase_ == AgentPhase::kOrphaned || phase_ == AgentPhase::kOver) return;
     head_heartbeat_.heard();
     if (message::is_in<message::ForAllAgents>(frame)) relay_.pass_to_all(frame);
     auto message = message::decode<message::HeadToAgent>(frame);
-    if (!message) return refuse(message.error());
+    if (!message) return abandon_head("ddlrun sent " + message.error().message());
     std::visit([this](auto& m) { on(std::move(m)); }, *message);
-  }
-
-  /// After an invalid message nothing that follows on the link is read.
-  void refuse(const Error& error) {
-    is_refused_ = true;
-    abandon_head("ddlrun sent " + error.message());
   }
 
   void on(const message::Heartbeat&) {}  // on_frame() has counted it
@@ -219,7 +259,7 @@ class Agent {
       text += "; a node needs about 5 descriptors a rank, and the hard limit (ulimit -Hn) is " +
               std::to_string(open_files_limit().rlim_max);
     }
-    gave_up_ = true;
+    has_failed_ = true;
     report(message::AgentFailed{text, false});
   }
 
@@ -269,7 +309,7 @@ class Agent {
         std::move(pipe), [this](OutputChunk&& chunk) {
           const bool is_last = chunk.end == ChunkEnd::kEof;
           report(std::move(chunk));
-          if (is_last) loop_.post([this] { finish_if_done(); });
+          if (is_last) loop_.post([this] { check_all_sent(); });
         });
   }
 
@@ -310,10 +350,7 @@ class Agent {
     output->refund(static_cast<std::size_t>(message.bytes));
   }
 
-  void on(const message::Finish&) {
-    finishing_ = true;
-    spawner_.send(message::ReportGone{});
-  }
+  void on(const message::Finish&) { take(AgentEvent::kFinish); }
 
   void on(const message::Pausing&) {
     head_heartbeat_.excuse();
@@ -329,28 +366,16 @@ class Agent {
   /// SIGTERM: a resource manager sends it to all processes of a job that it ends, also to the ranks. The head must
   /// be notified before the ends of the ranks are reported.
   void on_termination_requested() {
-    termination_requested_ = gave_up_ = true;
+    has_failed_ = true;
     report(message::AgentFailed{"its agent received SIGTERM, as sent by scancel or at a time limit", true,
                                 SIGTERM});
-    report_held_ends();
+    held_ends_.agent_was_terminated();
   }
 
   void on_head_lost(const std::string& how, double grace_seconds) {
-    if (head_lost_) return;
-    head_lost_ = true;
     head_heartbeat_.stop();
     head_watch_.reset();
-    if (finished_) return loop_.stop();
-    if (!ranks_.empty() && !gave_up_) {
-      const std::string rest =
-          all_gone_ ? "" : "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank");
-      std::fprintf(stderr, "ddlrun agent on %s: %s%s\n", hostname().c_str(), how.c_str(), rest.c_str());
-    }
-    // If the spawner died before the head, everything has been killed already, and no AllGone will come.
-    if (all_gone_) return loop_.stop();
-    finishing_ = true;
-    terminator_.begin(SIGTERM, grace_seconds);
-    spawner_.send(message::ReportGone{});
+    take(AgentEvent::kHeadLost, how, grace_seconds);
   }
 
   // ---- from the spawner ----
@@ -373,22 +398,7 @@ class Agent {
     report(message::RankEnded{outcome});
   }
 
-  void on(const message::ChildEnded& message) {
-    // Slurm sends SIGTERM to all processes of a job in any order, and so do others. The agent's own SIGTERM explains the ends of the
-    // ranks and must be reported before them.
-    const bool may_be_schedulers = in_scheduler_job_ && !termination_requested_ &&
-                                   ending_.requested_signals.empty() && WIFSIGNALED(message.wait_status) &&
-                                   WTERMSIG(message.wait_status) == SIGTERM;
-    if (!may_be_schedulers) return report_end(message);
-    if (held_ends_.empty()) hold_timer_ = loop_.after(kOwnSignalDeadline, [this] { report_held_ends(); });
-    held_ends_.push_back(message);
-  }
-
-  void report_held_ends() {
-    hold_timer_.cancel();
-    for (const message::ChildEnded& end : std::exchange(held_ends_, {})) report_end(end);
-    if (std::exchange(all_gone_pending_, false)) on(message::AllGone{});
-  }
+  void on(const message::ChildEnded& message) { held_ends_.take(message, ending_); }
 
   void report_end(const message::ChildEnded& message) {
     Rank& rank = ranks_[message.rank];
@@ -408,21 +418,17 @@ class Agent {
   }
 
   void on(const message::Leftovers& message) {
-    if (head_lost_) return;
     leftovers_ = message.count;
-    terminator_.begin(SIGTERM, job_.kill_grace_seconds);
+    take(AgentEvent::kLeftovers);
   }
 
   void on(const message::AllGone&) {
-    if (!held_ends_.empty()) {
-      all_gone_pending_ = true;
-      return;
-    }
-    terminator_.all_gone();
-    port_watch_.stop();
-    all_gone_ = true;
-    if (head_lost_) return loop_.stop();
-    finish_if_done();
+    held_ends_.after_all([this] {
+      terminator_.all_gone();
+      port_watch_.stop();
+      take(AgentEvent::kAllGone);
+      check_all_sent();
+    });
   }
 
   void on(const message::ChildStopped& message) {
@@ -443,42 +449,13 @@ class Agent {
   /// All checks share a timer, because an idle job should wake up rarely.
   void check_regularly() {
     port_watch_.look();
-    auto pause = StoppedWatch::kPeriod;
+    auto pause = spawner_.check();
     if (head_watch_ && !head_heartbeat_.is_excused()) {
       const bool is_stopped = head_watch_->is_stopped_for_good();
-      pause = head_watch_->pause();
+      pause = std::min(pause, head_watch_->pause());
       if (is_stopped) abandon_head("ddlrun itself was stopped");
     }
-    if (!spawner_lost_ && spawner_watch_.is_stopped_for_good()) {
-      spawner_.kill("was stopped");
-    }
-    if (!spawner_lost_) pause = std::min(pause, spawner_watch_.pause());
     check_timer_ = loop_.after(pause, [this] { check_regularly(); });
-  }
-
-  void on_spawner_lost() {
-    spawner_lost_ = true;
-    if (finished_ || all_gone_) return;
-    const std::string how = spawner_.how_it_ended();
-    const int killed = kill_descendants(Deadline::after(kSpawnerGoneDeadline));
-    const std::string text = "the spawner (process " + std::to_string(spawner_.pid()) + ") " + how + "; " +
-                             counted(killed, "process") + " of the job left on this node " +
-                             (killed == 1 ? "was" : "were") + " killed";
-    if (head_lost_) return loop_.stop();
-    report(message::AgentFailed{text, true});
-    all_gone_ = true;
-    finishing_ = true;
-  }
-
-  // Reports Finished once all processes of the job on this node have ended and all of their output was sent.
-  void finish_if_done() {
-    if (!finishing_ || !all_gone_ || finished_ || gpu_questions_.is_open()) return;
-    for (const auto& [number, rank] : ranks_) {
-      if (!rank.out->is_closed() || !rank.err->is_closed()) return;
-    }
-    finished_ = true;
-    report(message::Finished{leftovers_});
-    // The head closes the link when it has everything.
   }
 
   EventLoop loop_;
@@ -499,8 +476,6 @@ class Agent {
   const HeartbeatPace head_pace_;
   Heartbeat head_heartbeat_;
   std::optional<StoppedWatch> head_watch_;  // of a head on this host
-  StoppedWatch spawner_watch_;
-  bool spawner_lost_ = false;
   EventLoop::Timer check_timer_;
   JobLaunch job_;
   NodeLaunch node_;
@@ -511,24 +486,17 @@ class Agent {
   GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
                                 report(std::move(answer));
                                 // One answer may be for several ranks: after all of them.
-                                loop_.post([this] { finish_if_done(); });
+                                loop_.post([this] { check_all_sent(); });
                               }};
   UniqueFd job_key_;  // a sealed memfd; none in a job of one node
   std::map<int, Rank> ranks_;
   std::string search_path_;  // PATH of the ranks
   TerminationState ending_;
+  HeldEnds held_ends_{loop_, !job_id_here(process_environment()).empty(),
+                      [this](const message::ChildEnded& end) { report_end(end); }};
+  AgentPhase phase_ = AgentPhase::kRunning;
   int leftovers_ = 0;
-  bool gave_up_ = false;  // a failure was reported to the head, which ends the job
-  bool head_lost_ = false;
-  bool is_refused_ = false;  // the head has sent a message that could not be decoded
-  bool finishing_ = false;
-  bool all_gone_ = false;
-  bool finished_ = false;
-  bool termination_requested_ = false;  // by SIGTERM
-  const bool in_scheduler_job_ = !job_id_here(process_environment()).empty();
-  std::vector<message::ChildEnded> held_ends_;  // ends by SIGTERM that are not reported yet
-  bool all_gone_pending_ = false;               // AllGone has come while there were held_ends_
-  EventLoop::Timer hold_timer_;
+  bool has_failed_ = false;  // that was reported to the head, which ends the job
 };
 
 }  // namespace

@@ -378,6 +378,12 @@ void SpawnerChannel::on_readable() {
   }
 }
 
+std::chrono::milliseconds SpawnerChannel::check() {
+  if (lost_) return StoppedWatch::kPeriod;
+  if (stopped_watch_.is_stopped_for_good()) kill("was stopped");
+  return stopped_watch_.pause();
+}
+
 void SpawnerChannel::refuse(const Error& error) {
   kill("sent " + error.message());
   lose();

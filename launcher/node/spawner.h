@@ -4,12 +4,14 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
 
 #include "base/fd.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/process/process_state.h"
 #include "launcher/protocol/spawner_messages.h"
 #include "net/frame.h"
 
@@ -44,8 +46,8 @@ class SpawnerChannel {
   /// The caller keeps the descriptors and closes them.
   void spawn(const ChildSpec& child, std::span<const int> fds) { send(message::Spawn{child}, fds); }
   pid_t pid() const { return process_.pid; }
-  /// Kills it, and on_lost follows. why: as in "was stopped".
-  void kill(std::string why);
+  /// Kills it if it stays stopped, and on_lost follows. Returns the time until the next check.
+  std::chrono::milliseconds check();
   /// After on_lost: "was killed by SIGKILL", or "was stopped, and was killed". Reaps it.
   std::string how_it_ended();
 
@@ -53,10 +55,13 @@ class SpawnerChannel {
   void send(const message::AgentToSpawner& message, std::span<const int> fds);
   void on_readable();
   void refuse(const Error& error);
+  /// why: as in "was stopped".
+  void kill(std::string why);
   void lose();
 
   EventLoop& loop_;
   SpawnerProcess process_;
+  StoppedWatch stopped_watch_{process_.pid};
   Handlers handlers_;
   net::FrameDecoder decoder_;
   EventLoop::FdWatch watch_;
