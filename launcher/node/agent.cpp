@@ -6,26 +6,20 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/command.h"
 #include "base/deadline.h"
 #include "base/process_tree.h"
 #include "base/text.h"
-#include "contract/environment.h"
-#include "contract/rank_process.h"
 #include "launcher/node/agent_phases.h"
-#include "launcher/node/gpu_questions.h"
 #include "launcher/node/held_ends.h"
 #include "launcher/node/held_ports.h"
-#include "launcher/node/io_forwarding.h"
 #include "launcher/node/job_presence.h"
+#include "launcher/node/local_ranks.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/port_watch.h"
 #include "launcher/node/rank_process.h"
@@ -34,7 +28,6 @@
 #include "launcher/node/request_forwarding.h"
 #include "launcher/node/spawner.h"
 #include "launcher/plan/server_addresses.h"
-#include "launcher/pmix/pmi_server.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
 #include "launcher/process/oom_events.h"
@@ -58,8 +51,6 @@ constexpr double kHeadAbandonedGraceSeconds = 0.5;
 constexpr int kHeadChecks = 3;
 // Agents that this one has started end when their links close, unless their host is dead.
 constexpr auto kRelayDeadline = std::chrono::milliseconds(500);
-// For the shutdown of libpmix: it needs milliseconds, unless it is in a deadlock with itself.
-constexpr auto kPmixDeadline = std::chrono::seconds(1);
 constexpr auto kSpawnerGoneDeadline = std::chrono::seconds(2);
 
 // Between the words that a host is lost and the signal that ends ranks: most of them end at once by SIGTERM, without an
@@ -69,12 +60,12 @@ constexpr auto kReportTime = std::chrono::milliseconds(500);
 // There are no more on a machine.
 constexpr int kMaxPorts = 1 << 16;
 
-struct Rank {
-  int rank = 0;
-  std::int64_t pid = 0;  // 0 until started
-  std::unique_ptr<RankOutput> out;
-  std::unique_ptr<RankOutput> err;
-};
+std::string start_failure(Error error, int rank) {
+  std::string text = error.during("starting rank " + std::to_string(rank)).message();
+  if (error.system_errno() != EMFILE) return text;
+  return text + "; a node needs about 5 descriptors a rank, and the hard limit (ulimit -Hn) is " +
+         std::to_string(open_files_limit().rlim_max);
+}
 
 class Agent {
  public:
@@ -97,8 +88,6 @@ class Agent {
                               ending_.killed = true;
                               spawner_.send(message::KillAll{});
                             }}),
-        stdin_feed_(loop_, {[this](std::int64_t bytes) { report(message::StdinCredit{bytes}); },
-                            [this] { report(message::StdinClosed{}); }}),
         relay_(loop_, [this](const message::AgentToHead& message) { report(message); }),
         head_pace_(head > 0 ? kLocalPace : kRemotePace),
         head_heartbeat_(
@@ -120,9 +109,9 @@ class Agent {
     head_heartbeat_.start();
     loop_.watch_signals({SIGTERM}, [this](int) { on_termination_requested(); });
     check_regularly();
-    start_pmix();
+    if (auto status = ranks_.start_pmix(directory_); !status) give_up(status.error().message());
     loop_.run();
-    if (pmix_ && !pmix_->shut_down(Deadline::after(kPmixDeadline))) (void)pmix_.release();
+    ranks_.shut_down_pmix();
     relay_.shut_down(Deadline::after(kRelayDeadline));
     return 0;
   }
@@ -149,13 +138,14 @@ class Agent {
     }
   }
 
+  /// How the head was lost: not if no rank has started, or if the job was ending for a reason that the head knows.
   void say(const std::string& how) const {
-    if (ranks_.empty() || has_failed_) return;
+    if (ranks_.size() == 0 || has_failed_) return;
     std::fprintf(stderr, "ddlrun agent on %s: %s\n", hostname().c_str(), how.c_str());
   }
 
-  void end_processes(const std::string& why, double grace_seconds) {
-    say(why + "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank"));
+  void end_processes(const std::string& how, double grace_seconds) {
+    say(how + "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank"));
     terminator_.begin(SIGTERM, grace_seconds);
     spawner_.send(message::ReportGone{});
   }
@@ -169,29 +159,20 @@ class Agent {
            " killed";
   }
 
-  /// All output was sent, and all GPUs that ranks see are known.
   void check_all_sent() {
-    if (gpu_questions_.is_open()) return;
-    for (const auto& [number, rank] : ranks_) {
-      if (!rank.out->is_closed() || !rank.err->is_closed()) return;
-    }
-    take(AgentEvent::kAllSent);
+    if (ranks_.is_all_sent()) take(AgentEvent::kAllSent);
   }
 
-  void start_pmix() {
-    auto server = PmixServer::start(loop_, directory_, hostname(),
-                                    [this](const message::AgentToHead& message) { report(message); });
-    if (server) {
-      pmix_ = std::move(*server);
-    } else {
-      report(message::AgentFailed{server.error().message(), false});
-    }
+  /// Reports why the job cannot run here. The head ends it.
+  void give_up(const std::string& why) {
+    has_failed_ = true;
+    report(message::AgentFailed{why, false});
   }
 
   // ---- from the head ----
 
   void on_frame(const net::Frame& frame) {
-    if (phase_ == AgentPhase::kOrphaned || phase_ == AgentPhase::kOver) return;
+    if (phase_ >= AgentPhase::kOrphaned) return;  // nothing of a lost head is read
     head_heartbeat_.heard();
     if (message::is_in<message::ForAllAgents>(frame)) relay_.pass_to_all(frame);
     auto message = message::decode<message::HeadToAgent>(frame);
@@ -205,8 +186,8 @@ class Agent {
     ::prctl(PR_SET_DUMPABLE, 0);  // the key was in this memory: no core dump, no debugger
     const auto key = net::JobKey::from_bytes(std::as_bytes(std::span(message.bytes)));
     auto memfd = key ? key->to_memfd() : Result<UniqueFd>(fail(key.error()));
-    if (!memfd) return report(message::AgentFailed{"the job's key: " + memfd.error().message(), false});
-    job_key_ = std::move(*memfd);
+    if (!memfd) return give_up("the job's key: " + memfd.error().message());
+    ranks_.take_key(std::move(*memfd));
   }
 
   void on(const message::StartAgents& message) { relay_.start(message); }
@@ -220,24 +201,16 @@ class Agent {
   void on(message::LaunchJob&& message) { job_ = std::move(message.job); }
 
   void on(message::Launch&& message) {
-    if (!pmix_) return;  // start_pmix() has reported that
+    if (!ranks_.has_pmix()) return;  // that was reported
     node_ = std::move(message.node);
     announce();
-    pmi_.register_job(job_, node_.node_index);
-    if (auto status = pmix_->register_job(job_, node_.node_index); !status)
-      return report(message::AgentFailed{status.error().message(), false});
-    if (job_.serves_gloo) {
-      auto service = GlooService::open(loop_, [this](const message::AgentToHead& m) { report(m); });
-      if (!service)
-        return report(message::AgentFailed{"the rendezvous for Gloo: " + service.error().message(), false});
-      gloo_ = *std::move(service);
-    }
+    if (auto status = ranks_.register_job(job_, node_.node_index); !status)
+      return give_up(status.error().message());
     rank_watch_.prepare(job_, node_);
     port_watch_.start(node_.server_ports);
     for (const RankLaunch& launch : node_.ranks) {
-      if (auto status = spawn(launch); !status) {
-        return give_up(status.error(), launch.rank);
-      }
+      if (auto status = ranks_.start(job_, node_, launch, rank_watch_, spawner_); !status)
+        return give_up(start_failure(status.error(), launch.rank));
     }
     rank_watch_.watch_for_stalls();
     questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
@@ -253,71 +226,19 @@ class Agent {
     for (const JobHead& other : presence_->others()) report(message::NodeShared{other.host, other.pid});
   }
 
-  void give_up(Error error, int rank) {
-    std::string text = error.during("starting rank " + std::to_string(rank)).message();
-    if (error.system_errno() == EMFILE) {
-      text += "; a node needs about 5 descriptors a rank, and the hard limit (ulimit -Hn) is " +
-              std::to_string(open_files_limit().rlim_max);
-    }
-    has_failed_ = true;
-    report(message::AgentFailed{text, false});
-  }
-
-  Status spawn(const RankLaunch& launch) {
-    auto environment = pmix_->client_environment(launch.rank);
-    if (!environment) return fail(environment.error());
-    environment->merge(pmi_.client_environment(launch.rank));
-    if (gloo_) environment->merge(gloo_->client_environment());
-    auto pmi = pmi_.connect(launch.rank);
-    if (!pmi) return fail(pmi.error());
-    auto streams = make_rank_streams(launch.reads_stdin);
-    if (!streams) return fail(streams.error());
-    if (streams->in) stdin_feed_.add(std::move(streams->in));
-    Rank& rank = ranks_[launch.rank];
-    rank.rank = launch.rank;
-    rank.out = make_output(launch.rank, OutputStream::kStdout, std::move(streams->out));
-    rank.err = make_output(launch.rank, OutputStream::kStderr, std::move(streams->err));
-    std::vector<int> fds = {streams->rank_in.get(), streams->rank_out.get(), streams->rank_err.get(),
-                            pmi->get()};
-    std::vector<int> numbers = {contract::kPmiFd};
-    const auto inherit = [&](int fd, int number, const char* variable, const std::string& value) {
-      fds.push_back(fd);
-      numbers.push_back(number);
-      environment->insert_or_assign(variable, value);
-    };
-    if (const RankRecords* const records = rank_watch_.records()) {
-      inherit(records->fd(), contract::kRankRecordFd, contract::env::kRankRecord,
-              records->place_of(rank_watch_.local_rank(launch.rank)));
-      fds.push_back(records->bell());
-      numbers.push_back(contract::kBellFd);
-    }
-    if (job_key_)
-      inherit(job_key_.get(), contract::kJobKeyFd, contract::env::kJobKeyFd,
-              std::to_string(contract::kJobKeyFd));
-    const ChildSpec child = rank_child(job_, node_, launch, *environment, std::move(numbers));
-    search_path_ = search_path(child.environment);
-    spawner_.spawn(child, fds);
-    if (job_.reports_bindings) gpu_questions_.ask(launch, child.environment);
-    return {};
-  }
-
-  std::unique_ptr<RankOutput> make_output(int rank, OutputStream stream, UniqueFd pipe) {
-    return std::make_unique<RankOutput>(
-        loop_,
-        RankOutput::Settings{rank, stream, job_.split_lines, job_.flush_idle_lines,
-                             static_cast<std::size_t>(job_.output_window)},
-        std::move(pipe), [this](OutputChunk&& chunk) {
-          const bool is_last = chunk.end == ChunkEnd::kEof;
-          report(std::move(chunk));
-          if (is_last) loop_.post([this] { check_all_sent(); });
-        });
-  }
-
   // ---- what the ranks do ----
 
-  void on(const message::AskActivity& ask) { rank_watch_.on(ask); }
-  void on(const message::AskEvents& ask) { rank_watch_.on(ask); }
-  void on(const message::RecordTimeline& message) { rank_watch_.on(message); }
+  template <class Message>
+    requires requires(LocalRanks& ranks, const Message& message) { ranks.on(message); }
+  void on(const Message& message) {
+    ranks_.on(message);
+  }
+
+  template <class Message>
+    requires requires(RankWatch& watch, const Message& message) { watch.on(message); }
+  void on(const Message& message) {
+    rank_watch_.on(message);
+  }
 
   void on(const message::ForwardedAnswer& answer) {
     if (questions_) questions_->on(answer);
@@ -334,20 +255,10 @@ class Agent {
   }
 
   void on(const message::End& message) {
-    gpu_questions_.give_up();
+    ranks_.give_up_questions();
     const auto begin = [this, message] { terminator_.begin(message.signal, message.grace_seconds); };
     if (message.grace_seconds <= 0 || may_report_.has_passed()) return begin();
     end_timer_ = loop_.after(may_report_.remaining(), begin);
-  }
-
-  void on(const message::StdinData& message) { stdin_feed_.send(message.bytes); }
-  void on(const message::StdinEof&) { stdin_feed_.end(); }
-
-  void on(const message::OutputCredit& message) {
-    const auto rank = ranks_.find(message.rank);
-    if (rank == ranks_.end() || message.bytes < 0) return;
-    auto& output = message.stream == OutputStream::kStdout ? rank->second.out : rank->second.err;
-    output->refund(static_cast<std::size_t>(message.bytes));
   }
 
   void on(const message::Finish&) { take(AgentEvent::kFinish); }
@@ -381,8 +292,6 @@ class Agent {
   // ---- from the spawner ----
 
   void on(const message::ChildStarted& message) {
-    Rank& rank = ranks_[message.rank];
-    rank.pid = message.pid;
     rank_watch_.has_started(message.rank, message.pid);
     report(message::RankStarted{message.rank, message.pid});
     if (!job_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
@@ -393,7 +302,7 @@ class Agent {
     RankOutcome outcome;
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
-    describe_start_failure(message, {job_.command.at(0), job_.workdir, search_path_}, outcome);
+    describe_start_failure(message, ranks_.command(), outcome);
     rank_watch_.has_ended(message.rank);
     report(message::RankEnded{outcome});
   }
@@ -401,18 +310,16 @@ class Agent {
   void on(const message::ChildEnded& message) { held_ends_.take(message, ending_); }
 
   void report_end(const message::ChildEnded& message) {
-    Rank& rank = ranks_[message.rank];
     rank_watch_.has_ended(message.rank);
-    rank.out->drain();
-    rank.err->drain();
-    RankOutcome outcome = rank_end(message, rank.pid, ending_);
+    ranks_.drain(message.rank);
+    RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       port_watch_.look();  // it may have failed because somebody else has its port: that comes first
-      outcome.stderr_tail = rank.err->tail();
+      outcome.stderr_tail = ranks_.stderr_tail(message.rank);
       outcome.gone_rank = rank_watch_.gone_rank(message.rank);
-      describe_carriage_return({job_.command.at(0), job_.workdir, search_path_}, outcome);
+      describe_carriage_return(ranks_.command(), outcome);
     }
     report(message::RankEnded{outcome});
   }
@@ -435,17 +342,6 @@ class Agent {
     report(message::RankStopped{message.rank, message.signal});
   }
 
-  void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
-  void on(const message::GlooStoreAnswered& message) {
-    if (gloo_) gloo_->on(message);
-  }
-
-  template <class Answer>
-    requires std::is_constructible_v<message::PmixAnswer, Answer>
-  void on(const Answer& answer) {
-    if (pmix_) pmix_->take(answer);
-  }
-
   /// All checks share a timer, because an idle job should wake up rarely.
   void check_regularly() {
     port_watch_.look();
@@ -465,13 +361,9 @@ class Agent {
   OomEvents oom_events_ = OomEvents::watch();
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
-  std::unique_ptr<PmixServer> pmix_;
-  PmiServer pmi_{loop_, [this](const message::AgentToHead& message) { report(message); }};
-  std::unique_ptr<GlooService> gloo_;  // only if programs of Horovod need it
   Terminator terminator_;
   Deadline may_report_ = Deadline::after({});  ///< ranks report a lost host until then
   EventLoop::Timer end_timer_;                 ///< of an End that comes before
-  StdinFeed stdin_feed_;
   Relay relay_;
   const HeartbeatPace head_pace_;
   Heartbeat head_heartbeat_;
@@ -483,14 +375,8 @@ class Agent {
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
   PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); }};
   std::optional<QuestionForwarder> questions_;
-  GpuQuestions gpu_questions_{loop_, [this](message::VisibleGpus&& answer) {
-                                report(std::move(answer));
-                                // One answer may be for several ranks: after all of them.
-                                loop_.post([this] { check_all_sent(); });
-                              }};
-  UniqueFd job_key_;  // a sealed memfd; none in a job of one node
-  std::map<int, Rank> ranks_;
-  std::string search_path_;  // PATH of the ranks
+  LocalRanks ranks_{loop_, [this](const message::AgentToHead& message) { report(message); },
+                    [this] { check_all_sent(); }};
   TerminationState ending_;
   HeldEnds held_ends_{loop_, !job_id_here(process_environment()).empty(),
                       [this](const message::ChildEnded& end) { report_end(end); }};

@@ -34,6 +34,11 @@ void RankWatch::has_ended(int rank) {
   if (events_) events_->has_ended(local_rank(rank));
 }
 
+std::int64_t RankWatch::pid_of(int rank) const {
+  const auto process = processes_.find(rank);
+  return process == processes_.end() ? 0 : process->second.pid;
+}
+
 int RankWatch::gone_rank(int rank) const { return records_ ? records_->gone_rank(local_rank(rank)) : -1; }
 
 void RankWatch::watch_for_stalls() {

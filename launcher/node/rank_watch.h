@@ -34,6 +34,8 @@ class RankWatch {
 
   void has_started(int rank, std::int64_t pid) { processes_[rank].pid = pid; }
   void has_ended(int rank);
+  /// 0 until it was started.
+  std::int64_t pid_of(int rank) const;
   /// Tells the ranks. False if none of them uses libddl.
   bool tell(const message::HostLost& lost) { return records_ && records_->tell(lost); }
   /// The rank whose end this rank has observed; -1: none is known.

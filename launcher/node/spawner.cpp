@@ -31,6 +31,8 @@ constexpr auto kAgentGoneDeadline = std::chrono::seconds(30);
 // If the agent's parent notices its stops at once, the spawner checks only for the case that both were stopped.
 constexpr auto kWatchedPeriod = std::chrono::seconds(10);
 
+enum class AgentState : std::uint8_t { kConnected, kGone, kStopped };
+
 /// The main loop of the spawner: one thread, one poll().
 class Spawner {
  public:
@@ -45,17 +47,16 @@ class Spawner {
     child_events_ = UniqueFd(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
-  /// Returns when the agent has closed the channel or died, or is stopped.
-  void serve() {
+  /// Returns when the agent has closed the channel or died (kGone), or stays stopped.
+  AgentState serve() {
     Deadline next_check = Deadline::after(pause_before_check());
-    while (channel_is_open_) {
+    while (agent_ == AgentState::kConnected) {
       const short channel_events = outgoing_.empty() ? POLLIN : POLLIN | POLLOUT;
       std::vector<pollfd> entries{{channel_.get(), channel_events, 0}, {child_events_.get(), POLLIN, 0}};
       for (const auto& child : starting_) entries.push_back({child.error_pipe.get(), POLLIN, 0});
       retry_eintr([&] { return ::poll(entries.data(), entries.size(), next_check.poll_milliseconds()); });
       if (next_check.has_passed()) {
-        agent_is_stopped_ = agent_watch_.is_stopped_for_good();
-        if (agent_is_stopped_) return;
+        if (agent_watch_.is_stopped_for_good()) return AgentState::kStopped;
         next_check = Deadline::after(pause_before_check());
       }
       // Starts before ends: a child whose exec failed is reported as that, not as an exit with 127.
@@ -66,9 +67,8 @@ class Spawner {
       if ((entries[0].revents & POLLOUT) != 0) send_outgoing();
       if ((entries[0].revents & ~POLLOUT) != 0) on_channel();
     }
+    return agent_;
   }
-
-  bool agent_is_stopped() const { return agent_is_stopped_; }
 
  private:
   void report(const message::SpawnerToAgent& message) {
@@ -85,7 +85,7 @@ class Spawner {
         return ::send(channel_.get(), outgoing_.data(), outgoing_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       });
       if (sent < 0) {
-        if (errno != EAGAIN) channel_is_open_ = false;
+        if (errno != EAGAIN) agent_ = AgentState::kGone;
         return;
       }
       outgoing_.erase(0, static_cast<std::size_t>(sent));
@@ -96,12 +96,12 @@ class Spawner {
     std::array<std::byte, 65536> buffer;
     auto received = receive_with_fds(channel_.get(), buffer);
     if (!received || received->size == 0) {
-      channel_is_open_ = false;
+      agent_ = AgentState::kGone;
       return;
     }
     for (auto& fd : received->fds) passed_fds_.push_back(std::move(fd));
     decoder_.append(std::span(buffer).first(received->size));
-    while (channel_is_open_) {
+    while (agent_ == AgentState::kConnected) {
       auto frame = decoder_.next();
       if (!frame) return refuse(frame.error());
       if (!*frame) return;
@@ -115,7 +115,7 @@ class Spawner {
   void refuse(const Error& error) {
     std::fprintf(stderr, "ddlrun spawner on %s: the agent (process %d) sent %s; its ranks are ended\n",
                  hostname().c_str(), static_cast<int>(::getppid()), error.message().c_str());
-    channel_is_open_ = false;
+    agent_ = AgentState::kGone;
   }
 
   void on(const message::Spawn& message) {
@@ -259,10 +259,9 @@ class Spawner {
   bool agent_is_watched_;
   UniqueFd child_events_;
   StoppedWatch agent_watch_{::getppid()};
-  bool channel_is_open_ = true;
-  bool agent_is_stopped_ = false;
-  bool killing_ = false;
-  bool report_gone_ = false;
+  AgentState agent_ = AgentState::kConnected;
+  bool killing_ = false;      ///< until no process is left: KillAll was received
+  bool report_gone_ = false;  ///< AllGone is owed to a ReportGone
   net::FrameDecoder decoder_;
   std::string outgoing_;
   std::deque<UniqueFd> passed_fds_;
@@ -306,19 +305,14 @@ Status read_directory_report(const UniqueFd& channel) {
   const Status made = make_session_directory(session_directory);
   report_directory(channel, made);
   if (!made) ::_exit(1);
-  bool agent_is_stopped = false;
-  {
-    Spawner spawner(std::move(channel), open_files, agent_is_watched);
-    spawner.serve();
-    agent_is_stopped = spawner.agent_is_stopped();
-  }
+  const AgentState agent_state = Spawner(std::move(channel), open_files, agent_is_watched).serve();
   // The agent has ended, in order or not: no process of the job may be left.
   const auto left = descendants_of(::getpid());
   for (const ProcessId& process : left) signal_process(process, SIGTERM);
   if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
     kill_descendants(Deadline::after(kAgentGoneDeadline));
   }
-  if (agent_is_stopped && ::getppid() == agent) {
+  if (agent_state == AgentState::kStopped && ::getppid() == agent) {
     std::fprintf(stderr,
                  "ddlrun spawner on %s: the agent (process %d) was stopped; its ranks were ended, and it was "
                  "killed\n",
