@@ -147,7 +147,10 @@ TEST_CASE("srun and mpirun, started by a rank of a Slurm job, start ranks of the
   HostJob by_srun({"-np", "2", "srun", "-N", "1", "-n", "1", "hostname"}, in_salloc({"-N", "2", "-n", "2"}));
   CHECK(by_srun.wait() == 0);
   INFO(by_srun.err());
-  CHECK(lines_of(by_srun.out()) == Words{"node1", "node2"});
+  // Slurm chooses the node of each step; if one ends before the other begins, that may be the same.
+  const Words nodes = lines_of(by_srun.out());
+  CHECK(nodes.size() == 2);
+  for (const std::string& node : nodes) CHECK((node == "node1" || node == "node2"));
   for (const std::string& mpirun : installed_mpiruns()) {
     CAPTURE(mpirun);
     HostJob job({"-np", "1", mpirun, "-np", "1", "echo", "here"}, in_salloc({"-N", "1", "-n", "1"}));
