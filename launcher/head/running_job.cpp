@@ -255,7 +255,7 @@ class Job : public RunningJob, private SupervisorActions {
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
                     fleet_.name(node));
     context_.times.on_rank_started();
-    supervisor_.on_rank_started(m.rank, m.pid);
+    supervisor_.on_rank_started(m.rank, m.incarnation, m.pid);
   }
   template <class Binding>  // RankBound, VisibleGpus
     requires requires(BindingReport& report, Binding& binding) { report.add(binding); }

@@ -114,15 +114,20 @@ bool Supervisor::is_rank_on(int node, int rank) const {
   return rank >= 0 && static_cast<std::size_t>(rank) < job_.rank_nodes.size() && node_of(rank) == node;
 }
 
-void Supervisor::on_rank_started(int rank, std::int64_t pid) {
-  if (has_ended(outcome(rank)) || is_node_finished(node_of(rank))) return;
+bool Supervisor::is_current(int rank, int incarnation) const {
+  const RankOutcome& known = outcome(rank);
+  return known.incarnation == incarnation && !has_ended(known) && !is_node_finished(node_of(rank));
+}
+
+void Supervisor::on_rank_started(int rank, int incarnation, std::int64_t pid) {
+  if (!is_current(rank, incarnation)) return;
   outcome(rank).kind = Kind::kRunning;
   outcome(rank).pid = pid;
 }
 
 void Supervisor::on_rank_ended(RankOutcome ended) {
+  if (!is_current(ended.rank, ended.incarnation)) return;
   RankOutcome& recorded = outcome(ended.rank);
-  if (has_ended(recorded) || is_node_finished(node_of(ended.rank))) return;
   ended.host = recorded.host;
   const bool was_told = ended.gone_rank >= 0;
   // The number comes from another process.

@@ -55,7 +55,8 @@ class Supervisor {
   /// The ranks of the job are being launched. Until then the job has no ranks, and no actions are taken.
   void launch(Job job, SupervisorActions& actions);
 
-  void on_rank_started(int rank, std::int64_t pid);
+  void on_rank_started(int rank, int incarnation, std::int64_t pid);
+  /// Nothing is said of an earlier incarnation: a rank that was started again has not ended by that.
   void on_rank_ended(RankOutcome outcome);
   /// A rank was stopped by a signal. False if ddlrun itself has stopped it (^Z), or the job is ending: then the
   /// caller does nothing. True: the user was notified, and unless the rank is continued, the caller must call
@@ -118,6 +119,8 @@ class Supervisor {
   int node_of(int rank) const { return job_.rank_nodes[static_cast<std::size_t>(rank)]; }
   const RankOutcome& outcome(int rank) const { return report_.ranks.at(static_cast<std::size_t>(rank)); }
   RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
+  /// What is said of this incarnation still counts.
+  bool is_current(int rank, int incarnation) const;
   void mark_node_finished(int node);
   void look_for_ends();
   bool serves(int rank) const { return !job_.serves.empty() && job_.serves[static_cast<std::size_t>(rank)]; }

@@ -25,6 +25,7 @@ struct RankOutcome {
   };
   Kind kind = Kind::kNotStarted;
   int rank = 0;
+  int incarnation = 0;  ///< how many times the rank had been started before
   std::string host;
   std::int64_t pid = 0;
   int exit_code = 0;

@@ -203,17 +203,19 @@ class Agent {
   void on(message::Launch&& message) {
     if (!ranks_.has_pmix()) return;  // that was reported
     node_ = std::move(message.node);
-    announce();
-    if (auto status = ranks_.register_job(job_, node_.node_index); !status)
-      return give_up(status.error().message());
-    rank_watch_.prepare(job_, node_);
-    port_watch_.start(node_.server_ports);
+    if (ranks_.size() == 0) {
+      announce();
+      if (auto status = ranks_.register_job(job_, node_.node_index); !status)
+        return give_up(status.error().message());
+      rank_watch_.prepare(job_, node_);
+      port_watch_.start(node_.server_ports);
+      questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
+    }
     for (const RankLaunch& launch : node_.ranks) {
       if (auto status = ranks_.start(job_, node_, launch, rank_watch_, spawner_); !status)
         return give_up(start_failure(status.error(), launch.rank));
     }
     rank_watch_.watch_for_stalls();
-    questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
   }
 
   /// If it fails, only the warning about other ddlruns is missing.
@@ -293,7 +295,7 @@ class Agent {
 
   void on(const message::ChildStarted& message) {
     rank_watch_.has_started(message.rank, message.pid);
-    report(message::RankStarted{message.rank, message.pid});
+    report(message::RankStarted{message.rank, ranks_.incarnation(message.rank), message.pid});
     if (!job_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
     report(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
   }
@@ -302,6 +304,7 @@ class Agent {
     RankOutcome outcome;
     outcome.kind = RankOutcome::Kind::kStartFailed;
     outcome.rank = message.rank;
+    outcome.incarnation = ranks_.incarnation(message.rank);
     describe_start_failure(message, ranks_.command(), outcome);
     rank_watch_.has_ended(message.rank);
     report(message::RankEnded{outcome});
@@ -313,6 +316,7 @@ class Agent {
     rank_watch_.has_ended(message.rank);
     ranks_.drain(message.rank);
     RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
+    outcome.incarnation = ranks_.incarnation(message.rank);
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {

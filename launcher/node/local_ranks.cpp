@@ -56,7 +56,8 @@ Status LocalRanks::start(const JobLaunch& job, const NodeLaunch& node, const Ran
   DDL_ASSIGN(pmi, pmi_.connect(launch.rank));
   DDL_ASSIGN(streams, make_rank_streams(launch.reads_stdin));
   if (streams.in) stdin_feed_.add(std::move(streams.in));
-  outputs_[launch.rank] = {make_output(job, launch.rank, OutputStream::kStdout, std::move(streams.out)),
+  outputs_[launch.rank] = {node.incarnation,
+                           make_output(job, launch.rank, OutputStream::kStdout, std::move(streams.out)),
                            make_output(job, launch.rank, OutputStream::kStderr, std::move(streams.err))};
   std::vector<int> fds = {streams.rank_in.get(), streams.rank_out.get(), streams.rank_err.get(), pmi.get()};
   std::vector<int> numbers = {contract::kPmiFd};

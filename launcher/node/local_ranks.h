@@ -46,6 +46,8 @@ class LocalRanks {
 
   /// The number of those that start() was called for.
   std::size_t size() const { return outputs_.size(); }
+  /// That of the last start of a rank.
+  int incarnation(int rank) const { return outputs_.at(rank).incarnation; }
   /// What all of them execute, once one was started.
   const FailedCommand& command() const { return command_; }
   /// Sends what the pipes of a rank that has ended hold.
@@ -66,6 +68,7 @@ class LocalRanks {
 
  private:
   struct Output {
+    int incarnation = 0;  // NodeLaunch::incarnation
     std::unique_ptr<RankOutput> out;
     std::unique_ptr<RankOutput> err;
   };

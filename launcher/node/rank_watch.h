@@ -32,7 +32,7 @@ class RankWatch {
   /// The index of a rank in the records.
   std::size_t local_rank(int rank) const;
 
-  void has_started(int rank, std::int64_t pid) { processes_[rank].pid = pid; }
+  void has_started(int rank, std::int64_t pid) { processes_[rank] = {pid, false}; }
   void has_ended(int rank);
   /// 0 until it was started.
   std::int64_t pid_of(int rank) const;

@@ -64,6 +64,7 @@ struct RankLaunch {
 /// A node's part of the plan.
 struct NodeLaunch {
   int node_index = 0;             ///< in JobLaunch::node_names
+  int incarnation = 0;            ///< of these ranks: how many times they have been started before
   Environment environment;        ///< of all ranks of the node, on top of JobLaunch::environment
   std::vector<RankLaunch> ranks;  ///< those of this node, ascending
   std::vector<int> server_ports;  ///< those of NodeFacts::held_ports at which ranks expect servers of ranks

@@ -62,9 +62,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, num_ranks, node_names, nod
                                    reports_bindings, split_lines, flush_idle_lines, scheduler_job, head_host,
                                    head_pid, serves_gloo, output_window, stall_warning_seconds,
                                    stall_shutdown_seconds, timeline_events)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, environment, ranks, server_ports)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, host, pid, exit_code, signal, core_dumped,
-                                   ended_by_us, before_end, gone_rank, run_seconds, start_error,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
+                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, start_error,
                                    kill_explanation, stderr_tail)
 
 void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
@@ -154,7 +154,7 @@ DDL_MESSAGE(4, StdinEof)
 DDL_MESSAGE(5, OutputCredit, rank, stream, bytes)
 DDL_MESSAGE(6, Finish)
 DDL_MESSAGE(7, Facts, facts)
-DDL_MESSAGE(8, RankStarted, rank, pid)
+DDL_MESSAGE(8, RankStarted, rank, incarnation, pid)
 DDL_MESSAGE(9, RankEnded, outcome)
 DDL_MESSAGE(10, AbortRequested, rank, exit_code, text)
 DDL_MESSAGE(11, AgentFailed, text, lost, end_signal)

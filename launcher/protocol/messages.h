@@ -61,7 +61,7 @@ struct LaunchJob {
   JobLaunch job;
   bool operator==(const LaunchJob&) const = default;
 };
-/// Start these ranks.
+/// Start these ranks. May come again, with ranks that have ended: they are started once more, as the next incarnation.
 struct Launch {
   NodeLaunch node;
   bool operator==(const Launch&) const = default;
@@ -200,6 +200,7 @@ struct Finished {
 
 struct RankStarted {
   int rank = 0;
+  int incarnation = 0;  ///< NodeLaunch::incarnation
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
 };

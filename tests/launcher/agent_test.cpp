@@ -4,9 +4,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <array>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "launcher/node/node_probe.h"
 #include "launcher/process/session_directory.h"
 #include "launcher/protocol/codec.h"
 #include "support/processes.h"
@@ -57,7 +60,7 @@ TEST_CASE("an agent that cannot decode a message of its head reports that, and e
     ::_exit(run_agent(new_session_directory_name().value(), std::move(link.second)));
   });
   link.second.reset();
-  const ddl::net::Frame frame = message::encode<message::AgentToHead>(message::RankStarted{1, 2});
+  const ddl::net::Frame frame = message::encode<message::AgentToHead>(message::RankStarted{1, 0, 2});
   std::string bytes;
   ddl::net::append_frame(bytes, frame.type, frame.payload);
   write_text(link.first.get(), bytes);
@@ -74,5 +77,60 @@ TEST_CASE("an agent that cannot decode a message of its head reports that, and e
              Catch::VectorContains(std::string(
                  "ddlrun sent a message of type RankStarted, which does not go from head to agent, so the "
                  "ranks here were ended")));
+  CHECK(reap(agent) == 0);
+}
+
+TEST_CASE("a rank that has ended is started again by another launch, as its next incarnation") {
+  auto link = test_socket_pair();
+  const pid_t agent = fork_process([&] {
+    link.first.reset();
+    ::_exit(run_agent(new_session_directory_name().value(), std::move(link.second)));
+  });
+  link.second.reset();
+  const auto send = [&](const message::HeadToAgent& message) {
+    const ddl::net::Frame frame = message::encode(message);
+    std::string bytes;
+    ddl::net::append_frame(bytes, frame.type, frame.payload);
+    write_text(link.first.get(), bytes);
+  };
+  ddl::net::FrameDecoder decoder;
+  const auto next_end = [&]() -> RankOutcome {
+    for (;;) {
+      auto frame = decoder.next();
+      REQUIRE(frame);
+      if (!*frame) {
+        std::array<std::byte, 4096> bytes{};
+        const ssize_t got = ::read(link.first.get(), bytes.data(), bytes.size());
+        REQUIRE(got > 0);
+        decoder.append(std::span(bytes).first(static_cast<std::size_t>(got)));
+        continue;
+      }
+      const auto report = message::decode<message::AgentToHead>(**frame);
+      REQUIRE(report);
+      if (const auto* ended = std::get_if<message::RankEnded>(&*report)) return ended->outcome;
+      REQUIRE_FALSE(std::holds_alternative<message::AgentFailed>(*report));
+    }
+  };
+  JobLaunch job;
+  job.job_id = "ddlrun-incarnations";
+  job.num_ranks = 1;
+  job.node_names = {hostname()};
+  job.node_ranks = {{0}};
+  job.command = {"/bin/sh", "-c", "exit 3"};
+  job.workdir = "/";
+  job.shell = own_shell_attributes();
+  job.output_window = 4096;
+  NodeLaunch node;
+  node.ranks.resize(1);
+  send(message::LaunchJob{job});
+  for (const int incarnation : {0, 1, 2}) {
+    node.incarnation = incarnation;
+    send(message::Launch{node});
+    const RankOutcome outcome = next_end();
+    CHECK(outcome.kind == RankOutcome::Kind::kExited);
+    CHECK(outcome.exit_code == 3);
+    CHECK(outcome.incarnation == incarnation);
+  }
+  link.first.reset();
   CHECK(reap(agent) == 0);
 }

@@ -169,7 +169,7 @@ std::vector<AgentToHead> agent_to_head() {
           AgentDown{7, "its name was not found"},
           AgentFailed{"no PMIx server", true, SIGTERM},
           Finished{2},
-          RankStarted{2, 4711},
+          RankStarted{2, 0, 4711},
           RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
           VisibleGpus{3, true, {{"0000:c1:00.0", "GPU-1"}, {"0000:c2:00.0", ""}}, "\xff"},
           NodeShared{"login1", 4711},
@@ -407,7 +407,7 @@ TEST_CASE("a message of another direction is refused, for every type and every d
 }
 
 TEST_CASE("the refusal of a message of another direction names its type") {
-  CHECK(refusal_as<HeadToAgent>(frame_of(RankStarted{1, 2})) ==
+  CHECK(refusal_as<HeadToAgent>(frame_of(RankStarted{1, 0, 2})) ==
         "a message of type RankStarted, which does not go from head to agent");
   CHECK(refusal_as<AgentToHead>(frame_of(Launch{})) ==
         "a message of type Launch, which does not go from agent to head");
@@ -451,7 +451,7 @@ TEST_CASE("an unknown type is refused by its number") {
 }
 
 TEST_CASE("a missing field is refused by its name") {
-  const std::string payload = altered(cbor(RankStarted{1, 2}), "rank", "tank");
+  const std::string payload = altered(cbor(RankStarted{1, 0, 2}), "rank", "tank");
   CHECK_THAT(
       refusal({type_of<RankStarted>(), payload}),
       Catch::StartsWith("a malformed RankStarted message from agent to head: ") && Catch::Contains("'rank'"));

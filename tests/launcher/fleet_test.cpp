@@ -150,7 +150,7 @@ TEST_CASE_METHOD(FleetFixture, "messages are delivered with their node") {
   answer(0);
   answer(1);
   wait_for_events(1);
-  report(*starter.agents[1], message::RankStarted{1, 2});
+  report(*starter.agents[1], message::RankStarted{1, 0, 2});
   report(*starter.agents[1], message::Heartbeat{});  // not delivered
   wait_for_events(2);
   CHECK(events[1] == "1 reports " + std::to_string(type_of(message::RankStarted{})));
@@ -176,10 +176,10 @@ TEST_CASE_METHOD(FleetFixture, "after select() nodes have new numbers, and nothi
   fleet.send(1, message::StdinEof{});
   fleet.send_all(message::Pausing{});
   driver.run_until("messages to the two", [&] { return heard.size() == 4; });
-  report(*starter.agents[2], message::RankStarted{1, 2});
+  report(*starter.agents[2], message::RankStarted{1, 0, 2});
   wait_for_events(2);
   CHECK(events[1] == "1 reports " + std::to_string(type_of(message::RankStarted{})));
-  report(*starter.agents[1], message::RankStarted{1, 2});
+  report(*starter.agents[1], message::RankStarted{1, 0, 2});
   driver.run_ready();
   starter.agents[1].reset();
   starter.agents[2].reset();
@@ -195,7 +195,7 @@ TEST_CASE_METHOD(
   wait_for_events(1);
   CHECK(events[0] == "complete; 0: ddlrun there is version 9.9.9, and this one is " +
                          std::string(ddl::contract::kVersion) + "; install the same one there");
-  report(*starter.agents[0], message::RankStarted{0, 1});
+  report(*starter.agents[0], message::RankStarted{0, 0, 1});
   starter.agents[0].reset();
   driver.run_ready();
   CHECK(events.size() == 1);
@@ -220,7 +220,7 @@ TEST_CASE_METHOD(FleetFixture,
   wait_for_events(5);
   CHECK(events[4] ==
         "3 lost: its agent sent a malformed Finished message from agent to head: it is cut short");
-  for (const auto& agent : starter.agents) report(*agent, message::RankStarted{1, 2});
+  for (const auto& agent : starter.agents) report(*agent, message::RankStarted{1, 0, 2});
   driver.run_ready();
   CHECK(events.size() == 5);
 }
@@ -389,11 +389,11 @@ TEST_CASE_METHOD(Tree, "agents of a tree receive their branches, and answer thro
 
 TEST_CASE_METHOD(Tree, "messages go both ways through a tree, and only to their nodes") {
   answer_all();
-  up(0, 2, message::RankStarted{1, 2});
-  up(0, 4, message::RankStarted{9, 9});   // not below node0
-  up(0, 77, message::RankStarted{9, 9});  // nowhere
-  up(0, -1, message::RankStarted{9, 9});
-  up(1, 4, message::RankStarted{3, 4});
+  up(0, 2, message::RankStarted{1, 0, 2});
+  up(0, 4, message::RankStarted{9, 0, 9});   // not below node0
+  up(0, 77, message::RankStarted{9, 0, 9});  // nowhere
+  up(0, -1, message::RankStarted{9, 0, 9});
+  up(1, 4, message::RankStarted{3, 0, 4});
   wait_for_events(3);
   CHECK(events[1] == "2 reports " + std::to_string(type_of(message::RankStarted{})));
   CHECK(events[2] == "4 reports " + std::to_string(type_of(message::RankStarted{})));
@@ -413,7 +413,7 @@ TEST_CASE_METHOD(Tree, "a node behind a relay is lost when it sends an invalid m
   CHECK(events[1] == "2 lost: its agent sent a message of type Finish, which does not go from agent to head");
   CHECK_THAT(events[2], Catch::StartsWith(
                             "4 lost: its agent sent a malformed RankStarted message from agent to head: "));
-  up(0, 2, message::RankStarted{1, 2});
+  up(0, 2, message::RankStarted{1, 0, 2});
   driver.run_ready();
   CHECK(events.size() == 3);
 }

@@ -52,7 +52,7 @@ class Job {
   const std::vector<std::string>& notes() const { return actions_.notes; }
 
   void all_start() {
-    for (const auto& rank : report().ranks) supervisor_.on_rank_started(rank.rank, 100 + rank.rank);
+    for (const auto& rank : report().ranks) supervisor_.on_rank_started(rank.rank, 0, 100 + rank.rank);
   }
   void exits(int rank, int code) {
     RankOutcome outcome = ended(rank, Kind::kExited);
@@ -188,7 +188,7 @@ TEST_CASE("death by a signal is 128 + its number") {
 
 TEST_CASE("a rank that cannot be started ends the job with the shell's code") {
   Job job(2);
-  job->on_rank_started(0, 100);
+  job->on_rank_started(0, 0, 100);
   job.fails_to_start(1, contract::kNotFound);
   CHECK(job.take() == "end 15 5");
   job.dies(0, SIGTERM, true);
@@ -504,7 +504,7 @@ TEST_CASE("a rank that ends twice is counted once") {
   job.exits(0, 3);
   CHECK(job.take().empty());
   CHECK(job.rank(0).exit_code == 0);
-  job->on_rank_started(0, 999);  // a start that is reported late changes nothing
+  job->on_rank_started(0, 0, 999);  // a start that is reported late changes nothing
   CHECK(job.rank(0).kind == Kind::kExited);
   CHECK(job.rank(0).pid == 100);
 }
@@ -517,7 +517,7 @@ TEST_CASE("after done, later events change neither the report nor anything else"
   const int code = job.report().exit_code;
   job.exits(0, 9);
   job.dies(1, SIGSEGV);
-  job->on_rank_started(1, 5);
+  job->on_rank_started(1, 0, 5);
   job->on_abort(0, 3, "late");
   job->on_timeout();
   job->on_output_broken();
@@ -1015,4 +1015,19 @@ TEST_CASE("a rank is on its node only, whatever number a message has") {
   CHECK_FALSE(job->is_rank_on(1, -1));
   CHECK_FALSE(job->is_rank_on(1, 4));
   CHECK_FALSE(Supervisor().is_rank_on(0, 0));
+}
+
+TEST_CASE("what is reported of another incarnation of a rank does not count") {
+  Job job(2);
+  job.all_start();
+  job->on_rank_started(0, 1, 999);
+  CHECK(job.rank(0).pid == 100);
+  RankOutcome other;
+  other.kind = Kind::kSignalled;
+  other.rank = 0;
+  other.signal = SIGKILL;
+  other.incarnation = 1;
+  job->on_rank_ended(other);
+  CHECK(job.take().empty());
+  CHECK(job.rank(0).kind == Kind::kRunning);
 }
