@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "runtime/src/named/agreement.h"
-#include "runtime/src/named/waiting_habit.h"
 #include "support/catch.h"
 
 using namespace ddl::runtime;
@@ -37,9 +36,9 @@ Names names_of(const Batch* batch) {
   return names;
 }
 
-/// A step that a program carries out tensor by tensor.
-void carry_out(Prediction& prediction, const Names& names) {
-  for (const std::string& name : names) prediction.carried_out({tensor(name)});
+/// A step that a program executes tensor by tensor.
+void execute(Prediction& prediction, const Names& names) {
+  for (const std::string& name : names) prediction.executed({tensor(name)});
 }
 
 Announcement announce(const std::string& name, std::uint64_t count = 10) {
@@ -75,8 +74,7 @@ Agreement agreement_of(int ranks) {
 /// Takes what has been agreed, in order.
 std::vector<Names> take_agreed(Agreement& agreement) {
   std::vector<Names> all;
-  for (; agreement.agreed() != nullptr; agreement.carried_out_agreed())
-    all.push_back(names_of(agreement.agreed()));
+  for (; agreement.agreed() != nullptr; agreement.executed()) all.push_back(names_of(agreement.agreed()));
   return all;
 }
 
@@ -106,29 +104,29 @@ TEST_CASE("a sequence of tensors is cut into batches by bytes, terms and waits")
 TEST_CASE("a step's order is learned when a name comes again") {
   Prediction prediction({});
   CHECK(prediction.next() == nullptr);
-  carry_out(prediction, {"a", "b", "c"});
+  execute(prediction, {"a", "b", "c"});
   CHECK(prediction.next() == nullptr);
-  CHECK(prediction.place_of("a", tensor("a")->terms) == Prediction::Place::kUnexpected);
+  CHECK_FALSE(prediction.expects("a", tensor("a")->terms));
   const std::uint64_t version = prediction.version();
-  carry_out(prediction, {"a"});
+  execute(prediction, {"a"});
   CHECK(prediction.version() != version);
   CHECK(names_of(prediction.next()) == Names{"b", "c"});
-  CHECK(prediction.place_of("a", tensor("a")->terms) == Prediction::Place::kNextStep);
-  CHECK(prediction.place_of("b", tensor("b")->terms) == Prediction::Place::kThisStep);
-  CHECK(prediction.place_of("b", tensor("b", 11)->terms) == Prediction::Place::kUnexpected);
-  CHECK(prediction.place_of("d", tensor("d")->terms) == Prediction::Place::kUnexpected);
+  CHECK(prediction.expects("a", tensor("a")->terms));
+  CHECK(prediction.expects("b", tensor("b")->terms));
+  CHECK_FALSE(prediction.expects("b", tensor("b", 11)->terms));
+  CHECK_FALSE(prediction.expects("d", tensor("d")->terms));
   // The last tensor of the step ends it.
-  prediction.carried_out({tensor("b"), tensor("c")});
+  prediction.executed({tensor("b"), tensor("c")});
   CHECK(names_of(prediction.next()) == Names{"a", "b", "c"});
 }
 
 TEST_CASE("a program may say that a step has ended") {
   Prediction prediction({});
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
   // What it left out is expected again.
-  carry_out(prediction, {"a"});
+  execute(prediction, {"a"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
   prediction.end_step();
@@ -137,36 +135,36 @@ TEST_CASE("a program may say that a step has ended") {
 
 TEST_CASE("a batch that was carried out in part is expected without that part") {
   Prediction prediction({});
-  carry_out(prediction, {"a", "b", "c"});
+  execute(prediction, {"a", "b", "c"});
   prediction.end_step();
-  carry_out(prediction, {"b"});
+  execute(prediction, {"b"});
   CHECK(names_of(prediction.next()) == Names{"a", "c"});
-  carry_out(prediction, {"c", "a"});
+  execute(prediction, {"c", "a"});
   CHECK(names_of(prediction.next()) == Names{"a", "b", "c"});
 }
 
 TEST_CASE("an exception between two steps does not change what is expected, and a step that settles does") {
   Prediction prediction({});
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   prediction.end_step();
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   // An evaluation.
-  carry_out(prediction, {"score"});
+  execute(prediction, {"score"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
 
   // From here on there is another tensor.
-  carry_out(prediction, {"a", "x", "b"});
+  execute(prediction, {"a", "x", "b"});
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
-  carry_out(prediction, {"a", "x", "b"});
+  execute(prediction, {"a", "x", "b"});
   CHECK(names_of(prediction.next()) == Names{"a", "x", "b"});
   // And from here on one less.
-  carry_out(prediction, {"a", "x"});
+  execute(prediction, {"a", "x"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "x", "b"});
-  carry_out(prediction, {"a", "x"});
+  execute(prediction, {"a", "x"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "x"});
 }
@@ -175,16 +173,16 @@ TEST_CASE("tensors of groups are not expected") {
   Prediction prediction({});
   for (int step = 0; step < 3; ++step) {
     CAPTURE(step);
-    prediction.carried_out({tensor("a")});
-    prediction.carried_out({tensor_of_group("first"), tensor_of_group("second")});
-    prediction.carried_out({tensor("b")});
+    prediction.executed({tensor("a")});
+    prediction.executed({tensor_of_group("first"), tensor_of_group("second")});
+    prediction.executed({tensor("b")});
     if (step == 0) prediction.end_step();
     CHECK(names_of(prediction.next()) == Names{"a", "b"});
-    CHECK(prediction.place_of("first", tensor_of_group("first")->terms) == Prediction::Place::kUnexpected);
+    CHECK_FALSE(prediction.expects("first", tensor_of_group("first")->terms));
   }
   Prediction of_groups({});
   for (int step = 0; step < 3; ++step)
-    of_groups.carried_out({tensor_of_group("first"), tensor_of_group("second")});
+    of_groups.executed({tensor_of_group("first"), tensor_of_group("second")});
   CHECK(of_groups.next() == nullptr);
 }
 
@@ -192,15 +190,15 @@ TEST_CASE("a long step is cut into batches, and a short one is not") {
   Prediction::Limits limits;
   limits.fusion_bytes = 80;
   Prediction prediction(limits);
-  carry_out(prediction, {"a", "b", "c"});
+  execute(prediction, {"a", "b", "c"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   CHECK(names_of(prediction.next()) == Names{"c"});
 
   // 16 batches of a mebibyte.
   Prediction in_batches({});
-  for (int i = 0; i < 64; ++i) in_batches.carried_out({tensor(std::to_string(i), 65536)});
+  for (int i = 0; i < 64; ++i) in_batches.executed({tensor(std::to_string(i), 65536)});
   in_batches.end_step();
   CHECK(names_of(in_batches.next()) == Names{"0", "1", "2", "3"});
 }
@@ -210,28 +208,28 @@ TEST_CASE("a step with more tensors than are remembered keeps its beginning") {
   limits.names = 3;
   Prediction prediction(limits);
   const Names step{"a", "b", "c", "d", "e"};
-  carry_out(prediction, step);
+  execute(prediction, step);
   for (int i = 0; i < 6; ++i) {
     CAPTURE(i);
-    carry_out(prediction, {"a"});
+    execute(prediction, {"a"});
     CHECK(names_of(prediction.next()) == Names{"b", "c"});
-    carry_out(prediction, {"b", "c", "d", "e"});
-    CHECK(prediction.place_of("a", tensor("a")->terms) != Prediction::Place::kUnexpected);
-    CHECK(prediction.place_of("d", tensor("d")->terms) == Prediction::Place::kUnexpected);
+    execute(prediction, {"b", "c", "d", "e"});
+    CHECK(prediction.expects("a", tensor("a")->terms));
+    CHECK_FALSE(prediction.expects("d", tensor("d")->terms));
   }
 }
 
 TEST_CASE("a program that begins to wait within a batch has two batches in the end") {
   Prediction prediction({});
-  carry_out(prediction, {"a", "b"});
+  execute(prediction, {"a", "b"});
   prediction.end_step();
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
   for (int step = 0; step < 2; ++step) {
-    prediction.carried_out({tensor("a")});
-    prediction.carried_out({tensor("b", 10, true)});
+    prediction.executed({tensor("a")});
+    prediction.executed({tensor("b", 10, true)});
   }
   CHECK(names_of(prediction.next()) == Names{"a"});
-  prediction.carried_out({tensor("a")});
+  prediction.executed({tensor("a")});
   CHECK(names_of(prediction.next()) == Names{"b"});
 }
 
@@ -240,14 +238,10 @@ TEST_CASE("a tensor is ready when every rank has announced it") {
   CHECK_FALSE(agreement.add_round({frame_of({}), frame_of({}), frame_of({})}).has_news);
   CHECK(agreement.add_round({frame_of({announce("a")}), frame_of({}), frame_of({announce("a")})}).has_news);
   CHECK(agreement.agreed() == nullptr);
-  REQUIRE(agreement.waiting().size() == 1);
-  CHECK(agreement.waiting()[0].name == "a");
-  CHECK(agreement.waiting()[0].missing == std::vector<int>{1});
   CHECK(agreement.add_round({frame_of({}), frame_of({announce("a")}), frame_of({})}).has_news);
   REQUIRE(agreement.agreed() != nullptr);
-  CHECK(agreement.agreed()->gives.empty());
+  CHECK(agreement.agreed()->has_data.empty());
   CHECK(take_agreed(agreement) == std::vector<Names>{{"a"}});
-  CHECK(agreement.waiting().empty());
 }
 
 TEST_CASE(
@@ -271,7 +265,7 @@ TEST_CASE("a tensor that differs fails alone, and the message names two ranks") 
   CHECK(*agreement.agreed()->failure ==
         "the ranks gave different tensors the name \"a\": rank 0 on host0 called allreduce(sum, float32, 10 "
         "elements), rank 2 on host2 called allreduce(sum, float32, 11 elements)");
-  agreement.carried_out_agreed();
+  agreement.executed();
   REQUIRE(agreement.agreed() != nullptr);
   CHECK_FALSE(agreement.agreed()->failure);
   CHECK(take_agreed(agreement) == std::vector<Names>{{"b"}});
@@ -298,9 +292,9 @@ TEST_CASE("tensors of a group wait for each other, and fail together") {
   REQUIRE(agreement.agreed()->failure);
   CHECK_THAT(*agreement.agreed()->failure,
              Contains("its group \"layer\" fails: the ranks gave different tensors the name \"b\""));
-  agreement.carried_out_agreed();
+  agreement.executed();
   REQUIRE(agreement.agreed()->failure);
-  agreement.carried_out_agreed();
+  agreement.executed();
   REQUIRE(agreement.agreed() != nullptr);
   CHECK_FALSE(agreement.agreed()->failure);
 }
@@ -318,16 +312,16 @@ TEST_CASE("ready tensors of a higher priority go first, also before those of ear
 
 TEST_CASE("of a step of more tensors than are remembered, the first are expected, step after step") {
   Prediction prediction({std::uint64_t{1} << 20, 2});
-  carry_out(prediction, {"a", "b", "c", "a"});
+  execute(prediction, {"a", "b", "c", "a"});
   for (int step = 0; step < 3; ++step) {
     REQUIRE(names_of(prediction.next()) == Names{"b"});
-    carry_out(prediction, {"b"});
+    execute(prediction, {"b"});
     CHECK(prediction.next() == nullptr);
-    CHECK(prediction.place_of("c", tensor("c")->terms) == Prediction::Place::kUnexpected);
-    carry_out(prediction, {"c"});
+    CHECK_FALSE(prediction.expects("c", tensor("c")->terms));
+    execute(prediction, {"c"});
     // The step ends when a name comes again.
     CHECK(prediction.next() == nullptr);
-    carry_out(prediction, {"a"});
+    execute(prediction, {"a"});
   }
 }
 
@@ -336,7 +330,7 @@ TEST_CASE("a large tensor is cut into pieces, and one of a higher priority goes 
   Agreement agreement = agreement_of(1);
   const auto take = [&] {
     std::vector<Range> pieces;
-    for (; agreement.agreed() != nullptr; agreement.carried_out_agreed())
+    for (; agreement.agreed() != nullptr; agreement.executed())
       pieces.emplace_back(agreement.agreed()->first, agreement.agreed()->count);
     return pieces;
   };
@@ -348,22 +342,22 @@ TEST_CASE("a large tensor is cut into pieces, and one of a higher priority goes 
   agreement.add_round({frame_of({large, announce("whole", kLimit)})});
   REQUIRE(agreement.agreed() != nullptr);
   CHECK_FALSE(agreement.agreed()->is_last());
-  agreement.carried_out_agreed();
+  agreement.executed();
   Announcement urgent = announce("urgent");
   urgent.terms.priority = 1;
   agreement.add_round({frame_of({urgent})});
   CHECK(names_of(agreement.agreed()) == Names{"urgent"});
   CHECK(agreement.agreed()->is_last());
-  agreement.carried_out_agreed();
+  agreement.executed();
   CHECK(take() == std::vector<Range>{all[1], all[2], {0, 0}});
 
   // It is expected as a whole, and once it has begun, the rest is agreed on.
   agreement.add_round({frame_of({}, false, 1)});
   REQUIRE(names_of(agreement.predicted()) == Names{"urgent"});
-  agreement.carried_out_predicted();
+  agreement.executed();
   REQUIRE(names_of(agreement.predicted()) == Names{"large"});
   CHECK(agreement.predicted()->count == kPiece);
-  agreement.carried_out_predicted();
+  agreement.executed();
   CHECK(agreement.predicted() == nullptr);
   CHECK(take() == std::vector<Range>{all[1], all[2]});
   CHECK(names_of(agreement.predicted()) == Names{"whole"});
@@ -377,8 +371,8 @@ TEST_CASE("ranks that have joined give no data, and when all have, the last one 
   CHECK(agreement.has_joined(1));
   agreement.add_round({frame_of({}), frame_of({}, true), frame_of({announce("a"), announce("b")})});
   REQUIRE(agreement.agreed() != nullptr);
-  CHECK(agreement.agreed()->gives == std::vector<std::uint8_t>{1, 0, 1});
-  agreement.carried_out_agreed();
+  CHECK(agreement.agreed()->has_data == std::vector<std::uint8_t>{1, 0, 1});
+  agreement.executed();
   // It has been seen, but it is not expected: not all gave data.
   CHECK(agreement.predicted() == nullptr);
 
@@ -387,7 +381,7 @@ TEST_CASE("ranks that have joined give no data, and when all have, the last one 
   CHECK(*round.last_joined == 2);
   // "b", which rank 2 alone has handed over, is ready now.
   REQUIRE(agreement.agreed() != nullptr);
-  CHECK(agreement.agreed()->gives == std::vector<std::uint8_t>{0, 0, 1});
+  CHECK(agreement.agreed()->has_data == std::vector<std::uint8_t>{0, 0, 1});
   CHECK(take_agreed(agreement) == std::vector<Names>{{"b"}});
   for (int rank = 0; rank < 3; ++rank) CHECK_FALSE(agreement.has_joined(rank));
   // Nobody has joined any more.
@@ -411,7 +405,7 @@ TEST_CASE("a broadcast from a rank that has joined fails, and so do elements for
   agreement.add_round({frame_of({from, to}), frame_of({}, true)});
   REQUIRE(agreement.agreed() != nullptr);
   CHECK_THAT(*agreement.agreed()->failure, Contains("its root, rank 1 on host1, has joined and has no data"));
-  agreement.carried_out_agreed();
+  agreement.executed();
   CHECK_THAT(*agreement.agreed()->failure,
              Contains("rank 0 on host0 sends 1 element to rank 1 on host1, which has joined"));
 }
@@ -423,7 +417,7 @@ TEST_CASE(
   take_agreed(agreement);
   agreement.add_round({frame_of({}, false, 1)});
   CHECK(names_of(agreement.predicted()) == Names{"a", "b"});
-  // A rank that announces a tensor does not keep it from being carried out as it was expected.
+  // A rank that announces a tensor does not keep it from being executed as it was expected.
   Agreement pair = agreement_of(2);
   const Frame both = frame_of({announce("a"), announce("b")}), end = frame_of({}, false, 1);
   pair.add_round({both, both});
@@ -431,8 +425,7 @@ TEST_CASE(
   pair.add_round({end, end});
   pair.add_round({frame_of({announce("a")}, false, 1), end});
   REQUIRE(names_of(pair.predicted()) == Names{"a", "b"});
-  pair.carried_out_predicted();
-  CHECK(pair.waiting().empty());
+  pair.executed();
   CHECK(names_of(pair.predicted()) == Names{"a", "b"});
   pair.add_round({both, both});
   CHECK(pair.agreed() != nullptr);
@@ -440,34 +433,6 @@ TEST_CASE(
   take_agreed(pair);
   pair.add_round({frame_of({}, true, 1), end});
   CHECK(pair.predicted() == nullptr);
-}
-
-TEST_CASE("a program has the habit of waiting when it has waited at once some times, and loses it at once") {
-  const auto now = [] { return ddl::Deadline::Clock::now(); };
-  const auto long_ago = now() - std::chrono::seconds(1);
-  const auto acquire = [&](WaitingHabit& habit) {
-    bool has_become = false;
-    // A busy machine may stop this thread for a while between the readings of the clock.
-    for (int i = 0; i < 1000 && !habit.is_there(); ++i) has_become = habit.waited(now());
-    CHECK(has_become);
-    CHECK_FALSE(habit.waited(now() + std::chrono::seconds(1)));  // it has been there before
-    REQUIRE(habit.is_there());
-  };
-  WaitingHabit habit;
-  CHECK_FALSE(habit.waited(now()));
-  CHECK_FALSE(habit.is_there());
-  acquire(habit);
-  CHECK_FALSE(habit.handed_over(true));
-  CHECK(habit.is_there());
-  CHECK(habit.handed_over(false));
-  CHECK_FALSE(habit.is_there());
-  acquire(habit);
-  CHECK_FALSE(habit.waited(long_ago));
-  CHECK_FALSE(habit.is_there());
-  acquire(habit);
-  CHECK(habit.end());
-  CHECK_FALSE(habit.end());
-  CHECK(habit.tensors() == 2);
 }
 
 TEST_CASE("if the name of a group comes again, whole groups go, and nothing waits for ever") {
@@ -484,7 +449,7 @@ TEST_CASE("a step whose names never come again ends, so that memory does") {
   Prediction prediction({std::uint64_t{1} << 20, kNames});
   std::size_t steps = 0;
   for (int i = 0; i < 100; ++i) {
-    carry_out(prediction, {"loss." + std::to_string(i)});
+    execute(prediction, {"loss." + std::to_string(i)});
     steps += prediction.is_between_steps() ? 1 : 0;
   }
   CHECK(steps == 100 / (2 * kNames));
@@ -500,14 +465,14 @@ TEST_CASE("an expected batch of a higher priority may overtake the next one") {
   const std::vector<AgreedTensorPtr> step{with_priority("low", 0), with_priority("high", 7),
                                           with_priority("same", 0)};
   Prediction prediction({});
-  for (const AgreedTensorPtr& one : step) prediction.carried_out({one});
+  for (const AgreedTensorPtr& one : step) prediction.executed({one});
   prediction.end_step();
   REQUIRE(names_of(prediction.next()) == Names{"low"});
   CHECK(names_of(prediction.overtaking("high", step[1]->terms)) == Names{"high"});
   CHECK(prediction.overtaking("low", step[0]->terms) == nullptr);
   CHECK(prediction.overtaking("same", step[2]->terms) == nullptr);
   CHECK(prediction.overtaking("other", step[1]->terms) == nullptr);
-  prediction.carried_out({step[0]});
+  prediction.executed({step[0]});
   CHECK(prediction.overtaking("high", step[1]->terms) == nullptr);
 }
 

@@ -128,9 +128,9 @@ Batch Agreement::batch_of_one(const Announced& announced) const {
   for (const auto& [rank, announcement] : announced.by_rank)
     tensor.follows_completion = tensor.follows_completion || announcement.follows_completion;
   if (announced.by_rank.size() < labels_.size()) {
-    batch.gives.assign(labels_.size(), 0);
+    batch.has_data.assign(labels_.size(), 0);
     for (const auto& [rank, announcement] : announced.by_rank)
-      batch.gives[static_cast<std::size_t>(rank)] = 1;
+      batch.has_data[static_cast<std::size_t>(rank)] = 1;
   }
   batch.tensors.push_back(std::make_shared<const AgreedTensor>(std::move(tensor)));
   return batch;
@@ -162,7 +162,7 @@ void Agreement::agree_on(const std::vector<Announced>& ready) {
                                     : std::min(limits_.fusion_bytes, kSmallestBatch);
     const bool joins_last = !fused.empty() && !batch.failure && !fused.back().failure &&
                             terms.fuses_with(fused.back().tensors.front()->terms) &&
-                            batch.gives == fused.back().gives && in_last + terms.bytes() <= limit;
+                            batch.has_data == fused.back().has_data && in_last + terms.bytes() <= limit;
     if (joins_last) {
       fused.back().tensors.push_back(batch.tensors.front());
       in_last += terms.bytes();
@@ -179,33 +179,20 @@ void Agreement::agree_on(const std::vector<Announced>& ready) {
                    [](const Batch& a, const Batch& b) { return a.priority() > b.priority(); });
 }
 
-void Agreement::carried_out_agreed() {
-  const Batch batch = std::move(agreed_.front());
-  agreed_.pop_front();
-  // What failed, or lacked the data of some ranks, is not expected again.
-  if (batch.is_last() && !batch.failure && batch.gives.empty()) prediction_.carried_out(batch.tensors);
-}
-
-void Agreement::carried_out_predicted() {
+void Agreement::executed() {
+  if (!agreed_.empty()) {
+    const Batch batch = std::move(agreed_.front());
+    agreed_.pop_front();
+    // What failed, or lacked the data of some ranks, is not expected again.
+    if (batch.is_last() && !batch.failure && batch.has_data.empty()) prediction_.executed(batch.tensors);
+    return;
+  }
   const Batch batch = *prediction_.next();
   // Some ranks may have announced some of them.
   for (const AgreedTensorPtr& tensor : batch.tensors) announced_.erase(tensor->name);
   // All ranks have begun the tensor, so the rest of it is agreed on.
   for (Batch& piece : pieces_after(batch)) agreed_.push_back(std::move(piece));
-  if (batch.is_last()) prediction_.carried_out(batch.tensors);
-}
-
-std::vector<Agreement::Waiting> Agreement::waiting() const {
-  std::vector<Waiting> all;
-  for (const auto& [name, announced] : announced_) {
-    Waiting waiting{name, {}};
-    for (std::size_t rank = 0; rank < labels_.size(); ++rank) {
-      if (is_joined_[rank] == 0 && !announced.by_rank.contains(static_cast<int>(rank)))
-        waiting.missing.push_back(static_cast<int>(rank));
-    }
-    all.push_back(std::move(waiting));
-  }
-  return all;
+  if (batch.is_last()) prediction_.executed(batch.tensors);
 }
 
 }  // namespace ddl::runtime

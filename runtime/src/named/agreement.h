@@ -1,8 +1,8 @@
 // What the ranks of a process set have agreed on about their named tensors. Every rank has one, and all are the same:
-// they change only by rounds, in which every rank learns what all announce, and by batches that all carry out.
+// they change only by rounds, in which every rank learns what all announce, and by batches that all execute.
 //
 // A tensor is ready when every rank has announced it or has joined (has no more data). The tensors that become ready in
-// a round are carried out in an order that all compute alike, several as one if they fit together.
+// a round are executed in an order that all compute alike, several as one if they fit together.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,19 @@ class Agreement {
   /// A round: the frames of all ranks, by rank.
   Round add_round(const std::vector<Frame>& frames);
 
-  /// What has been agreed and not carried out; null: nothing.
+  /// What has been agreed and not executed; null: nothing.
   const Batch* agreed() const { return agreed_.empty() ? nullptr : &agreed_.front(); }
   /// The batch that is expected next, if nothing has been agreed and no rank has joined; null: none.
   const Batch* predicted() const;
   const Prediction& prediction() const { return prediction_; }
-  /// All ranks have carried out agreed(), or predicted(). The pieces that follow one of predicted() are agreed.
-  void carried_out_agreed();
-  void carried_out_predicted();
+  /// The one of the two that comes next; null: neither.
+  const Batch* next() const { return agreed() != nullptr ? agreed() : predicted(); }
+  /// All ranks have executed next(). The pieces that follow a predicted one are agreed.
+  void executed();
 
   bool has_joined(int rank) const { return is_joined_[static_cast<std::size_t>(rank)] != 0; }
-  /// A rank that has not announced a tensor that others wait for; for messages.
-  struct Waiting {
-    std::string name;
-    std::vector<int> missing;
-  };
-  std::vector<Waiting> waiting() const;
+  /// That a rank has announced the end of.
+  std::uint64_t steps_of(int rank) const { return steps_[static_cast<std::size_t>(rank)]; }
 
  private:
   /// A tensor that some ranks have announced.
@@ -69,7 +66,7 @@ class Agreement {
   std::deque<Batch> agreed_;
   std::vector<std::uint8_t> is_joined_;  ///< by rank
   int joined_ = 0;
-  std::vector<std::uint64_t> steps_;  ///< by rank, as its last frame gave it
+  std::vector<std::uint64_t> steps_;  ///< by rank, as its last frame said
   std::uint64_t ended_steps_ = 0;     ///< that all ranks have ended
 };
 

@@ -6,9 +6,9 @@
 namespace ddl::runtime {
 namespace {
 
-/// A number by which the ranks compare what they carry out: names, terms, and who has data. Never 0.
+/// A number by which the ranks compare what they execute: names, terms, and who has data. Never 0.
 std::uint64_t digest_of_batch(const Batch& batch) {
-  std::vector<std::uint64_t> numbers(batch.gives.begin(), batch.gives.end());
+  std::vector<std::uint64_t> numbers(batch.has_data.begin(), batch.has_data.end());
   numbers.insert(numbers.end(), {batch.first, batch.count});
   for (const AgreedTensorPtr& tensor : batch.tensors) {
     const TensorTerms& terms = tensor->terms;
@@ -54,7 +54,7 @@ class BatchCall {
   bool has_joined() const { return submissions_.empty(); }
   const Submission* own() const { return has_joined() ? nullptr : submissions_.front().get(); }
   /// It has joined, and the others' tensors take zeros from it.
-  bool gives_zeros() const { return has_joined() && terms_.zeros_if_joined; }
+  bool sends_zeros() const { return has_joined() && terms_.zeros_if_joined; }
   Outcome call(const Request& request) const {
     return caller_.backend.run(request, CallDeadline::after(caller_.timeout_seconds));
   }
@@ -74,8 +74,8 @@ class BatchCall {
     request.call.count = count;
     request.call.counts = digest_;
     request.element_size = element_;
-    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.gives = batch_.gives;
-    request.some_give_none = !batch_.gives.empty();
+    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.gives = batch_.has_data;
+    request.some_give_none = !batch_.has_data.empty();
     request.has_events = true;
     request.after = ready_;
     if (own() != nullptr) {
@@ -97,7 +97,7 @@ class BatchCall {
     }
     std::vector<Part> parts;
     std::vector<std::byte> zeros;
-    if (gives_zeros()) {
+    if (sends_zeros()) {
       zeros.resize(count * element_);
       request.send = request.recv = zeros.data();
       std::byte* at = zeros.data();
@@ -124,7 +124,7 @@ class BatchCall {
     Request request = request_of(count);
     request.counts = terms_.counts;
     std::vector<std::byte> zeros, unused;
-    if (gives_zeros()) {
+    if (sends_zeros()) {
       zeros.resize(count * element_);
       unused.resize(terms_.counts[static_cast<std::size_t>(caller_.rank)] * element_);
       request.send = zeros.data();
@@ -144,29 +144,33 @@ class BatchCall {
     return call(request);
   }
 
-  /// Allocates the result of this many elements, and stores its address.
-  Outcome allocate(std::uint64_t count, std::vector<std::byte>& unused, std::byte*& memory) const {
-    if (has_joined()) {
-      unused.resize(count * element_);
-      memory = unused.data();
-      return {};
-    }
+  Outcome allocate(std::uint64_t count, void*& memory) const {
     const std::uint64_t bytes = std::max<std::uint64_t>(count * element_, 1);
-    void* allocated = nullptr;
-    if (Device* const device = own()->device; device != nullptr) {
-      const auto done = caller_.device_memory.allocate(*device, bytes);
-      if (!done) return tl::unexpected(to_failure(done.error()));
-      allocated = *done;
-    } else if (auto done = caller_.heap.allocate(bytes, allocated); !done) {
-      return done;
-    }
-    memory = static_cast<std::byte*>(allocated);
+    Device* const device = own()->device;
+    if (device == nullptr) return caller_.heap.allocate(bytes, memory);
+    const auto done = caller_.device_memory.allocate(*device, bytes);
+    if (!done) return tl::unexpected(to_failure(done.error()));
+    memory = *done;
     return {};
   }
-  void store_result(std::byte* memory, const std::vector<std::uint64_t>& counts) const {
-    if (has_joined()) return;
+  /// Calls for a result of this many elements, which has these numbers of each rank; allocates and stores it.
+  Outcome call_for_result(Request& request, std::uint64_t count,
+                          const std::vector<std::uint64_t>& counts) const {
+    std::vector<std::byte> unused;
+    void* memory = nullptr;
+    const Outcome allocated = has_joined() ? Outcome() : allocate(count, memory);
+    // A rank without memory takes part, so that the others have their results.
+    if (memory == nullptr) {
+      unused.resize(count * element_);
+      memory = unused.data();
+    }
+    request.recv = static_cast<std::byte*>(memory);
+    request.recv_is_on_host = !allocated;
+    if (auto called = call(request); !called || !allocated) return called ? allocated : called;
+    if (has_joined()) return {};
     *own()->result = memory;
     if (own()->recv_counts != nullptr) std::copy(counts.begin(), counts.end(), own()->recv_counts);
+    return {};
   }
 
   Outcome allgatherv() const {
@@ -178,22 +182,10 @@ class BatchCall {
     if (auto gathered = call(exchange); !gathered) return gathered;
 
     const std::uint64_t count = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-    std::vector<std::byte> unused;
-    std::byte* memory = nullptr;
-    const Outcome allocated = allocate(count, unused, memory);
-    // A rank without memory takes part, so that the others have their results.
-    if (!allocated) {
-      unused.resize(count * element_);
-      memory = unused.data();
-    }
     Request data = request_of(count);
     data.call.counts = digest_of(counts) | 1;
     data.counts = counts;
-    data.recv = memory;
-    data.recv_is_on_host = !allocated;
-    if (auto gathered = call(data); !gathered || !allocated) return gathered ? allocated : gathered;
-    store_result(memory, counts);
-    return {};
+    return call_for_result(data, count, counts);
   }
 
   Outcome alltoallv() const {
@@ -204,24 +196,12 @@ class BatchCall {
     exchange.recv = reinterpret_cast<std::byte*>(receives.data());
     if (auto exchanged = call(exchange); !exchanged) return exchanged;
 
-    const std::uint64_t count = std::accumulate(receives.begin(), receives.end(), std::uint64_t{0});
-    std::vector<std::byte> unused;
-    std::byte* memory = nullptr;
-    const Outcome allocated = allocate(count, unused, memory);
-    if (!allocated) {
-      unused.resize(count * element_);
-      memory = unused.data();
-    }
     Request data = request_of(0);
     data.call.counts = 0;
     data.counts = sends;
-    data.recv = memory;
-    data.recv_is_on_host = !allocated;
-    data.recv_capacity = count;
+    data.recv_capacity = std::accumulate(receives.begin(), receives.end(), std::uint64_t{0});
     data.recv_counts = receives.data();
-    if (auto exchanged = call(data); !exchanged || !allocated) return exchanged ? allocated : exchanged;
-    store_result(memory, receives);
-    return {};
+    return call_for_result(data, data.recv_capacity, receives);
   }
 
   const BatchCaller& caller_;
@@ -235,8 +215,8 @@ class BatchCall {
 
 }  // namespace
 
-Outcome carry_out(const BatchCaller& caller, const Batch& batch,
-                  const std::vector<SubmissionPtr>& submissions) {
+Outcome execute(const BatchCaller& caller, const Batch& batch,
+                const std::vector<SubmissionPtr>& submissions) {
   return BatchCall(caller, batch, submissions).run();
 }
 

@@ -1,4 +1,4 @@
-// How one batch of named tensors is carried out by ordinary collectives.
+// How one batch of named tensors is executed by ordinary collectives.
 #pragma once
 
 #include <vector>
@@ -22,9 +22,8 @@ struct BatchCaller {
   double timeout_seconds = 0;  ///< of each call
 };
 
-/// Carries out a batch that has not failed. submissions: this rank's, in the order of the tensors; empty if it has
+/// Executes a batch that has not failed. submissions: this rank's, in the order of the tensors; empty if it has
 /// joined. All ranks compare the batch first; DDL_ERROR_MISMATCH if they differ, and then nothing has been written.
-Outcome carry_out(const BatchCaller& caller, const Batch& batch,
-                  const std::vector<SubmissionPtr>& submissions);
+Outcome execute(const BatchCaller& caller, const Batch& batch, const std::vector<SubmissionPtr>& submissions);
 
 }  // namespace ddl::runtime

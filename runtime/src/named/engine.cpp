@@ -24,51 +24,33 @@ Outcome waits_in_callback() {
                 "a callback cannot wait: no tensor of the process set makes progress before it returns");
 }
 
-Failure has_left() {
-  return {DDL_ERROR_ABORTED, "this rank left the process set before the tensor was complete"};
-}
-
 }  // namespace
 
-bool SignalledCondition::wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  const std::uint32_t seen = notifications_.load();
-  FutexPlatform platform;
-  ++sleepers_;
-  lock.unlock();
-  (void)platform.wait(notifications_, seen, deadline);
-  lock.lock();
-  --sleepers_;
-  return platform.was_signalled;
-}
-
-void SignalledCondition::notify_all() {
-  if (sleepers_ == 0) return;
-  notifications_.fetch_add(1);
-  FutexPlatform().wake_all(notifications_);
-}
-
 Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& first,
-               Prediction::Limits limits, contract::SetRecord* shown)
+               Prediction::Limits limits, contract::SetRecord* record)
     : job_(job),
-      connections_(connections),
+      set_connections_(connections),
       first_(first),
       any_may_call_(first.allows_own_threads()),
-      shown_(shown),
+      record_(record),
       fork_count_(fork_count()),
       patience_(job.settings.batch_patience),
-      rank_(connections.membership().rank),
-      size_(connections.membership().size),
-      agreement_(labels_of(connections), limits) {
-  bells_.emplace(connections.segment().twin(), connections.channel().index());
-}
+      doorbells_(connections.segment().twin(), connections.channel().index()),
+      agreement_(labels_of(connections), limits) {}
 
 // What the program does.
+
+Outcome Engine::check_open() const {
+  if (life_ != Life::kOpen) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
+  if (phase_ == Phase::kBroken)
+    return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + failure_.message);
+  return {};
+}
 
 Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   const Lock lock(mutex_);
-  if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
-  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
+  if (auto open = check_open(); !open) return open;
   if (joining_ != nullptr) {
     return failed(DDL_ERROR_INVALID_ARGUMENT,
                   "this rank has joined: it hands over no tensors until all ranks have");
@@ -79,63 +61,34 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     return failed(DDL_ERROR_INVALID_ARGUMENT, "a tensor with the name \"" + submission->name() +
                                                   "\" has been handed over before, and is not complete");
   }
-  const bool had_work = has_work(), had_unannounced = !unannounced_.empty();
-  const bool ends_habit = habit_.handed_over(!had_work && submissions.size() == 1);
+  const bool had_work = has_work(), had_unannounced = open_.has_unannounced();
+  const bool ends_blocking_use = blocking_use_.submitted(!had_work && submissions.size() == 1);
   const Deadline patience = Deadline::after(patience_);
-  take(submissions);
+  open_.add(submissions, agreement_.prediction());
   for (const SubmissionPtr& submission : submissions) {
     submission->announcement.follows_completion = std::exchange(saw_completion_, false);
     submission->patience = patience;
-    submission->is_open = true;
-    if (shown_ != nullptr) submission->shown = job_.record->add_tensor(*shown_, submission->name());
+    if (record_ != nullptr) submission->record_place = job_.record->add_tensor(*record_, submission->name());
     submission->logged = log_submission(*submission);
-    if (agreement_.prediction().place_of(submission->name(), submission->terms()) ==
-        Prediction::Place::kUnexpected)
-      ++unexpected_;
   }
   if (!thread_.joinable()) start_thread();
   pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
-  if (is_asleep_) {
-    // The first tensor that is not announced limits the sleep.
-    if (next_call() != NextCall::kNone || !had_unannounced) bells_->ring_own();
-  } else if (!is_driven_ && !habit_.is_there() &&
-             (!had_work || ends_habit || next_call() != NextCall::kNone)) {
-    has_work_.notify_one();
-  }
+  // The first tensor that is not announced limits a sleep.
+  wake_driver(!had_unannounced);
+  wake_own_thread(!had_work || ends_blocking_use);
   return {};
-}
-
-void Engine::take(const std::vector<SubmissionPtr>& submissions) {
-  // All or none, also if memory ends: a program whose call has failed may free its buffers.
-  const std::size_t before = unannounced_.size();
-  std::size_t taken = 0;
-  try {
-    unannounced_.insert(unannounced_.end(), submissions.begin(), submissions.end());
-    for (; taken < submissions.size(); ++taken) open_.emplace(submissions[taken]->name(), submissions[taken]);
-  } catch (...) {
-    unannounced_.resize(std::min(before, unannounced_.size()));
-    while (taken-- > 0) open_.erase(submissions[taken]->name());
-    throw;
-  }
-}
-
-void Engine::want(Submission& submission) {
-  if (!submission.is_open || submission.is_wanted) return;
-  submission.is_wanted = true;
-  ++wanted_;
-  if (is_asleep_ && next_call() != NextCall::kNone) bells_->ring_own();
 }
 
 Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   Lock lock(mutex_);
-  if (!submission.is_complete && is_calling_back()) return waits_in_callback();
+  if (!submission.is_complete() && is_calling_back()) return waits_in_callback();
   // Its thread no longer waits to be woken for the next tensors.
-  if (habit_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
-  want(submission);
-  if (!submission.is_complete) {
+  if (blocking_use_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
+  if (open_.want(submission)) wake_driver(false);
+  if (!submission.is_complete()) {
     const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), submission.name());
-    drive_until(lock, [&] { return submission.is_complete.load(); });
+    drive_until(lock, [&] { return submission.is_complete(); });
   }
   saw_completion_ = true;
   return submission.outcome;
@@ -143,41 +96,42 @@ Outcome Engine::wait(Submission& submission) {
 
 tl::expected<bool, Failure> Engine::test(Submission& submission) {
   if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
-  // A program that tests again and again would have the lock and a CPU most of the time, and the thread that carries
-  // the tensor out would hardly get either.
-  if (submission.is_tested.load(std::memory_order_relaxed) && !submission.is_complete) {
+  // A program that tests again and again would have the lock and a CPU most of the time, and the thread that makes the
+  // tensor's call would hardly get either.
+  if (submission.is_wanted.load(std::memory_order_relaxed) && !submission.is_complete()) {
     ::sched_yield();
     return false;  // what completes now is noticed by the next test, under the lock
   }
   const Lock lock(mutex_);
-  submission.is_tested = true;
-  want(submission);
-  if (submission.is_complete) saw_completion_ = true;
-  const bool ends_habit = habit_.end();
-  if (!submission.is_complete && !is_driven_ && (ends_habit || next_call() != NextCall::kNone))
-    has_work_.notify_one();
-  return submission.is_complete.load();
+  if (open_.want(submission)) wake_driver(false);
+  const bool ends_blocking_use = blocking_use_.end();
+  if (submission.is_complete()) {
+    saw_completion_ = true;
+  } else {
+    wake_own_thread(ends_blocking_use);
+  }
+  return submission.is_complete();
 }
 
 Outcome Engine::join(int& last) {
   if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
   Lock lock(mutex_);
   if (is_calling_back()) return waits_in_callback();
-  if (is_closing_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
-  if (broken_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + broken_->message);
+  if (auto open = check_open(); !open) return open;
   if (joining_ != nullptr) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
   // Another thread may join again before this one goes on.
   const auto joined = std::make_shared<std::optional<int>>();
   joining_ = joined;
-  if (shown_ != nullptr) shown_->has_joined = 1;
-  if (is_asleep_) bells_->ring_own();
-  // What the last round has found ready is carried out with this rank, too, which may leave or sleep after this.
+  if (record_ != nullptr) record_->has_joined = 1;
+  wake_driver();
+  // What the last round has found ready is executed with this rank, too, which may leave or sleep after this.
   {
     const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), "ddl_join");
-    drive_until(lock, [&] { return broken_ || (*joined && agreement_.agreed() == nullptr); });
+    drive_until(lock,
+                [&] { return phase_ == Phase::kBroken || (*joined && agreement_.agreed() == nullptr); });
   }
   if (joining_ == joined) joining_ = nullptr;
-  if (!*joined) return tl::unexpected(*broken_);
+  if (!*joined) return tl::unexpected(failure_);
   last = **joined;
   return {};
 }
@@ -188,7 +142,7 @@ Outcome Engine::end_step() {
   // Most steps have ended by themselves when the program says so.
   if (agreement_.prediction().is_between_steps()) return {};
   ++steps_;
-  if (is_asleep_) bells_->ring_own();
+  wake_driver();
   return {};
 }
 
@@ -204,66 +158,25 @@ bool Engine::is_idle() const {
 
 // Which call comes next.
 
-Engine::NextCall Engine::next_call() {
-  if (broken_) return NextCall::kNone;
-  if (must_agree_) return NextCall::kAgree;
-  if (!has_work()) return NextCall::kNone;
-  // Another call than that of the rank that wants to agree would only be compared with it.
-  if (bells_->is_wanted(calls_ + 1)) return NextCall::kAgree;
-  if (agreement_.agreed() != nullptr) return is_overtaken() ? NextCall::kAgree : NextCall::kAgreed;
-  if (is_predicted_here()) return has_overtaking() ? NextCall::kAgree : NextCall::kPredicted;
-  // After an abort, or without a rank that has left, a call fails, and so do the open tensors.
-  const bool is_called = connections_.abort().is_raised() ||
-                         connections_.segment().twin().abort_line().departures.load() != 0 ||
-                         (twin_ != nullptr && (twin_->abort().is_raised() || twin_->first_left()));
-  return has_news() || is_called ? NextCall::kAgree : NextCall::kNone;
-}
-
-bool Engine::is_overtaken() const {
-  return std::any_of(unannounced_.begin(), unannounced_.end(), [this](const SubmissionPtr& submission) {
-    return submission->terms().priority > agreement_.agreed()->priority();
-  });
-}
-
-bool Engine::is_predicted_here() {
-  const Prediction& prediction = agreement_.prediction();
-  if (version_ != prediction.version()) {
-    version_ = prediction.version();
-    ready_ = 0;
-    unexpected_ = static_cast<std::size_t>(
-        std::count_if(unannounced_.begin(), unannounced_.end(), [&](const SubmissionPtr& submission) {
-          return prediction.place_of(submission->name(), submission->terms()) ==
-                 Prediction::Place::kUnexpected;
-        }));
+bool Engine::holds(Fact fact) {
+  const Connections& set = set_connections_;
+  switch (fact) {
+    case Fact::kAlways: return true;
+    case Fact::kNoWork: return !has_work();
+    case Fact::kPeerAsks: return doorbells_.is_wanted(counts_.all() + 1);
+    case Fact::kOvertaken: return open_.overtakes(agreement_);
+    case Fact::kAgreed: return agreement_.agreed() != nullptr;
+    case Fact::kJoins: return joining_ != nullptr && !agreement_.has_joined(rank());
+    case Fact::kPredicted: return open_.has_predicted(agreement_);
+    case Fact::kImpatient: return open_.is_impatient(agreement_);
+    case Fact::kUnannounced: return open_.has_unannounced();
+    case Fact::kStepEnded: return steps_ != agreement_.steps_of(rank());
+    case Fact::kSetEnds:
+      return set.abort().is_raised() || set.segment().twin().abort_line().departures.load() != 0 ||
+             (own_connections_ != nullptr &&
+              (own_connections_->abort().is_raised() || own_connections_->first_left()));
   }
-  const Batch* const batch = agreement_.predicted();
-  if (batch == nullptr || is_quiet_ || joining_ != nullptr) return false;
-  for (; ready_ < batch->tensors.size(); ++ready_) {
-    const AgreedTensor& tensor = *batch->tensors[ready_];
-    const auto found = open_.find(tensor.name);
-    if (found == open_.end() || found->second->terms() != tensor.terms) return false;
-  }
-  return true;
-}
-
-bool Engine::has_overtaking() const {
-  return std::any_of(unannounced_.begin(), unannounced_.end(), [this](const SubmissionPtr& submission) {
-    const Batch* const batch = agreement_.prediction().overtaking(submission->name(), submission->terms());
-    return batch != nullptr &&
-           std::all_of(batch->tensors.begin(), batch->tensors.end(),
-                       [this](const AgreedTensorPtr& tensor) { return open_.contains(tensor->name); });
-  });
-}
-
-bool Engine::has_news() const {
-  if (joining_ != nullptr && !has_announced_join_) return true;
-  if (is_quiet_) return !unannounced_.empty() || steps_ != announced_steps_;
-  // The prediction does not lead to what the program waits for, or one of the others waits so.
-  return unexpected_ > 0 || wanted_ > 0 || steps_ != announced_steps_ || has_lost_patience();
-}
-
-bool Engine::has_lost_patience() const {
-  return !unannounced_.empty() && unannounced_.front()->patience.has_passed();
+  return false;
 }
 
 // Driving.
@@ -272,67 +185,75 @@ template <class Done>
 void Engine::drive_until(Lock& lock, Done done) {
   if (done()) return;
   const bool may_call = may_call_here();
-  ++waiters_;
-  show_waiters();
-  if (may_call) ++able_waiters_;
-  // A thread that may not make calls gives way.
-  if (may_call && !any_may_call_ && is_asleep_) bells_->ring_own();
+  count_waiter(1, may_call);
+  // A thread that may not make calls lets this one drive.
+  if (may_call && !any_may_call_) wake_driver();
   Interruption interruption;
   while (!done()) {
-    if (is_driven_ || (!may_call && able_waiters_ > 0)) {
+    if (driver_ != Driver::kNone || (!may_call && able_waiters_ > 0)) {
       const bool by_signal = changed_.wait(lock, interruption.limit(Deadline::never()));
       look_for_interruption(lock, interruption, by_signal);
     } else {
       drive(lock, may_call, interruption);
     }
   }
-  --waiters_;
-  show_waiters();
-  if (may_call) --able_waiters_;
+  count_waiter(-1, may_call);
   // Another thread goes on.
-  if (!is_driven_ && has_work()) {
-    if (waiters_ > 0) {
-      changed_.notify_all();
-    } else {
-      has_work_.notify_one();
-    }
+  if (driver_ != Driver::kNone || !has_work()) return;
+  if (waiters_ > 0) {
+    changed_.notify_all();
+  } else {
+    has_work_.notify_one();
   }
 }
 
-void Engine::show_waiters() const {
-  if (shown_ != nullptr)
-    shown_->waiters.store(static_cast<std::uint32_t>(waiters_), std::memory_order_relaxed);
+void Engine::count_waiter(int change, bool may_call) {
+  waiters_ += change;
+  if (may_call) able_waiters_ += change;
+  if (record_ != nullptr)
+    record_->waiters.store(static_cast<std::uint32_t>(waiters_), std::memory_order_relaxed);
+}
+
+void Engine::wake_driver(bool has_other_reason) {
+  if (driver_ == Driver::kSleeps && (has_other_reason || next_call() != NextCall::kNone))
+    doorbells_.ring_own();
+}
+
+void Engine::wake_own_thread(bool has_other_reason) {
+  if (driver_ == Driver::kNone && !blocking_use_.is_there() &&
+      (has_other_reason || next_call() != NextCall::kNone))
+    has_work_.notify_one();
 }
 
 void Engine::drive(Lock& lock, bool may_call, Interruption& interruption) {
-  is_driven_ = true;
-  const std::uint32_t heard = bells_->heard();
-  if (!may_call && connections_.abort().is_raised() && !broken_) {
+  driver_ = Driver::kCalls;
+  const std::uint32_t heard = doorbells_.heard();
+  if (!may_call && set_connections_.abort().is_raised() && phase_ != Phase::kBroken) {
     lock.unlock();
-    const Failure failure = aborted();
-    job_.on_failure(&connections_.abort());
+    Failure failure = aborted();
+    job_.on_failure(&set_connections_.abort());
     lock.lock();
-    complete_all(is_closing_ ? has_left() : failure, lock);
+    fail_all(std::move(failure), lock);
   } else if (const NextCall call = may_call ? next_call() : NextCall::kNone; call != NextCall::kNone) {
-    if (auto made = try_to_make(call, lock); !made) {
+    if (auto made = make(call, lock); !made) {
       if (made.error().status == DDL_ERROR_MISMATCH) {
-        must_agree_ = true;
+        phase_ = Phase::kDiffering;
       } else {
-        complete_all(is_closing_ ? has_left() : made.error(), lock);
+        fail_all(std::move(made).error(), lock);
       }
     }
   } else {
     pass(CallKind::kAgree, FaultPoint::kBeforeSleep);
-    is_asleep_ = true;
-    const Deadline limit = may_call ? sleep_limit() : Deadline::never();
+    driver_ = Driver::kSleeps;
+    const Deadline limit = may_call && phase_ != Phase::kQuiet ? open_.patience() : Deadline::never();
     lock.unlock();
-    const bool by_signal = bells_->sleep(heard, interruption.limit(limit));
+    const bool by_signal = doorbells_.sleep(heard, interruption.limit(limit));
     lock.lock();
-    is_asleep_ = false;
+    driver_ = Driver::kCalls;
     look_for_interruption(lock, interruption, by_signal);
   }
-  is_driven_ = false;
-  if (waiters_ > 0 || is_closing_) changed_.notify_all();
+  driver_ = Driver::kNone;
+  if (waiters_ > 0 || life_ != Life::kOpen) changed_.notify_all();
 }
 
 void Engine::look_for_interruption(Lock& lock, Interruption& interruption, bool by_signal) {
@@ -340,34 +261,28 @@ void Engine::look_for_interruption(Lock& lock, Interruption& interruption, bool 
   // The program's handlers run here, and may take long.
   lock.unlock();
   if (interruption.is_wanted(by_signal)) {
-    Connections& connections = twin_ != nullptr ? *twin_ : connections_;
-    connections.abort().raise(AbortNotice::of(AbortReason::kInterrupted, connections_.self()));
-    connections.report_abort();
+    connections().abort().raise(AbortNotice::of(AbortReason::kInterrupted, set_connections_.self()));
+    connections().report_abort();
   }
   lock.lock();
 }
 
-Deadline Engine::sleep_limit() const {
-  return is_quiet_ || unannounced_.empty() ? Deadline::never() : unannounced_.front()->patience;
-}
-
 void Engine::close() {
   Lock lock(mutex_);
-  if (is_closing_) return;
-  is_closing_ = true;
+  if (life_ != Life::kOpen) return;
+  life_ = Life::kClosing;
   // A callback may run on the driving thread: it is in no call then, and nobody waits for this rank.
   changed_.wait(lock, [this] { return calling_back_ == std::thread::id(); });
-  if (is_driven_ && !is_asleep_ && !broken_ && size_ > 1) {
+  if (driver_ == Driver::kCalls && phase_ != Phase::kBroken && set_connections_.membership().size > 1) {
     // The driving thread is inside a call, or connects, and may wait for others there. Between calls, leaving in order
-    // is enough: ranks that need this one notice that it has left. Alone, nobody is waited for, and an abort of a process
-    // set would be one of the world.
-    const AbortDomain& domain = twin_ != nullptr ? twin_->abort() : connections_.abort();
-    domain.raise(AbortCause{AbortCause::Where::kLeft, connections_.channel().index()});
+    // is enough: ranks that need this one notice that it has left. Alone, nobody is waited for, and an abort of a
+    // process set would be one of the world.
+    connections().abort().raise(AbortCause{AbortCause::Where::kLeft, set_connections_.channel().index()});
   }
-  if (is_asleep_) bells_->ring_own();
-  changed_.wait(lock, [this] { return !is_driven_; });
-  complete_all(has_left(), lock);
-  is_closed_ = true;
+  wake_driver();
+  changed_.wait(lock, [this] { return driver_ == Driver::kNone; });
+  fail_all({}, lock);
+  life_ = Life::kClosed;
   has_work_.notify_all();
   lock.unlock();
   if (thread_.joinable()) thread_.join();
@@ -383,12 +298,13 @@ void Engine::start_thread() {
 
 void Engine::run() {
   Lock lock(mutex_);
-  while (!is_closing_) {
-    if (habit_.is_there()) {
-      const std::uint64_t tensors = habit_.tensors();
-      has_work_.wait_for(lock, WaitingHabit::kLook);
-      if (tensors == habit_.tensors()) habit_.end();
-    } else if (is_driven_ || !has_work() || broken_ || (!any_may_call_ && able_waiters_ > 0)) {
+  while (life_ == Life::kOpen) {
+    if (blocking_use_.is_there()) {
+      const std::uint64_t submissions = blocking_use_.submissions();
+      has_work_.wait_for(lock, BlockingUse::kLook);
+      if (submissions == blocking_use_.submissions()) blocking_use_.end();
+    } else if (driver_ != Driver::kNone || !has_work() || phase_ == Phase::kBroken ||
+               (!any_may_call_ && able_waiters_ > 0)) {
       has_work_.wait(lock);
     } else {
       Interruption none;  // this thread handles no signals

@@ -1,6 +1,7 @@
 #include "runtime/src/named/frame.h"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,14 +14,26 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// Bytes of the frames of all ranks together.
+constexpr std::uint64_t kMaxFrames = std::uint64_t{1} << 30;
+
+/// Calls it with each item of an announcement, in the order in which they travel.
+template <class Announced, class Visit>
+void for_each_item(Announced& announced, Visit visit) {
+  auto& terms = announced.terms;
+  auto& call = terms.call;
+  const auto visit_all = [&visit](auto&... items) { (visit(items), ...); };
+  visit_all(announced.name, call.kind, call.op, call.dtype, call.root, call.prescale, call.postscale,
+            call.count, terms.counts, terms.shape, terms.priority, terms.group, terms.group_size,
+            terms.zeros_if_joined, call.memory, announced.send_counts, announced.follows_completion);
+}
+constexpr std::size_t kItems = 17;
+
 Json json_of(const Announcement& announced) {
-  const TensorTerms& terms = announced.terms;
-  const Call& call = terms.call;
   // An array, as a frame is read by the library that has written it.
-  return Json::array({announced.name, static_cast<int>(call.kind), call.op, call.dtype, call.root,
-                      call.prescale, call.postscale, call.count, terms.counts, terms.shape, terms.priority,
-                      terms.group, terms.group_size, terms.zeros_if_joined, static_cast<int>(call.memory),
-                      announced.send_counts, announced.follows_completion});
+  Json array = Json::array();
+  for_each_item(announced, [&array](const auto& item) { array.push_back(item); });
+  return array;
 }
 
 /// The deepest items of a frame are the numbers in the lists of an announcement.
@@ -72,6 +85,10 @@ class Items {
   void read(const Json& json, T& value) {
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
       json.get_to(value);
+    } else if constexpr (std::is_enum_v<T>) {
+      std::underlying_type_t<T> number{};
+      read(json, number);
+      value = static_cast<T>(number);
     } else if constexpr (std::is_same_v<T, double>) {
       require(json.is_number_float());
       json.get_to(value);
@@ -97,33 +114,10 @@ class Items {
   bool is_valid_ = true;
 };
 
-constexpr std::size_t kItems = 17;
-
 /// Whether the items are an announcement. May throw Json::exception.
 bool read_announcement(const Json& json, Announcement& announced) {
-  TensorTerms& terms = announced.terms;
-  Call& call = terms.call;
-  std::uint8_t kind = 0, memory = 0;
   Items items(json, kItems);
-  items.read(announced.name);
-  items.read(kind);
-  items.read(call.op);
-  items.read(call.dtype);
-  items.read(call.root);
-  items.read(call.prescale);
-  items.read(call.postscale);
-  items.read(call.count);
-  items.read(terms.counts);
-  items.read(terms.shape);
-  items.read(terms.priority);
-  items.read(terms.group);
-  items.read(terms.group_size);
-  items.read(terms.zeros_if_joined);
-  items.read(memory);
-  items.read(announced.send_counts);
-  items.read(announced.follows_completion);
-  call.kind = static_cast<CallKind>(kind);
-  call.memory = static_cast<Memory>(memory);
+  for_each_item(announced, [&items](auto& item) { items.read(item); });
   return items.is_valid();
 }
 
@@ -186,6 +180,44 @@ Result<Frame> Frame::parse(std::span<const std::uint8_t> bytes, int ranks) {
                   "a frame of named tensors has an invalid tensor \"" + announced.name + "\"");
   }
   return frame;
+}
+
+tl::expected<std::vector<Frame>, Failure> exchange_frames(CollectiveBackend& backend, const Frame& own,
+                                                          int ranks, double timeout_seconds) {
+  const std::vector<std::uint8_t> bytes = own.to_bytes();
+  const std::uint64_t length = bytes.size();
+  std::vector<std::uint64_t> lengths(static_cast<std::size_t>(ranks));
+  Request numbers;
+  numbers.call = make_call(CallKind::kAllgather, 1, DDL_UINT64);
+  numbers.element_size = sizeof length;
+  numbers.send = reinterpret_cast<const std::byte*>(&length);
+  numbers.recv = reinterpret_cast<std::byte*>(lengths.data());
+  if (auto gathered = backend.run(numbers, CallDeadline::after(timeout_seconds)); !gathered)
+    return tl::unexpected(gathered.error());
+  const std::uint64_t total = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
+  // All ranks see the same lengths, so all fail alike.
+  if (total > kMaxFrames)
+    return failed(DDL_ERROR_INTERNAL,
+                  "the ranks announce named tensors in " + std::to_string(total) + " bytes");
+
+  std::vector<std::uint8_t> all(total);
+  Request texts;
+  texts.call = make_call(CallKind::kAllgatherv, total, DDL_UINT8);
+  texts.call.counts = digest_of(lengths) | 1;
+  texts.counts = lengths;
+  texts.send = reinterpret_cast<const std::byte*>(bytes.data());
+  texts.recv = reinterpret_cast<std::byte*>(all.data());
+  if (auto gathered = backend.run(texts, CallDeadline::after(timeout_seconds)); !gathered)
+    return tl::unexpected(gathered.error());
+  std::vector<Frame> frames;
+  std::size_t at = 0;
+  for (const std::uint64_t of_rank : lengths) {
+    auto frame = Frame::parse(std::span(all).subspan(at, of_rank), ranks);
+    if (!frame) return failed(DDL_ERROR_INTERNAL, frame.error().message());
+    frames.push_back(*std::move(frame));
+    at += of_rank;
+  }
+  return frames;
 }
 
 }  // namespace ddl::runtime

@@ -79,19 +79,20 @@ bool Prediction::are_alike(const Sequence& a, const Sequence& b) {
       });
 }
 
-Prediction::Place Prediction::place_of(const std::string& name, const TensorTerms& terms) const {
+const Prediction::Expected* Prediction::find(const std::string& name, const TensorTerms& terms) const {
   const auto found = expected_.find(name);
-  if (found == expected_.end() || found->second.tensor->terms != terms) return Place::kUnexpected;
-  return found->second.is_done ? Place::kNextStep : Place::kThisStep;
+  return found == expected_.end() || found->second.tensor->terms != terms ? nullptr : &found->second;
 }
 
 const Batch* Prediction::overtaking(const std::string& name, const TensorTerms& terms) const {
-  if (!has_priorities_ || !next_ || place_of(name, terms) != Place::kThisStep) return nullptr;
-  const Batch& batch = batches_[expected_.at(name).batch];
+  if (!has_priorities_ || !next_) return nullptr;
+  const Expected* const found = find(name, terms);
+  if (found == nullptr || found->is_done) return nullptr;
+  const Batch& batch = batches_[found->batch];
   return batch.priority() > next_->priority() ? &batch : nullptr;
 }
 
-void Prediction::carried_out(const std::vector<AgreedTensorPtr>& tensors) {
+void Prediction::executed(const std::vector<AgreedTensorPtr>& tensors) {
   for (const AgreedTensorPtr& tensor : tensors) {
     // A name that comes again begins a step.
     if (!names_of_step_.insert(tensor->name).second) {
@@ -129,7 +130,7 @@ void Prediction::begin_step() {
 
 void Prediction::expect(const Sequence& sequence) {
   sequence_ = sequence;
-  // Tensors of a group are carried out together or not at all: what a rank has of them cannot be entered alone.
+  // Tensors of a group are executed together or not at all: what a rank has of them cannot be entered alone.
   Sequence remembered;
   std::copy_if(sequence.begin(), sequence.end(), std::back_inserter(remembered),
                [](const AgreedTensorPtr& tensor) { return tensor->terms.group.empty(); });

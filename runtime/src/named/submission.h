@@ -1,4 +1,4 @@
-// A tensor that the program has handed over, and its completion.
+// The tensors that the program of this rank has submitted.
 #pragma once
 
 #include <atomic>
@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "base/deadline.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/device/device.h"
-#include "runtime/src/named/tensor.h"
+#include "runtime/src/named/agreement.h"
 
 namespace ddl::runtime {
 
@@ -32,20 +36,68 @@ struct Submission {
   /// leaves the process set.
   std::function<void(const Outcome&)> on_completion;
 
-  // Guarded by the engine.
-  bool is_open = false;    ///< it has been handed over, and not carried out
-  bool is_wanted = false;  ///< the program waits for it
-  /// It has been carried out, or has failed, and on_completion has returned. Also read without the engine's lock.
-  std::atomic<bool> is_complete{false};
-  std::atomic<bool> is_tested{false};     ///< the program has tested it
-  Deadline patience = Deadline::never();  ///< the rank asks to agree then
-  std::uint32_t shown = 0;                ///< its place in the RankRecord
+  enum class Phase : std::uint8_t {
+    kNew,
+    kOpen,   ///< it has been submitted
+    kEnded,  ///< it has been executed, or has failed, and on_completion has not returned
+    kComplete,
+  };
+
+  // Guarded by the engine; the atomic ones are also read without its lock.
+  std::atomic<Phase> phase{Phase::kNew};
+  std::atomic<bool> is_wanted{false};     ///< the program waits for it, or has tested it
+  Deadline patience = Deadline::never();  ///< the rank asks for a round then
+  std::uint32_t record_place = 0;         ///< in the RankRecord
   std::uint64_t logged = 0;               ///< the number of its event; 0: none
   Outcome outcome;
 
+  bool is_complete() const { return phase == Phase::kComplete; }
   const std::string& name() const { return announcement.name; }
   const TensorTerms& terms() const { return announcement.terms; }
 };
 using SubmissionPtr = std::shared_ptr<Submission>;
+
+/// Those of this rank that have not ended. Not thread-safe.
+class OpenTensors {
+ public:
+  bool empty() const { return by_name_.empty(); }
+  bool contains(const std::string& name) const { return by_name_.contains(name); }
+  /// One of them; there is one.
+  SubmissionPtr any() const { return by_name_.begin()->second; }
+  /// Those of a batch, in its order; none if this rank had joined.
+  std::vector<SubmissionPtr> of(const Batch& batch, int own_rank) const;
+
+  /// All or none, also if memory ends: a program whose call has failed may free its buffers.
+  void add(const std::vector<SubmissionPtr>& submissions, const Prediction& prediction);
+  /// The program waits for a tensor, or tests it. Whether that is new.
+  bool want(Submission& submission);
+  void remove(std::span<const SubmissionPtr> submissions);
+
+  bool has_unannounced() const { return !unannounced_.empty(); }
+  /// What a round announces.
+  std::vector<Announcement> announce();
+  /// The other ranks have begun these, so they know of them.
+  void set_announced(std::span<const SubmissionPtr> submissions);
+  void set_all_announced() { unannounced_.clear(); }
+  /// When the oldest that is not announced has waited long for the rest of its batch.
+  Deadline patience() const {
+    return unannounced_.empty() ? Deadline::never() : unannounced_.front()->patience;
+  }
+
+  // The facts of these names (named/next_call.h).
+  bool has_predicted(const Agreement& agreement);
+  bool overtakes(const Agreement& agreement);
+  bool is_impatient(const Agreement& agreement);
+
+ private:
+  void follow(const Prediction& prediction);
+
+  std::unordered_map<std::string, SubmissionPtr> by_name_;
+  std::vector<SubmissionPtr> unannounced_;  ///< in order
+  std::size_t wanted_ = 0;
+  std::uint64_t version_ = 0;   ///< of the prediction
+  std::size_t unexpected_ = 0;  ///< of unannounced_, as of version_
+  std::size_t found_ = 0;       ///< of the tensors of the predicted batch, from its first one
+};
 
 }  // namespace ddl::runtime

@@ -10,7 +10,7 @@
 
 namespace ddl::runtime {
 
-/// What must be the same on all ranks that hand over a tensor of one name.
+/// What must be the same on all ranks that submit a tensor of one name.
 struct TensorTerms {
   /// Its count is 0 where each rank has its own number (allgatherv, alltoallv).
   Call call = make_call(CallKind::kAllreduce, 0, DDL_FLOAT32);
@@ -19,14 +19,14 @@ struct TensorTerms {
   /// As the program gave it, without the first dimension of an allgatherv or alltoallv; empty: not given.
   std::vector<std::uint64_t> shape;
   std::int32_t priority = 0;
-  /// The tensors of a group are carried out when all of them are ready; "": in no group.
+  /// The tensors of a group are executed when all of them are ready; "": in no group.
   std::string group;
   std::uint32_t group_size = 0;
   /// Ranks that have joined give zeros to an allreduce or reduce_scatter.
   bool zeros_if_joined = false;
 
   bool operator==(const TensorTerms&) const = default;
-  /// Whether two tensors may be carried out by one allreduce.
+  /// Whether two tensors may be executed by one allreduce.
   bool fuses_with(const TensorTerms& other) const {
     Call alike = other.call;
     alike.count = call.count;
@@ -44,8 +44,8 @@ struct Announcement {
   TensorTerms terms;
   /// alltoallv: the number of elements for each rank.
   std::vector<std::uint64_t> send_counts;
-  /// Since it handed over the tensor before this one, the program has seen that some tensor was complete: it may have
-  /// waited for it, so this one may never be carried out together with earlier ones.
+  /// Since it submitted the tensor before this one, the program has seen that some tensor was complete: it may have
+  /// waited for it, so this one may never be executed together with earlier ones.
   bool follows_completion = false;
 };
 
