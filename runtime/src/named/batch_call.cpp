@@ -24,8 +24,11 @@ std::uint64_t digest_of_batch(const Batch& batch) {
 
 class BatchCall {
  public:
-  BatchCall(const BatchCaller& caller, const Batch& batch, const std::vector<SubmissionPtr>& submissions)
-      : caller_(caller),
+  BatchCall(CollectiveBackend& backend, JobResources& job, const Membership& members, const Batch& batch,
+            const std::vector<SubmissionPtr>& submissions)
+      : backend_(backend),
+        job_(job),
+        members_(members),
         batch_(batch),
         submissions_(submissions),
         terms_(batch.tensors.front()->terms),
@@ -56,7 +59,7 @@ class BatchCall {
   /// It has joined, and the others' tensors take zeros from it.
   bool sends_zeros() const { return has_joined() && terms_.zeros_if_joined; }
   Outcome call(const Request& request) const {
-    return caller_.backend.run(request, CallDeadline::after(caller_.timeout_seconds));
+    return backend_.run(request, CallDeadline::after(job_.settings.timeout_seconds));
   }
 
   /// Of numbers that the ranks exchange before the data.
@@ -126,7 +129,7 @@ class BatchCall {
     std::vector<std::byte> zeros, unused;
     if (sends_zeros()) {
       zeros.resize(count * element_);
-      unused.resize(terms_.counts[static_cast<std::size_t>(caller_.rank)] * element_);
+      unused.resize(terms_.counts[static_cast<std::size_t>(members_.rank)] * element_);
       request.send = zeros.data();
       request.recv = unused.data();
     }
@@ -147,8 +150,8 @@ class BatchCall {
   Outcome allocate(std::uint64_t count, void*& memory) const {
     const std::uint64_t bytes = std::max<std::uint64_t>(count * element_, 1);
     Device* const device = own()->device;
-    if (device == nullptr) return caller_.heap.allocate(bytes, memory);
-    const auto done = caller_.device_memory.allocate(*device, bytes);
+    if (device == nullptr) return job_.heap->allocate(bytes, memory);
+    const auto done = job_.device_memory.allocate(*device, bytes);
     if (!done) return tl::unexpected(to_failure(done.error()));
     memory = *done;
     return {};
@@ -174,7 +177,7 @@ class BatchCall {
   }
 
   Outcome allgatherv() const {
-    std::vector<std::uint64_t> counts(static_cast<std::size_t>(caller_.size));
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(members_.size));
     const std::uint64_t own_count = own() == nullptr ? 0 : own()->own_count;
     Request exchange = numbers(CallKind::kAllgather);
     exchange.send = reinterpret_cast<const std::byte*>(&own_count);
@@ -189,7 +192,7 @@ class BatchCall {
   }
 
   Outcome alltoallv() const {
-    std::vector<std::uint64_t> receives(static_cast<std::size_t>(caller_.size)), sends(receives.size(), 0);
+    std::vector<std::uint64_t> receives(static_cast<std::size_t>(members_.size)), sends(receives.size(), 0);
     if (own() != nullptr) sends = own()->announcement.send_counts;
     Request exchange = numbers(CallKind::kAlltoall);
     exchange.send = reinterpret_cast<const std::byte*>(sends.data());
@@ -204,7 +207,9 @@ class BatchCall {
     return call_for_result(data, data.recv_capacity, receives);
   }
 
-  const BatchCaller& caller_;
+  CollectiveBackend& backend_;
+  JobResources& job_;
+  const Membership& members_;
   const Batch& batch_;
   const std::vector<SubmissionPtr>& submissions_;
   const TensorTerms& terms_;
@@ -215,9 +220,9 @@ class BatchCall {
 
 }  // namespace
 
-Outcome execute(const BatchCaller& caller, const Batch& batch,
+Outcome execute(CollectiveBackend& backend, JobResources& job, const Membership& members, const Batch& batch,
                 const std::vector<SubmissionPtr>& submissions) {
-  return BatchCall(caller, batch, submissions).run();
+  return BatchCall(backend, job, members, batch, submissions).run();
 }
 
 }  // namespace ddl::runtime

@@ -71,7 +71,10 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     if (record_ != nullptr) submission->record_place = job_.record->add_tensor(*record_, submission->name());
     submission->logged = log_submission(*submission);
   }
-  if (!thread_.joinable()) start_thread();
+  if (!thread_.joinable()) {
+    // Without one, threads that wait make progress.
+    if (auto thread = start_own_thread("ddl-tensors", [this] { run(); })) thread_ = *std::move(thread);
+  }
   pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
   // The first tensor that is not announced limits a sleep.
   wake_driver(!had_unannounced);
@@ -184,7 +187,7 @@ bool Engine::holds(Fact fact) {
 template <class Done>
 void Engine::drive_until(Lock& lock, Done done) {
   if (done()) return;
-  const bool may_call = may_call_here();
+  const bool may_call = any_may_call_ || first_.allows_call().has_value();
   count_waiter(1, may_call);
   // A thread that may not make calls lets this one drive.
   if (may_call && !any_may_call_) wake_driver();
@@ -290,11 +293,6 @@ void Engine::close() {
 }
 
 // The engine's own thread.
-
-void Engine::start_thread() {
-  // Without one, threads that wait make progress.
-  if (auto thread = start_own_thread("ddl-tensors", [this] { run(); })) thread_ = *std::move(thread);
-}
 
 void Engine::run() {
   Lock lock(mutex_);

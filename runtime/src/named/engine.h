@@ -3,9 +3,9 @@
 //
 // Whoever waits makes progress. One thread at a time drives the engine: a thread that waits for a tensor, or, while
 // none waits, the engine's own thread, which exists from the first tensor on (and which is not woken while the program
-// waits for each tensor at once, named/blocking_use.h). It makes *calls* on connections of the engine's own, beside
-// those of the ordered collectives; all ranks make the same ones, numbered alike. A table says which is next
-// (named/next_call.h): a round of agreement, in which the ranks exchange what they have to announce
+// waits for each tensor at once, named/blocking_use.h). The thread that drives makes *calls* on connections of the
+// engine's own, beside those of the ordered collectives; all ranks make the same ones, numbered alike. A table says
+// which is next (named/next_call.h): a round of agreement, in which the ranks exchange what they have to announce
 // (named/agreement.h), or a batch of tensors. A rank that has no open tensor makes none: nothing can be completed
 // without it anyway.
 //
@@ -139,9 +139,7 @@ class Engine {
   void wake_own_thread(bool has_other_reason);
   /// This thread is in a callback.
   bool is_calling_back() const { return calling_back_ == std::this_thread::get_id(); }
-  bool may_call_here() const { return any_may_call_ || first_.allows_call().has_value(); }
   void count_waiter(int change, bool may_call);
-  void start_thread();
   void run();
 
   /// An exception ends the process set on all ranks. Throws nothing.

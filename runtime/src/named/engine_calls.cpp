@@ -70,8 +70,8 @@ Outcome Engine::make(NextCall call, Lock& lock) try {
 
 Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
   if (lock.owns_lock()) lock.unlock();
-  // The notice needs no memory, and the other ranks learn why this one makes no further calls.
   Outcome outcome = tl::unexpected(failure_of(status, why));
+  // The notice needs no memory, and the other ranks learn why this one makes no further calls.
   try {
     const Member& self = set_connections_.self();
     connections().abort().raise(AbortNotice{AbortReason::kFailed, self.rank, self.pid, 0,
@@ -162,11 +162,11 @@ Outcome Engine::execute(const Batch& next, Lock& lock) {
 }
 
 Outcome Engine::execute_logged(const Batch& batch, const std::vector<SubmissionPtr>& submissions) {
-  const Membership& members = set_connections_.membership();
-  const BatchCaller caller{*backend_,    *job_.heap,   job_.device_memory,
-                           members.rank, members.size, job_.settings.timeout_seconds};
+  const auto run = [&] {
+    return runtime::execute(*backend_, job_, set_connections_.membership(), batch, submissions);
+  };
   EventLog* const log = job_.events.get();
-  if (log == nullptr) return runtime::execute(caller, batch, submissions);
+  if (log == nullptr) return run();
   Call call = batch.tensors.front()->terms.call;
   call.count = batch.count;
   contract::Event event = event_of_engine(contract::Event::Kind::kBatch, call);
@@ -178,7 +178,7 @@ Outcome Engine::execute_logged(const Batch& batch, const std::vector<SubmissionP
     if (batch.first == 0) log->start(submission->logged, event.begin);
   }
   LoggedInterval logged(log, event, batch.tensors.front()->name);
-  Outcome outcome = runtime::execute(caller, batch, submissions);
+  Outcome outcome = run();
   logged.set(outcome ? DDL_OK : outcome.error().status,
              static_cast<std::uint8_t>(own_connections_->channel().way()));
   return outcome;

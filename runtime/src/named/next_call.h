@@ -23,15 +23,15 @@ enum class Phase {
 /// What a rank may find when it looks for its next call.
 enum class Fact {
   kAlways,
-  kNoWork,    ///< no tensor is open, none is agreed on, and this rank has not joined
-  kPeerAsks,  ///< another rank has asked for a round in the next call
-  kOvertaken,  ///< tensors of this rank go before the next batch, and the others do not know that they are here
-  kAgreed,     ///< a batch is agreed on
-  kJoins,      ///< this rank has joined, and has not announced it
+  kNoWork,       ///< no tensor is open, none is agreed on, and this rank has not joined
+  kPeerAsks,     ///< another rank has asked for a round in the next call
+  kOvertaken,    ///< a tensor that the others do not know to be here goes before the next batch
+  kAgreed,       ///< a batch is agreed on
+  kJoins,        ///< this rank has joined, and has not announced it
   kPredicted,    ///< this rank has all tensors of the predicted batch
-  kImpatient,    ///< this rank needs more than the prediction, or has waited long for the rest of a batch
+  kImpatient,    ///< the prediction does not lead to what is wanted, or a batch has long been incomplete
   kUnannounced,  ///< this rank has a tensor that it has not announced
-  kStepEnded,    ///< the program has ended a step, which is not announced
+  kStepEnded,    ///< the program has ended a step, and this rank has not announced it
   kSetEnds,      ///< the ranks are aborted, or one has left: a call fails, and so do the open tensors
 };
 
@@ -42,23 +42,24 @@ struct NextCallRow {
 };
 inline constexpr std::nullopt_t kAnyPhase = std::nullopt;
 
-/// The first row that applies says which.
+/// The first row that applies says which; if none does, there is none.
+// clang-format off
 inline constexpr NextCallRow kNextCalls[] = {
-    {Phase::kBroken, Fact::kAlways, NextCall::kNone},
-    {Phase::kDiffering, Fact::kAlways, NextCall::kRound},
-    {kAnyPhase, Fact::kNoWork, NextCall::kNone},
+    {Phase::kBroken,      Fact::kAlways,       NextCall::kNone},
+    {Phase::kDiffering,   Fact::kAlways,       NextCall::kRound},
+    {kAnyPhase,           Fact::kNoWork,       NextCall::kNone},
     // Another call than that of the rank that asks would only be compared with it.
-    {kAnyPhase, Fact::kPeerAsks, NextCall::kRound},
-    {kAnyPhase, Fact::kOvertaken, NextCall::kRound},
-    {kAnyPhase, Fact::kAgreed, NextCall::kAgreed},
-    {kAnyPhase, Fact::kJoins, NextCall::kRound},
-    {Phase::kPredicting, Fact::kPredicted, NextCall::kPredicted},
-    {Phase::kPredicting, Fact::kImpatient, NextCall::kRound},
-    {Phase::kQuiet, Fact::kUnannounced, NextCall::kRound},
-    {kAnyPhase, Fact::kStepEnded, NextCall::kRound},
-    {kAnyPhase, Fact::kSetEnds, NextCall::kRound},
-    {kAnyPhase, Fact::kAlways, NextCall::kNone},
+    {kAnyPhase,           Fact::kPeerAsks,     NextCall::kRound},
+    {kAnyPhase,           Fact::kOvertaken,    NextCall::kRound},
+    {kAnyPhase,           Fact::kAgreed,       NextCall::kAgreed},
+    {kAnyPhase,           Fact::kJoins,        NextCall::kRound},
+    {Phase::kPredicting,  Fact::kPredicted,    NextCall::kPredicted},
+    {Phase::kPredicting,  Fact::kImpatient,    NextCall::kRound},
+    {Phase::kQuiet,       Fact::kUnannounced,  NextCall::kRound},
+    {kAnyPhase,           Fact::kStepEnded,    NextCall::kRound},
+    {kAnyPhase,           Fact::kSetEnds,      NextCall::kRound},
 };
+// clang-format on
 
 /// holds: whether a fact is one. It is asked for one after the other, as few as necessary.
 template <class Holds>
