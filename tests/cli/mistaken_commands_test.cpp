@@ -179,7 +179,7 @@ TEST_CASE("what to do next depends on the name of the command that could not be 
 }
 
 TEST_CASE("an option of ddlrun behind the program is named when the program complains") {
-  const auto advice = [](Words command, const std::string& line) {
+  const auto advice = [](const Words& command, const std::string& line) {
     return ddl::cli::misplaced_option_advice(command, {"usage: train [-h]", line});
   };
   CHECK(advice({"python3", "train.py", "-np", "4"}, "train.py: error: unrecognized arguments: -np 4") ==

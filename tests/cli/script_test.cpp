@@ -632,7 +632,7 @@ class StandInCluster {
     setup.environment = {"HOME=/nonexistent",
                          "XDG_CONFIG_HOME=", "SLURM_CONF=" + folder_.path() + "/slurm.conf",
                          "PATH=" + folder_.path() + ":/usr/bin:/bin"};
-    const ProgramRun written = run_program(setup);
+    ProgramRun written = run_program(setup);
     INFO(written.err);
     CHECK(written.exit_code == 0);
     return written;

@@ -102,6 +102,7 @@ JobLaunch job_launch() {
 NodeLaunch node_launch() {
   return {
       1,
+      2,
       {{"DDL_LIBRARY", "\xe9"}},
       {{2, 0, true, {{"RANK", "2"}, {"BYTES", every_byte()}}, cpus("8-15,72-79"), {1, 3}}, {4, 1, false, {}}},
       {40000, 40001}};

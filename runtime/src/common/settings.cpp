@@ -66,11 +66,10 @@ std::optional<std::vector<std::string>> interface_names(std::string_view text) {
 }
 
 std::optional<std::optional<Stores>> stores(std::string_view text) {
-  using Chosen = std::optional<Stores>;
-  if (text == "auto") return Chosen();
-  if (text == "plain") return Chosen(Stores::kPlain);
-  if (text == "streaming") return Chosen(Stores::kStreaming);
-  return std::nullopt;
+  std::optional<Stores> chosen;
+  if (text == "plain") chosen = Stores::kPlain;
+  if (text == "streaming") chosen = Stores::kStreaming;
+  return chosen || text == "auto" ? std::optional(std::optional(chosen)) : std::nullopt;
 }
 
 /// Horovod names a library; all but NCCL go by way of the host.
@@ -106,7 +105,11 @@ std::string take(std::string_view text, const char* expected, Settings& settings
   const auto value = kParse(text);
   if (value) {
     auto& setting = settings.*kSetting;
-    setting = static_cast<std::remove_reference_t<decltype(setting)>>(*value);
+    if constexpr (requires { setting = *value; }) {
+      setting = *value;
+    } else {
+      setting = static_cast<std::remove_reference_t<decltype(setting)>>(*value);
+    }
     return "";
   }
   if constexpr (requires { value.error(); }) return value.error().message();
