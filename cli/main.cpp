@@ -10,7 +10,6 @@
 #include "base/cpu_set.h"
 #include "base/environment.h"
 #include "cli/commands/commands.h"
-#include "cli/manual/pages.h"
 #include "cli/options/help_pages.h"
 #include "cli/options/request.h"
 #include "cli/options/shell_completion.h"
@@ -55,7 +54,6 @@ int main(int argc, char** argv) {
   switch (request->action) {
     case cli::Action::kHelp: return console.print(request->help);
     case cli::Action::kCompletion: return console.print(cli::completion_for(request->shell));
-    case cli::Action::kManual: return console.print(cli::manual_page(request->manual));
     case cli::Action::kVersion: return console.print(cli::version_text());
     case cli::Action::kCheckBuild: return cli::check_build(*request, environment, console);
     case cli::Action::kTimeline: return cli::change_timeline(*request, console);

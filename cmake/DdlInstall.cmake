@@ -4,6 +4,7 @@ foreach(mpi IN LISTS DDL_MPIS)
   list(APPEND product ddl_mpi_${mpi})
 endforeach()
 add_custom_target(product)
+add_dependencies(product manual)
 set(product_files "")
 foreach(target IN LISTS product)
   if(TARGET ${target}) # slurm-probe and the examples are optional

@@ -1,7 +1,8 @@
 #include "cli/options/help_pages.h"
 
 #include <algorithm>
-#include <iterator>
+#include <cctype>
+#include <span>
 #include <string_view>
 
 #include "base/text.h"
@@ -11,6 +12,16 @@
 namespace ddl::cli {
 
 namespace {
+
+struct OptionHeading {
+  OptionGroup group;
+  std::string_view text;
+  std::string_view topic;
+};
+struct OptionExample {
+  std::string_view command;
+  std::string_view effect;  ///< "": the command says it
+};
 
 constexpr OptionHeading kHeadings[] = {
     {OptionGroup::kRanks, "Ranks", "ranks"},
@@ -38,6 +49,7 @@ constexpr std::string_view kUsage = "Usage: ddlrun -np N [-H HOSTS] [options] [-
 constexpr std::string_view kExitCodesTopic = "exit-codes";
 constexpr std::string_view kExamplesTopic = "examples";
 constexpr std::string_view kAllTopics = "all";
+constexpr std::string_view kMarkdown = "markdown";
 
 /// What --help shows first.
 constexpr OptionExample kFirstExamples[] = {
@@ -73,9 +85,6 @@ constexpr OptionExample kExamples[] = {
     {"ddlrun --config-file job.yaml ./train", "num-proc: 8, hosts: [a, b], ... in a file"},
     {"ddlrun --check-build", "what works on this machine"},
 };
-
-/// In the order of ManualPage.
-constexpr std::string_view kManualPages[] = {"ddlrun", "ddl", "ddl-hostfile", "ddl-site"};
 
 constexpr std::size_t kHelpColumn = 34;
 constexpr std::size_t kFirstColumn = 26;
@@ -135,12 +144,48 @@ std::string first_page() {
   return text + "\nMore, by topic: ddlrun --help TOPIC, one of\n  " + join(help_topics(), ", ") + "\n";
 }
 
+/// Text with every mark escaped, so that none begins a tag, a list or another font.
+std::string escaped(std::string_view text) {
+  std::string markdown;
+  for (const char c : text) {
+    if (std::ispunct(static_cast<unsigned char>(c)) != 0) markdown += '\\';
+    markdown += c == '\n' ? ' ' : c;
+  }
+  return markdown;
+}
+
+std::string markdown_item(const std::string& term, std::string_view text) {
+  return term + "\n\n" + (text.empty() ? "" : ":   " + escaped(text) + "\n\n");
+}
+
+/// Definition lists below the headings of a manual page.
+std::string markdown() {
+  std::string text = "# ddlrun\n\n## Description\n\n" + escaped(kDescription) + "\n\n## Options\n\n";
+  for (const OptionHeading& heading : kHeadings) {
+    text += "### " + std::string(heading.text) + "\n\n";
+    for (const OptionEntry& entry : option_table()) {
+      if (entry.group != heading.group) continue;
+      std::string term;
+      for (const std::string_view spelling : split(entry.spellings, ',')) {
+        term += (term.empty() ? "`" : ", `") + std::string(spelling) + "`";
+        if (entry.takes_value()) term += " *" + escaped(entry.value) + "*";
+      }
+      text += markdown_item(term, entry.help);
+    }
+  }
+  text += "## Exit status\n\n" + escaped(kExitCodes) + "\n\n## Examples\n\n";
+  for (const OptionExample& example : kExamples)
+    text += markdown_item("`" + std::string(example.command) + "`", example.effect);
+  return text;
+}
+
 }  // namespace
 
 Result<std::string> help_text(std::string_view topic) {
   if (topic.empty()) return first_page();
   if (topic == kExitCodesTopic) return exit_codes();
   if (topic == kExamplesTopic) return "Examples:\n" + examples(kExamples);
+  if (topic == kMarkdown) return markdown();
   std::string text = topic == kAllTopics ? std::string(kUsage) + std::string(kDescription) + "\n\n" : "";
   for (const OptionHeading& heading : kHeadings) {
     if (topic == heading.topic) return options_of(heading);
@@ -153,23 +198,11 @@ Result<std::string> help_text(std::string_view topic) {
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics;
   for (const OptionHeading& heading : kHeadings) topics.emplace_back(heading.topic);
-  topics.insert(topics.end(),
-                {std::string(kExitCodesTopic), std::string(kExamplesTopic), std::string(kAllTopics)});
+  for (const std::string_view topic : {kExitCodesTopic, kExamplesTopic, kAllTopics, kMarkdown})
+    topics.emplace_back(topic);
   return topics;
 }
 
 std::string version_text() { return "ddlrun " + std::string(contract::kVersion) + "\n"; }
-
-HelpText help_parts() { return {kDescription, kHeadings, kExitCodes, kExamples}; }
-
-Result<ManualPage> parse_manual_page(std::string_view name) {
-  if (name.empty()) return ManualPage::kDdlrun;
-  for (std::size_t i = 0; i < std::size(kManualPages); ++i) {
-    if (kManualPages[i] == name) return static_cast<ManualPage>(i);
-  }
-  return refuse("'" + std::string(name) + "' is not one of " + join(manual_page_names(), ", "));
-}
-
-std::vector<std::string> manual_page_names() { return {std::begin(kManualPages), std::end(kManualPages)}; }
 
 }  // namespace ddl::cli

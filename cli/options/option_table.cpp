@@ -229,8 +229,6 @@ constexpr OptionEntry kTable[] = {
      "check one line of --check-build: exit code 0 if it works, else 1", kAbout},
     {kCompletion, "--completion", "bash|zsh|fish", "print what this shell needs to complete ddlrun's options",
      kAbout},
-    {kManual, "--manual", "[PAGE]", "print a manual page: ddlrun, ddl, ddl-hostfile or ddl-site", kAbout,
-     kOptionalValue},
     {kVersion, "-v,--version,-V", "", "print the version", kAbout},
     {kHelp, "-h,--help", "[TOPIC]", "print the most used options, or those of a topic, or all", kAbout,
      kOptionalValue},

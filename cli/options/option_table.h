@@ -134,7 +134,6 @@ enum class OptionId {
   kCheckCapability,
   kCheckHosts,
   kCompletion,
-  kManual,
   kVersion,
   kHelp,
   kCount,

@@ -155,7 +155,6 @@ std::vector<std::string> words_of_value(OptionId id) {
     case OptionId::kFormat:
       return {"table", "map_cpu",    "mask_cpu", "srun", "taskset",
               "hwloc", "omp_places", "rankfile", "json", "svg"};
-    case OptionId::kManual: return manual_page_names();
     case OptionId::kHelp: return help_topics();
     case OptionId::kFramework:
       for (const auto& [word, framework] : kFrameworks) words.emplace_back(word);

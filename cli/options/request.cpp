@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/options/command_mistakes.h"
 #include "cli/options/given_options.h"
+#include "cli/options/help_pages.h"
 #include "cli/options/option_table.h"
 #include "cli/options/readers.h"
 #include "cli/options/typing_mistakes.h"
@@ -41,7 +42,6 @@ Action action_of(const GivenOptions& given) {
   if (given.has(OptionId::kHelp)) return Action::kHelp;
   if (given.has(OptionId::kVersion)) return Action::kVersion;
   if (given.has(OptionId::kCompletion)) return Action::kCompletion;
-  if (given.has(OptionId::kManual)) return Action::kManual;
   if (given.has(OptionId::kCheckBuild) || given.has(OptionId::kCheckCapability)) return Action::kCheckBuild;
   if (given.has(OptionId::kCheckHosts)) return Action::kCheckHosts;
   if (given.has(OptionId::kInspect)) return Action::kInspect;
@@ -65,7 +65,6 @@ constexpr std::pair<OptionId, Action> kActionOptions[] = {
     {OptionId::kShowBind, Action::kShowBind},     {OptionId::kExplainBind, Action::kShowBind},
     {OptionId::kShowTopology, Action::kShowBind}, {OptionId::kSlurm, Action::kScript},
     {OptionId::kDryRun, Action::kDryRun},         {OptionId::kCompletion, Action::kCompletion},
-    {OptionId::kManual, Action::kManual},
 };
 
 /// Refuses two different actions, because one of them would be ignored silently.
@@ -130,7 +129,6 @@ bool is_used_by(Action action, const OptionEntry& entry) {
     case Action::kListSites: return id == kListSites || id == kJson;
     case Action::kShowSite: return id == kShowSite;
     case Action::kCompletion: return id == kCompletion;
-    case Action::kManual: return id == kManual;
     case Action::kInspect: return id == kInspect || id == kWatch || id == kJson;
     case Action::kTimeline: return id == kTimeline || id == kTimelineFile;
     case Action::kShowBind:
@@ -267,10 +265,9 @@ Result<Request> parse_command_line(std::span<const std::string> words, const Com
     return without_unused(read_timeline(std::move(request), given, split.command, context), given);
   if (request.action == Action::kShowBind)
     return without_unused(read_binding_view(std::move(request), given), given);
-  if (request.action == Action::kCompletion || request.action == Action::kManual) {
+  if (request.action == Action::kCompletion) {
     ValueReader values(given);
     values.take(OptionId::kCompletion, parse_shell, request.shell);
-    values.take(OptionId::kManual, parse_manual_page, request.manual);
     DDL_TRY(values.status());
     return without_unused(std::move(request), given);
   }

@@ -13,7 +13,6 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/given_options.h"
-#include "cli/options/help_pages.h"
 #include "cli/options/shell_completion.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
@@ -79,7 +78,6 @@ enum class Action {
   kListSites,
   kShowSite,
   kCompletion,
-  kManual,
   kHelp,
   kVersion,
 };
@@ -96,11 +94,10 @@ struct Request {
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
   Shell shell = Shell::kBash;      ///< for kCompletion
-  ManualPage manual = ManualPage::kDdlrun;  ///< for kManual
-  std::string help;                         ///< for kHelp: the page to print
-  MpiTask mpi;                              ///< for a job with LauncherChoice::kMpirun
-  std::string site;                         ///< of a job: the name or file of a profile; "" for none
-  bool has_rank_order = false;              ///< of a job: given by the user, so the site's does not apply
+  std::string help;                ///< for kHelp: the page to print
+  MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
+  std::string site;                ///< of a job: the name or file of a profile; "" for none
+  bool has_rank_order = false;     ///< of a job: given by the user, so the site's does not apply
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet

@@ -219,7 +219,9 @@ write_toolchain() {
   mkdir -p "$portable"
   {
     # With a system's name CMake would take a build for this machine for one that cannot run here.
-    [ -z "$cross" ] || printf 'set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR %s)\n' "$architecture"
+    # ddlrun prints what is installed about it.
+    [ -z "$cross" ] || printf 'set(CMAKE_SYSTEM_NAME Linux)\nset(CMAKE_SYSTEM_PROCESSOR %s)\n%s\n' "$architecture" \
+      "set(CMAKE_CROSSCOMPILING_EMULATOR qemu-$architecture -L \"$portable/sysroot\")"
     printf 'set(CMAKE_C_COMPILER "%s")\nset(CMAKE_CXX_COMPILER "%s")\n' "$portable/bin/gcc" "$portable/bin/g++"
     printf 'set(CMAKE_LIBRARY_ARCHITECTURE %s)\n' "$triplet"
     printf 'set(CMAKE_FIND_ROOT_PATH "%s" "%s")\n' "$portable/libraries" "$portable/debian"

@@ -44,7 +44,7 @@ TEST_CASE("--help fits a small terminal, and leads to every topic") {
   for (const auto line : ddl::split(first, '\n')) CHECK(line.size() <= 100);
   for (const std::string& topic : help_topics()) {
     CHECK_THAT(first, Catch::Contains(topic));
-    if (topic != "all") CHECK_THAT(page("all"), Catch::Contains(page(topic)));
+    if (topic != "all" && topic != "markdown") CHECK_THAT(page("all"), Catch::Contains(page(topic)));
   }
   const auto unknown = help_text("hots");
   REQUIRE_FALSE(unknown);

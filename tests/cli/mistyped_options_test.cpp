@@ -205,7 +205,6 @@ TEST_CASE("what would look like a job that has run is refused") {
       {{"help"}, "-np is missing for the command help", "ddlrun --help"},
       {{"version"}, "-np is missing for the command version", "ddlrun --version"},
       {{"-np", "1", "-x", "A", "=", "1", "a"}, "the word = stands where the command begins", "-x NAME=VALUE"},
-      {{"--json", "--manual"}, "--manual does not use --json", "omit it"},
       {{"--json", "--completion", "bash"}, "--completion does not use --json", "omit it"},
       {{"--dry-run", "--submit", "-np", "2", "a"}, "--submit belongs to --slurm", "add --slurm"},
       {{"--probe", "-np", "2", "a"}, "--probe belongs to --dry-run", "add --dry-run"},

@@ -95,7 +95,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--gloo", "-x", "HOROVOD_GLOO_RENDEZVOUS_ADDR=a", "a"}, "is set by ddlrun for every rank", ""},
     {{"-np", "2", "--framework", "tensorflow", "-x", "TF_CONFIG={}", "a"}, "TF_CONFIG is set by ddlrun", ""},
     {{"--completion", "csh"}, "'csh' is not one of bash, zsh, fish", ""},
-    {{"--manual", "-np", "2"}, "--manual does not use -np", "omit it"},
+    {{"--completion", "zsh", "-np", "2"}, "--completion does not use -np", "omit it"},
     {{"-np", "2", "--mpi", "--mxnet-servers", "2", "a"}, "mpirun runs without them", "omit"},
     {{"-np", "2", "--visible-gpus", "all", "a"}, "'all' is neither own nor node", ""},
     {{"-np", "2", "--timeout", "nan", "a"}, "--timeout: 'nan' is not a number of seconds", "--timeout SECONDS"},
