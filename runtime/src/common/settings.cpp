@@ -69,7 +69,8 @@ std::optional<std::optional<Stores>> stores(std::string_view text) {
   std::optional<Stores> chosen;
   if (text == "plain") chosen = Stores::kPlain;
   if (text == "streaming") chosen = Stores::kStreaming;
-  return chosen || text == "auto" ? std::optional(std::optional(chosen)) : std::nullopt;
+  if (!chosen && text != "auto") return std::nullopt;
+  return std::make_optional(chosen);
 }
 
 /// Horovod names a library; all but NCCL go by way of the host.
