@@ -296,7 +296,7 @@ class Agent {
   void on(const message::ChildStarted& message) {
     rank_watch_.has_started(message.rank, message.pid);
     report(message::RankStarted{message.rank, ranks_.incarnation(message.rank), message.pid});
-    if (!job_.reports_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
+    if (!job_.report_bindings && message.cpu_error == 0 && message.memory_error == 0) return;
     report(message::RankBound{message.rank, message.binding, message.cpu_error, message.memory_error});
   }
 

@@ -77,7 +77,7 @@ Status LocalRanks::start(const JobLaunch& job, const NodeLaunch& node, const Ran
   const ChildSpec child = rank_child(job, node, launch, environment, std::move(numbers));
   command_ = {job.command.at(0), job.workdir, search_path(child.environment)};
   spawner.spawn(child, fds);
-  if (job.reports_bindings) gpu_questions_.ask(launch, child.environment);
+  if (job.report_bindings) gpu_questions_.ask(launch, child.environment);
   return {};
 }
 

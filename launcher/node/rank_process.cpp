@@ -52,8 +52,8 @@ ChildSpec rank_child(const JobLaunch& job, const NodeLaunch& node, const RankLau
   child.inherited_fds = std::move(inherited_fds);
   child.cpus = launch.cpus;
   child.memory_nodes = launch.memory_nodes;
-  child.reports_binding = job.reports_bindings;
-  child.strict_binding = job.strict_binding;
+  child.report_bindings = job.report_bindings;
+  child.strict_bind = job.strict_bind;
   child.argv = job.command;
   child.workdir = job.workdir;
   child.shell = job.shell;

@@ -179,7 +179,7 @@ class Spawner {
     } else {
       running_.emplace(child.pid, Running{child.rank, child.started});
       // Before it is reaped, if it has ended already.
-      const KernelBinding binding = child.reports_binding ? read_kernel_binding(child.pid) : KernelBinding{};
+      const KernelBinding binding = child.report_bindings ? read_kernel_binding(child.pid) : KernelBinding{};
       report(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
       if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
         on_ended(status->first, status->second);

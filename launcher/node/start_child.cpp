@@ -87,12 +87,11 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
   if (spec.shell.umask >= 0) ::umask(static_cast<mode_t>(spec.shell.umask));
   if (!spec.cpus.is_empty()) {
-    if (const int error = spec.cpus.bind_this_thread())
-      report({StartStage::kCpus, error, spec.strict_binding});
+    if (const int error = spec.cpus.bind_this_thread()) report({StartStage::kCpus, error, spec.strict_bind});
   }
   if (!spec.memory_nodes.empty()) {
     if (const int error = prefer_memory_of(spec.memory_nodes))
-      report({StartStage::kMemory, error, spec.strict_binding});
+      report({StartStage::kMemory, error, spec.strict_bind});
   }
   report(program.become());
   ::_exit(127);
@@ -114,7 +113,7 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) become_child(spec, program, to_spawner.get(), spawner);
   ::setpgid(pid, pid);  // the child does the same; whichever is first, the group exists when this returns
-  return StartingChild{spec.rank, pid, started, std::move(errors->first), spec.reports_binding, 0, 0};
+  return StartingChild{spec.rank, pid, started, std::move(errors->first), spec.report_bindings, 0, 0};
 }
 
 StartState read_start_state(StartingChild& child, message::ChildFailed& failure) {

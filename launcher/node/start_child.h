@@ -29,7 +29,7 @@ struct StartingChild {
   pid_t pid = 0;
   std::chrono::steady_clock::time_point started;
   UniqueFd error_pipe;  ///< at end of file once exec has succeeded; before that it carries failures
-  bool reports_binding = false;
+  bool report_bindings = false;
   int cpu_error = 0;     ///< errno of binding it to CPUs, if it is started nevertheless; 0: none
   int memory_error = 0;  ///< the same for memory
 };

@@ -73,8 +73,8 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   job.shell = spec.shell;
   job.environment = common_environment(head_environment, spec.exports, spec.framework);
   job.login_variables = login_variables(spec.exports);
-  job.strict_binding = spec.strict_bind;
-  job.reports_bindings = spec.report_bindings;
+  job.strict_bind = spec.strict_bind;
+  job.report_bindings = spec.report_bindings;
   job.kill_grace_seconds = spec.kill_grace_seconds;
   job.stall_warning_seconds = spec.stall_warning_seconds;
   job.stall_shutdown_seconds = spec.stall_shutdown_seconds;

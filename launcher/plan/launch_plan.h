@@ -38,8 +38,8 @@ struct JobLaunch {
   Seconds stall_shutdown_seconds;  ///< the agent sends it then, too; 0: no such time
   /// Of each rank, of which a timeline is recorded from the start; 0: none is.
   std::int64_t timeline_events = 0;
-  bool strict_binding = false;    ///< a rank that cannot be bound as planned is not started
-  bool reports_bindings = false;  ///< agents send message::RankBound for every rank
+  bool strict_bind = false;       ///< a rank that cannot be bound as planned is not started
+  bool report_bindings = false;   ///< agents send message::RankBound for every rank
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
   std::string scheduler_job;      ///< that whose CPUs the ranks use; "": none

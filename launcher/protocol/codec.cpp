@@ -58,8 +58,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    topology, topology_failure, visible_devices, libddl)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, num_ranks, node_names, node_ranks, command, workdir,
-                                   shell, environment, login_variables, kill_grace_seconds, strict_binding,
-                                   reports_bindings, split_lines, flush_idle_lines, scheduler_job, head_host,
+                                   shell, environment, login_variables, kill_grace_seconds, strict_bind,
+                                   report_bindings, split_lines, flush_idle_lines, scheduler_job, head_host,
                                    head_pid, serves_gloo, output_window, stall_warning_seconds,
                                    stall_shutdown_seconds, timeline_events)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
@@ -96,7 +96,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, proces
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SeenGpu, bus_id, uuid)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChildSpec, rank, argv, environment, workdir, shell, cpus, memory_nodes,
-                                   strict_binding, reports_binding, inherited_fds)
+                                   strict_bind, report_bindings, inherited_fds)
 
 void from_json(const nlohmann::json& j, GlooMethod& method) {
   read_enum(j, method, GlooMethod::kGet, GlooMethod::kDelete);

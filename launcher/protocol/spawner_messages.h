@@ -25,9 +25,9 @@ struct ChildSpec {
       inherited_fds{};  ///< numbers, above 2, of more descriptors that are sent with it, in this order
   CpuSet cpus{};        ///< that it may run on; empty: as the spawner
   std::vector<int> memory_nodes{};  ///< NUMA nodes that it prefers memory of; empty: as the spawner
-  bool reports_binding = false;     ///< ChildStarted carries what the kernel reports of it
+  bool report_bindings = false;     ///< ChildStarted carries what the kernel reports of it
   ShellAttributes shell{};
-  bool strict_binding = false;  ///< it is not started if it cannot be bound so
+  bool strict_bind = false;  ///< it is not started if it cannot be bound so
   bool operator==(const ChildSpec&) const = default;
 };
 
@@ -67,7 +67,7 @@ using AgentToSpawner = std::variant<Spawn, SignalChildren, AskToEnd, KillAll, Re
 struct ChildStarted {
   int rank = 0;
   std::int64_t pid = 0;
-  KernelBinding binding;  ///< if ChildSpec::reports_binding
+  KernelBinding binding;  ///< if ChildSpec::report_bindings
   int cpu_error = 0;      ///< errno of binding it to CPUs; 0: none
   int memory_error = 0;   ///< the same of memory
   bool operator==(const ChildStarted&) const = default;

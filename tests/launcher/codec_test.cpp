@@ -86,8 +86,8 @@ JobLaunch job_launch() {
   job.kill_grace_seconds = 0.25;
   job.stall_warning_seconds = 60;
   job.stall_shutdown_seconds = 90;
-  job.strict_binding = true;
-  job.reports_bindings = true;
+  job.strict_bind = true;
+  job.report_bindings = true;
   job.split_lines = false;
   job.flush_idle_lines = true;
   job.scheduler_job = "7";

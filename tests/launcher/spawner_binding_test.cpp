@@ -20,7 +20,7 @@ int last_cpu() { return CpuSet::allowed().cpus().back(); }
 ChildSpec bound_child(const CpuSet& cpus) {
   ChildSpec child{3, {"sleep", "100"}, {"PATH=/usr/bin:/bin", "ROCR_VISIBLE_DEVICES=5"}, "/"};
   child.cpus = cpus;
-  child.reports_binding = true;
+  child.report_bindings = true;
   return child;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(SpawnerHarness,
 
 TEST_CASE_METHOD(SpawnerHarness, "a child that must be bound and cannot be does not run") {
   ChildSpec child = bound_child(CpuSet::of({8191}));
-  child.strict_binding = true;
+  child.strict_bind = true;
   spawn(child);
   const auto failed = expect<ChildFailed>();
   CHECK(failed.rank == 3);
