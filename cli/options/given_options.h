@@ -3,7 +3,7 @@
 #pragma once
 
 #include <array>
-#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,32 +14,35 @@
 
 namespace ddl::cli {
 
-// Prepares argv for CLI11: separates the command, and gives every option the only spelling that CLI11 knows.
+// The words of argv.
 
-/// The words of ddlrun and those of the command.
-struct SplitArgv {
-  std::vector<std::string> options;  ///< canonical: "-np=4" and "-np 4" are both "--num-proc", "4"
-  std::vector<std::string> command;  ///< untouched
-  /// The spelling that was typed first, by canonical spelling.
-  std::map<std::string, std::string> typed;
-  bool ends_with_dashes = false;  ///< "--" stands before the command
-  /// Values that "=" binds to their option or name, as in "--job-name=-x": no option was taken for a value there.
-  std::vector<std::string> bound_values;
+/// An option as it was typed.
+struct TypedOption {
+  const OptionEntry* entry;               ///< null: there is no such option, and name is the whole word
+  std::string name;                       ///< "-H", "--hosts", without an attached value
+  std::optional<std::string> value = {};  ///< nullopt: of a flag, or missing
+  bool is_bound = false;                  ///< "=" binds the value to the option, or to its name in NAME=VALUE
 };
 
-/// Launchers spell -np, -cb and -hostfile with one dash; CLI11 2.1 would read -np as -n with the value "p".
-///
+/// The options of ddlrun and the words of the command.
+struct SplitArgv {
+  std::vector<TypedOption> options;  ///< in the order typed
+  std::vector<std::string> command;  ///< untouched
+  bool ends_with_dashes = false;     ///< "--" stands before the command
+};
+
 /// The command starts at the first word that is neither an option nor an option's value, or after "--"; its words are
 /// not parsed. option_table() states which options take a value. A value is the rest of the word ("-np=4", "-xNAME")
 /// or the next word, which may start with a dash but is never "--"; an optional value that is not there is "". An
-/// unknown option is passed on unchanged, without a value: the parser names it. So is a word that begins with a dash
-/// or a quote of a word processor, which nobody names a program with. Pure; words are those after argv[0].
+/// unknown option has no value. So has a word that begins with a dash or a quote of a word processor, which nobody
+/// names a program with. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
 
 struct GivenValue {
   std::string text;       ///< "" for a flag
   std::string where;      ///< "" on the command line, else "job.yaml:3"
   std::string name = {};  ///< as it was typed: "-H", "--hosts"; "" in a file
+  bool is_bound = false;  ///< as in TypedOption: no option was taken for the value
 };
 
 /// An option that is accepted but changes nothing.
@@ -59,6 +62,8 @@ class GivenOptions {
     return values_[static_cast<std::size_t>(id)];
   }
   bool has(OptionId id) const { return !(*this)[id].empty(); }
+  /// Whether it is on the command line, where options without effect are refused.
+  bool is_typed(OptionId id) const;
   /// "job.yaml:3" if the option comes from there, "" if it comes from the command line or was not given.
   std::string where(OptionId id) const;
 

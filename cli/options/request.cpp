@@ -242,7 +242,7 @@ Result<Request> parse_command_line(std::span<const std::string> words, const Com
   // Both are obeyed before any file is read.
   if (request.action == Action::kHelp) return with_help(std::move(request), typed[OptionId::kHelp]);
   if (request.action == Action::kVersion) return request;
-  DDL_TRY(refuse_mistyped_value(split, typed));
+  DDL_TRY(refuse_mistyped_value(typed));
   DDL_TRY(refuse_command(split, typed));
   DDL_TRY(refuse_unexpanded(typed));
   DDL_TRY(refuse_two_actions(typed));

@@ -74,18 +74,19 @@ bool names_a_file(const OptionEntry& entry) {
 }
 
 /// The option in the place of the value, or of one of the two words NAME and VALUE; "" if there is none. Open MPI's
-/// parameters with options of ssh and the like are named ..._args. is_bound: the value is behind a "=".
-std::string_view option_in(const OptionEntry& entry, std::string_view text, bool is_bound) {
+/// parameters with options of ssh and the like are named ..._args.
+std::string_view option_in(const OptionEntry& entry, const GivenValue& value) {
+  const std::string_view text = value.text;
   const auto is_option = [](std::string_view word) {
     return word.size() > 1 && word[0] == '-' && find_spelling(word) != nullptr;
   };
   const std::size_t equals = text.find('=');
   const bool has_name = (entry.rules & kNameAndValue) != 0;
-  if (is_option(text)) return is_bound && !has_name ? "" : text;
+  if (is_option(text)) return value.is_bound && !has_name ? "" : text;
   if (!has_name || equals == std::string_view::npos) return "";
   const std::string_view name = text.substr(0, equals);
   if (is_option(name)) return name;
-  if (is_bound || name.ends_with("_args")) return "";
+  if (value.is_bound || name.ends_with("_args")) return "";
   return is_option(text.substr(equals + 1)) ? text.substr(equals + 1) : "";
 }
 
@@ -96,11 +97,9 @@ std::string how_to_give(const OptionEntry& entry, const GivenValue& value, const
   return usage_line(entry) + "; for this value write " + value.name + " " + shell_quote(value.text);
 }
 
-Status refuse_value(const OptionEntry& entry, const GivenValue& value,
-                    const std::vector<std::string>& bound_values) {
+Status refuse_value(const OptionEntry& entry, const GivenValue& value) {
   DDL_TRY(refuse_quote(value.name + ": " + value.text, value.text));
-  const bool is_bound = std::find(bound_values.begin(), bound_values.end(), value.text) != bound_values.end();
-  const std::string option(option_in(entry, value.text, is_bound));
+  const std::string option(option_in(entry, value));
   if (option.empty() || takes_words(entry.id)) return {};
   return refuse(value.name + " needs a value, but the option " + option + " follows",
                 how_to_give(entry, value, option));
@@ -121,11 +120,11 @@ Status refuse_typographic(const std::string& word) {
       meant.empty() ? "type the dash again; a program of this name is given after --" : "type " + meant);
 }
 
-Status refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given) {
+Status refuse_mistyped_value(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (!entry.takes_value()) continue;
     for (const GivenValue& value : given[entry.id]) {
-      DDL_TRY(refuse_value(entry, value, split.bound_values));
+      DDL_TRY(refuse_value(entry, value));
     }
   }
   return {};

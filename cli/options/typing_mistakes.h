@@ -16,7 +16,7 @@ bool begins_typographically(std::string_view word);
 Status refuse_typographic(const std::string& word);
 
 /// Refuses a value that is quoted typographically or is itself an option. Only of the command line. Pure.
-Status refuse_mistyped_value(const SplitArgv& split, const GivenOptions& given);
+Status refuse_mistyped_value(const GivenOptions& given);
 
 /// Refuses a name of a file or folder that begins with "~" or with a variable: a shell does not replace "~" behind a
 /// "=" and in quotes, and nothing is replaced in a configuration file. Pure.

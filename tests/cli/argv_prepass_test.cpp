@@ -60,14 +60,25 @@ const std::vector<Case> kCases = {
 };
 // clang-format on
 
+/// "-np=4" and "-np 4" are both "--num-proc", "4"; unknown words are as they were typed.
+Words options_of(const Words& words) {
+  Words options;
+  for (const auto& one : split_argv(words).options) {
+    options.push_back(one.entry == nullptr ? one.name : std::string(canonical_spelling(*one.entry)));
+    if (one.value) options.push_back(*one.value);
+  }
+  return options;
+}
+
+std::string typed_name(const Words& words) { return split_argv(words).options.at(0).name; }
+
 }  // namespace
 
 TEST_CASE("argv is split where the command starts, and options get their canonical spelling") {
   for (const Case& one : kCases) {
     INFO("words: " << ddl::join(one.words, "|"));
-    const auto split = split_argv(one.words);
-    CHECK(split.options == one.options);
-    CHECK(split.command == one.command);
+    CHECK(options_of(one.words) == one.options);
+    CHECK(split_argv(one.words).command == one.command);
   }
 }
 
@@ -78,16 +89,16 @@ TEST_CASE("every spelling of every option is accepted, with a separate and an at
       const std::string spelling(spelling_view);
       INFO(spelling);
       if ((entry.rules & ddl::cli::kNameAndValue) != 0) {
-        CHECK(split_argv(Words{spelling, "n", "v", "cmd"}).options == Words{canonical, "n=v"});
-        CHECK(split_argv(Words{spelling, "n=v=w", "cmd"}).options == Words{canonical, "n=v=w"});
-        CHECK(split_argv(Words{spelling, "n"}).options == Words{canonical, "n"});
+        CHECK(options_of(Words{spelling, "n", "v", "cmd"}) == Words{canonical, "n=v"});
+        CHECK(options_of(Words{spelling, "n=v=w", "cmd"}) == Words{canonical, "n=v=w"});
+        CHECK(options_of(Words{spelling, "n"}) == Words{canonical, "n"});
         continue;
       }
       if (entry.takes_value()) {
-        CHECK(split_argv(Words{spelling, "v", "cmd"}).options == Words{canonical, "v"});
-        CHECK(split_argv(Words{spelling + "=v", "cmd"}).options == Words{canonical, "v"});
+        CHECK(options_of(Words{spelling, "v", "cmd"}) == Words{canonical, "v"});
+        CHECK(options_of(Words{spelling + "=v", "cmd"}) == Words{canonical, "v"});
       } else {
-        CHECK(split_argv(Words{spelling, "cmd"}).options == Words{canonical});
+        CHECK(options_of(Words{spelling, "cmd"}) == Words{canonical});
       }
       CHECK(split_argv(Words{spelling, "v", "cmd"}).command.back() == "cmd");
     }
@@ -95,21 +106,9 @@ TEST_CASE("every spelling of every option is accepted, with a separate and an at
 }
 
 TEST_CASE("the spelling that was typed is kept, without an attached value") {
-  CHECK(split_argv(Words{"--hosts=a", "-H", "b"}).typed.at("--hosts") == "--hosts");
-  CHECK(split_argv(Words{"-H", "a=b"}).typed.at("--hosts") == "-H");
-  CHECK(split_argv(Words{"-p22"}).typed.at("--ssh-port") == "-p");
-  CHECK(split_argv(Words{"-cb=nccl"}).typed.at("--check-box") == "-cb");
-  CHECK(split_argv(Words{"-xA=1=2"}).typed.at("-x") == "-x");
-}
-
-TEST_CASE("the pre-pass does not change its own result") {
-  for (const Case& one : kCases) {
-    INFO("words: " << ddl::join(one.words, "|"));
-    Words again = one.options;
-    again.push_back("--");
-    again.insert(again.end(), one.command.begin(), one.command.end());
-    const auto split = split_argv(again);
-    CHECK(split.options == one.options);
-    CHECK(split.command == one.command);
-  }
+  CHECK(typed_name(Words{"--hosts=a", "-H", "b"}) == "--hosts");
+  CHECK(typed_name(Words{"-H", "a=b"}) == "-H");
+  CHECK(typed_name(Words{"-p22"}) == "-p");
+  CHECK(typed_name(Words{"-cb=nccl"}) == "-cb");
+  CHECK(typed_name(Words{"-xA=1=2"}) == "-x");
 }

@@ -804,7 +804,7 @@ TEST_CASE("without a function that reads files, options that name a file are ref
   CHECK_THAT(request.error().message(), Catch::Contains("cannot be read"));
 }
 
-TEST_CASE("values that CLI11 would split are kept unchanged") {
+TEST_CASE("brackets and braces in values are kept unchanged") {
   const JobSpec job =
       accepted({"-np", "1", "-x", "A=[1,2]", "--workdir", "[a,b]", "--output-filename={}", "a"}).job;
   CHECK(job.exports.at(0).value == "[1,2]");
