@@ -10,9 +10,6 @@
 #include "base/cpu_set.h"
 #include "base/environment.h"
 #include "cli/commands/commands.h"
-#include "cli/options/help_pages.h"
-#include "cli/options/request.h"
-#include "cli/options/shell_completion.h"
 #include "cli/options/this_process.h"
 #include "cli/reports/console.h"
 #include "contract/ddlrun.h"
@@ -47,25 +44,5 @@ int main(int argc, char** argv) {
       cli::parse_command_line(words, {cli::current_directory().value_or(""), CpuSet::allowed().count(),
                                       launcher::hostname(), cli::read_user_file, environment});
   if (!request) return console.refuse(request.error());
-
-  if (!request->job.quiet) {
-    for (const std::string& note : request->notes) console.note(note);
-  }
-  switch (request->action) {
-    case cli::Action::kHelp: return console.print(request->help);
-    case cli::Action::kCompletion: return console.print(cli::completion_for(request->shell));
-    case cli::Action::kVersion: return console.print(cli::version_text());
-    case cli::Action::kCheckBuild: return cli::check_build(*request, environment, console);
-    case cli::Action::kTimeline: return cli::change_timeline(*request, console);
-    case cli::Action::kShowBind: return cli::show_bind(*request, environment, console);
-    case cli::Action::kScript: return cli::write_script(*request, environment, console);
-    case cli::Action::kLint: return cli::lint_script_file(*request, environment, console);
-    case cli::Action::kListSites: return cli::list_sites(*request, environment, console);
-    case cli::Action::kShowSite: return cli::show_site(*request, environment, console);
-    case cli::Action::kCheckHosts: return cli::check_hosts(*request, environment, console);
-    case cli::Action::kInspect: return cli::inspect(*request, environment, console);
-    case cli::Action::kDryRun:
-    case cli::Action::kRun: break;
-  }
-  return cli::run(*request, environment, console);
+  return cli::carry_out(*request, environment, console);
 }

@@ -1,35 +1,44 @@
-// The commands of ddlrun: each carries out the request, prints the result, and returns ddlrun's exit code.
+// The commands of ddlrun, and the table of actions by which a command line is read and carried out (actions.cpp).
 #pragma once
 
 #include <functional>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "affinity/plan/binding_plan.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "cli/options/request.h"
 #include "cli/reports/console.h"
 #include "launcher/head/run_job.h"
 #include "templates/lint/lint.h"
-#include "templates/profile/site_profile.h"
+#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
+
+/// Reads the words after argv[0], then the configuration file, the hostfile and the rankfile that they name. Pure
+/// except for context.read_file, which is called at most once for each of them.
+Result<Request> parse_command_line(std::span<const std::string> words, const CommandLineContext& context);
+
+/// Prints the notes of the request, finds its site, and returns the exit code of its command.
+int carry_out(Request request, const Environment& environment, const Console& console);
+
+/// Carries out the request, prints the result, and returns ddlrun's exit code.
+using Command = int(const Request& request, const Environment& environment, const Console& console);
 
 // A job (run.cpp, srun.cpp, mpirun.cpp).
 
 /// Starts the job, or prints its plan for kDryRun.
-int run(const Request& request, const Environment& environment, const Console& console);
+Command run;
 
 /// --launcher srun. Asks the nodes for their resources, plans, and becomes srun by exec; exit code and messages are
 /// then those of srun. Returns only if that fails. For kDryRun srun's command line is printed, and the nodes are
 /// asked only with --probe.
-int run_by_srun(const Request& request, const Environment& environment, const Console& console);
+Command run_by_srun;
 
 /// --launcher mpirun. Starts mpirun, or prints its command line for kDryRun, and ends the processes that it leaves
 /// behind. Returns mpirun's exit code.
-int run_by_mpirun(const Request& request, const Environment& environment, const Console& console);
+Command run_by_mpirun;
 
 /// The command that mpirun starts for each rank: "ddlrun --mpi-rank [options] -- command".
 int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
@@ -40,7 +49,7 @@ int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& en
 launcher::Notices notices_of(const Request& request, const Console& console);
 
 /// --check-hosts.
-int check_hosts(const Request& request, const Environment& environment, const Console& console);
+Command check_hosts;
 
 // Requirements of a job on this machine; checked before anything is started.
 
@@ -63,49 +72,49 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
 
 /// Prints what the ranks of a running job of this host do, or which jobs there are to choose from. Returns 1 if there
 /// is none, or none that this user may look at, and kLostHost if it does not answer.
-int inspect(const Request& request, const Environment& environment, const Console& console);
+Command inspect;
 
 /// Makes a running job of this host record a timeline, or write it. Returns as inspect().
-int change_timeline(const Request& request, const Console& console);
+Command change_timeline;
 
 // --check-build (check_build.cpp).
 
 /// Probes every capability, or one, on this machine or, if the request has hosts, on each of them. With one
 /// capability, returns 0 if it is available and 1 if it is not. For a process with one thread.
-int check_build(const Request& request, const Environment& environment, const Console& console);
+Command check_build;
 
 // --show-bind, --explain-bind and --show-topology (show_bind.cpp).
 
-int show_bind(const Request& request, const Environment& environment, const Console& console);
+Command show_bind;
 
-using ReadFile = std::function<Result<std::string>(const std::string& path)>;
-
-/// What show_bind() prints. read_file: as CommandLineContext::read_file; sites_folders: as returned by
-/// config_folders(). Errors name the file, or the resource of which the node has too little for the policy.
-Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
-                                   const ReadFile& read_file, const std::vector<std::string>& sites_folders);
+/// What show_bind() prints. read_file: as CommandLineContext::read_file. Errors name the file, or the resource of which
+/// the node has too little for the policy.
+Result<std::string> binding_report(
+    const Request& request, const std::function<Result<std::string>(const std::string& path)>& read_file);
 
 // --slurm (script.cpp) and --lint (lint.cpp).
 
 /// Writes the job script of a request for kScript to its file or to standard output, or passes it to sbatch.
-int write_script(const Request& request, const Environment& environment, const Console& console);
+Command write_script;
 
 /// Checks a script that the user wrote. Returns 1 if it has an error.
-int lint_script_file(const Request& request, const Environment& environment, const Console& console);
+Command lint_script_file;
 
 bool has_error(const std::vector<templates::LintFinding>& findings);
 
 // The sites that ddlrun knows on this host: those that are shipped, those in /etc and the user's (sites.cpp).
 
-/// The profile of a site by name or file; nullopt for "". Error: the site is unknown, or its profile is invalid, with
-/// the line.
-Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
-                                                         const Environment& environment);
+templates::SiteCatalog site_catalog(const Environment& environment);
+
+/// Sets the profile of the request's site, and the order of ranks that it advises unless the user has chosen one: for
+/// the job, and for the ddlrun of a script and of mpirun's ranks. Error: the site is unknown, or its profile is invalid,
+/// with the line.
+Status find_site(Request& request, const templates::SiteCatalog& catalog);
 
 /// --list-sites: names and titles.
-int list_sites(const Request& request, const Environment& environment, const Console& console);
+Command list_sites;
 /// --show-site: the text of a profile's file.
-int show_site(const Request& request, const Environment& environment, const Console& console);
+Command show_site;
 
 /// What to do about an unknown site.
 inline constexpr char kSitesHint[] = "ddlrun --list-sites lists them";

@@ -223,7 +223,7 @@ Error several_jobs(const std::string& job, const std::vector<JobSocket>& found) 
 
 }  // namespace
 
-int change_timeline(const Request& request, const Console& console) {
+int change_timeline(const Request& request, const Environment& /*environment*/, const Console& console) {
   const auto found = find_jobs(request.inspect.job);
   if (!found) return refuse_job(found.error(), console);
   if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));

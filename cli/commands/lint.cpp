@@ -64,12 +64,10 @@ bool has_error(const std::vector<LintFinding>& findings) {
                      [](const LintFinding& finding) { return finding.severity == LintSeverity::kError; });
 }
 
-int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
-  const auto site = known_site(request.script.site, environment);
-  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
+int lint_script_file(const Request& request, const Environment& /*environment*/, const Console& console) {
   const auto text = read_user_file(request.script.lint_file);
   if (!text) return refuse_unreadable(request.script.lint_file, text.error(), console);
-  const auto findings = templates::lint_script(*text, *site ? &**site : nullptr);
+  const auto findings = templates::lint_script(*text, request.profile ? &*request.profile : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";
   for (const LintFinding& finding : findings) {

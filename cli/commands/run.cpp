@@ -146,14 +146,6 @@ std::vector<launcher::DefaultVariable> home_of(const Environment& own) {
   return {{"HOME", kHomeOfUnknownUser, "user " + std::to_string(::geteuid()) + " has no entry in passwd"}};
 }
 
-/// The order of ranks that the site advises, unless the user has chosen one.
-void order_ranks_at(const templates::SiteProfile& site, Request& request) {
-  if (request.has_rank_order || site.rank_order == request.job.binding.rank_order) return;
-  request.job.binding.rank_order = site.rank_order;
-  if (request.mpi.options.binding_args.empty())
-    request.mpi.rank_options.insert(request.mpi.rank_options.end(), {"--rank-order", "cpu"});
-}
-
 /// own: ddlrun's environment, of which the plan shows the differences.
 int print_plan(const Request& request, const Environment& own, const Environment& environment,
                const std::vector<launcher::DefaultVariable>& defaults, const Console& console) {
@@ -186,14 +178,11 @@ launcher::Notices notices_of(const Request& request, const Console& console) {
 }
 
 int run(const Request& given, const Environment& own, const Console& console) {
-  const auto site = known_site(given.site, own);
-  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
   Request request = given;
   request.job.shell = launcher::own_shell_attributes();
   std::vector<launcher::DefaultVariable> others = home_of(own);
-  if (*site) {
-    order_ranks_at(**site, request);
-    for (launcher::DefaultVariable& one : variables_at(**site, request, own))
+  if (request.profile) {
+    for (launcher::DefaultVariable& one : variables_at(*request.profile, request, own))
       others.push_back(std::move(one));
   }
   const auto defaults = launcher::default_variables(request.job, own, others);
@@ -207,14 +196,12 @@ int run(const Request& given, const Environment& own, const Console& console) {
     return console.refuse(readable.error());
   if (!request.job.quiet) {
     for (const std::string& note : start_notes(request.job, environment)) console.note(note);
-    if (*site && !((*site)->setup.modules.empty() && (*site)->setup.lines.empty()))
-      console.note("the modules and lines of shell in the profile of " + (*site)->name +
+    if (request.profile && !(request.profile->setup.modules.empty() && request.profile->setup.lines.empty()))
+      console.note("the modules and lines of shell in the profile of " + request.profile->name +
                    " are for job scripts (--slurm), and are not used here");
     // The plan shows them, too, but not the command lines of srun and mpirun.
-    const bool has_plan = request.job.launcher != launcher::LauncherChoice::kSrun &&
-                          request.job.launcher != launcher::LauncherChoice::kMpirun;
     const bool is_dry = request.action == Action::kDryRun;
-    if (!defaults.empty() && (is_dry ? !has_plan : request.job.verbose))
+    if (!defaults.empty() && (is_dry ? !has_agents(request.job) : request.job.verbose))
       console.note(defaults_sentence(defaults));
   }
   if (request.job.launcher == launcher::LauncherChoice::kSrun)

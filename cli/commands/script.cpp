@@ -70,7 +70,6 @@ SbatchResult run_sbatch(Submission submission, const std::string& script, const 
 }
 
 using templates::LintFinding;
-using templates::SiteProfile;
 
 constexpr std::chrono::seconds kClusterTimeout{20};
 /// For a script that may be intended for another cluster.
@@ -86,31 +85,32 @@ struct Script {
 
 /// Asks this cluster, if there is one, and adds the findings about what it would refuse. True: the script is for it, or
 /// may be.
-bool ask_about(Script& script, const ScriptTask& task, const templates::ScriptRequest& request,
-               const templates::BatchJob& job, bool is_verbose) {
+bool ask_about(Script& script, const Request& request, const templates::BatchJob& job) {
+  const ScriptTask& task = request.script;
   const bool is_for_it = task.submits || task.tests_only;
   const auto facts =
       templates::ask_cluster(libexec_path("slurm-probe"), is_for_it ? kClusterTimeout : kShortTimeout);
   if (!facts) {
     // Slurm's commands may be installed on a host without a cluster. That matters only if the script is for this
     // cluster.
-    if (is_for_it || (is_verbose && facts.error().code() != ErrorCode::kNotFound))
+    if (is_for_it || (request.job.verbose && facts.error().code() != ErrorCode::kNotFound))
       script.notes.push_back("the script was not checked against the cluster: " + facts.error().message());
-    return is_for_it || task.site.empty();
+    return is_for_it || request.site.empty();
   }
-  const auto findings = templates::cluster_findings(*facts, request, job, is_for_it);
+  const auto findings = templates::cluster_findings(*facts, task.request, job, is_for_it);
   // A script for a named site may be intended for another cluster. Findings about this one must not be written into
   // it.
-  auto& target = is_for_it || task.site.empty() ? script.findings : script.local_findings;
+  auto& target = is_for_it || request.site.empty() ? script.findings : script.local_findings;
   target.insert(target.end(), findings.begin(), findings.end());
-  return is_for_it || task.site.empty() ||
-         !has_error(templates::cluster_findings(*facts, request, job, true));
+  return is_for_it || request.site.empty() ||
+         !has_error(templates::cluster_findings(*facts, task.request, job, true));
 }
 
 /// How the script calls ddlrun: by name if this program is the one in PATH, or if the script is for another cluster;
 /// else by its path. Adds a note if that may not be what is meant.
-std::string ddlrun_of(const ScriptTask& task, const Environment& environment, bool is_for_here,
+std::string ddlrun_of(const Request& request, const Environment& environment, bool is_for_here,
                       std::vector<std::string>& notes) {
+  const ScriptTask& task = request.script;
   if (!task.request.ddlrun.empty()) return task.request.ddlrun;
   const std::filesystem::path self = own_path();
   const auto path = environment.find("PATH");
@@ -118,33 +118,31 @@ std::string ddlrun_of(const ScriptTask& task, const Environment& environment, bo
   std::error_code error;
   if (self.empty() || (named && std::filesystem::equivalent(*named, self, error))) return "ddlrun";
   if (is_for_here) {
-    if (!task.site.empty() && !task.submits && !task.tests_only)
+    if (!request.site.empty() && !task.submits && !task.tests_only)
       notes.push_back("the script calls " + self.string() +
                       ", as this cluster would take it; for another cluster, add --remote-path ddlrun");
     return self.string();
   }
   if (!named)
     notes.push_back(
-        "the script calls ddlrun by its name, and none is in PATH here: at " + task.site +
+        "the script calls ddlrun by its name, and none is in PATH here: at " + request.site +
         " it needs one in PATH (--module loads a module), or give its path there with --remote-path");
   return "ddlrun";
 }
 
 /// The script, with its warnings in it as comments.
-Result<Script> script_of(const ScriptTask& task, const SiteProfile* site, const Environment& environment,
-                         bool is_verbose) {
-  templates::ScriptRequest request = task.request;
-  if (site != nullptr && site->rank_order != affinity::RankOrder::kGpu && !request.has_rank_order)
-    request.ddlrun_options.push_back({"--rank-order", "cpu"});
+Result<Script> script_of(const Request& all, const Environment& environment) {
+  templates::ScriptRequest request = all.script.request;
+  const templates::SiteProfile* site = all.profile ? &*all.profile : nullptr;
   DDL_ASSIGN(job, templates::make_batch_job(request, site));
-  const auto found =
-      templates::find_templates(task.template_file, config_folders(environment, "slurm"), read_user_file);
+  const auto found = templates::find_templates(all.script.template_file, config_folders(environment, "slurm"),
+                                               read_user_file);
   if (!found) return fail(Error(found.error()).during("the template cannot be read"));
   Script script;
   script.notes = job.notes;
-  const bool is_for_here = ask_about(script, task, request, job, is_verbose);
+  const bool is_for_here = ask_about(script, all, job);
   if (request.launcher == templates::ScriptLauncher::kDdlrun)
-    request.ddlrun = ddlrun_of(task, environment, is_for_here, script.notes);
+    request.ddlrun = ddlrun_of(all, environment, is_for_here, script.notes);
   DDL_ASSIGN(text, templates::render_script(*found, request, job, site, {}));
   script.text = std::move(text);
   auto of_text = templates::lint_script(script.text, site);
@@ -203,14 +201,13 @@ int test_submission(const std::string& script, const Environment& own, const Con
 
 int write_script(const Request& request, const Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
-  const auto site = known_site(task.site, environment);
-  if (!site) return console.refuse(site.error().with_hint(kSitesHint));
-  const auto script = script_of(task, *site ? &**site : nullptr, environment, request.job.verbose);
+  const auto script = script_of(request, environment);
   if (!script)
     return console.refuse(script.error().with_hint("ddlrun --help scripts lists the options of job scripts"));
   if (!request.job.quiet) {
-    if (*site) {
-      for (const std::string& note : (*site)->notes) console.note((*site)->name + ": " + note);
+    if (request.profile) {
+      for (const std::string& note : request.profile->notes)
+        console.note(request.profile->name + ": " + note);
     }
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));

@@ -5,11 +5,12 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
-#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
 
 namespace {
+
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 Result<affinity::Topology> topology_of_files(const std::vector<std::string>& paths,
                                              const ReadFile& read_file) {
@@ -31,8 +32,10 @@ Result<affinity::Topology> topology_of_site(const templates::SiteProfile& site) 
   return affinity::topology_of_model(*site.node, site.name);
 }
 
-/// The topology of this machine, of a file or of recorded text.
-Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& read_file) {
+/// The topology of the site's nodes, of recorded text, of a file, or of this machine.
+Result<affinity::Topology> topology_of(const Request& request, const ReadFile& read_file) {
+  const BindingView& view = request.binding_view;
+  if (request.profile) return topology_of_site(*request.profile);
   if (!view.text_files.empty()) return topology_of_files(view.text_files, read_file);
   if (!view.topology.empty()) {
     auto topology = affinity::topology_named(view.topology)->load();
@@ -43,36 +46,21 @@ Result<affinity::Topology> topology_of(const BindingView& view, const ReadFile& 
   return affinity::this_machine(devices)->load();
 }
 
-Result<std::string> report_on(const affinity::Topology& topology, const affinity::BindingPolicy& policy,
-                              const BindingView& view) {
+}  // namespace
+
+Result<std::string> binding_report(const Request& request, const ReadFile& read_file) {
+  const BindingView& view = request.binding_view;
+  DDL_ASSIGN(topology, topology_of(request, read_file));
   // Without ranks the plan is empty for every policy.
-  DDL_ASSIGN(plan, affinity::plan_binding(topology, policy, view.local_ranks));
+  DDL_ASSIGN(plan, affinity::plan_binding(topology, request.job.binding, view.local_ranks));
   if (view.topology_format) return affinity::format_topology(topology, plan, *view.topology_format);
   return affinity::format_binding(topology, plan, view.format);
 }
 
-}  // namespace
-
-Result<std::string> binding_report(const BindingView& view, affinity::BindingPolicy policy,
-                                   const ReadFile& read_file, const std::vector<std::string>& sites_folders) {
-  if (view.site.empty()) {
-    DDL_ASSIGN(topology, topology_of(view, read_file));
-    return report_on(topology, policy, view);
-  }
-  DDL_ASSIGN(site, templates::SiteCatalog(sites_folders, read_file).find(view.site));
-  if (!view.has_rank_order) policy.rank_order = site.rank_order;
-  DDL_ASSIGN(topology, topology_of_site(site));
-  return report_on(topology, policy, view);
-}
-
-int show_bind(const Request& request, const Environment& environment, const Console& console) {
-  const auto report = binding_report(request.binding_view, request.job.binding, read_user_file,
-                                     config_folders(environment, "sites"));
-  if (!report) {
-    const bool is_known = known_site(request.binding_view.site, environment).has_value();
-    return console.refuse(report.error().with_hint(
-        is_known ? "ddlrun --help binding lists the options of binding" : kSitesHint));
-  }
+int show_bind(const Request& request, const Environment& /*environment*/, const Console& console) {
+  const auto report = binding_report(request, read_user_file);
+  if (!report)
+    return console.refuse(report.error().with_hint("ddlrun --help binding lists the options of binding"));
   return console.print(*report);
 }
 

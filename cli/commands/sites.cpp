@@ -1,31 +1,35 @@
 // --list-sites, --show-site, and the profile that --site names.
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "base/text_table.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
 #include "contract/version.h"
-#include "templates/profile/site_catalog.h"
 
 namespace ddl::cli {
 
-namespace {
-
-templates::SiteCatalog catalog(const Environment& environment) {
+templates::SiteCatalog site_catalog(const Environment& environment) {
   return {config_folders(environment, "sites"), read_user_file};
 }
 
-}  // namespace
-
-Result<std::optional<templates::SiteProfile>> known_site(const std::string& name,
-                                                         const Environment& environment) {
-  if (name.empty()) return std::nullopt;
-  DDL_ASSIGN(found, catalog(environment).find(name));
-  return found;
+Status find_site(Request& request, const templates::SiteCatalog& catalog) {
+  if (request.site.empty()) return {};
+  DDL_ASSIGN(found, catalog.find(request.site));
+  request.profile = std::move(found);
+  const affinity::RankOrder order = request.profile->rank_order;
+  if (request.has_rank_order || order == affinity::RankOrder::kGpu) return {};
+  request.job.binding.rank_order = request.script.request.binding.rank_order = order;
+  const std::vector<std::string> words = {"--rank-order", "cpu"};
+  request.script.request.ddlrun_options.push_back(words);
+  if (request.mpi.options.binding_args.empty())
+    request.mpi.rank_options.insert(request.mpi.rank_options.end(), words.begin(), words.end());
+  return {};
 }
 
 int list_sites(const Request& request, const Environment& environment, const Console& console) {
-  const auto sites = catalog(environment).list();
+  const auto sites = site_catalog(environment).list();
   nlohmann::ordered_json report = {{"ddlrun", contract::kVersion}, {"kind", "sites"}};
   auto& rows = report["sites"] = nlohmann::ordered_json::array();
   TextTable table;
@@ -36,13 +40,10 @@ int list_sites(const Request& request, const Environment& environment, const Con
   return console.print(request.json ? report.dump() + "\n" : table.text());
 }
 
+// find_site() has refused a file that is no profile, such as a program, which is not for a terminal.
 int show_site(const Request& request, const Environment& environment, const Console& console) {
-  const auto text = catalog(environment).text_of(request.script.site);
-  if (!text) return console.refuse(text.error().with_hint(kSitesHint));
-  // A file that is no profile, such as a program, is not for a terminal.
-  const auto profile = templates::read_site_profile(text->text, text->file);
-  if (!profile) return console.refuse(profile.error().with_hint(kSitesHint));
-  return console.print(text->text);
+  const auto text = site_catalog(environment).text_of(request.site);
+  return text ? console.print(text->text) : console.refuse(text.error().with_hint(kSitesHint));
 }
 
 }  // namespace ddl::cli

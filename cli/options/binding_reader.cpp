@@ -51,18 +51,14 @@ Result<affinity::TopologyFormat> topology_format_of(const std::string& text) {
   return refuse("'" + text + "' is not text, json or svg, the formats of --show-topology");
 }
 
-auto up_to(int max) {
-  return [max](const std::string& text) { return parse_count(text, 1, max); };
-}
-
 }  // namespace
 
 void read_binding(ValueReader& values, BindingPolicy& policy) {
   values.take(OptionId::kBindTo, bind_to, policy.bind_to);
-  values.take(OptionId::kCoresPerRank, up_to(kMaxCores), policy.cores_per_rank);
+  values.take(OptionId::kCoresPerRank, parse_count, policy.cores_per_rank, 1, kMaxCores);
   values.take(OptionId::kRankOrder, rank_order, policy.rank_order);
-  values.take(OptionId::kGpusPerRank, up_to(kMaxGpus), policy.gpus_per_rank);
-  values.take(OptionId::kRanksPerGpu, up_to(kMaxCores), policy.ranks_per_gpu);
+  values.take(OptionId::kGpusPerRank, parse_count, policy.gpus_per_rank, 1, kMaxGpus);
+  values.take(OptionId::kRanksPerGpu, parse_count, policy.ranks_per_gpu, 1, kMaxCores);
   values.take(OptionId::kMemBind, memory, policy.memory);
   policy.smt = values.has(OptionId::kSmt);
   values.take(OptionId::kReserve, affinity::parse_reserved, policy.reserved);
@@ -74,10 +70,11 @@ void read_binding(ValueReader& values, BindingPolicy& policy) {
     values.exclude(OptionId::kGpusPerRank, OptionId::kRanksPerGpu);
 }
 
-Result<Request> read_binding_view(Request request, const GivenOptions& given) {
+Status read_binding_view(Request& request, const CommandLine& line) {
+  const GivenOptions& given = line.given;
   ValueReader values(given);
   BindingView& view = request.binding_view;
-  view.has_rank_order = given.has(OptionId::kRankOrder);
+  request.has_rank_order = given.has(OptionId::kRankOrder);
   values.take(OptionId::kRanksPerNode, parse_ranks_per_node, request.job.ranks_per_node);
   read_map_by(values, request.job);
   if (given.has(OptionId::kRankfile) || !request.job.rankfile.empty())
@@ -89,7 +86,7 @@ Result<Request> read_binding_view(Request request, const GivenOptions& given) {
   const int per_node = request.job.ranks_per_node;
   if (per_node > 0) view.local_ranks = view.local_ranks > 0 ? std::min(view.local_ranks, per_node) : per_node;
   values.take(OptionId::kTopology, not_empty, view.topology);
-  values.take(OptionId::kSite, not_empty, view.site);
+  values.take(OptionId::kSite, not_empty, request.site);
   for (const GivenValue& value : given[OptionId::kTopologyText])
     view.text_files.push_back(values.value_of(OptionId::kTopologyText, value, not_empty(value.text)));
   if (given.has(OptionId::kShowTopology)) {
@@ -124,8 +121,7 @@ Result<Request> read_binding_view(Request request, const GivenOptions& given) {
   if (view.local_ranks == 0 && !view.topology_format)
     values.refuse_once("-np is missing: how many ranks on the node?",
                        "for example: ddlrun " + typed + " -np 8");
-  DDL_TRY(values.status());
-  return request;
+  return values.status();
 }
 
 }  // namespace ddl::cli

@@ -20,9 +20,7 @@ using launcher::LauncherChoice;
 /// 0: it was not given.
 int mxnet_servers(ValueReader& values) {
   int servers = 0;
-  values.take(
-      OptionId::kMxnetServers,
-      [](const std::string& text) { return parse_count(text, 1, launcher::kMaxRanks); }, servers);
+  values.take(OptionId::kMxnetServers, parse_count, servers, 1, launcher::kMaxRanks);
   return servers;
 }
 
@@ -44,10 +42,6 @@ void refuse_exports(ValueReader& values, IsSet is_set) {
     const Result<bool> refused = refuse(name + " is set by ddlrun for every rank");
     (void)values.value_of(OptionId::kExport, value, refused);
   }
-}
-
-bool has_agents(const JobSpec& job) {
-  return job.launcher != LauncherChoice::kMpirun && job.launcher != LauncherChoice::kSrun;
 }
 
 /// "HOROVOD_CONTROLLER=gloo", or the other variable that asks for Gloo; "": neither does.

@@ -56,10 +56,10 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
 /// Turns the given options into a job.
 class JobReader {
  public:
-  JobReader(Request request, const GivenOptions& given, const CommandLineContext& context)
-      : request_(std::move(request)), given_(given), context_(context), values_(given) {}
+  JobReader(Request& request, const GivenOptions& given, const CommandLineContext& context)
+      : request_(request), given_(given), context_(context), values_(given) {}
 
-  Result<Request> read(std::vector<std::string> command) {
+  Status read(const std::vector<std::string>& command) {
     job().workdir = context_.current_directory;
     read_ranks();
     read_rankfile(values_, context_, job());
@@ -77,7 +77,8 @@ class JobReader {
             id, display_name(entry_of(id)) + " belongs to --show-bind, --explain-bind and --show-topology",
             "omit it: ddlrun asks each host of a job for its topology");
     }
-    take(OptionId::kSite, not_empty, request_.site);
+    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
+    if (has_job) take(OptionId::kSite, not_empty, request_.site);
     request_.has_rank_order = has(OptionId::kRankOrder);
     request_.probes_hosts = has(OptionId::kProbe);
     if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
@@ -85,7 +86,6 @@ class JobReader {
                           "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     DDL_TRY(values_.status());
-    const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
     if (has_job) check_command(command);
     if (!is_script) {
       find_hosts();
@@ -94,17 +94,14 @@ class JobReader {
     }
     DDL_TRY(values_.status());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
-    job().command = has_job ? std::move(command) : std::vector<std::string>();
+    if (has_job) job().command = command;
     job().tag_output = has(OptionId::kTagOutput) || (job().num_ranks > 1 && !has(OptionId::kNoTagOutput));
-    return std::move(request_);
+    return {};
   }
 
  private:
   JobSpec& job() { return request_.job; }
   bool has(OptionId id) const { return given_.has(id); }
-  Result<std::string> directory(const std::string& text) const {
-    return parse_directory(text, context_.current_directory);
-  }
 
   // ---- options ----
 
@@ -113,19 +110,11 @@ class JobReader {
     take(OptionId::kJobName, not_empty, job().name);
     take(OptionId::kRanksPerNode, parse_ranks_per_node, job().ranks_per_node);
     read_map_by(values_, job());
-    take(
-        OptionId::kTimeout, [](const std::string& text) { return parse_seconds(text, false); },
-        job().timeout_seconds);
-    take(
-        OptionId::kEndWith,
-        [](const std::string& text) { return parse_count(text, 1, std::numeric_limits<int>::max()); },
-        job().end_with_pid);
-    take(
-        OptionId::kKillGrace, [](const std::string& text) { return parse_seconds(text, true); },
-        job().kill_grace_seconds);
+    take(OptionId::kTimeout, parse_seconds, job().timeout_seconds, false);
+    take(OptionId::kEndWith, parse_count, job().end_with_pid, 1, std::numeric_limits<int>::max());
+    take(OptionId::kKillGrace, parse_seconds, job().kill_grace_seconds, true);
     read_stall_check();
-    take(
-        OptionId::kWorkdir, [this](const std::string& text) { return directory(text); }, job().workdir);
+    take(OptionId::kWorkdir, parse_directory, job().workdir, context_.current_directory);
     for (const GivenValue& value : given_[OptionId::kExport]) {
       job().exports.push_back(values_.value_of(OptionId::kExport, value, parse_export(value.text)));
     }
@@ -144,24 +133,14 @@ class JobReader {
   }
 
   void read_stall_check() {
-    take(
-        OptionId::kStallWarning, [](const std::string& text) { return parse_seconds(text, false); },
-        job().stall_warning_seconds);
+    take(OptionId::kStallWarning, parse_seconds, job().stall_warning_seconds, false);
     // As in horovodrun, 0 is the default: never.
-    take(
-        OptionId::kStallShutdown, [](const std::string& text) { return parse_seconds(text, true); },
-        job().stall_shutdown_seconds);
+    take(OptionId::kStallShutdown, parse_seconds, job().stall_shutdown_seconds, true);
     // Files of horovodrun give the times also where the check is off.
     if (has(OptionId::kNoStallCheck)) job().stall_warning_seconds = job().stall_shutdown_seconds = 0;
   }
 
   void read_hosts_and_launcher() {
-    const auto file = [this](const std::string& text) {
-      return parse_file(text, context_.current_directory);
-    };
-    const auto count = [](int min, int max) {
-      return [min, max](const std::string& text) { return parse_count(text, min, max); };
-    };
     take(OptionId::kHosts, not_empty, job().hosts);
     if (has(OptionId::kHosts)) {
       const GivenValue& value = given_[OptionId::kHosts].front();
@@ -187,21 +166,17 @@ class JobReader {
     } else {
       refuse_mpirun_options();
     }
-    const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
-                            job().launcher != launcher::LauncherChoice::kMpirun;
-    if (!job().placed_ranks.empty() && !has_agents)
+    if (!job().placed_ranks.empty() && !has_agents(job()))
       values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
                           "omit it, or omit --launcher");
     read_mca();
     take(OptionId::kSshPort, parse_port, job().ssh_port);
-    take(OptionId::kSshIdentityFile, file, job().ssh_identity_file);
+    take(OptionId::kSshIdentityFile, parse_file, job().ssh_identity_file, context_.current_directory);
     take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
     take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
-    take(OptionId::kSshParallel, count(1, kMaxParallel), job().ssh_parallel);
-    take(OptionId::kFanOut, count(0, kMaxFanOut), job().fan_out);
-    take(
-        OptionId::kStartTimeout, [](const std::string& text) { return parse_seconds(text, false); },
-        job().start_timeout_seconds);
+    take(OptionId::kSshParallel, parse_count, job().ssh_parallel, 1, kMaxParallel);
+    take(OptionId::kFanOut, parse_count, job().fan_out, 0, kMaxFanOut);
+    take(OptionId::kStartTimeout, parse_seconds, job().start_timeout_seconds, false);
     take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
     // A repeated option adds to the list, as in horovodrun.
     for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
@@ -261,24 +236,16 @@ class JobReader {
 
   void read_input_output() {
     take(OptionId::kStdin, parse_stdin_target, job().stdin_target);
-    take(
-        OptionId::kOutputFilename, [this](const std::string& text) { return directory(text); },
-        job().output_directory);
+    take(OptionId::kOutputFilename, parse_directory, job().output_directory, context_.current_directory);
     job().merges_stderr = has(OptionId::kMergeStderr);
     job().timestamp_output = has(OptionId::kPrefixTimestamp);
     if (request_.action != Action::kCheckBuild) read_timeline();
   }
 
   void read_timeline() {
-    const auto file = [this](const std::string& text) {
-      return parse_file(text, context_.current_directory);
-    };
-    take(OptionId::kTimelineFile, file, job().timeline_file);
+    take(OptionId::kTimelineFile, parse_file, job().timeline_file, context_.current_directory);
     int megabytes = 0;
-    take(
-        OptionId::kTimelineSize,
-        [](const std::string& text) { return parse_count(text, 1, contract::kMaxTimelineMegabytes); },
-        megabytes);
+    take(OptionId::kTimelineSize, parse_count, megabytes, 1, contract::kMaxTimelineMegabytes);
     if (megabytes == 0) {
       const std::string variable =
           variable_of_ranks(job(), context_.environment, contract::env::kTimelineMaxMb);
@@ -291,11 +258,9 @@ class JobReader {
       variable = variable_of_ranks(job(), context_.environment, contract::env::kHorovodTimeline);
     // In Horovod, "DYNAMIC" is no file: the program begins a timeline later.
     if (!variable.empty() && variable != "DYNAMIC" && !has(OptionId::kTimelineFile)) {
-      if (const auto path = file(variable)) job().timeline_file = *path;
+      if (const auto path = parse_file(variable, context_.current_directory)) job().timeline_file = *path;
     }
-    const bool has_agents = job().launcher != launcher::LauncherChoice::kSrun &&
-                            job().launcher != launcher::LauncherChoice::kMpirun;
-    if (has_agents || job().timeline_file.empty()) return;
+    if (has_agents(job()) || job().timeline_file.empty()) return;
     // Without agents rank 0 writes it.
     job().exports.push_back({contract::env::kTimeline, std::exchange(job().timeline_file, "")});
     if (megabytes > 0) job().exports.push_back({contract::env::kTimelineMaxMb, std::to_string(megabytes)});
@@ -448,12 +413,12 @@ class JobReader {
                        [](const launcher::AllocatedNode& node) { return node.slots.has_value(); });
   }
 
-  template <class Parse, class T>
-  void take(OptionId id, Parse parse, T& target) {
-    values_.take(id, parse, target);
+  template <class Parse, class T, class... Args>
+  void take(OptionId id, Parse parse, T& target, const Args&... args) {
+    values_.take(id, parse, target, args...);
   }
 
-  Request request_;
+  Request& request_;
   const GivenOptions& given_;
   const CommandLineContext& context_;
   ValueReader values_;
@@ -484,9 +449,8 @@ Status refuse_beyond_srun(const GivenOptions& given) {
   return {};
 }
 
-Result<Request> read_job(Request request, const GivenOptions& given, std::vector<std::string> command,
-                         const CommandLineContext& context) {
-  return JobReader(std::move(request), given, context).read(std::move(command));
+Status read_job(Request& request, const CommandLine& line) {
+  return JobReader(request, line.given, line.context).read(line.command);
 }
 
 }  // namespace ddl::cli

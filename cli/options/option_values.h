@@ -100,13 +100,13 @@ class ValueReader {
     check(blamed, refuse(std::move(message), std::move(hint)));
   }
 
-  /// Sets the target if the option was given; refuses more than one value.
-  template <class Parse, class T>
-  void take(OptionId id, Parse parse, T& target) {
+  /// Sets the target if the option was given, to what parse makes of its text and args; refuses more than one value.
+  template <class Parse, class T, class... Args>
+  void take(OptionId id, Parse parse, T& target, const Args&... args) {
     const std::vector<GivenValue>& values = given_[id];
     if (values.empty()) return;
     if (values.size() > 1) refuse_repeated(id);
-    target = value_of(id, values.front(), parse(values.front().text));
+    target = value_of(id, values.front(), parse(values.front().text, args...));
   }
   /// One of the option's values; T{} if it is refused.
   template <class T>

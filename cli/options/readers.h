@@ -1,7 +1,6 @@
 // The steps from given options to a Request: one function for each group of options. Each refuses invalid values.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -43,26 +42,33 @@ std::string mpirun_choice(const GivenOptions& given);
 /// By -x, or else from ddlrun's own environment; "" if it has none. Pure.
 std::string variable_of_ranks(const launcher::JobSpec& job, const Environment& own, const char* name);
 
-/// request.binding_view and the job's policy, for --show-bind and --explain-bind.
-Result<Request> read_binding_view(Request request, const GivenOptions& given);
-
 /// Refuses the first option that needs ddlrun's agents, which --launcher srun does not start. Pure.
 Status refuse_beyond_srun(const GivenOptions& given);
 
-/// Fills the job and the allocation of a request whose action is set, and reads the hostfile if one was given.
-/// Error: the first invalid value, options that contradict each other, or one that is missing.
-Result<Request> read_job(Request request, const GivenOptions& given, std::vector<std::string> command,
-                         const CommandLineContext& context);
-
-/// Fills request.script of a request whose job has been read from the same options. Pure. Error: an invalid value, or
-/// an option that cannot be used in a job script.
-Result<Request> read_script(Request request, const GivenOptions& given);
-
-/// The same for --lint, --list-sites and --show-site.
-Result<Request> read_script_view(Request request, const GivenOptions& given);
-
-/// Refuses the first option on the command line that belongs to --slurm. A configuration file may contain
-/// them.
+/// Refuses the first option on the command line that belongs to --slurm. A configuration file may contain them. Pure.
 Status refuse_script_options(const GivenOptions& given);
+
+/// What the readers of actions read.
+struct CommandLine {
+  const GivenOptions& given;  ///< with those of the configuration file
+  const std::vector<std::string>& command;
+  const CommandLineContext& context;
+};
+
+/// Fills what the action needs of a request whose action is set. Error: the first invalid value, options that
+/// contradict each other, or one that is missing.
+using ReadOptions = Status(Request& request, const CommandLine& line);
+
+ReadOptions read_job;       ///< the job and its allocation; reads the hostfile if one was given
+ReadOptions read_job_here;  ///< the same for actions without a script: typed options of --slurm are refused
+ReadOptions read_script;    ///< --slurm: the job and request.script
+ReadOptions read_check_build;   ///< --check-build, --check-box
+ReadOptions read_binding_view;  ///< --show-bind, --explain-bind, --show-topology; and the policy of the job
+ReadOptions read_lint;          ///< --lint, --show-site
+ReadOptions read_inspection;    ///< --inspect
+ReadOptions read_timeline;      ///< --timeline; the command is the name of the job
+ReadOptions read_help;          ///< --help
+ReadOptions read_version;       ///< --version
+ReadOptions read_completion;    ///< --completion
 
 }  // namespace ddl::cli

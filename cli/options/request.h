@@ -1,10 +1,8 @@
-// What one valid command line requests, and the function that reads it: argv, the configuration file and the hostfile
-// become a Request.
+// What one valid command line requests.
 #pragma once
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -12,21 +10,19 @@
 #include "affinity/output/topology_format.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "cli/options/given_options.h"
-#include "cli/options/shell_completion.h"
+#include "cli/options/help_pages.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
+#include "templates/profile/site_profile.h"
 #include "templates/script/batch_job.h"
 
 namespace ddl::cli {
 
 /// What --show-bind and --show-topology print.
 struct BindingView {
-  int local_ranks = 0;          ///< 0: only the node
-  std::string topology;         ///< an XML file or hwloc's synthetic form; "": this machine, or text_files
-  std::string site;             ///< the name or file of a profile whose node is shown; "" for none
-  bool has_rank_order = false;  ///< given by the user, so the site's does not apply
+  int local_ranks = 0;   ///< 0: only the node
+  std::string topology;  ///< an XML file or hwloc's synthetic form; "": this machine, or text_files
   std::vector<std::string> text_files;  ///< recorded text, read one after the other; "-" is standard input
   affinity::BindingFormat format = affinity::BindingFormat::kTable;
   /// Only for --show-topology.
@@ -44,7 +40,6 @@ struct MpiTask {
 /// What to do with a job script.
 struct ScriptTask {
   templates::ScriptRequest request;
-  std::string site;           ///< value of --site or --show-site; "" for none
   std::string template_file;  ///< "" for the shipped template
   std::string script_file;    ///< "" for standard output
   bool overwrites = false;
@@ -90,14 +85,14 @@ struct Request {
   bool probes_hosts = false;       ///< for kDryRun: ask all hosts
   std::string capability;          ///< for kCheckBuild: the key of the capability to check; "" for all
   BindingView binding_view;        ///< for kShowBind
-  ScriptTask script;               ///< for kScript, kLint, kListSites and kShowSite
+  ScriptTask script;               ///< for kScript and kLint
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
-  Shell shell = Shell::kBash;      ///< for kCompletion
-  std::string help;                ///< for kHelp: the page to print
-  MpiTask mpi;                     ///< for a job with LauncherChoice::kMpirun
-  std::string site;                ///< of a job: the name or file of a profile; "" for none
-  bool has_rank_order = false;     ///< of a job: given by the user, so the site's does not apply
+  std::string text;                ///< for kHelp, kVersion and kCompletion: what is printed
+  MpiTask mpi;                                    ///< for a job with LauncherChoice::kMpirun
+  std::string site;                               ///< the name or file of a profile; "" for none
+  std::optional<templates::SiteProfile> profile;  ///< of the site, from find_site()
+  bool has_rank_order = false;                    ///< given by the user, so the site's does not apply
   launcher::JobSpec
       job;  ///< complete for kRun and kDryRun; without command and ranks for kCheckHosts; without hosts
             ///< for kScript; for the others only verbose and quiet
@@ -114,9 +109,5 @@ struct CommandLineContext {
   std::function<Result<std::string>(const std::string& path)> read_file;
   Environment environment{};  ///< of this process: whether it runs in a Slurm job
 };
-
-/// Reads the words after argv[0], then the configuration file, the hostfile and the rankfile that they name. Pure
-/// except for context.read_file, which is called at most once for each of them.
-Result<Request> parse_command_line(std::span<const std::string> words, const CommandLineContext& context);
 
 }  // namespace ddl::cli

@@ -61,17 +61,17 @@ auto slurm_value(std::string_view option) {
 
 class ScriptReader {
  public:
-  ScriptReader(Request request, const GivenOptions& given)
-      : request_(std::move(request)), given_(given), values_(given) {}
+  ScriptReader(Request& request, const GivenOptions& given)
+      : request_(request), given_(given), values_(given) {}
 
-  Result<Request> read() {
+  Status read() {
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kNotInScript) != 0 && has(entry.id))
         values_.refuse_once(entry.id, display_name(entry) + " cannot be used in a job script",
                             "omit it: Slurm chooses the hosts, and the script runs later");
     }
     ScriptTask& task = request_.script;
-    take_text(OptionId::kSite, task.site);
+    take_text(OptionId::kSite, request_.site);
     take_text(OptionId::kTemplate, task.template_file);
     take_text(OptionId::kScriptFile, task.script_file);
     task.overwrites = has(OptionId::kForce);
@@ -85,7 +85,10 @@ class ScriptReader {
     read_setup();
     read_launch();
     DDL_TRY(values_.status());
-    return std::move(request_);
+    if (given_.is_typed(OptionId::kJson) && !task.submits)
+      return refuse("--json with --slurm belongs to --submit: a script is not JSON",
+                    "omit it, or add --submit");
+    return {};
   }
 
  private:
@@ -105,12 +108,8 @@ class ScriptReader {
   void read_size() {
     script().num_ranks = job().num_ranks;
     script().ranks_per_node = job().ranks_per_node;
-    values_.take(
-        OptionId::kNodes, [](const std::string& text) { return parse_count(text, 1, kMaxNodes); },
-        script().nodes);
-    values_.take(
-        OptionId::kGpusPerNode, [](const std::string& text) { return parse_count(text, 0, kMaxGpus); },
-        script().gpus_per_node);
+    values_.take(OptionId::kNodes, parse_count, script().nodes, 1, kMaxNodes);
+    values_.take(OptionId::kGpusPerNode, parse_count, script().gpus_per_node, 0, kMaxGpus);
     take_slurm(OptionId::kMem, script().memory);
     take_slurm(OptionId::kMemPerCpu, script().memory_per_cpu);
     take_slurm(OptionId::kMemPerGpu, script().memory_per_gpu);
@@ -131,9 +130,7 @@ class ScriptReader {
     take_slurm(OptionId::kArray, script().array);
     script().requeue = has(OptionId::kRequeue);
     constexpr int kMaxCode = 255;
-    values_.take(
-        OptionId::kRequeueOn, [](const std::string& text) { return parse_count(text, 1, kMaxCode); },
-        script().requeue_on);
+    values_.take(OptionId::kRequeueOn, parse_count, script().requeue_on, 1, kMaxCode);
     script().requeue = script().requeue || script().requeue_on > 0;
     take_slurm(OptionId::kSignal, script().signal);
     take_text(OptionId::kOutput, script().output);
@@ -213,29 +210,10 @@ class ScriptReader {
     if (has(OptionId::kTagOutput)) script().srun_options.emplace_back("--label");
   }
 
-  Request request_;
+  Request& request_;
   const GivenOptions& given_;
   ValueReader values_;
 };
-
-}  // namespace
-
-Result<Request> read_script(Request request, const GivenOptions& given) {
-  return ScriptReader(std::move(request), given).read();
-}
-
-Result<Request> read_script_view(Request request, const GivenOptions& given) {
-  ValueReader values(given);
-  ScriptTask& task = request.script;
-  values.take(OptionId::kLint, one_line, task.lint_file);
-  values.take(OptionId::kSite, one_line, task.site);
-  values.take(OptionId::kShowSite, one_line, task.site);
-  values.exclude(OptionId::kShowSite, OptionId::kSite);
-  DDL_TRY(values.status());
-  return request;
-}
-
-namespace {
 
 /// "tag,timestamp,dir=logs,merge": of mpirun 5.
 bool is_output_of_mpirun(std::string_view text) {
@@ -259,12 +237,10 @@ Status refuse_script_options(const GivenOptions& given) {
       return refuse(display_name(entry) + " belongs to --launcher srun",
                     "omit it: ddlrun serves every type of MPI itself");
     }
-    const auto& values = given[entry.id];
-    if (std::all_of(values.begin(), values.end(),
-                    [](const GivenValue& value) { return !value.where.empty(); }))
-      continue;
-    if (entry.id == OptionId::kOutput && is_output_of_mpirun(values.back().text)) {
-      return refuse("--output " + values.back().text + " is mpirun's",
+    if (!given.is_typed(entry.id)) continue;
+    const std::string& value = given[entry.id].back().text;
+    if (entry.id == OptionId::kOutput && is_output_of_mpirun(value)) {
+      return refuse("--output " + value + " is mpirun's",
                     "use --tag-output, --prefix-output-with-timestamp, --output-filename DIR, "
                     "--merge-stderr-to-stdout");
     }
@@ -275,6 +251,25 @@ Status refuse_script_options(const GivenOptions& given) {
         is_output ? "the ranks' output goes to files with --output-filename DIR" : "add --slurm, or omit it");
   }
   return {};
+}
+
+Status read_script(Request& request, const CommandLine& line) {
+  DDL_TRY(read_job(request, line));
+  return ScriptReader(request, line.given).read();
+}
+
+Status read_job_here(Request& request, const CommandLine& line) {
+  DDL_TRY(refuse_script_options(line.given));
+  return read_job(request, line);
+}
+
+Status read_lint(Request& request, const CommandLine& line) {
+  ValueReader values(line.given);
+  values.take(OptionId::kLint, one_line, request.script.lint_file);
+  values.take(OptionId::kSite, one_line, request.site);
+  values.take(OptionId::kShowSite, one_line, request.site);
+  values.exclude(OptionId::kShowSite, OptionId::kSite);
+  return values.status();
 }
 
 }  // namespace ddl::cli

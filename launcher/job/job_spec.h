@@ -102,6 +102,11 @@ struct JobSpec {
   bool quiet = false;  ///< no notes of ddlrun's own; errors and the ranks' output are still shown
 };
 
+/// Whether agents of ddlrun start the ranks, not srun or mpirun. Pure.
+constexpr bool has_agents(const JobSpec& spec) {
+  return spec.launcher != LauncherChoice::kSrun && spec.launcher != LauncherChoice::kMpirun;
+}
+
 /// Whether consecutive ranks are on different nodes, as far as there are ranks on several. Pure.
 constexpr bool numbers_by_node(const JobSpec& spec) {
   return spec.rank_by == RankBy::kNode || (spec.rank_by == RankBy::kPlaced && spec.map_by == MapBy::kNode);

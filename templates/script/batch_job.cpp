@@ -347,9 +347,7 @@ class JobMaker {
     const auto topology = node_topology();
     if (!topology || job_.tasks_per_node == 0 || !has_whole_nodes()) return {};
     if (request_.binding.bind_to == affinity::BindTo::kNone) return {};
-    affinity::BindingPolicy policy = request_.binding;
-    if (!request_.has_rank_order) policy.rank_order = site_->rank_order;
-    const auto plan = affinity::plan_binding(*topology, policy, job_.tasks_per_node);
+    const auto plan = affinity::plan_binding(*topology, request_.binding, job_.tasks_per_node);
     if (!plan) return refuse("on the nodes of " + site_->name + ": " + plan.error().message());
     BatchBinding& binding = job_.binding.emplace();
     binding.map_cpu = affinity::as_map_cpu(*plan);

@@ -70,7 +70,7 @@ struct ScriptRequest {
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::string mpi_type;
   affinity::BindingPolicy binding;
-  bool has_rank_order = false;  ///< the user's own, which the site's does not replace
+  bool has_rank_order = false;  ///< the user's own, not the site's
   std::vector<std::string> command;
 };
 

@@ -1,7 +1,6 @@
 // Options of binding: those of a job, those of --show-bind, and invalid ones.
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/options/request.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -111,25 +110,27 @@ TEST_CASE("invalid and contradictory options of binding are refused") {
 }
 
 TEST_CASE("recorded text of several files describes one node") {
-  BindingView view;
+  Request request;
+  BindingView& view = request.binding_view;
   view.local_ranks = 2;
   view.text_files = {"rocm.txt", "lscpu.txt"};
   view.format = BindingFormat::kMapCpu;
-  CHECK(binding_report(view, {}, read_binding_file, {}).value() == "map_cpu:4,0\n");
+  CHECK(binding_report(request, read_binding_file).value() == "map_cpu:4,0\n");
   view.text_files = {"none.txt"};
-  CHECK_THAT(binding_report(view, {}, read_binding_file, {}).error().message(),
+  CHECK_THAT(binding_report(request, read_binding_file).error().message(),
              Catch::Contains("none.txt: there is no such file"));
   view.text_files = {"lscpu.txt"};
   view.topology_format = TopologyFormat::kText;
   view.local_ranks = 0;
-  CHECK_THAT(binding_report(view, {}, read_binding_file, {}).value(), Catch::Contains("2 NUMA nodes"));
+  CHECK_THAT(binding_report(request, read_binding_file).value(), Catch::Contains("2 NUMA nodes"));
 }
 
 TEST_CASE("--site gives the node and the rank order of the profile; --rank-order overrides the order") {
   Request request =
       accepted_binding({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
   const auto report = [&] {
-    const auto text = binding_report(request.binding_view, request.job.binding, read_binding_file, {});
+    const auto found = find_site(request, {{}, read_binding_file});
+    const auto text = found.and_then([&] { return binding_report(request, read_binding_file); });
     return text ? *text : "error: " + text.error().message();
   };
   CHECK(report() == "map_cpu:1,9,17,25,33,41,49,57\n");

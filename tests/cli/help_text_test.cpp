@@ -2,8 +2,8 @@
 #include "cli/options/option_table.h"
 
 #include "base/text.h"
+#include "cli/commands/commands.h"
 #include "cli/options/foreign_options.h"
-#include "cli/options/request.h"
 #include "contract/version.h"
 #include "support/catch.h"
 

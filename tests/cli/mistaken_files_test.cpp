@@ -1,6 +1,6 @@
 // Hosts, hostfiles, configuration files and names of files that are wrong.
+#include "cli/commands/commands.h"
 #include "cli/mistakes.h"
-#include "cli/options/request.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

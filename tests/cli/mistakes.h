@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "cli/options/request.h"
+#include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
 #include "support/catch.h"
 

@@ -1,6 +1,6 @@
 // Options as fingers, word processors and memories of other programs write them.
+#include "cli/commands/commands.h"
 #include "cli/mistakes.h"
-#include "cli/options/request.h"
 #include "support/catch.h"
 
 using ddl::test::check_refused;

@@ -1,4 +1,4 @@
-#include "cli/options/request.h"
+#include "cli/commands/commands.h"
 
 #include <map>
 
@@ -575,9 +575,9 @@ TEST_CASE("actions other than a job need no command, and --help has precedence o
   CHECK(accepted({"-v"}).action == Action::kVersion);
   CHECK(accepted({"--version", "--help"}).action == Action::kHelp);
   CHECK(accepted({"-cb"}).action == Action::kCheckBuild);
-  CHECK(accepted({"--help", "hosts"}).help == ddl::cli::help_text("hosts").value());
-  CHECK(accepted({"--bogus", "--help=all"}).help == ddl::cli::help_text("all").value());
-  CHECK(accepted({"-h"}).help == ddl::cli::help_text().value());
+  CHECK(accepted({"--help", "hosts"}).text == ddl::cli::help_text("hosts").value());
+  CHECK(accepted({"--bogus", "--help=all"}).text == ddl::cli::help_text("all").value());
+  CHECK(accepted({"-h"}).text == ddl::cli::help_text().value());
   CHECK(accepted({"--list-sites", "--config-file", "job.yaml", "--json"}).action == Action::kListSites);
   CHECK(accepted({"--lint", "a.sh", "--site", "lumi-g", "--json", "--quiet"}).action == Action::kLint);
   const Request check = accepted({"-np", "4", "--check-build", "--json"});

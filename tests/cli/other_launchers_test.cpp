@@ -1,6 +1,6 @@
 // What users of mpirun, srun and torchrun type: taken where it means the same here, and otherwise answered by a hint.
 #include "base/text.h"
-#include "cli/options/request.h"
+#include "cli/commands/commands.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;  // NOLINT(google-build-using-namespace)

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/commands/commands.h"
 #include "cli/options/given_options.h"
-#include "cli/options/request.h"
 #include "fuzz/require.h"
 
 namespace {

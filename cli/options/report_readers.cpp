@@ -1,0 +1,93 @@
+// Reads the options of actions that start no ranks and have few of them.
+#include "base/text.h"
+#include "cli/options/help_pages.h"
+#include "cli/options/option_values.h"
+#include "cli/options/readers.h"
+#include "cli/options/shell_completion.h"
+#include "launcher/scheduler/scheduler.h"
+
+namespace ddl::cli {
+
+Status read_check_build(Request& request, const CommandLine& line) {
+  const GivenOptions& given = line.given;
+  DDL_TRY(refuse_script_options(given));
+  const auto& keys = given[OptionId::kCheckCapability];
+  if (!keys.empty()) {
+    const std::string name = given.typed_name(OptionId::kCheckCapability);
+    if (keys.size() > 1)
+      return refuse(name + " was given two names: " + keys[0].text + ", " + keys[1].text, "give one");
+    request.capability = keys.front().text;
+    // --check-build=$NAME with an unset NAME must not check everything and exit with 0.
+    if (request.capability.empty())
+      return refuse(name + ": the name is empty", "name a capability, or omit the '='");
+  }
+  const auto& launchers = given[OptionId::kLauncher];
+  const bool is_local = !launchers.empty() && launchers.back().text == "local";
+  const bool has_hosts = given.has(OptionId::kHosts) || given.has(OptionId::kHostfile) ||
+                         !launcher::job_id_here(line.context.environment).empty();
+  return has_hosts && !is_local ? read_job(request, line) : Status();
+}
+
+Status read_inspection(Request& request, const CommandLine& line) {
+  ValueReader values(line.given);
+  values.take(
+      OptionId::kInspect, [](const std::string& text) { return Result<std::string>(text); },
+      request.inspect.job);
+  request.inspect.watches = line.given.has(OptionId::kWatch);
+  return values.status();
+}
+
+Status read_timeline(Request& request, const CommandLine& line) {
+  if (line.command.size() > 1)
+    return refuse(line.given.typed_name(OptionId::kTimeline) + " starts no command, but " +
+                      shell_quote(line.command[1]) + " follows the options",
+                  "name one job, after all options: ddlrun --timeline start JOB");
+  ValueReader values(line.given);
+  const auto starts = [](const std::string& text) -> Result<bool> {
+    if (text == "start" || text == "stop") return text == "start";
+    return refuse("\"" + text + "\" is neither start nor stop");
+  };
+  values.take(OptionId::kTimeline, starts, request.timeline.starts);
+  values.take(OptionId::kTimelineFile, parse_file, request.timeline.file, line.context.current_directory);
+  DDL_TRY(values.status());
+  if (!request.timeline.starts && line.given.is_typed(OptionId::kTimelineFile))
+    return refuse("--timeline-filename belongs to --timeline start", "omit it");
+  if (line.command.empty()) return {};
+  request.inspect.job = line.command.front();
+  if (request.inspect.job.empty())
+    return refuse("the name of the job is empty", "name one, or omit it if you have one job");
+  return {};
+}
+
+Status read_help(Request& request, const CommandLine& line) {
+  std::string topic;
+  for (const GivenValue& value : line.given[OptionId::kHelp]) {
+    // "help: true" in a file names none.
+    if (value.where.empty()) topic = value.text;
+  }
+  auto page = help_text(topic);
+  if (!page) return fail(page.error().with_hint("ddlrun --help alone shows how to begin"));
+  request.text = *std::move(page);
+  return {};
+}
+
+Status read_version(Request& request, const CommandLine& line) {
+  // mpirun's and srun's -v means --verbose. A job must not seem to have run because the version was printed.
+  if (!line.command.empty() && line.given.typed_name(OptionId::kVersion) == "-v")
+    return refuse("-v prints the version and starts nothing, but the command " +
+                      shell_quote(line.command.front()) + " follows",
+                  "write --verbose to see each step of the start, or --version alone");
+  request.text = version_text();
+  return {};
+}
+
+Status read_completion(Request& request, const CommandLine& line) {
+  ValueReader values(line.given);
+  Shell shell = Shell::kBash;
+  values.take(OptionId::kCompletion, parse_shell, shell);
+  DDL_TRY(values.status());
+  request.text = completion_for(shell);
+  return {};
+}
+
+}  // namespace ddl::cli
