@@ -108,11 +108,9 @@ Status read_binding_view(Request& request, const CommandLine& line) {
       std::string(canonical_spelling(entry_of(given.has(OptionId::kShowTopology)  ? OptionId::kShowTopology
                                               : given.has(OptionId::kExplainBind) ? OptionId::kExplainBind
                                                                                   : OptionId::kShowBind)));
-  for (const OptionId id : {OptionId::kDryRun, OptionId::kProbe}) {
-    if (!given.has(id)) continue;
-    values.refuse_once(id, display_name(entry_of(id)) + " is for a job, but " + typed + " is for one node",
-                       "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
-  }
+  values.refuse_given({OptionId::kDryRun, OptionId::kProbe},
+                      " is for a job, but " + typed + " is for one node",
+                      "for a job: ddlrun --dry-run --probe -np 8 -H node1:4,node2:4 ./train");
   for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile}) {
     if (!given.has(id)) continue;
     values.refuse_once(id, typed + " is for one node, but " + display_name(entry_of(id)) + " names hosts",

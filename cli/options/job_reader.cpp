@@ -71,19 +71,16 @@ class JobReader {
     read_hosts_and_launcher();
     read_input_output();
     const bool is_script = request_.action == Action::kScript;
-    for (const OptionId id : {OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText}) {
-      if (has(id))
-        values_.refuse_once(
-            id, display_name(entry_of(id)) + " belongs to --show-bind, --explain-bind and --show-topology",
-            "omit it: ddlrun asks each host of a job for its topology");
-    }
+    values_.refuse_given({OptionId::kFormat, OptionId::kTopology, OptionId::kTopologyText},
+                         " belongs to --show-bind, --explain-bind and --show-topology",
+                         "omit it: ddlrun asks each host of a job for its topology");
     const bool has_job = request_.action == Action::kRun || request_.action == Action::kDryRun || is_script;
     if (has_job) take(OptionId::kSite, not_empty, request_.site);
     request_.has_rank_order = has(OptionId::kRankOrder);
     request_.probes_hosts = has(OptionId::kProbe);
-    if (has(OptionId::kProbe) && request_.action != Action::kDryRun)
-      values_.refuse_once(OptionId::kProbe, "--probe belongs to --dry-run",
-                          "add --dry-run, or omit it: a job always asks its hosts");
+    if (request_.action != Action::kDryRun)
+      values_.refuse_given({OptionId::kProbe}, " belongs to --dry-run",
+                           "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
     DDL_TRY(values_.status());
     if (has_job) check_command(command);
@@ -164,7 +161,9 @@ class JobReader {
       request_.mpi = read_mpi_task(given_, values_);
       pass_mapping_to_mpi_ranks();
     } else {
-      refuse_mpirun_options();
+      values_.refuse_given({OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp},
+                           " belongs to --launcher mpirun",
+                           "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
     }
     if (!job().placed_ranks.empty() && !has_agents(job()))
       values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
@@ -208,15 +207,6 @@ class JobReader {
       } else {
         job().exports.push_back({"OMPI_MCA_" + name, text});
       }
-    }
-  }
-
-  void refuse_mpirun_options() {
-    for (const OptionId id :
-         {OptionId::kMpirun, OptionId::kMpiArgs, OptionId::kBindingArgs, OptionId::kTcp}) {
-      if (has(id))
-        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --launcher mpirun",
-                            "add --launcher mpirun, or omit it: ddlrun starts the ranks itself");
     }
   }
 

@@ -289,6 +289,13 @@ void ValueReader::check(OptionId blamed, Status step) {
   if (!step) check(fail(std::move(step.error()).during(given_.where(blamed))));
 }
 
+void ValueReader::refuse_given(std::initializer_list<OptionId> ids, std::string_view text,
+                               const std::string& hint) {
+  for (const OptionId id : ids) {
+    if (has(id)) refuse_once(id, display_name(entry_of(id)) + std::string(text), hint);
+  }
+}
+
 std::string ValueReader::name_of(const OptionEntry& entry, const GivenValue& value) {
   const std::string usual = display_name(entry);
   const auto names = split(usual, '/');

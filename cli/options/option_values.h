@@ -100,6 +100,9 @@ class ValueReader {
     check(blamed, refuse(std::move(message), std::move(hint)));
   }
 
+  /// Refuses each of the options that was given; the text follows its name.
+  void refuse_given(std::initializer_list<OptionId> ids, std::string_view text, const std::string& hint);
+
   /// Sets the target if the option was given, to what parse makes of its text and args; refuses more than one value.
   template <class Parse, class T, class... Args>
   void take(OptionId id, Parse parse, T& target, const Args&... args) {

@@ -156,11 +156,9 @@ class ScriptReader {
     take_text(OptionId::kContainer, script().container);
     values_.take(OptionId::kContainerRuntime, container_runtime, script().container_runtime);
     take_list(OptionId::kContainerBind, script().container_binds);
-    for (const OptionId id : {OptionId::kContainerRuntime, OptionId::kContainerBind}) {
-      if (has(id) && !has(OptionId::kContainer))
-        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --container",
-                            usage_line(entry_of(OptionId::kContainer)));
-    }
+    if (!has(OptionId::kContainer))
+      values_.refuse_given({OptionId::kContainerRuntime, OptionId::kContainerBind}, " belongs to --container",
+                           usage_line(entry_of(OptionId::kContainer)));
   }
 
   void read_launch() {
@@ -171,11 +169,8 @@ class ScriptReader {
     values_.take(OptionId::kGpuVendor, gpu_vendor, script().gpu_vendor);
     take_text(OptionId::kMpiType, script().mpi_type);
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
-    for (const OptionId id : {OptionId::kGpuChoice, OptionId::kMpiType}) {
-      if (has(id))
-        values_.refuse_once(id, display_name(entry_of(id)) + " belongs to --launcher srun",
-                            "add --launcher srun, or omit it: ddlrun does this itself");
-    }
+    values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType}, " belongs to --launcher srun",
+                         "add --launcher srun, or omit it: ddlrun does this itself");
     if (job().launcher != launcher::LauncherChoice::kAuto) {
       const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
       const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
@@ -196,12 +191,9 @@ class ScriptReader {
   void read_srun() {
     script().launcher = ScriptLauncher::kSrun;
     values_.check(refuse_beyond_srun(given_));
-    for (const OptionId id : {OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin}) {
-      if (has(id))
-        values_.refuse_once(id,
-                            display_name(entry_of(id)) + " cannot be used in a script with --launcher srun",
-                            "omit it, or omit --launcher srun");
-    }
+    values_.refuse_given({OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin},
+                         " cannot be used in a script with --launcher srun",
+                         "omit it, or omit --launcher srun");
     for (const launcher::EnvironmentExport& one : job().exports) {
       // Without a value there is nothing to write: sbatch passes on the submitter's variable.
       if (one.value) script().variables.push_back({one.name, *one.value});

@@ -204,7 +204,7 @@ struct RankStarted {
   std::int64_t pid = 0;
   bool operator==(const RankStarted&) const = default;
 };
-/// A rank's binding as the kernel has it after exec. Sent if NodeLaunch::report_bindings, or if binding
+/// A rank's binding as the kernel has it after exec. Sent if JobLaunch::report_bindings, or if binding
 /// failed.
 struct RankBound {
   int rank = 0;
@@ -213,7 +213,7 @@ struct RankBound {
   int memory_error = 0;  ///< the same of memory
   bool operator==(const RankBound&) const = default;
 };
-/// The GPUs that a rank sees. Sent if NodeLaunch::report_bindings and the plan gives it GPUs whose vendor has a
+/// The GPUs that a rank sees. Sent if JobLaunch::report_bindings and the plan gives it GPUs whose vendor has a
 /// runtime that can be asked.
 struct VisibleGpus {
   int rank = 0;
