@@ -76,7 +76,7 @@ constexpr ActionOption kActions[] = {
      "check one script at a time: --lint "},
     {kListSites, Action::kListSites, only<kListSites, kJson>, [](auto&, auto&) { return Status(); },
      list_sites, kOmit},
-    {kShowSite, Action::kShowSite, only<kShowSite>, read_lint, show_site, kOmit},
+    {kShowSite, Action::kShowSite, only<kShowSite>, read_lint, print_text, kOmit},
     {kShowBind, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},
     {kExplainBind, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},
     {kShowTopology, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},

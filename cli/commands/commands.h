@@ -106,15 +106,13 @@ bool has_error(const std::vector<templates::LintFinding>& findings);
 
 templates::SiteCatalog site_catalog(const Environment& environment);
 
-/// Sets the profile of the request's site, and the order of ranks that it advises unless the user has chosen one: for
-/// the job, and for the ddlrun of a script and of mpirun's ranks. Error: the site is unknown, or its profile is invalid,
-/// with the line.
+/// Sets the profile and the text of the request's site, and the order of ranks that it advises, unless the user has
+/// chosen one: for the job, and for the ddlrun of a script and of mpirun's ranks. Error: the site is unknown, or its
+/// profile is invalid, with the line.
 Status find_site(Request& request, const templates::SiteCatalog& catalog);
 
 /// --list-sites: names and titles.
 Command list_sites;
-/// --show-site: the text of a profile's file.
-Command show_site;
 
 /// What to do about an unknown site.
 inline constexpr char kSitesHint[] = "ddlrun --list-sites lists them";

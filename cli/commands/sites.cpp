@@ -1,4 +1,4 @@
-// --list-sites, --show-site, and the profile that --site names.
+// --list-sites, and the profile that --site and --show-site name.
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -16,8 +16,10 @@ templates::SiteCatalog site_catalog(const Environment& environment) {
 
 Status find_site(Request& request, const templates::SiteCatalog& catalog) {
   if (request.site.empty()) return {};
-  DDL_ASSIGN(found, catalog.find(request.site));
-  request.profile = std::move(found);
+  DDL_ASSIGN(found, catalog.text_of(request.site));
+  DDL_ASSIGN(profile, templates::read_site_profile(found.text, found.file));
+  request.text = std::move(found.text);
+  request.profile = std::move(profile);
   const affinity::RankOrder order = request.profile->rank_order;
   if (request.has_rank_order || order == affinity::RankOrder::kGpu) return {};
   request.job.binding.rank_order = request.script.request.binding.rank_order = order;
@@ -38,12 +40,6 @@ int list_sites(const Request& request, const Environment& environment, const Con
     table.add({site.name, site.title});
   }
   return console.print(request.json ? report.dump() + "\n" : table.text());
-}
-
-// find_site() has refused a file that is no profile, such as a program, which is not for a terminal.
-int show_site(const Request& request, const Environment& environment, const Console& console) {
-  const auto text = site_catalog(environment).text_of(request.site);
-  return text ? console.print(text->text) : console.refuse(text.error().with_hint(kSitesHint));
 }
 
 }  // namespace ddl::cli

@@ -88,9 +88,9 @@ struct Request {
   ScriptTask script;               ///< for kScript and kLint
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
-  std::string text;                ///< for kHelp, kVersion and kCompletion: what is printed
-  MpiTask mpi;                                    ///< for a job with LauncherChoice::kMpirun
-  std::string site;                               ///< the name or file of a profile; "" for none
+  std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
+  MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
+  std::string site;  ///< the name or file of a profile; "" for none
   std::optional<templates::SiteProfile> profile;  ///< of the site, from find_site()
   bool has_rank_order = false;                    ///< given by the user, so the site's does not apply
   launcher::JobSpec
