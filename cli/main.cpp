@@ -1,4 +1,4 @@
-// ddlrun: reads the options, makes the objects, carries out the action, and returns the exit code.
+// ddlrun: reads the options, makes the objects, runs the action, and returns the exit code.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The commands of ddlrun, and the table of actions by which a command line is read and carried out (actions.cpp).
+// The commands of ddlrun, and the table of actions by which a command line is read and run (actions.cpp).
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ Result<Request> parse_command_line(std::span<const std::string> words, const Com
 /// Prints the notes of the request, finds its site, and returns the exit code of its command.
 int carry_out(Request request, const Environment& environment, const Console& console);
 
-/// Carries out the request, prints the result, and returns ddlrun's exit code.
+/// Runs the request, prints the result, and returns ddlrun's exit code.
 using Command = int(const Request& request, const Environment& environment, const Console& console);
 
 // A job (run.cpp, srun.cpp, mpirun.cpp).

@@ -26,7 +26,7 @@ using launcher::JobSpec;
 constexpr int kMaxParallel = 4096;
 constexpr int kMaxFanOut = 4096;
 
-/// The options of --launcher mpirun. Options of a job that mpirun cannot carry out are refused.
+/// The options of --launcher mpirun. Options that mpirun cannot honour are refused.
 MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
   MpiTask task;
   task.choice = mpirun_choice(given);

@@ -27,7 +27,7 @@ static void say_what_is_built(const ddl_context* context) {
         "MPI multi-threading is NOT supported: leave MPI to one thread at a time.");
     printf("--The MPI is %s.\n", ddl_mpi_library());
   }
-  printf("--Collectives are carried out by %s.\n", ddl_backend_name(context));
+  printf("--Collectives are run by %s.\n", ddl_backend_name(context));
   fflush(stdout);
 }
 

@@ -97,7 +97,7 @@ Options parse_options(int argc, char** argv) {
       ->group(training);
   auto* async =
       app.add_flag("--async", options.async,
-                   "Hand over the gradient of each layer as a named tensor, while those of the layers\n"
+                   "Submit the gradient of each layer as a named tensor, while those of the layers\n"
                    "below are computed; the result is the same")
           ->excludes(ensemble)
           ->group(training);

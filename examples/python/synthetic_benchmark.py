@@ -5,7 +5,7 @@
     python synthetic_benchmark.py --sizes 1,2,4 --plot efficiency.svg         a job of each size, and their efficiency
 
 Each rank multiplies matrices on one CPU, for --image-ms an image: each layer has its share, as in the model, and the
-backward pass has two thirds. When the backward part of a layer ends, its gradients are handed over, from the last layer
+backward pass has two thirds. When the backward part of a layer ends, its gradients are submitted, from the last layer
 to the first. One process, alone, calibrates how many matrices make a step. Then all ranks multiply as many, so ranks
 that disturb each other take longer. "ms beyond" is the median, over the iterations, of a step's time less that of the
 step without communication in the same iteration. --list shows the models.

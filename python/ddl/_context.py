@@ -128,7 +128,7 @@ def version() -> str:
 
 
 def backend_name() -> str:
-    """What carries out the collectives: ``"ddl"`` or ``"mpi"``."""
+    """What runs the collectives: ``"ddl"`` or ``"mpi"``."""
     return ffi.string(lib.ddl_backend_name(context())).decode()
 
 

@@ -1,4 +1,4 @@
-"""Horovod's names that need no framework: joining, process sets, operations, what was handed over, and objects."""
+"""Horovod's names that need no framework: joining, process sets, operations, what was submitted, and objects."""
 from __future__ import annotations
 
 import ctypes
@@ -285,7 +285,7 @@ def named(call: str, name: str | None, process_set: ProcessSet) -> bytes:
         return f"{call}.noname.{numbered(call, set_of(process_set))}".encode()
     whole = f"{call}.{name}".encode()
     if (whole, process_set) in _names:
-        raise ValueError(f'a tensor "{name}" has been handed over before; call synchronize() for it first')
+        raise ValueError(f'a tensor "{name}" has been submitted before; call synchronize() for it first')
     return whole
 
 

@@ -1,4 +1,4 @@
-"""Named tensors: handed over from any thread, in any order, and carried out while the program computes."""
+"""Named tensors: submitted from any thread, in any order, and processed while the program computes."""
 from __future__ import annotations
 
 import itertools
@@ -24,7 +24,7 @@ _at_end.append(_number_anew)
 
 
 class Handle:
-    """A tensor that was handed over. Its arrays must not be changed until wait() has returned, once."""
+    """A tensor that was submitted. Its arrays must not be changed until wait() has returned, once."""
 
     # Nobody waits for them any more, but libddl uses their arrays until it has carried them out.
     _abandoned: list[Handle] = []
@@ -43,7 +43,7 @@ class Handle:
         return done[0] == 1
 
     def wait(self) -> Any:
-        """Waits until it has been carried out, and returns the result. Raises what went wrong with this tensor."""
+        """Waits until it has been processed, and returns the result. Raises what went wrong with this tensor."""
         if self._handle is None:
             raise InvalidArgument("wait() has been called before")
         handle, self._handle = self._handle, None
@@ -60,7 +60,7 @@ class Handle:
 
 
 def _reap() -> None:
-    """Frees the handles of tensors that nobody waits for and that have been carried out."""
+    """Frees the handles of tensors that nobody waits for and that have been processed."""
     waiting, Handle._abandoned[:] = list(Handle._abandoned), []
     for one in waiting:
         if one.is_ready():
@@ -108,7 +108,7 @@ def _hand_over(
     call: Callable[..., int], kind: str, name: str | None, buffer: Buffer, shape: Sequence[int], *arguments: Any,
     process_set: ProcessSet = world, stream: Any = None, **options: Any,
 ) -> Any:
-    """Hands over an array. kind: of calls without a name, which are numbered."""
+    """Submits an array. kind: of calls without a name, which are numbered."""
     whole = (name or f"{kind}.{numbered(kind, process_set)}").encode()
     stream = stream_of(buffer, stream)
     return submit(call, whole, *arguments, process_set=process_set, shape=shape, stream=stream, **options)
@@ -117,9 +117,9 @@ def _hand_over(
 def allreduce_async(
     array: Any, name: str | None = None, op: int = SUM, *, out: Any = None, dtype: str | None = None, **options: Any
 ) -> Handle:
-    """Hands over a tensor for an allreduce; wait() returns out, or a new array.
+    """Submits a tensor for an allreduce; wait() returns out, or a new array.
 
-    name: the same on every rank; None: numbered, if all ranks hand over their tensors in the same order.
+    name: the same on every rank; None: numbered, if all ranks submit their tensors in the same order.
     options: process_set, stream, prescale, postscale, priority, group, group_size, zeros_if_joined.
     """
     send = buffer_of(array, "the array", dtype=dtype)
@@ -133,7 +133,7 @@ def allreduce_async(
 def broadcast_async(
     array: Any, name: str | None = None, root: int = 0, *, dtype: str | None = None, **options: Any
 ) -> Handle:
-    """Hands over a tensor for a broadcast of root's elements; wait() returns the array."""
+    """Submits a tensor for a broadcast of root's elements; wait() returns the array."""
     buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
     arguments = (buffer.address, buffer.count, buffer.dtype, root)
     handle = _hand_over(lib.ddl_broadcast_async, "broadcast", name, buffer, _shape(array), *arguments, **options)
@@ -163,7 +163,7 @@ def allgather_into(
 
 
 def allgather_async(array: Any, name: str | None = None, *, dtype: str | None = None, **options: Any) -> Handle:
-    """Hands over a tensor; wait() returns those of all ranks, one after the other along the first dimension, which may
+    """Submits a tensor; wait() returns those of all ranks, one after the other along the first dimension, which may
     differ from rank to rank. Of arrays on the host."""
     row = _shape(array)[1:]
     row_size = max(math.prod(row) * getattr(array, "itemsize", 1), 1)

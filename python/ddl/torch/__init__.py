@@ -1,4 +1,4 @@
-"""Horovod's names for PyTorch, carried out by libddl.
+"""Horovod's names for PyTorch, run by libddl.
 
     import ddl.torch as hvd
 

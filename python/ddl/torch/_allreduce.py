@@ -31,7 +31,7 @@ def _reduce(
 def allreduce_async(
     tensor, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ) -> int:
-    """Hands over a tensor for an allreduce; synchronize() gives a new tensor."""
+    """Submits a tensor for an allreduce; synchronize() gives a new tensor."""
     op = op_of(average, op)
     return _reduce(tensor, torch.empty_like(checked(tensor)), name, op, prescale_factor, postscale_factor, process_set)
 
@@ -97,7 +97,7 @@ def _grouped(
 def grouped_allreduce_async(
     tensors, average=None, name=None, op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set
 ) -> int:
-    """Hands over several tensors, which are carried out together; synchronize() gives a list."""
+    """Submits several tensors, which are processed together; synchronize() gives a list."""
     outputs = [torch.empty_like(checked(tensor)) for tensor in tensors]
     return _grouped(tensors, outputs, name, op_of(average, op), prescale_factor, postscale_factor, process_set)
 

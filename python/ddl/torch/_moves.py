@@ -41,7 +41,7 @@ def _taken(memory: Any, elements: int, like: torch.Tensor) -> torch.Tensor:
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
-    """Hands over a tensor; synchronize() gives those of all ranks along the first dimension, which may differ."""
+    """Submits a tensor; synchronize() gives those of all ranks along the first dimension, which may differ."""
     rows = rows_of(tensor)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", set_of(process_set).size or 0)
     whole = named("allgather", name, process_set)
@@ -80,7 +80,7 @@ def allgather(tensor, name=None, process_set=global_process_set):
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set) -> int:
     for tensor in tensors:
-        checked(tensor)  # before any is handed over
+        checked(tensor)  # before any is submitted
     whole = named("grouped_allgather", name, process_set).decode()
     return together([allgather_async(tensor, f"{whole}.{i}", process_set) for i, tensor in enumerate(tensors)])
 
@@ -102,7 +102,7 @@ def grouped_allgather(tensors, name=None, process_set=global_process_set):
 
 
 def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_set) -> int:
-    """Hands over a tensor for a broadcast in place. root_rank: its number in the job."""
+    """Submits a tensor for a broadcast in place. root_rank: its number in the job."""
     root = root_in(process_set, root_rank)
     checked(tensor)
     whole = named("broadcast", name, process_set)
@@ -137,7 +137,7 @@ def broadcast(tensor, root_rank, name=None, process_set=global_process_set):
 
 
 def alltoall_async(tensor, splits=None, name=None, process_set=global_process_set) -> int:
-    """Hands over splits[r] rows for each rank r; None: equal parts. synchronize() gives the rows that came, and, of a
+    """Submits splits[r] rows for each rank r; None: equal parts. synchronize() gives the rows that came, and, of a
     call with splits, how many from each rank."""
     rows, ranks = rows_of(tensor), set_of(process_set).size or 0
     if splits is None:

@@ -132,7 +132,7 @@ class _Gradients:
         return opened(handle, lambda: tensor, tensor, name, self.process_set)
 
     def _hand_over_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
-        """Hands over no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
+        """Submits no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
         told that ours is none."""
         number = self._handed_over(parameter, parameter.detach().new_empty(0))
 
@@ -289,7 +289,7 @@ def DistributedOptimizer(
 ) -> torch.optim.Optimizer:
     """The same optimizer, whose step() uses the gradients of all ranks.
 
-    Each gradient is handed over when the backward pass has computed it. The optimizer keeps its state and parameters.
+    Each gradient is submitted when the backward pass has computed it. The optimizer keeps its state and parameters.
     """
     op = op_of(None, op)
     if gradient_predivide_factor != 1.0 and op is not Average:

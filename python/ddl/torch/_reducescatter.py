@@ -20,7 +20,7 @@ def _check(tensor, op) -> None:
 def reducescatter_async(
     tensor, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
 ) -> int:
-    """Hands over a tensor; synchronize() gives this rank's rows of the combination. The first ranks get more."""
+    """Submits a tensor; synchronize() gives this rank's rows of the combination. The first ranks get more."""
     _check(tensor, op)
     chosen = set_of(process_set)
     ranks, own = chosen.size or 1, chosen.rank or 0
@@ -71,7 +71,7 @@ def grouped_reducescatter_async(
     tensors, name=None, op=Average, process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0
 ) -> int:
     for tensor in tensors:
-        _check(tensor, op)  # before any is handed over
+        _check(tensor, op)  # before any is submitted
     whole = named("grouped_reducescatter", name, process_set).decode()
     return together(
         [

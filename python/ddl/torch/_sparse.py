@@ -8,7 +8,7 @@ from ddl.torch._moves import allgather_async
 
 
 def sparse_allreduce_async(tensor, name, op, process_set=global_process_set):
-    """Hands over a sparse tensor; what is returned is called for the result."""
+    """Submits a sparse tensor; what is returned is called for the result."""
     op = op_of(None, op)
     if op not in (Average, Sum):
         raise ValueError(f"sparse tensors are combined by Average or Sum, not {op}")

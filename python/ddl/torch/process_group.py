@@ -3,7 +3,7 @@
     import ddl.torch.process_group  # registers it
     torch.distributed.init_process_group("ddl")
 
-Groups of some ranks, by new_group(), are carried out by gloo: PyTorch tells a backend nothing of the ranks that are
+Groups of some ranks, by new_group(), are run by gloo: PyTorch tells a backend nothing of the ranks that are
 not in them, and libddl's process sets need all ranks.
 """
 from __future__ import annotations
@@ -156,7 +156,7 @@ class ProcessGroup(dist.ProcessGroup):
     # A call: what libddl gets, and what is done when it is complete.
 
     def _in_place(self, function: Callable[..., int], tensor: torch.Tensor, places: int, how: int) -> _Work:
-        """Hands over a tensor, or a contiguous copy of it. places: how often libddl takes its address."""
+        """Submits a tensor, or a contiguous copy of it. places: how often libddl takes its address."""
         whole = tensor if tensor.is_contiguous() else tensor.contiguous()
         self._calls += 1
         arguments = (*[address(whole)] * places, whole.numel(), TYPES[whole.dtype], how)
