@@ -364,6 +364,7 @@ net::Frame encode(const Direction& message) {
           frame.payload = m.bytes;
         } else {
           json::to_cbor(json(m), nlohmann::detail::output_adapter<char>(frame.payload));
+          frame.payload.shrink_to_fit();  // a head of thousands of nodes has thousands of these
         }
         return frame;
       },
