@@ -51,7 +51,11 @@ bool ask_for_threads(const std::vector<std::string>& directives) {
 /// Makes a job from a request, in the order in which one value follows from another.
 class JobMaker {
  public:
-  JobMaker(const ScriptRequest& request, const SiteProfile* site) : request_(request), site_(site) {}
+  JobMaker(const ScriptRequest& request, const SiteProfile* site) : request_(request), site_(site) {
+    if (site == nullptr || !site->node) return;
+    if (auto topology = affinity::topology_of_model(*site->node, site->name))
+      topology_ = *std::move(topology);
+  }
 
   Result<BatchJob> make() {
     DDL_TRY(check_account());
@@ -62,7 +66,6 @@ class JobMaker {
     job_.has_whole_nodes = has_whole_nodes();
     DDL_TRY(gpus());
     DDL_TRY(second_threads());
-    cpus();
     DDL_TRY(memory());
     job_.job_name = request_.job_name.empty() ? job_name_of(request_.command) : request_.job_name;
     job_.output = !request_.output.empty() ? request_.output
@@ -72,8 +75,9 @@ class JobMaker {
         request_.gpu_choice.value_or(site_ != nullptr ? site_->slurm.gpu_choice : GpuChoice::kVisibleDevices);
     DDL_TRY(gpu_vendor());
     mpi_type();
-    DDL_TRY(binding());
-    srun_cpus();
+    DDL_TRY(plan());
+    cpus();
+    choose_gpus();
     DDL_TRY(check_gpu_choice());
     DDL_TRY(cpu_bind());
     DDL_TRY(check_srun());
@@ -163,7 +167,7 @@ class JobMaker {
       if (job_.tasks_per_node == 0) return {};
       used_gpus_ = std::min(needed, known_gpus());
       // All GPUs of a whole node, so that those of the plan are among them.
-      if (asks_slurm_for_gpus()) job_.gpus_per_node = has_whole_nodes() ? known_gpus() : used_gpus_;
+      if (asks_slurm_for_gpus()) job_.gpus_per_node = job_.has_whole_nodes ? known_gpus() : used_gpus_;
     } else if (has_own) {
       used_gpus_ = job_.tasks_per_node > 0 && is_needed ? needed : 0;
     } else if (asks_slurm_for_gpus() || !option.empty()) {
@@ -215,57 +219,51 @@ class JobMaker {
         "omit --smt, or add the option of sbatch, as in --sbatch=--hint=multithread");
   }
 
-  /// How many of Slurm's CPUs a core is; 0: unknown. For a job that asks for the second threads each thread is a CPU.
-  int cpus_per_core() const {
+  /// How many of Slurm's CPUs a core is. For a job that asks for the second threads each thread is a CPU.
+  std::optional<int> cpus_per_core() const {
     if (site_ == nullptr || !site_->node || site_->node->threads_per_core == 1) return 1;
-    if (site_->slurm.cpus_are == SlurmCpus::kUnknown) return 0;
+    if (site_->slurm.cpus_are == SlurmCpus::kUnknown) return std::nullopt;
     const bool are_threads = site_->slurm.cpus_are == SlurmCpus::kThreads || asks_for_second_threads();
     return are_threads ? site_->node->threads_per_core : 1;
   }
 
-  /// As --cpus-per-task counts, of a rank with one GPU; 0: not published.
-  int site_cpus_per_task() const {
-    const int cpus = cpus_per_task_in(site_->slurm, job_.partition);
-    return asks_for_second_threads() ? cpus * cpus_per_core() : cpus;
-  }
-
+  /// The part of a node that each of its ranks gets without a plan; 0: not known.
+  struct Part {
+    int cores = 0;
+    int cpus = 0;  // as --cpus-per-task counts
+  };
   /// The published number is for one rank or for the node; ranks that share GPUs divide the CPUs of these.
-  void cpus() {
+  Part part_of_rank() const {
     const int ranks = job_.tasks_per_node;
-    const int each = cpus_per_core();
-    int cores = request_.binding.cores_per_rank;
-    if (cores > 0) {
-      job_.threads_per_rank = cores;
-      job_.cpus_per_task = cores * std::max(each, 1);
-      return;
+    const std::optional<int> known = cpus_per_core();
+    const int each = known.value_or(1);
+    if (const int cores = request_.binding.cores_per_rank; cores > 0) return {cores, cores * each};
+    if (site_ == nullptr || ranks == 0) return {};
+    if (const int published = cpus_per_task_in(site_->slurm, job_.partition); published > 0) {
+      const int of_one = asks_for_second_threads() ? published * each : published;
+      const int cpus = std::max(of_one * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
+      return {std::max(cpus / each, 1), cpus};
     }
-    if (site_ == nullptr || ranks == 0) return;
-    if (const int cpus = site_cpus_per_task(); cpus > 0) {
-      job_.cpus_per_task = std::max(cpus * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
-      job_.threads_per_rank = std::max(job_.cpus_per_task / std::max(each, 1), 1);
-    } else if (const auto topology = node_topology()) {
-      cores = static_cast<int>(affinity::usable_cores(*topology, request_.binding).cores.size());
-      cores = (used_gpus_ > 0 && known_gpus() > 0 ? cores / known_gpus() * used_gpus_ : cores) / ranks;
-      job_.threads_per_rank = std::max(cores, 1);
-      // A job that has its nodes to itself can omit a number that may be half or twice the intended one.
-      if (each > 0 || !has_whole_nodes()) job_.cpus_per_task = job_.threads_per_rank * std::max(each, 1);
-    }
+    if (!topology_) return {};
+    const int usable = static_cast<int>(affinity::usable_cores(*topology_, request_.binding).cores.size());
+    const int of_all = used_gpus_ > 0 && known_gpus() > 0 ? usable / known_gpus() * used_gpus_ : usable;
+    const int cores = std::max(of_all / ranks, 1);
+    // A job that has its nodes to itself can omit a number that may be half or twice the intended one.
+    return {cores, known || !job_.has_whole_nodes ? cores * each : 0};
   }
 
   /// Slurm obeys a list of CPUs only in a step that has all CPUs of the node, and a step with --cpus-per-task has
   /// exactly this number for each rank.
-  void srun_cpus() {
-    if (!by_srun() || !job_.binding) return;
-    const auto topology = node_topology();
-    const int all = static_cast<int>(topology->cores.size()) * cpus_per_core();
-    if (all == 0 || job_.cpus_per_task * job_.tasks_per_node != all) job_.cpus_per_task = 0;
+  void cpus() {
+    const Part part = part_of_rank();
+    job_.threads_per_rank = plan_ ? fewest_threads() : part.cores;
+    const bool fits = !by_srun() || !plan_ || part.cpus * job_.tasks_per_node == all_cpus();
+    job_.cpus_per_task = fits ? part.cpus : 0;
   }
-
-  std::optional<affinity::Topology> node_topology() const {
-    if (site_ == nullptr || !site_->node) return std::nullopt;
-    auto topology = affinity::topology_of_model(*site_->node, site_->name);
-    return topology ? std::optional(*std::move(topology)) : std::nullopt;
+  int fewest_threads() const {
+    return std::ranges::min_element(plan_->ranks, {}, &affinity::RankBinding::threads)->threads;
   }
+  int all_cpus() const { return static_cast<int>(topology_->cores.size()) * cpus_per_core().value_or(0); }
 
   Status memory() {
     job_.memory = request_.memory;
@@ -301,11 +299,25 @@ class JobMaker {
                            "under ddlrun; the script says --mpi=" + job_.mpi_type);
   }
 
-  Status binding() {
-    std::vector<std::vector<int>> gpus_by_rank = gpus_in_order();
-    DDL_TRY(bind(gpus_by_rank));
-    choose_gpus(gpus_by_rank);
+  /// Of a node that is known and that the job has to itself.
+  Status plan() {
+    if (!topology_ || job_.tasks_per_node == 0 || !job_.has_whole_nodes) return {};
+    if (request_.binding.bind_to == affinity::BindTo::kNone) return {};
+    auto plan = affinity::plan_binding(*topology_, request_.binding, job_.tasks_per_node);
+    if (!plan) return refuse("on the nodes of " + site_->name + ": " + plan.error().message());
+    plan_ = *std::move(plan);
+    job_.binding = {affinity::as_map_cpu(*plan_), affinity::as_mask_cpu(*plan_)};
+    for (const std::string& warning : plan_->warnings) job_.notes.push_back(warning);
     return {};
+  }
+
+  std::vector<std::vector<int>> gpus_of_plan() const {
+    std::vector<std::vector<int>> by_rank;
+    for (const affinity::RankBinding& rank : plan_->ranks) {
+      auto& own = by_rank.emplace_back();
+      for (const affinity::AssignedGpu& gpu : rank.gpus) own.push_back(gpu.index);
+    }
+    return by_rank;
   }
 
   /// Without a plan: rank after rank, GPU after GPU.
@@ -324,7 +336,8 @@ class JobMaker {
     return by_rank;
   }
 
-  void choose_gpus(const std::vector<std::vector<int>>& by_rank) {
+  void choose_gpus() {
+    const auto by_rank = plan_ ? gpus_of_plan() : gpus_in_order();
     std::vector<std::string> masks;
     bool is_one_each = true;
     for (const std::vector<int>& gpus : by_rank) {
@@ -341,28 +354,6 @@ class JobMaker {
     }
     if (!by_rank.empty())
       job_.gpu_bind = is_one_each ? "map:" + join(job_.gpus_of_ranks, ",") : "mask:" + join(masks, ",");
-  }
-
-  Status bind(std::vector<std::vector<int>>& gpus_by_rank) {
-    const auto topology = node_topology();
-    if (!topology || job_.tasks_per_node == 0 || !has_whole_nodes()) return {};
-    if (request_.binding.bind_to == affinity::BindTo::kNone) return {};
-    const auto plan = affinity::plan_binding(*topology, request_.binding, job_.tasks_per_node);
-    if (!plan) return refuse("on the nodes of " + site_->name + ": " + plan.error().message());
-    BatchBinding& binding = job_.binding.emplace();
-    binding.map_cpu = affinity::as_map_cpu(*plan);
-    binding.mask_cpu = affinity::as_mask_cpu(*plan);
-    int threads = 0;
-    for (const affinity::RankBinding& rank : plan->ranks)
-      threads = threads == 0 ? rank.threads : std::min(threads, rank.threads);
-    job_.threads_per_rank = std::max(threads, 1);
-    gpus_by_rank.clear();
-    for (const affinity::RankBinding& rank : plan->ranks) {
-      auto& gpus = gpus_by_rank.emplace_back();
-      for (const affinity::AssignedGpu& gpu : rank.gpus) gpus.push_back(gpu.index);
-    }
-    for (const std::string& warning : plan->warnings) job_.notes.push_back(warning);
-    return {};
   }
 
   /// The script chooses the GPU of each rank, or a note to the user says that it does not.
@@ -422,6 +413,8 @@ class JobMaker {
 
   const ScriptRequest& request_;
   const SiteProfile* site_;
+  std::optional<affinity::Topology> topology_;  // of a node, by the site's model
+  std::optional<affinity::BindingPlan> plan_;
   BatchJob job_;
   int used_gpus_ = 0;  // of each node, by its ranks
 };
