@@ -11,11 +11,11 @@
 #include "base/command.h"
 #include "base/command_output.h"
 #include "base/files.h"
+#include "base/printable_text.h"
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "cli/check_build/capability.h"
 #include "cli/options/this_process.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
 
@@ -65,8 +65,7 @@ Finding run(const Probe& probe) {
 /// The first line that contains words: libpmix prints lines of dashes around its messages.
 std::string first_words(std::string_view text) {
   for (const std::string_view line : split(text, '\n')) {
-    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos)
-      return launcher::printable_line(trim(line));
+    if (line.find_first_not_of("-=* \t\r") != std::string_view::npos) return printable_line(trim(line));
   }
   return {};
 }

@@ -13,13 +13,13 @@
 #include "base/command.h"
 #include "base/command_output.h"
 #include "base/files.h"
+#include "base/printable_text.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
 #include "cli/reports/console.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"
-#include "launcher/output/printable_text.h"
 #include "templates/cluster/cluster_query.h"
 #include "templates/lint/lint.h"
 #include "templates/script/batch_system.h"
@@ -57,7 +57,7 @@ SbatchResult run_sbatch(Submission submission, const std::string& script, const 
                                           (is_test ? "--test-only" : "--submit")),
                            contract::kStartFailure)};
   }
-  std::string err = launcher::printable_text(trim(output->err));
+  std::string err = printable_text(trim(output->err));
   if (!WIFEXITED(output->wait_status) || WEXITSTATUS(output->wait_status) != 0) {
     return {{},
             {},

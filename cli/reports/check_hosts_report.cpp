@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "contract/version.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
 
@@ -68,20 +68,20 @@ std::string check_hosts_text(const std::vector<HostCheck>& hosts, const launcher
   for (const launcher::HostColumn& column : comparison.columns) headings.push_back(column.heading);
   table.add(std::move(headings));
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    std::vector<std::string> row{launcher::printable_line(hosts[i].name)};
+    std::vector<std::string> row{printable_line(hosts[i].name)};
     if (!hosts[i].facts) {
-      table.add(std::move(row), style.alarm("failed:") + " " + launcher::printable_text(hosts[i].failure));
+      table.add(std::move(row), style.alarm("failed:") + " " + printable_text(hosts[i].failure));
       continue;
     }
     for (const launcher::HostColumn& column : comparison.columns) {
-      const std::string value = launcher::printable_line(column.values[i].text);
+      const std::string value = printable_line(column.values[i].text);
       row.push_back(column.values[i].noticed ? style.alarm(value + "!") : value);
     }
     table.add(std::move(row));
   }
   std::string text = table.text();
   if (!comparison.remarks.empty()) text += "\n";
-  for (const std::string& remark : comparison.remarks) text += launcher::printable_text(remark) + "\n";
+  for (const std::string& remark : comparison.remarks) text += printable_text(remark) + "\n";
   const auto count = static_cast<std::int64_t>(hosts.size());
   text += "\n" + (comparison.failed == 0 ? counted(count, "host") + " answered\n"
                                          : std::to_string(count - comparison.failed) + " of " +

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/printable_text.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
 
@@ -45,16 +45,15 @@ int Console::print(const std::string& text) const {
 }
 
 void Console::note(const std::string& sentence) const {
-  report(error_style_.strong("ddlrun:") + " " + launcher::printable_text(sentence) + "\n");
+  report(error_style_.strong("ddlrun:") + " " + printable_text(sentence) + "\n");
 }
 
 int Console::refuse(const Error& error, int exit_code) const {
   // A line end in what a user typed must not break the sentence; sbatch's own words may be several lines.
-  const std::string message = exit_code == contract::kUsageError ? launcher::printable_line(error.message())
-                                                                 : launcher::printable_text(error.message());
+  const std::string message =
+      exit_code == contract::kUsageError ? printable_line(error.message()) : printable_text(error.message());
   std::string text = error_style_.alarm("ddlrun:") + " " + message + "\n";
-  if (!error.hint().empty())
-    text += error_style_.strong("hint:") + " " + launcher::printable_text(error.hint()) + "\n";
+  if (!error.hint().empty()) text += error_style_.strong("hint:") + " " + printable_text(error.hint()) + "\n";
   report(text);
   return exit_code;
 }

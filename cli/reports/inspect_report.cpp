@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable_text.h"
 #include "base/text.h"
 #include "base/text_table.h"
 #include "cli/reports/job_report.h"
 #include "contract/version.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::cli {
 
@@ -59,7 +59,7 @@ std::string since_text(const JobDescription& job) {
 /// The beginning of a long one: mpirun's names all variables of the job.
 std::string command_text(const std::string& command) {
   constexpr std::size_t kMaxColumns = 160;
-  const std::string text = launcher::printable_line(command);
+  const std::string text = printable_line(command);
   const std::string start = fitted(text, kMaxColumns, 1);
   return start == text ? text : start + "...";
 }
@@ -97,9 +97,9 @@ bool is_alarming(const InspectedRank& rank) {
 
 std::string tensors_text(const InspectedRank& rank) {
   if (rank.open_tensors == 0) return std::string(kUnknown);
-  std::string name = launcher::printable_line(rank.oldest_tensor);
+  std::string name = printable_line(rank.oldest_tensor);
   if (name.size() > kMaxTensorName)
-    name.resize(kMaxTensorName - launcher::incomplete_utf8_tail(name.substr(0, kMaxTensorName)));
+    name.resize(kMaxTensorName - incomplete_utf8_tail(name.substr(0, kMaxTensorName)));
   return std::to_string(rank.open_tensors) + (name.empty() ? "" : ": " + name);
 }
 
@@ -136,10 +136,10 @@ std::vector<std::string> row_of(const InspectedRank& rank, const JobInspection& 
   const bool has_work = rank.work.kind != CurrentWork::Kind::kNone;
   std::vector<std::string> row{
       std::to_string(rank.rank),
-      launcher::printable_line(job.nodes[static_cast<std::size_t>(rank.node)].name),
+      printable_line(job.nodes[static_cast<std::size_t>(rank.node)].name),
       rank.pid > 0 ? std::to_string(rank.pid) : std::string(kUnknown),
       is_alarming(rank) ? style.alarm(state) : state,
-      or_unknown(launcher::printable_line(launcher::work_text(rank.work))),
+      or_unknown(printable_line(launcher::work_text(rank.work))),
       has_work ? age_text(rank.work.seconds) : std::string(kUnknown),
       rank.wait < 0 ? std::string(kUnknown) : awaited_text(job.waits[static_cast<std::size_t>(rank.wait)]),
       rank.steps_per_second < 0 ? std::string(kUnknown) : fmt::format("{:.2f}", rank.steps_per_second),
@@ -258,9 +258,9 @@ std::string json_line(const Json& json) {
 
 std::string inspection_text(const JobInspection& job, const TerminalStyle& style) {
   std::string text =
-      style.strong(launcher::printable_line(job.job.name)) +
+      style.strong(printable_line(job.job.name)) +
       fmt::format(" (ddlrun {} on {}): {} on {}, since {}\n", job.job.head_pid,
-                  launcher::printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
+                  printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
                   counted(static_cast<std::int64_t>(job.nodes.size()), "node"), since_text(job.job)) +
       command_text(job.job.command) + "\n\n";
   std::vector<std::vector<std::string>> rows{rank_headings()};
@@ -272,12 +272,11 @@ std::string inspection_text(const JobInspection& job, const TerminalStyle& style
   // What is not known comes first: it may be the cause of the rest.
   std::string silences;
   for (std::size_t node = 0; node < job.nodes.size(); ++node) {
-    if (!job.nodes[node].silence.empty())
-      silences += launcher::printable_line(silence_text(job, node)) + "\n";
+    if (!job.nodes[node].silence.empty()) silences += printable_line(silence_text(job, node)) + "\n";
   }
   if (!silences.empty()) text += "\n" + silences;
   if (!job.waits.empty()) text += "\n";
-  for (const InspectedWait& wait : job.waits) text += launcher::printable_line(wait.sentence) + "\n";
+  for (const InspectedWait& wait : job.waits) text += printable_line(wait.sentence) + "\n";
   return text;
 }
 
@@ -298,7 +297,7 @@ std::string jobs_text(const std::vector<FoundJob>& jobs) {
   table.add({"pid", "name", "ranks", "hosts", "since"}, "command");
   for (const FoundJob& one : jobs) {
     if (!one.description) {
-      table.add({std::to_string(one.pid)}, launcher::printable_line(one.description.error().message()));
+      table.add({std::to_string(one.pid)}, printable_line(one.description.error().message()));
       continue;
     }
     constexpr std::size_t kMaxHosts = 4;
@@ -307,8 +306,8 @@ std::string jobs_text(const std::vector<FoundJob>& jobs) {
         job.hosts.begin(),
         job.hosts.begin() + static_cast<std::ptrdiff_t>(std::min(job.hosts.size(), kMaxHosts)));
     if (job.hosts.size() > kMaxHosts) hosts.push_back("+" + std::to_string(job.hosts.size() - kMaxHosts));
-    table.add({std::to_string(one.pid), launcher::printable_line(job.name), std::to_string(job.num_ranks),
-               launcher::printable_line(join(hosts, ",")), since_text(job)},
+    table.add({std::to_string(one.pid), printable_line(job.name), std::to_string(job.num_ranks),
+               printable_line(join(hosts, ",")), since_text(job)},
               command_text(job.command));
   }
   return table.text();

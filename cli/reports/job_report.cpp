@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable_text.h"
 #include "base/text.h"
 #include "cli/reports/start_advice.h"
 #include "contract/ddl_names.h"
 #include "contract/ddlrun.h"
 #include "contract/version.h"
-#include "launcher/output/printable_text.h"
 #include "timeline/event_text.h"
 
 namespace ddl::cli {
@@ -95,8 +95,7 @@ std::string ending_of(const RankOutcome& rank) {
       return fmt::format("was killed by {}{}", signal_text(rank.signal),
                          rank.core_dumped ? ", core dumped" : "");
     case RankOutcome::Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
-    case RankOutcome::Kind::kStartFailed:
-      return "could not be started: " + launcher::printable_line(rank.start_error);
+    case RankOutcome::Kind::kStartFailed: return "could not be started: " + printable_line(rank.start_error);
     case RankOutcome::Kind::kRunning: return "was running at the last report";
     case RankOutcome::Kind::kNotStarted: return "was not started";
   }
@@ -235,7 +234,7 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       if (has_left(*culprit))
         return "let it make the calls that the others make, or end all of them by ddl_abort()";
       // The tail may be incomplete: name the file that contains all output, or the option that makes one.
-      if (culprit->stderr_tail.size() < launcher::StderrTail::kMaxLines) return "";
+      if (culprit->stderr_tail.size() < StderrTail::kMaxLines) return "";
       return job.output_directory.empty() ? "--output-filename DIR keeps all output of every rank"
                                           : "all its output is in " + job.output_directory;
     default: return "";
@@ -247,17 +246,17 @@ class Page {
  public:
   explicit Page(const TerminalStyle& style) : style_(style) {}
 
-  void line(const std::string& text) { text_ += "  " + launcher::printable_line(text) + "\n"; }
+  void line(const std::string& text) { text_ += "  " + printable_line(text) + "\n"; }
   void next(const std::string& text) {
-    text_ += "  " + style_.strong("next:") + " " + launcher::printable_line(text) + "\n";
+    text_ += "  " + style_.strong("next:") + " " + printable_line(text) + "\n";
   }
   void quote(const std::string& title, const std::vector<std::string>& lines) {
     line(title + ":");
     for (const std::string& one : lines)
-      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + launcher::printable_line(one)) + "\n";
+      text_ += "  " + style_.faint("|") + (one.empty() ? "" : " " + printable_line(one)) + "\n";
   }
   void head(const std::string& text) {
-    text_ += style_.alarm("ddlrun:") + " " + style_.strong(launcher::printable_text(text)) + "\n";
+    text_ += style_.alarm("ddlrun:") + " " + style_.strong(printable_text(text)) + "\n";
   }
   std::string take() { return std::move(text_); }
 

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable_text.h"
 #include "base/text.h"
 #include "cli/reports/job_report.h"
 #include "contract/version.h"
-#include "launcher/output/printable_text.h"
 #include "launcher/plan/framework_environment.h"
 
 namespace ddl::cli {
@@ -72,14 +72,13 @@ std::string field(std::string_view name, std::string_view value) {
 
 /// shell_quote(), but a word that would act on the terminal is in bash's form for such words: $'\x1b[31m'.
 std::string visible_quote(std::string_view word) {
-  if (launcher::printable_line(word) == word) return shell_quote(word);
+  if (printable_line(word) == word) return shell_quote(word);
   std::string quoted = "$'";
   while (!word.empty()) {
-    const std::size_t length = launcher::utf8_character_length(word);
+    const std::size_t length = utf8_character_length(word);
     const std::string_view character = word.substr(0, std::max<std::size_t>(length, 1));
     word.remove_prefix(character.size());
-    const bool is_safe =
-        length > 0 && (character == "\t" || launcher::printable_line(character) == character);
+    const bool is_safe = length > 0 && (character == "\t" || printable_line(character) == character);
     if (!is_safe) {
       for (const char byte : character) quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     } else {
@@ -214,7 +213,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
       counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
-  text += field("workdir", launcher::printable_line(job.workdir));
+  text += field("workdir", printable_line(job.workdir));
   if (job.verbose) text += field("shell", launcher::shell_attributes_text(job.shell));
   text += field("stdin", stdin_text(job.stdin_target));
   text += field("output", output_text(job));

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable_text.h"
 #include "base/text.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::launcher {
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "base/printable_text.h"
 #include "launcher/gloo/gloo_store.h"
 #include "launcher/head/io_forwarding.h"
 #include "launcher/head/job_inspector.h"
@@ -18,7 +19,6 @@
 #include "launcher/head/stall_inspector.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/node_probe.h"
-#include "launcher/output/printable_text.h"
 #include "launcher/protocol/codec.h"
 #include "launcher/protocol/heartbeat.h"
 #include "net/job_key.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/printable_text.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/output/output_stream.h"
-#include "launcher/output/printable_text.h"
 
 namespace ddl::launcher {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "launcher/output/printable_text.h"
+#include "base/printable_text.h"
 
 namespace ddl::launcher {
 namespace {

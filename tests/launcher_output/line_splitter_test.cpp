@@ -3,7 +3,7 @@
 #include <ostream>
 #include <random>
 
-#include "launcher/output/printable_text.h"
+#include "base/printable_text.h"
 #include "launcher_output/fakes.h"
 #include "support/catch.h"
 
@@ -236,7 +236,7 @@ TEST_CASE("bytes and the guarantees about chunks hold for random texts and reads
           CHECK_FALSE(chunk.bytes.empty());
           CHECK(last != '\n');
           CHECK(last != '\r');
-          CHECK(ddl::launcher::incomplete_utf8_tail(chunk.bytes) == 0);
+          CHECK(ddl::incomplete_utf8_tail(chunk.bytes) == 0);
           break;
         case ChunkEnd::kEof: CHECK(&chunk == &chunks.back()); break;
       }

@@ -1,11 +1,11 @@
-#include "launcher/output/printable_text.h"
+#include "base/printable_text.h"
 
 #include <string>
 
 #include "support/catch.h"
 
-using ddl::launcher::incomplete_utf8_tail;
-using ddl::launcher::utf8_character_length;
+using ddl::incomplete_utf8_tail;
+using ddl::utf8_character_length;
 
 namespace {
 // One to four bytes: A, e acute, euro, an emoji; the first and last of each length, and the neighbours of surrogates.

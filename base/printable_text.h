@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ddl::launcher {
+namespace ddl {
 
 // The little of UTF-8 that cutting and showing ranks' output needs (Unicode 15, table 3-7).
 
@@ -52,4 +52,4 @@ std::string printable_line(std::string_view text);
 /// The same of each of its lines.
 std::string printable_text(std::string_view text);
 
-}  // namespace ddl::launcher
+}  // namespace ddl

@@ -1,4 +1,4 @@
-#include "launcher/output/printable_text.h"
+#include "base/printable_text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace ddl::launcher {
+namespace ddl {
 namespace {
 
 /// What a lead byte announces: how many bytes, and which second byte is allowed (this excludes overlong forms,
@@ -190,4 +190,4 @@ std::vector<std::string> StderrTail::lines() const {
   return texts;
 }
 
-}  // namespace ddl::launcher
+}  // namespace ddl

@@ -1,12 +1,12 @@
-#include "launcher/output/printable_text.h"
+#include "base/printable_text.h"
 
 #include <algorithm>
 #include <random>
 
 #include "support/catch.h"
 
-using ddl::launcher::printable_line;
-using ddl::launcher::StderrTail;
+using ddl::printable_line;
+using ddl::StderrTail;
 using Lines = std::vector<std::string>;
 
 namespace {
