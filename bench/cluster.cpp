@@ -22,10 +22,9 @@ constexpr auto kGrace = std::chrono::seconds(2);
 
 // Runs a command with this process's own streams and environment, and returns its exit status.
 Result<int> run_command(std::vector<std::string> words) {
-  auto child = Child::start({.argv = std::move(words), .group = Command::Group::kOfParent});
-  if (!child) return fail(std::move(child.error()));
-  child->wait(Deadline::never());
-  return child->exit_code();
+  DDL_ASSIGN(child, Child::start({.argv = std::move(words), .group = Command::Group::kOfParent}));
+  child.wait(Deadline::never());
+  return child.exit_code();
 }
 
 // The command line of the cluster script, for the cluster whose state is in this folder.
@@ -47,26 +46,23 @@ bool is_on_cluster_head() { return ::access(kStateFolder, F_OK) == 0; }
 
 Result<int> run_on_new_cluster(int hosts, bool with_slurm, const std::vector<std::string>& trees,
                                const std::vector<std::string>& command) {
-  const auto state = TemporaryFolder::make_in(tmp_directory(), "ddl-bench-cluster");
-  if (!state) return fail(state.error());
-  auto up = script(*state, {"up", std::to_string(hosts), "--with-parent"});
+  DDL_ASSIGN(state, TemporaryFolder::make_in(tmp_directory(), "ddl-bench-cluster"));
+  auto up = script(state, {"up", std::to_string(hosts), "--with-parent"});
   if (with_slurm) up.emplace_back("--slurm");
   for (const std::string& tree : trees) up.insert(up.end(), {"--tree", tree});
   auto started = run_command(std::move(up));
   if (!started || *started != 0) return started;
-  auto exec = script(*state, {"exec", "head"});
+  auto exec = script(state, {"exec", "head"});
   exec.insert(exec.end(), command.begin(), command.end());
   auto result = run_command(std::move(exec));
-  auto ended = run_command(script(*state, {"down"}));
-  if (!ended) return ended;
+  DDL_TRY(run_command(script(state, {"down"})));
   return result;
 }
 
 Status set_rate(const std::string& host, const std::string& rate) {
-  const auto exit_status =
-      run_command({DDL_BENCH_CLUSTER_SCRIPT, "rate", host, rate.empty() ? "--undo" : rate});
-  if (!exit_status) return fail(exit_status.error());
-  if (*exit_status == 0) return {};
+  DDL_ASSIGN(exit_status,
+             run_command({DDL_BENCH_CLUSTER_SCRIPT, "rate", host, rate.empty() ? "--undo" : rate}));
+  if (exit_status == 0) return {};
   return fail(ErrorCode::kSystem, fmt::format("{} cannot be given a rate of \"{}\"", host, rate));
 }
 

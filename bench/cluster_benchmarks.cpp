@@ -47,9 +47,8 @@ constexpr double kHostTimeout = 300;
 
 Result<RunTimes> run_hosts_once(const Contender& contender, const ClusterHosts& hosts) {
   const double cpu_before = hosts.cpu_seconds();
-  auto child = MeasuredRun::start(contender.command);
-  if (!child) return fail(std::move(child.error()));
-  const auto cost = child->finish(Deadline::after_seconds(kHostTimeout));
+  DDL_ASSIGN(child, MeasuredRun::start(contender.command));
+  const auto cost = child.finish(Deadline::after_seconds(kHostTimeout));
   const auto idle = hosts.wait_until_idle();  // also after a failure: the next contender starts on idle hosts
   if (!cost) return fail(cost.error());
   if (!idle) return fail(idle.error());

@@ -132,11 +132,9 @@ const std::vector<std::pair<const char*, const char*>> kCases = {
     {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
 
 Result<RunTimes> run_once(const Contender& contender) {
-  auto child = MeasuredRun::start(contender.command);
-  if (!child) return fail(std::move(child.error()));
-  const auto cost = child->finish(Deadline::after_seconds(kLaunchTimeout));
-  if (!cost) return fail(cost.error());
-  return RunTimes{{{cost->wall_seconds}}, cost->cpu_seconds};
+  DDL_ASSIGN(child, MeasuredRun::start(contender.command));
+  DDL_ASSIGN(cost, child.finish(Deadline::after_seconds(kLaunchTimeout)));
+  return RunTimes{{{cost.wall_seconds}}, cost.cpu_seconds};
 }
 
 }  // namespace
@@ -216,42 +214,38 @@ Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& 
                             const Settings& settings,
                             const std::function<Result<Measured>(MeasuredRun&, const IdleJob&)>& measure) {
   if (const auto absent = why_absent(launcher, program, site)) return fail(ErrorCode::kUnavailable, *absent);
-  auto release = make_pipe();
-  if (!release) return fail(std::move(release.error()));
+  DDL_ASSIGN(release, make_pipe());
   program.argv.push_back("--hold");
-  program.argv.push_back(fmt::format("/proc/{}/fd/{}", ::getpid(), release->first.get()));
+  program.argv.push_back(fmt::format("/proc/{}/fd/{}", ::getpid(), release.first.get()));
   const Command command = launch(launcher, program, site, settings);
 
-  auto child = MeasuredRun::start(command);
-  if (!child) return fail(std::move(child.error()));
-  DDL_TRY(child->wait_for_output(kHeldWord, program.ranks, Deadline::after_seconds(kStartTimeout)));
-  DDL_TRY(child->stay_running(Deadline::after_seconds(kSettleSeconds)));
+  DDL_ASSIGN(child, MeasuredRun::start(command));
+  DDL_TRY(child.wait_for_output(kHeldWord, program.ranks, Deadline::after_seconds(kStartTimeout)));
+  DDL_TRY(child.stay_running(Deadline::after_seconds(kSettleSeconds)));
 
   const std::size_t rank_word = command.argv.size() - program.argv.size();
   const std::string rank_program = std::filesystem::canonical(command.argv[rank_word]).native();
   IdleJob job;
-  job.launcher = child->pid();
-  for (const ProcessId& process : descendants_of(child->pid())) {
+  job.launcher = child.pid();
+  for (const ProcessId& process : descendants_of(child.pid())) {
     (program_of(process.pid) == rank_program ? job.ranks : job.helpers).push_back(process.pid);
   }
   if (job.ranks.size() != static_cast<std::size_t>(program.ranks)) {
     return fail(ErrorCode::kInternal, fmt::format("found {} of {} ranks", job.ranks.size(), program.ranks));
   }
-  auto value = measure(*child, job);
-  release->second.reset();
+  auto value = measure(child, job);
+  release.second.reset();
   if (!value) return value;
-  const auto ended = child->finish(Deadline::after_seconds(kStartTimeout));
-  if (!ended) return fail(ended.error());
+  DDL_TRY(child.finish(Deadline::after_seconds(kStartTimeout)));
   return value;
 }
 
 Result<Measured> memory_of(const std::vector<pid_t>& pids) {
   MemoryUse total;
   for (const pid_t pid : pids) {
-    const auto use = memory_use(pid);
-    if (!use) return fail(use.error());
-    total.unique += use->unique;
-    total.resident += use->resident;
+    DDL_ASSIGN(use, memory_use(pid));
+    total.unique += use.unique;
+    total.resident += use.resident;
   }
   return Measured{
       static_cast<double>(total.unique),
@@ -270,9 +264,8 @@ Result<double> cpu_of_all(const IdleJob& job) {
   all.push_back(job.launcher);
   double total = 0;
   for (const pid_t pid : all) {
-    const auto seconds = cpu_seconds(pid);
-    if (!seconds) return fail(seconds.error());
-    total += *seconds;
+    DDL_ASSIGN(seconds, cpu_seconds(pid));
+    total += seconds;
   }
   return total;
 }
@@ -288,13 +281,11 @@ Gauge gauge(std::string name, std::string label, std::string unit, const Result<
 std::vector<Gauge> idle_job_gauges(const Site& site, const Settings& settings) {
   const double window = settings.quick ? 0.5 : 10;
   const auto idle_share = [window](MeasuredRun& child, const IdleJob& job) -> Result<Measured> {
-    const auto before = cpu_of_all(job);
-    if (!before) return fail(before.error());
+    DDL_ASSIGN(before, cpu_of_all(job));
     DDL_TRY(child.stay_running(Deadline::after_seconds(window)));
-    const auto after = cpu_of_all(job);
-    if (!after) return fail(after.error());
+    DDL_ASSIGN(after, cpu_of_all(job));
     return Measured{
-        (*after - *before) / window,
+        (after - before) / window,
         fmt::format("{} initialised ranks over {} s, all processes of the job", kIdleRanks, window)};
   };
   const RankProgram nothing{{"init_none"}};

@@ -74,17 +74,14 @@ MeasuredRun::~MeasuredRun() {
 }
 
 Result<MeasuredRun> MeasuredRun::start(Command command) {
-  auto pipe = make_pipe();
-  if (!pipe) return fail(std::move(pipe.error()));
-  DDL_TRY(set_nonblocking(pipe->first.get(), true));
-  command.streams = {kNullStream, pipe->second.get(), pipe->second.get()};
+  DDL_ASSIGN(pipe, make_pipe());
+  DDL_TRY(set_nonblocking(pipe.first.get(), true));
+  command.streams = {kNullStream, pipe.second.get(), pipe.second.get()};
   const double cpu_before = cpu_of_reaped_children();
   const double started = now_seconds();
-  auto child = Child::start(command);
-  if (!child) return fail(std::move(child.error()));
-  auto pidfd = open_pidfd(child->pid());
-  if (!pidfd) return fail(std::move(pidfd.error()));
-  return MeasuredRun(*std::move(child), *std::move(pidfd), std::move(pipe->first), started, cpu_before);
+  DDL_ASSIGN(child, Child::start(command));
+  DDL_ASSIGN(pidfd, open_pidfd(child.pid()));
+  return MeasuredRun(std::move(child), std::move(pidfd), std::move(pipe.first), started, cpu_before);
 }
 
 // Reads what is available without blocking; closes the pipe at its end.
@@ -127,28 +124,25 @@ Status MeasuredRun::wait_for_output(const std::string& word, int count, Deadline
          at = output_.find(word, at + word.size()))
       ++found;
     if (found >= count) return {};
-    const auto event = next_event(deadline);
-    if (!event) return fail(event.error());
-    if (*event == Event::kEnded) return fail(failure(fmt::format("ended before it printed \"{}\"", word)));
-    if (*event == Event::kTimeout) return fail(failure(fmt::format("did not print \"{}\" in time", word)));
+    DDL_ASSIGN(event, next_event(deadline));
+    if (event == Event::kEnded) return fail(failure(fmt::format("ended before it printed \"{}\"", word)));
+    if (event == Event::kTimeout) return fail(failure(fmt::format("did not print \"{}\" in time", word)));
   }
 }
 
 Status MeasuredRun::stay_running(Deadline deadline) {
   for (;;) {
-    const auto event = next_event(deadline);
-    if (!event) return fail(event.error());
-    if (*event == Event::kEnded) return fail(failure("ended by itself"));
-    if (*event == Event::kTimeout) return {};
+    DDL_ASSIGN(event, next_event(deadline));
+    if (event == Event::kEnded) return fail(failure("ended by itself"));
+    if (event == Event::kTimeout) return {};
   }
 }
 
 Result<RunCost> MeasuredRun::finish(Deadline deadline) {
   for (;;) {
-    const auto event = next_event(deadline);
-    if (!event) return fail(event.error());
-    if (*event == Event::kTimeout) return fail(failure("did not end in time"));
-    if (*event == Event::kEnded) break;
+    DDL_ASSIGN(event, next_event(deadline));
+    if (event == Event::kTimeout) return fail(failure("did not end in time"));
+    if (event == Event::kEnded) break;
   }
   child_.wait(Deadline::never());
   RunCost cost;

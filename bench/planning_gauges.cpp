@@ -29,12 +29,11 @@ affinity::NodeModel large_node() {
 }
 
 Result<double> binding_seconds(int times) {
-  const auto topology = affinity::topology_of_model(large_node(), "model");
-  if (!topology) return fail(topology.error());
+  DDL_ASSIGN(topology, affinity::topology_of_model(large_node(), "model"));
   std::vector<double> seconds;
   for (int i = 0; i < times; ++i) {
     const auto begin = Clock::now();
-    const auto plan = affinity::plan_binding(*topology, {}, 8);
+    const auto plan = affinity::plan_binding(topology, {}, 8);
     seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     if (!plan) return fail(plan.error());
   }
@@ -55,20 +54,17 @@ Result<LargePlan> large_plan(int times) {
   spec.num_ranks = kNodes * kRanksOfNode;
   launcher::Allocation allocation;
   for (int i = 0; i < kNodes; ++i) allocation.nodes.emplace_back().name = "node" + std::to_string(i);
-  const auto placement = launcher::place(spec, allocation, std::vector<int>(kNodes, kRanksOfNode));
-  if (!placement) return fail(placement.error());
+  DDL_ASSIGN(placement, launcher::place(spec, allocation, std::vector<int>(kNodes, kRanksOfNode)));
   launcher::NodeFacts facts;
   facts.allowed_cores = facts.allowed_cpus = 128;
   facts.master_address = "10.0.0.1";
   facts.held_ports = {40000, 40001};
   const std::vector<launcher::NodeFacts> all(kNodes, facts);
   // Each node is bound in its own way, as far as the encoding can tell.
-  const auto topology = affinity::topology_of_model(large_node(), "model");
-  if (!topology) return fail(topology.error());
-  auto plan_of_node = affinity::plan_binding(*topology, {}, kRanksOfNode);
-  if (!plan_of_node) return fail(plan_of_node.error());
+  DDL_ASSIGN(topology, affinity::topology_of_model(large_node(), "model"));
+  DDL_ASSIGN(plan_of_node, affinity::plan_binding(topology, {}, kRanksOfNode));
   launcher::NodeBinding binding;
-  binding.plan = *std::move(plan_of_node);
+  binding.plan = std::move(plan_of_node);
   const std::vector<launcher::NodeBinding> bindings(kNodes, binding);
   const Environment environment = process_environment();
 
@@ -78,7 +74,7 @@ Result<LargePlan> large_plan(int times) {
     const auto used_before = ::mallinfo2();
     const auto begin = Clock::now();
     const launcher::LaunchPlan plan = launcher::make_launch_plan(
-        spec, {*placement, all, "ddlrun-1-2", bindings, launcher::no_scheduler()}, environment);
+        spec, {placement, all, "ddlrun-1-2", bindings, launcher::no_scheduler()}, environment);
     std::vector<net::Frame> frames;
     const auto add = [&](const launcher::message::HeadToAgent& message) {
       frames.push_back(launcher::message::encode(message));

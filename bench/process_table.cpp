@@ -15,10 +15,9 @@ std::string program_of(pid_t pid) {
 }
 
 Result<MemoryUse> memory_use(pid_t pid) {
-  auto text = read_file(fmt::format("/proc/{}/smaps_rollup", pid));
-  if (!text) return fail(std::move(text.error()));
+  DDL_ASSIGN(text, read_file(fmt::format("/proc/{}/smaps_rollup", pid)));
   MemoryUse use;
-  for (const std::string_view line : split(*text, '\n')) {
+  for (const std::string_view line : split(text, '\n')) {
     const std::string_view rest = trim(line.substr(line.find(':') + 1));
     const std::int64_t bytes = 1024 * parse_integer(rest.substr(0, rest.find(' '))).value_or(0);
     if (line.starts_with("Private_")) use.unique += bytes;

@@ -66,8 +66,7 @@ class RankRuns {
 
   Status set_rate() const {
     for (const std::string& host : hosts_ ? hosts_->names() : std::vector<std::string>()) {
-      Status set = ddl::bench::set_rate(host, job().rate);
-      if (!set) return set;
+      DDL_TRY(ddl::bench::set_rate(host, job().rate));
     }
     return {};
   }
@@ -75,25 +74,21 @@ class RankRuns {
   Result<RunTimes> run(const Contender& contender) const {
     // If they do not become so, the report says at which distances there are times.
     if (settings_.is_far && contender.is_bound) wait_until_far(settings_.cpus, Deadline::after(kTimeToBeFar));
-    const auto folder = TemporaryFolder::make_in(common_folder(job()), "ddl-bench");
-    if (!folder) return fail(folder.error());
-    const auto scoreboard = hosts_
-                                ? Scoreboard::create_file(folder->path() + "/scoreboard", job().ranks, plan_)
-                                : Scoreboard::create(job().ranks, plan_);
-    if (!scoreboard) return fail(scoreboard.error());
+    DDL_ASSIGN(folder, TemporaryFolder::make_in(common_folder(job()), "ddl-bench"));
+    DDL_ASSIGN(scoreboard, hosts_ ? Scoreboard::create_file(folder.path() + "/scoreboard", job().ranks, plan_)
+                                  : Scoreboard::create(job().ranks, plan_));
     Command command = contender.command;
-    command.argv.insert(command.argv.end(), {folder->path(), scoreboard->path()});
+    command.argv.insert(command.argv.end(), {folder.path(), scoreboard.path()});
     const double cpu_before = cpu_seconds();
-    auto child = MeasuredRun::start(command);
-    if (!child) return fail(std::move(child.error()));
-    const auto cost = child->finish(Deadline::after_seconds(kRunTimeout));
+    DDL_ASSIGN(child, MeasuredRun::start(command));
+    const auto cost = child.finish(Deadline::after_seconds(kRunTimeout));
     // Also after a failure: the next contender starts on idle hosts.
     const Status idle = hosts_ ? hosts_->wait_until_idle() : Status();
     if (!cost) return fail(cost.error());
     if (!idle) return fail(idle.error());
     RunTimes times{{}, cost->cpu_seconds + cpu_seconds() - cpu_before};
     for (std::size_t i = 0; i < plan_.size(); ++i) {
-      TimedCalls calls = scoreboard->timed_calls(i);
+      TimedCalls calls = scoreboard.timed_calls(i);
       if (distances_.empty()) times.by_case.push_back(calls.seconds);
       // A contender whose ranks run on any CPU has no distance: all its times count for each.
       for (const Distance distance : distances_)

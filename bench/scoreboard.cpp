@@ -106,9 +106,8 @@ Result<Scoreboard> Scoreboard::create_in(UniqueFd fd, std::string path, int rank
                                          const std::vector<SizePlan>& plan) {
   const std::size_t size = total_bytes(ranks, plan);
   if (::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return fail_errno("ftruncate the scoreboard");
-  auto memory = MappedMemory::map_shared(fd.get(), size);
-  if (!memory) return fail(std::move(memory.error()));
-  return Scoreboard(std::move(fd), std::move(*memory), std::move(path), ranks, plan);
+  DDL_ASSIGN(memory, MappedMemory::map_shared(fd.get(), size));
+  return Scoreboard(std::move(fd), std::move(memory), std::move(path), ranks, plan);
 }
 
 Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const std::vector<SizePlan>& plan) {
@@ -121,9 +120,8 @@ Result<Scoreboard> Scoreboard::open(const std::string& path, int ranks, const st
     return fail(ErrorCode::kProtocol, fmt::format("the scoreboard has {} bytes, but {} and this plan need {}",
                                                   facts.st_size, counted(ranks, "rank"), size));
   }
-  auto memory = MappedMemory::map_shared(fd.get(), size);
-  if (!memory) return fail(std::move(memory.error()));
-  return Scoreboard(std::move(fd), std::move(*memory), path, ranks, plan);
+  DDL_ASSIGN(memory, MappedMemory::map_shared(fd.get(), size));
+  return Scoreboard(std::move(fd), std::move(memory), path, ranks, plan);
 }
 
 // One rank's cache line; only that rank writes it. No rank is more than one barrier ahead of another, so two values

@@ -34,9 +34,8 @@ Result<JobKey> JobKey::allocate() {
 }
 
 Result<JobKey> JobKey::random() {
-  auto key = allocate();
-  if (!key) return key;
-  DDL_TRY(fill_random({key->page_, kJobKeyBytes}));
+  DDL_ASSIGN(key, allocate());
+  DDL_TRY(fill_random({key.page_, kJobKeyBytes}));
   return key;
 }
 
@@ -45,9 +44,8 @@ Result<JobKey> JobKey::from_bytes(std::span<const std::byte> bytes) {
     return fail(ErrorCode::kInvalidArgument, "a job's key has " + std::to_string(kJobKeyBytes) +
                                                  " bytes, not " + std::to_string(bytes.size()));
   }
-  auto key = allocate();
-  if (!key) return key;
-  std::memcpy(key->page_, bytes.data(), bytes.size());
+  DDL_ASSIGN(key, allocate());
+  std::memcpy(key.page_, bytes.data(), bytes.size());
   return key;
 }
 
@@ -56,9 +54,8 @@ Result<JobKey> JobKey::from_hex(std::string_view text) {
     return fail(ErrorCode::kInvalidArgument,
                 "a job's key is written as " + std::to_string(2 * kJobKeyBytes) + " hexadecimal digits");
   };
-  auto key = allocate();
-  if (!key) return key;
-  if (!ddl::from_hex(text, {key->page_, kJobKeyBytes})) return not_one();
+  DDL_ASSIGN(key, allocate());
+  if (!ddl::from_hex(text, {key.page_, kJobKeyBytes})) return not_one();
   return key;
 }
 
@@ -75,10 +72,9 @@ Result<JobKey> JobKey::from_memfd(int fd) {
   if (info.st_size != static_cast<off_t>(kJobKeyBytes))
     return not_one("it has " + std::to_string(info.st_size) + " bytes");
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return fail_errno("fcntl F_SETFD");
-  auto key = allocate();
-  if (!key) return key;
+  DDL_ASSIGN(key, allocate());
   // From the beginning: other processes read it through the same open file description.
-  if (retry_eintr([&] { return ::pread(fd, key->page_, kJobKeyBytes, 0); }) !=
+  if (retry_eintr([&] { return ::pread(fd, key.page_, kJobKeyBytes, 0); }) !=
       static_cast<ssize_t>(kJobKeyBytes)) {
     return fail_errno("reading the job's key");
   }

@@ -23,14 +23,13 @@ Result<UniqueFd> open_socket(const SocketAddress& address) {
 namespace {
 
 Result<UniqueFd> listen_on(const SocketAddress& address, int backlog, bool is_v6_only) {
-  auto socket = open_socket(address);
-  if (!socket) return socket;
+  DDL_ASSIGN(socket, open_socket(address));
   if (address.family() == AF_INET6) {
-    DDL_TRY(set_option(socket->get(), IPPROTO_IPV6, IPV6_V6ONLY, is_v6_only ? 1 : 0, "IPV6_V6ONLY"));
+    DDL_TRY(set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, is_v6_only ? 1 : 0, "IPV6_V6ONLY"));
   }
-  if (::bind(socket->get(), address.data(), address.size()) != 0)
+  if (::bind(socket.get(), address.data(), address.size()) != 0)
     return fail_errno("bind to " + address.to_text());
-  if (::listen(socket->get(), backlog) != 0) return fail_errno("listen");
+  if (::listen(socket.get(), backlog) != 0) return fail_errno("listen");
   return socket;
 }
 
@@ -92,11 +91,10 @@ Result<UniqueFd> accept_tcp(int listener) {
 }
 
 Result<UniqueFd> begin_connect(const SocketAddress& address) {
-  auto socket = open_socket(address);
-  if (!socket) return socket;
-  DDL_TRY(tune_stream(socket->get()));
+  DDL_ASSIGN(socket, open_socket(address));
+  DDL_TRY(tune_stream(socket.get()));
   // A connect() that a signal interrupts goes on by itself, like one that is in progress.
-  if (::connect(socket->get(), address.data(), address.size()) != 0 && errno != EINPROGRESS &&
+  if (::connect(socket.get(), address.data(), address.size()) != 0 && errno != EINPROGRESS &&
       errno != EINTR) {
     return fail_errno("connect to " + address.to_text());
   }

@@ -45,9 +45,8 @@ std::string unaligned_hosts(const std::vector<TraceHost>& hosts) {
 }  // namespace
 
 Result<TraceFile> TraceFile::create(const std::string& path, const std::string& zlib) {
-  auto file = DraftFile::plan(path, zlib);
-  if (!file) return fail(std::move(file.error()));
-  return TraceFile(std::move(*file));
+  DDL_ASSIGN(file, DraftFile::plan(path, zlib));
+  return TraceFile(std::move(file));
 }
 
 Status TraceFile::begin(const TraceJob& job) {

@@ -54,9 +54,8 @@ Result<float*> SharedMemory::allocate(std::size_t bytes) {
   for (int rank = 0; rank < job_.ranks; ++rank) {
     const UniqueFd fd(::open(link_of(rank).c_str(), O_RDWR | O_CLOEXEC));
     if (!fd) return fail_errno("open " + link_of(rank));
-    auto memory = MappedMemory::map_shared(fd.get(), bytes);
-    if (!memory) return fail(std::move(memory.error()));
-    region.by_rank.push_back(std::move(*memory));
+    DDL_ASSIGN(memory, MappedMemory::map_shared(fd.get(), bytes));
+    region.by_rank.push_back(std::move(memory));
   }
   regions_.push_back(std::move(region));
   return reinterpret_cast<float*>(regions_.back().by_rank[static_cast<std::size_t>(job_.rank)].data());

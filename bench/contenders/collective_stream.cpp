@@ -69,16 +69,14 @@ Result<UniqueFd> connect_to(const RankJob& job, int rank) {
 }
 
 Result<Neighbours> find_neighbours(RankJob& job) {
-  auto listener = listen_and_publish(job);
-  if (!listener) return ddl::fail(std::move(listener.error()));
+  DDL_ASSIGN(listener, listen_and_publish(job));
   job.scoreboard.barrier(job.rank, job.wait());
-  auto next = connect_to(job, (job.rank + 1) % job.ranks);
-  if (!next) return ddl::fail(std::move(next.error()));
-  UniqueFd previous(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  DDL_ASSIGN(next, connect_to(job, (job.rank + 1) % job.ranks));
+  UniqueFd previous(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!previous) return ddl::fail_errno("accept");
   const int on = 1;
-  ::setsockopt(next->get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return Neighbours{std::move(*next), std::move(previous)};
+  ::setsockopt(next.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return Neighbours{std::move(next), std::move(previous)};
 }
 
 // One direction of the exchange. Offsets wrap around at the end of the buffer.
@@ -116,10 +114,9 @@ bool exchange(const Neighbours& neighbours, const Buffers& of, double share) {
 }
 
 Status stream(RankJob& job) {
-  const auto neighbours = find_neighbours(job);
-  if (!neighbours) return ddl::fail(neighbours.error());
+  DDL_ASSIGN(neighbours, find_neighbours(job));
   return measure(job, Expect::kNothing, [&](Collective what, const Buffers& buffers) {
-    return exchange(*neighbours, buffers, min_sent(what, job.hosts)) ? buffers.recv : nullptr;
+    return exchange(neighbours, buffers, min_sent(what, job.hosts)) ? buffers.recv : nullptr;
   });
 }
 

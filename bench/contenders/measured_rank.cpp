@@ -51,9 +51,8 @@ class PrivateBuffer {
 class PrivateMemory {
  public:
   Result<float*> allocate(std::size_t bytes) {
-    auto buffer = PrivateBuffer::allocate(bytes);
-    if (!buffer) return fail(std::move(buffer.error()));
-    buffers_.push_back(std::move(*buffer));
+    DDL_ASSIGN(buffer, PrivateBuffer::allocate(bytes));
+    buffers_.push_back(std::move(buffer));
     return buffers_.back().floats();
   }
 
@@ -92,11 +91,10 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("\"{}\" is neither a collective nor a model", argv[1]));
   }
-  const auto rank = launched_rank();
-  if (!rank) return fail(rank.error());
+  DDL_ASSIGN(rank, launched_rank());
   const auto ranks = small_number(argv[2]);
-  if (!ranks || *rank >= *ranks) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("rank {} of \"{}\" ranks", *rank, argv[2]));
+  if (!ranks || rank >= *ranks) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("rank {} of \"{}\" ranks", rank, argv[2]));
   }
   const auto hosts = small_number(argv[3]);
   if (!hosts || *hosts < 1 || *ranks % *hosts != 0) {
@@ -115,22 +113,20 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
     }
   }
   const CpuSet own = CpuSet::of(
-      has_threads ? all_cpus : cpus_of_ranks[static_cast<std::size_t>(*rank) % cpus_of_ranks.size()]);
+      has_threads ? all_cpus : cpus_of_ranks[static_cast<std::size_t>(rank) % cpus_of_ranks.size()]);
   if (const int error = own.bind_this_thread()) return fail(errno_error("sched_setaffinity", error));
 
-  auto plan = parse_plan(argv[5]);
-  if (!plan) return fail(std::move(plan.error()));
-  auto scoreboard = Scoreboard::open(argv[7], *ranks, *plan);
-  if (!scoreboard) return fail(std::move(scoreboard.error()));
+  DDL_ASSIGN(plan, parse_plan(argv[5]));
+  DDL_ASSIGN(scoreboard, Scoreboard::open(argv[7], *ranks, plan));
   return RankJob{.work = *work,
-                 .rank = *rank,
+                 .rank = rank,
                  .ranks = *ranks,
                  .hosts = *hosts,
                  .cpu_sets = static_cast<int>(cpus_of_ranks.size()),
                  .cpus = own.count(),
-                 .plan = std::move(*plan),
+                 .plan = std::move(plan),
                  .folder = argv[6],
-                 .scoreboard = std::move(*scoreboard),
+                 .scoreboard = std::move(scoreboard),
                  .has_threads = has_threads};
 }
 
@@ -204,14 +200,12 @@ bool is_all(const float* data, std::size_t count, float value, bool thoroughly) 
 
 Status measure_collective(RankJob& job, Collective what, Expect expect, const Allocate& allocate,
                           const Call& call, const Complete& complete) {
-  const auto send = allocate(largest_size(job));
-  if (!send) return fail(send.error());
-  const auto recv = is_in_place(what) ? send : allocate(largest_size(job));
-  if (!recv) return fail(recv.error());
+  DDL_ASSIGN(send, allocate(largest_size(job)));
+  DDL_ASSIGN(recv, is_in_place(what) ? send : allocate(largest_size(job)));
   const Shape shape = shape_of(what, job.ranks);
 
   for (std::size_t index = 0; index < job.plan.size(); ++index) {
-    Buffers buffers{*send, *recv, static_cast<std::size_t>(job.plan[index].bytes / sizeof(float)), 0};
+    Buffers buffers{send, recv, static_cast<std::size_t>(job.plan[index].bytes / sizeof(float)), 0};
     buffers.part = buffers.count / static_cast<std::size_t>(job.ranks);
     const std::size_t length = shape.has_shares ? buffers.part : buffers.count;
     const auto part_of = [length](auto* data, int part) {
@@ -236,8 +230,7 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
       }
       return true;
     };
-    Status status = time_calls(job, index, rewrite, run, is_right);
-    if (!status) return status;
+    DDL_TRY(time_calls(job, index, rewrite, run, is_right));
   }
   return {};
 }
@@ -258,9 +251,8 @@ Result<Gradients> allocate_gradients(Model model, const Allocate& allocate) {
     offsets.push_back(gradients.span);
     gradients.span += (elements + kCacheLine - 1) / kCacheLine * kCacheLine;
   }
-  const auto memory = allocate(gradients.span * sizeof(float));
-  if (!memory) return fail(memory.error());
-  for (const std::uint64_t offset : offsets) gradients.data.push_back(*memory + offset);
+  DDL_ASSIGN(memory, allocate(gradients.span * sizeof(float)));
+  for (const std::uint64_t offset : offsets) gradients.data.push_back(memory + offset);
   return gradients;
 }
 
@@ -275,16 +267,14 @@ struct StepCalls {
 class Step {
  public:
   static Result<Step> allocate(RankJob& job, Model model, const StepCalls& calls, const Allocate& allocate) {
-    auto gradients = allocate_gradients(model, allocate);
-    if (!gradients) return fail(std::move(gradients.error()));
+    DDL_ASSIGN(gradients, allocate_gradients(model, allocate));
     // Buckets that are handed over are all in use at once.
-    std::uint64_t bytes = calls.complete ? gradients->span * sizeof(float) : sizeof(float);
+    std::uint64_t bytes = calls.complete ? gradients.span * sizeof(float) : sizeof(float);
     for (const SizePlan& size : job.plan) {
       if (size.bytes < kInOneBuffer) bytes = std::max(bytes, size.bytes);
     }
-    const auto memory = allocate(bytes);
-    if (!memory) return fail(memory.error());
-    return Step(std::move(*gradients), *memory, calls);
+    DDL_ASSIGN(memory, allocate(bytes));
+    return Step(std::move(gradients), memory, calls);
   }
 
   const Gradients& gradients() const { return gradients_; }
@@ -367,9 +357,8 @@ std::chrono::duration<double> time_of_step(RankJob& job, std::size_t index) {
 
 Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& allocate,
                      const StepCalls& calls) {
-  auto step = Step::allocate(job, model, calls, allocate);
-  if (!step) return fail(step.error());
-  const Gradients& gradients = step->gradients();
+  DDL_ASSIGN(step, Step::allocate(job, model, calls, allocate));
+  const Gradients& gradients = step.gradients();
   const auto rewrite = [&](int turn) {
     const float value = sent_value(Collective::kAllreduce, job.rank, job.ranks, 0, turn);
     for (std::size_t i = 0; i < gradients.data.size(); ++i)
@@ -385,13 +374,13 @@ Status measure_steps(RankJob& job, Model model, Expect expect, const Allocate& a
   };
   for (std::size_t index = 0; index < job.plan.size(); ++index) {
     if (job.plan[index].bytes == kWhileComputing && index > 0) {
-      step->compute_for(time_of_step(job, index - 1));
+      step.compute_for(time_of_step(job, index - 1));
     } else {
-      step->use_buckets(job.plan[index].bytes);
-      step->compute_for(std::chrono::duration<double>(0));
+      step.use_buckets(job.plan[index].bytes);
+      step.compute_for(std::chrono::duration<double>(0));
     }
     Status status = time_calls(
-        job, index, rewrite, [&] { return step->run(); }, is_right);
+        job, index, rewrite, [&] { return step.run(); }, is_right);
     if (!status) return status;
   }
   return {};

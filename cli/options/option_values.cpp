@@ -240,10 +240,9 @@ Result<std::vector<std::string>> parse_ssh_args(std::string_view text) {
 }
 
 Result<std::vector<std::string>> parse_launch_agent(std::string_view text) {
-  auto words = parse_ssh_args(text);
-  if (!words) return words;
-  if (words->front().empty()) return refuse("the command is empty");
-  const bool has_host = std::any_of(words->begin(), words->end(), [](const std::string& word) {
+  DDL_ASSIGN(words, parse_ssh_args(text));
+  if (words.front().empty()) return refuse("the command is empty");
+  const bool has_host = std::any_of(words.begin(), words.end(), [](const std::string& word) {
     return word.find("%h") != std::string::npos;
   });
   if (!has_host) return refuse(in_quotes(text) + " lacks %h, which stands for the name of the host");

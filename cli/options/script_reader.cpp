@@ -51,8 +51,7 @@ Result<std::string> time_limit(const std::string& text) {
 /// A parser of values that sbatch would refuse.
 auto slurm_value(std::string_view option) {
   return [option](const std::string& text) -> Result<std::string> {
-    auto line = one_line(text);
-    if (!line) return line;
+    DDL_ASSIGN(line, one_line(text));
     if (const std::string wrong = templates::wrong_slurm_value(option, text); !wrong.empty())
       return refuse(wrong);
     return line;
