@@ -27,6 +27,23 @@ target_include_directories(ddl_build_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${
 add_library(ddl_runs_once INTERFACE)
 target_compile_options(ddl_runs_once INTERFACE $<$<CONFIG:Release>:-O1>)
 
+# ddl_add_folders(NAME FOLDERS folder... SOURCES source... PUBLIC library... PRIVATE library...): each folder is a
+# static library NAME_folder, which is linked to those of the folders before it alone, as it may include only these
+# (docs/architecture.md). NAME stands for all of them.
+function(ddl_add_folders name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FOLDERS;SOURCES;PUBLIC;PRIVATE")
+  add_library(${name} INTERFACE)
+  set(before ${arg_PUBLIC})
+  foreach(folder IN LISTS arg_FOLDERS)
+    set(own ${arg_SOURCES})
+    list(FILTER own INCLUDE REGEX "^${folder}/")
+    add_library(${name}_${folder} STATIC ${own})
+    target_link_libraries(${name}_${folder} PUBLIC ${before} PRIVATE ${arg_PRIVATE})
+    list(PREPEND before ${name}_${folder})
+  endforeach()
+  target_link_libraries(${name} INTERFACE ${before})
+endfunction()
+
 if(DDL_SANITIZE)
   target_compile_options(ddl_build_flags INTERFACE
     -fsanitize=${DDL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
