@@ -10,7 +10,7 @@ namespace {
 
 template <class T>
 bool is_in(int position, const std::vector<T>& all) {
-  return position >= 0 && static_cast<std::size_t>(position) < all.size();
+  return position >= 0 && position < std::ssize(all);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void run_blocks(const std::string& what, std::vector<Contender*> contenders, int
   std::erase_if(contenders, [](const Contender* contender) { return contender->is_excluded(); });
   std::vector<Collected> collected(contenders.size());
   for (Collected& one : collected) {
-    one.times.assign(cases.size(), std::vector<std::vector<double>>(static_cast<std::size_t>(blocks)));
+    one.times.assign(cases.size(), std::vector<std::vector<double>>(blocks));
   }
 
   const auto run_once = [&](std::size_t index) -> std::optional<RunTimes> {
@@ -50,7 +50,7 @@ void run_blocks(const std::string& what, std::vector<Contender*> contenders, int
     show_progress(fmt::format("{}: warming up {}", what, contenders[index]->name));
     run_once(index);
   }
-  for (std::size_t block = 0; block < static_cast<std::size_t>(blocks); ++block) {
+  for (int block = 0; block < blocks; ++block) {
     for (const std::size_t index : abba_order(contenders.size(), block)) {
       show_progress(fmt::format("{}: block {} of {}, {}", what, block + 1, blocks, contenders[index]->name));
       const auto times = run_once(index);

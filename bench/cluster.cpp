@@ -74,7 +74,7 @@ ClusterHosts::ClusterHosts(int count) {
   const auto list = read_file(std::string(kStateFolder) + "/hosts");
   const std::string text = list ? *list : std::string();
   for (const std::string_view name : split(text, '\n')) {
-    if (name.empty() || static_cast<int>(names_.size()) == count) continue;
+    if (name.empty() || std::ssize(names_) == count) continue;
     names_.emplace_back(name);
     daemons_.push_back(first_process(names_.back()));
   }

@@ -179,7 +179,7 @@ void add_file(const nlohmann::json& report, AllSeries& all) {
       ModelSeries& series = all[{network_of(settings), label->second}];
       series.points.push_back({*what, ranks, one.at("bytes"), figures.at("p50_seconds")});
       series.ranks.insert(ranks);
-      series.shared_cpus = series.shared_cpus || ranks > static_cast<int>(settings.at("cpus").size());
+      series.shared_cpus = series.shared_cpus || ranks > std::ssize(settings.at("cpus"));
     }
   }
 }

@@ -230,7 +230,7 @@ Result<Measured> while_idle(Launcher launcher, RankProgram program, const Site& 
   for (const ProcessId& process : descendants_of(child.pid())) {
     (program_of(process.pid) == rank_program ? job.ranks : job.helpers).push_back(process.pid);
   }
-  if (job.ranks.size() != static_cast<std::size_t>(program.ranks)) {
+  if (std::ssize(job.ranks) != program.ranks) {
     return fail(ErrorCode::kInternal, fmt::format("found {} of {} ranks", job.ranks.size(), program.ranks));
   }
   auto value = measure(child, job);

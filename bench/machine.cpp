@@ -62,7 +62,7 @@ Machine describe_machine(const std::string& mpirun) {
   Machine machine;
   machine.cpu_model = field("/proc/cpuinfo", "model name", " \t:");
   if (machine.cpu_model.empty()) machine.cpu_model = field("/proc/cpuinfo", "CPU part", " \t:");
-  machine.cpus = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  machine.cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
   machine.system = field("/etc/os-release", "PRETTY_NAME=", "\"");
   utsname name{};
   if (::uname(&name) == 0) machine.kernel = name.release;
@@ -145,7 +145,7 @@ Distance distance_of(const std::vector<int>& cpus) {
 }
 
 std::vector<int> far_cpus(const std::vector<int>& allowed, int ranks, Deadline deadline) {
-  const auto wanted = static_cast<std::size_t>(ranks);
+  const std::size_t wanted = ranks;
   if (allowed.size() <= wanted) return allowed;
   do {
     for (const int first : allowed) {

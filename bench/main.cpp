@@ -282,8 +282,7 @@ int main(int argc, char** argv) {
   settings.job = *shape;
   if (settings.cpus.empty()) {
     settings.cpus = ddl::CpuSet::allowed().cpus();
-    const auto needed =
-        static_cast<std::size_t>(settings.job.ranks) * static_cast<std::size_t>(settings.job.cpus_per_rank);
+    const std::size_t needed = settings.job.ranks * settings.job.cpus_per_rank;
     if (settings.is_far && !wants_list) {
       settings.cpus = far_cpus(settings.cpus, settings.job.ranks, ddl::Deadline::after(kTimeToFindFarCpus));
     } else if (settings.cpus.size() > needed) {

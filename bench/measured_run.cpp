@@ -92,7 +92,7 @@ Status MeasuredRun::read_output() {
     if (size < 0 && errno == EAGAIN) break;
     if (size < 0) return fail_errno("read the program's output");
     if (size == 0) output_fd_.reset();
-    output_.append(buffer.data(), static_cast<std::size_t>(size));
+    output_.append(buffer.data(), size);
   }
   return {};
 }

@@ -175,8 +175,7 @@ std::string cpu_list(const Settings& settings) {
   for (int rank = 0; rank < settings.ranks_with_cpus(); ++rank) {
     Words cpus;
     for (int i = 0; i < settings.job.cpus_per_rank; ++i)
-      cpus.push_back(
-          std::to_string(settings.cpus[static_cast<std::size_t>(rank * settings.job.cpus_per_rank + i)]));
+      cpus.push_back(std::to_string(settings.cpus[rank * settings.job.cpus_per_rank + i]));
     ranks.push_back(join(cpus, "+"));
   }
   return join(ranks, ",");

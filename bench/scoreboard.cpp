@@ -38,7 +38,7 @@ std::size_t distances_of(const SizePlan& size) { return size.warm_ups + size.cal
 
 // The bytes before the distances.
 std::size_t times_bytes(int ranks, const std::vector<SizePlan>& plan) {
-  return static_cast<std::size_t>(ranks) * (2 * kCacheLine + row_bytes(plan));
+  return ranks * (2 * kCacheLine + row_bytes(plan));
 }
 
 std::size_t total_bytes(int ranks, const std::vector<SizePlan>& plan) {
@@ -134,8 +134,7 @@ struct Scoreboard::RankLine {
 Scoreboard::RankLine& Scoreboard::rank_line(int rank) const {
   static_assert(sizeof(RankLine) <= kCacheLine && std::atomic<std::uint32_t>::is_always_lock_free);
   // A new memfd or file is all zeros, which is a counter at zero on every supported platform.
-  return *std::launder(
-      reinterpret_cast<RankLine*>(memory_.data() + static_cast<std::size_t>(rank) * kCacheLine));
+  return *std::launder(reinterpret_cast<RankLine*>(memory_.data() + rank * kCacheLine));
 }
 
 bool Scoreboard::barrier(int rank, Wait wait, bool enough) {
@@ -158,8 +157,7 @@ bool Scoreboard::barrier(int rank, Wait wait, bool enough) {
 double* Scoreboard::seconds(int rank, std::size_t size_index) const {
   std::size_t calls_before = 0;
   for (std::size_t i = 0; i < size_index; ++i) calls_before += plan_[i].calls;
-  auto* row = memory_.data() + static_cast<std::size_t>(ranks_) * 2 * kCacheLine +
-              static_cast<std::size_t>(rank) * row_bytes(plan_);
+  auto* row = memory_.data() + ranks_ * 2 * kCacheLine + rank * row_bytes(plan_);
   return reinterpret_cast<double*>(row) + calls_before;
 }
 
@@ -169,7 +167,7 @@ TimedCalls Scoreboard::timed_calls(std::size_t size_index) const {
   slowest.assign(plan_[size_index].calls, 0.0);
   for (int rank = 0; rank < ranks_; ++rank) {
     const double* times = seconds(rank, size_index);
-    const auto made = static_cast<std::size_t>(std::find(times, times + slowest.size(), 0.0) - times);
+    const std::size_t made = std::find(times, times + slowest.size(), 0.0) - times;
     slowest.resize(made);
     for (std::size_t call = 0; call < made; ++call) slowest[call] = std::max(slowest[call], times[call]);
   }
@@ -180,8 +178,8 @@ TimedCalls Scoreboard::timed_calls(std::size_t size_index) const {
 }
 
 std::atomic<std::uint32_t>& Scoreboard::ping(int rank) const {
-  return *std::launder(reinterpret_cast<std::atomic<std::uint32_t>*>(
-      memory_.data() + static_cast<std::size_t>(ranks_ + rank) * kCacheLine));
+  return *std::launder(
+      reinterpret_cast<std::atomic<std::uint32_t>*>(memory_.data() + (ranks_ + rank) * kCacheLine));
 }
 
 Distance* Scoreboard::distances(std::size_t size_index) const {
@@ -199,7 +197,7 @@ Distance Scoreboard::measure_distance(int rank) {
   for (int other = 1; other < ranks_; ++other) {
     if (*measure_round_trip(ping(other), Deadline::never()) >= kFarCores) ++far;
   }
-  return distance_by(far, static_cast<std::size_t>(ranks_) - 1);
+  return distance_by(far, ranks_ - 1);
 }
 
 void Scoreboard::record_distance(int rank, std::size_t size_index, std::uint64_t call) {

@@ -33,7 +33,7 @@ struct Settings {
   JobShape job;
 
   /// The number of ranks for which there are CPUs. If the job has more, they share them.
-  int ranks_with_cpus() const { return static_cast<int>(cpus.size()) / job.cpus_per_rank; }
+  int ranks_with_cpus() const { return std::ssize(cpus) / job.cpus_per_rank; }
 };
 
 /// The paths of the contenders' programs; "" for a program that does not exist.

@@ -26,7 +26,7 @@ std::vector<double> log_ratios(std::span<const double> subject, std::span<const 
 
 double median(std::vector<double> values) {
   DDL_CHECK(!values.empty(), "no values");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  const auto middle = values.begin() + std::ssize(values) / 2;
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
@@ -36,8 +36,8 @@ double percentile(std::vector<double> values, double fraction) {
   DDL_CHECK(!values.empty() && fraction > 0 && fraction <= 1,
             fmt::format("{} values, {}", values.size(), fraction));
   // The tiny subtraction prevents that 0.07 * 100 = 7.000000000000001 selects the eighth value.
-  const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size()) - 1e-9));
-  const auto wanted = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  const std::ptrdiff_t rank = std::ceil(fraction * static_cast<double>(values.size()) - 1e-9);
+  const auto wanted = values.begin() + std::max<std::ptrdiff_t>(rank, 1) - 1;
   std::nth_element(values.begin(), wanted, values.end());
   return *wanted;
 }

@@ -177,7 +177,7 @@ Report run_gradients(const Site& site, const Settings& settings) {
       "and back included.";
   const std::vector<std::uint64_t> tensors = tensors_backward(settings.job.model);
   for (const Packing& packing : kWaysToReduce) {
-    const auto calls = static_cast<std::int64_t>(buckets_of(tensors, packing.bucket_bytes).size());
+    const std::int64_t calls = buckets_of(tensors, packing.bucket_bytes).size();
     report.cases.push_back(
         {.name = packing.name, .label = fmt::format("{} ({})", packing.label, counted(calls, "call"))});
   }

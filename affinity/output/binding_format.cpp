@@ -82,8 +82,8 @@ std::string as_rankfile(const Topology& topology, const BindingPlan& plan, const
   const std::vector<NumberedCore> cores = numbered_cores(topology);
   return joined(plan, "\n", [&](const RankBinding& rank) {
     std::vector<int> indices;
-    for (std::size_t core = 0; core < cores.size(); ++core) {
-      if (cores[core].cpus.intersects(rank.cpus)) indices.push_back(static_cast<int>(core));
+    for (int core = 0; core < std::ssize(cores); ++core) {
+      if (cores[core].cpus.intersects(rank.cpus)) indices.push_back(core);
     }
     return fmt::format("rank {}={} slot={}", first_rank + rank.local_rank, host, CpuSet::of(indices).list());
   });

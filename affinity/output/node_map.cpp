@@ -46,12 +46,12 @@ std::string name_of(const NumaNode& node) {
 std::vector<L3Map> l3s_of(const Topology& topology, const BindingPlan& plan, int numa) {
   std::vector<L3Map> l3s;
   int last = -2;
-  for (std::size_t i = 0; i < topology.cores.size(); ++i) {
+  for (int i = 0; i < std::ssize(topology.cores); ++i) {
     const Core& core = topology.cores[i];
     if (core.numa != numa) continue;
     if (core.l3 != last || l3s.empty()) l3s.push_back({core.l3 < 0 ? "" : "L3", {}});
     last = core.l3;
-    l3s.back().cores.push_back({static_cast<int>(i), ranks_on(plan, core)});
+    l3s.back().cores.push_back({i, ranks_on(plan, core)});
   }
   return l3s;
 }
@@ -71,10 +71,10 @@ NodeMap map_of(const Topology& topology, const BindingPlan& plan) {
       if (nic.numa == numa) devices.push_back(mark_of(plan, nic));
     }
   };
-  for (std::size_t i = 0; i < topology.numa_nodes.size(); ++i) {
+  for (int i = 0; i < std::ssize(topology.numa_nodes); ++i) {
     const NumaNode& node = topology.numa_nodes[i];
-    NumaMap numa{name_of(node), l3s_of(topology, plan, static_cast<int>(i)), {}};
-    add_devices(static_cast<int>(i), numa.devices);
+    NumaMap numa{name_of(node), l3s_of(topology, plan, i), {}};
+    add_devices(i, numa.devices);
     std::size_t package = 0;
     while (package + 1 < topology.packages.size() &&
            !topology.packages[package].complete.intersects(node.complete))

@@ -11,10 +11,6 @@
 namespace ddl::affinity {
 namespace {
 
-std::string count(std::size_t things, std::string_view noun) {
-  return counted(static_cast<std::int64_t>(things), noun);
-}
-
 std::string ranks_text(const std::vector<int>& ranks) {
   if (ranks.empty()) return "";
   return (ranks.size() == 1 ? "  rank " : "  ranks ") + CpuSet::of(ranks).list();
@@ -27,8 +23,8 @@ std::string run_lines(const Topology& topology, const L3Map& l3, const std::stri
     CpuSet cpus;
     std::size_t end = i;
     for (; end < l3.cores.size() && l3.cores[end].ranks == l3.cores[i].ranks; ++end)
-      cpus |= topology.cores[static_cast<std::size_t>(l3.cores[end].core)].cpus;
-    text += fmt::format("{}{} with CPUs {}{}\n", indent, count(end - i, "core"), cpus.list(),
+      cpus |= topology.cores[l3.cores[end].core].cpus;
+    text += fmt::format("{}{} with CPUs {}{}\n", indent, counted(end - i, "core"), cpus.list(),
                         ranks_text(l3.cores[i].ranks));
     i = end;
   }
@@ -47,13 +43,13 @@ std::string device_lines(const std::vector<DeviceMark>& devices, const std::stri
 
 std::string summary_line(const Topology& topology) {
   std::vector<std::string> parts{fmt::format(
-      "{} in {}", count(topology.cores.size(), "core"),
+      "{} in {}", counted(topology.cores.size(), "core"),
       counted(topology.allowed.count(), "CPU") + (topology.allowed == topology.complete ? "" : " allowed"))};
-  if (topology.packages.size() > 1) parts.push_back(count(topology.packages.size(), "package"));
-  parts.push_back(count(topology.numa_nodes.size(), "NUMA node"));
-  if (!topology.l3s.empty()) parts.push_back(count(topology.l3s.size(), "L3"));
-  if (!topology.gpus.empty()) parts.push_back(count(topology.gpus.size(), "GPU"));
-  if (!topology.nics.empty()) parts.push_back(count(topology.nics.size(), "NIC"));
+  if (topology.packages.size() > 1) parts.push_back(counted(topology.packages.size(), "package"));
+  parts.push_back(counted(topology.numa_nodes.size(), "NUMA node"));
+  if (!topology.l3s.empty()) parts.push_back(counted(topology.l3s.size(), "L3"));
+  if (!topology.gpus.empty()) parts.push_back(counted(topology.gpus.size(), "GPU"));
+  if (!topology.nics.empty()) parts.push_back(counted(topology.nics.size(), "NIC"));
   return fmt::format("{}{}: {}\n", topology.source, topology.board.empty() ? "" : " (" + topology.board + ")",
                      join(parts, ", "));
 }

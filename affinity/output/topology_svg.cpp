@@ -37,7 +37,7 @@ constexpr std::array<Colour, 8> kColours{{{"#56b4e9", "#000000"},
 constexpr Colour kUnused{"#f3f4f6", "#57606a"};
 
 const Colour& colour_of(const std::vector<int>& ranks) {
-  return ranks.empty() ? kUnused : kColours[static_cast<std::size_t>(ranks.front()) % kColours.size()];
+  return ranks.empty() ? kUnused : kColours[ranks.front() % kColours.size()];
 }
 
 struct Size {
@@ -132,7 +132,7 @@ class Picture {
   // ---- a core ----
 
   void draw(const CoreMark& mark, double x, double y) {
-    const CpuSet& cpus = topology_.cores[static_cast<std::size_t>(mark.core)].cpus;
+    const CpuSet& cpus = topology_.cores[mark.core].cpus;
     const Colour& colour = colour_of(mark.ranks);
     const std::string ranks = CpuSet::of(mark.ranks).list();
     canvas_.begin_titled(fmt::format("CPUs {}{}", cpus.list(), mark.ranks.empty() ? "" : ", rank " + ranks));

@@ -30,10 +30,10 @@ tl::unexpected<Error> too_few(int ranks, int cores) {
 /// More ranks than cores.
 Assignment wrapped(const std::vector<int>& cores, int ranks) {
   Assignment assignment;
-  const int count = static_cast<int>(cores.size());
+  const int count = cores.size();
   for (int rank = 0; rank < ranks; ++rank) {
     AssignedRank& own = assignment.ranks.emplace_back();
-    own.cores = {cores[static_cast<std::size_t>(static_cast<long long>(rank) * count / ranks)]};
+    own.cores = {cores[static_cast<long long>(rank) * count / ranks]};
     own.why = "ranks share cores";
   }
   assignment.warnings.push_back(fmt::format("{} share {}", counted(ranks, "rank"), counted(count, "core")));
@@ -46,7 +46,7 @@ Assignment shared_by_thread(const Topology& topology, const UsableCores& usable,
   Assignment assignment;
   for (int rank = 0; rank < ranks; ++rank) {
     AssignedRank& own = assignment.ranks.emplace_back();
-    for (const Pu& pu : take(pus, share_of(static_cast<int>(pus.size()), rank, ranks))) {
+    for (const Pu& pu : take(pus, share_of(pus.size(), rank, ranks))) {
       if (own.cores.empty() || own.cores.back() != pu.core) own.cores.push_back(pu.core);
       own.cpus.add(pu.cpu);
     }
@@ -57,7 +57,7 @@ Assignment shared_by_thread(const Topology& topology, const UsableCores& usable,
 
 /// Splits the domains evenly among the ranks, or the ranks evenly among the domains.
 Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
-  const int count = static_cast<int>(domains.size());
+  const int count = domains.size();
   Assignment assignment;
   if (count == 0) return assignment;  // without a usable core there are no ranks
   for (int rank = 0; rank < ranks; ++rank) {
@@ -74,9 +74,8 @@ Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
            share_of(ranks, domain, count).first + share_of(ranks, domain, count).count <= rank)
       ++domain;
     const Share here = share_of(ranks, domain, count);
-    const Domain& shared = domains[static_cast<std::size_t>(domain)];
-    own.cores =
-        take(shared.cores, share_of(static_cast<int>(shared.cores.size()), rank - here.first, here.count));
+    const Domain& shared = domains[domain];
+    own.cores = take(shared.cores, share_of(shared.cores.size(), rank - here.first, here.count));
     own.why = fmt::format("has part {} of {} of {}", rank - here.first + 1, here.count, shared.name);
   }
   return assignment;
@@ -85,7 +84,7 @@ Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
 /// The widest kind of domain of which there is at least one for each rank; else kCore.
 BindTo kind_for(const Topology& topology, const UsableCores& usable, int ranks) {
   for (const BindTo kind : {BindTo::kSocket, BindTo::kNuma, BindTo::kL3}) {
-    const auto count = static_cast<int>(domains_of(topology, usable, kind).size());
+    const int count = domains_of(topology, usable, kind).size();
     if (count >= ranks && (kind != BindTo::kL3 || !topology.l3s.empty())) return kind;
   }
   return BindTo::kCore;
@@ -99,8 +98,8 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
   const BindTo kind = is_auto ? kind_for(topology, usable, local_ranks) : policy.bind_to;
   if (kind == BindTo::kL3 && topology.l3s.empty())
     return fail(ErrorCode::kUnavailable, "--bind-to l3: it is unknown which cores of this node share an L3");
-  const auto cores = static_cast<int>(usable.cores.size());
-  const bool fits_threads = local_ranks <= static_cast<int>(pus_of(topology, usable).size());
+  const int cores = usable.cores.size();
+  const bool fits_threads = local_ranks <= std::ssize(pus_of(topology, usable));
   if (local_ranks > cores) {
     const bool by_thread = fits_threads && (is_auto || kind == BindTo::kPu || policy.smt);
     if (!by_thread && !policy.oversubscribe) return too_few(local_ranks, cores);
@@ -110,16 +109,15 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
     return shared;
   }
   std::vector<Domain> domains = domains_of(topology, usable, kind);
-  if (!is_auto && local_ranks < static_cast<int>(domains.size())) {
+  if (!is_auto && local_ranks < std::ssize(domains)) {
     // One domain each, as far from each other as possible.
     std::vector<Domain> apart;
     for (int rank = 0; rank < local_ranks; ++rank) {
-      const Share share = share_of(static_cast<int>(domains.size()), rank, local_ranks);
-      const auto wide = static_cast<std::size_t>(share.first);
-      apart.push_back(domains[wide]);
+      const Share share = share_of(domains.size(), rank, local_ranks);
+      apart.push_back(domains[share.first]);
       // policy.cores_per_rank cores may need more than one domain.
-      for (std::size_t next = wide + 1; next < wide + static_cast<std::size_t>(share.count) &&
-                                        static_cast<int>(apart.back().cores.size()) < policy.cores_per_rank;
+      for (int next = share.first + 1;
+           next < share.first + share.count && std::ssize(apart.back().cores) < policy.cores_per_rank;
            ++next) {
         apart.back().cores.insert(apart.back().cores.end(), domains[next].cores.begin(),
                                   domains[next].cores.end());

@@ -40,7 +40,7 @@ using Cores = std::vector<int>;  // positions in Topology::cores, ascending
 Cores cores_within(const Topology& topology, const Cores& cores, const CpuSet& cpus) {
   Cores within;
   for (const int core : cores) {
-    if (topology.cores[static_cast<std::size_t>(core)].cpus.intersects(cpus)) within.push_back(core);
+    if (topology.cores[core].cpus.intersects(cpus)) within.push_back(core);
   }
   return within;
 }
@@ -98,9 +98,9 @@ class CoreSplit {
   explicit CoreSplit(std::vector<Region> regions) : regions_(std::move(regions)) {
     // GPUs that are near to few cores take theirs first: the others have more cores to choose from.
     std::map<std::pair<bool, std::pair<std::size_t, Cores>>, std::vector<int>> groups;
-    for (std::size_t gpu = 0; gpu < regions_.size(); ++gpu) {
+    for (int gpu = 0; gpu < std::ssize(regions_); ++gpu) {
       const Region& region = regions_[gpu];
-      groups[{!region.is_near, {region.cores.size(), region.cores}}].push_back(static_cast<int>(gpu));
+      groups[{!region.is_near, {region.cores.size(), region.cores}}].push_back(gpu);
     }
     for (const auto& [key, gpus] : groups) assign(key.second.second, gpus);
     for (CoreGroup& one : all_) std::sort(one.gpus.begin(), one.gpus.end());
@@ -151,12 +151,11 @@ GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable) {
   split.gpus.resize(regions.size());
   const CoreSplit core_split(regions);
   for (const CoreGroup& one : core_split.all()) {
-    const int parts = static_cast<int>(one.gpus.size()), count = static_cast<int>(one.cores.size());
+    const int parts = one.gpus.size(), count = one.cores.size();
     for (int i = 0; i < parts; ++i) {
-      const auto gpu = static_cast<std::size_t>(one.gpus[static_cast<std::size_t>(i)]);
+      const int gpu = one.gpus[i];
       GpuCores& own = split.gpus[gpu];
-      own.cores = count < parts ? Cores{one.cores[static_cast<std::size_t>(i % count)]}
-                                : take(one.cores, share_of(count, i, parts));
+      own.cores = count < parts ? Cores{one.cores[i % count]} : take(one.cores, share_of(count, i, parts));
       if (usable.reserves_first_of_share && own.cores.size() > 1) own.cores.erase(own.cores.begin());
       own.why = regions[gpu].name;
       if (parts > 1) own.why += fmt::format(", part {} of {}", i + 1, parts);
@@ -215,17 +214,15 @@ std::vector<int> order_of(const BindingPolicy& policy, const std::vector<GpuCore
   std::vector<int> order(gpus.size());
   std::iota(order.begin(), order.end(), 0);
   if (policy.rank_order == RankOrder::kCpu) {
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return gpus[static_cast<std::size_t>(a)].cores.front() <
-             gpus[static_cast<std::size_t>(b)].cores.front();
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return gpus[a].cores.front() < gpus[b].cores.front(); });
   }
   return order;
 }
 
 int package_of(const Topology& topology, const CpuSet& cpus) {
-  for (std::size_t package = 0; package < topology.packages.size(); ++package) {
-    if (topology.packages[package].complete.intersects(cpus)) return static_cast<int>(package);
+  for (int package = 0; package < std::ssize(topology.packages); ++package) {
+    if (topology.packages[package].complete.intersects(cpus)) return package;
   }
   return -1;
 }
@@ -263,7 +260,7 @@ std::vector<std::string> nics_of_gpus(const Topology& topology) {
 
 Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks) {
-  DDL_ASSIGN(claims, claims_of(policy, static_cast<int>(topology.gpus.size()), local_ranks));
+  DDL_ASSIGN(claims, claims_of(policy, topology.gpus.size(), local_ranks));
   GpuSplit split = split_among_gpus(topology, usable);
   const std::vector<int> order = order_of(policy, split.gpus);
   const std::vector<std::string> nics = nics_of_gpus(topology);
@@ -272,8 +269,7 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
   for (std::size_t rank = 0; rank < claims.size(); ++rank) {
     const Claim& claim = claims[rank];
     AssignedRank own;
-    for (const int position : take(order, claim.gpus)) {
-      const auto index = static_cast<std::size_t>(position);
+    for (const int index : take(order, claim.gpus)) {
       const Gpu& gpu = topology.gpus[index];
       own.gpus.push_back({gpu.index, gpu.vendor, gpu.bus_id, gpu.uuid, gpu.visible_as});
       const std::vector<int>& cores = split.gpus[index].cores;
@@ -285,11 +281,10 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
     }
     std::sort(own.cores.begin(), own.cores.end());
     own.cores.erase(std::unique(own.cores.begin(), own.cores.end()), own.cores.end());
-    const int count = static_cast<int>(own.cores.size());
+    const int count = own.cores.size();
     if (claim.turns > 1) {
-      own.cores = count < claim.turns
-                      ? std::vector<int>{own.cores[static_cast<std::size_t>(claim.turn % count)]}
-                      : take(own.cores, share_of(count, claim.turn, claim.turns));
+      own.cores = count < claim.turns ? std::vector<int>{own.cores[claim.turn % count]}
+                                      : take(own.cores, share_of(count, claim.turn, claim.turns));
       own.why += fmt::format(", rank {} of {} on it", claim.turn + 1, claim.turns);
     }
     assignment.ranks.push_back(std::move(own));

@@ -48,8 +48,8 @@ Result<std::vector<Object>> objects_of(const Topology& topology, const UsableCor
   }
   const std::vector<int> places = places_of_cores(topology);
   const auto first_place = [&](const Object& object) {
-    int first = places[static_cast<std::size_t>(object.cores.front())];
-    for (const int core : object.cores) first = std::min(first, places[static_cast<std::size_t>(core)]);
+    int first = places[object.cores.front()];
+    for (const int core : object.cores) first = std::min(first, places[core]);
     return first;
   };
   std::stable_sort(objects.begin(), objects.end(),
@@ -60,7 +60,7 @@ Result<std::vector<Object>> objects_of(const Topology& topology, const UsableCor
 /// Each rank has the next cores_per_rank cores of the object.
 Result<Assignment> in_sequence(const Object& object, int cores_per_rank, int ranks) {
   const std::int64_t wanted = std::int64_t{cores_per_rank} * ranks;
-  if (wanted > static_cast<std::int64_t>(object.cores.size()))
+  if (wanted > std::ssize(object.cores))
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} with {} each need {}, and {} has {} usable; ask for fewer cores for each "
                             "rank, or for fewer ranks",
@@ -103,8 +103,7 @@ Result<Assignment> share_object(const Topology& topology, const BindingPolicy& p
 Result<int> max_mapped_ranks(const Topology& topology, const BindingPolicy& policy) {
   DDL_ASSIGN(objects, objects_of(topology, usable_cores(topology, policy), policy.mapping.object));
   constexpr std::int64_t kMaxRanks = 1'000'000;
-  return static_cast<int>(std::min(
-      kMaxRanks, std::int64_t{policy.mapping.ranks_per_object} * static_cast<std::int64_t>(objects.size())));
+  return std::min<std::int64_t>(kMaxRanks, policy.mapping.ranks_per_object * std::ssize(objects));
 }
 
 Result<Assignment> assign_by_object(const Topology& topology, const BindingPolicy& policy,
@@ -112,27 +111,24 @@ Result<Assignment> assign_by_object(const Topology& topology, const BindingPolic
   const ObjectMapping& mapping = policy.mapping;
   const auto objects = objects_of(topology, usable, mapping.object);
   if (!objects) return fail(Error(objects.error()).during("--map-by " + text_of(mapping)));
-  const std::size_t count = objects->size();
-  std::vector<std::vector<std::size_t>> ranks_of(count);
-  for (std::size_t rank = 0; rank < static_cast<std::size_t>(local_ranks); ++rank) {
-    const std::size_t object = mapping.ranks_per_object > 0
-                                   ? rank / static_cast<std::size_t>(mapping.ranks_per_object)
-                                   : rank % count;
+  const int count = objects->size();
+  std::vector<std::vector<int>> ranks_of(count);
+  for (int rank = 0; rank < local_ranks; ++rank) {
+    const int object = mapping.ranks_per_object > 0 ? rank / mapping.ranks_per_object : rank % count;
     if (object >= count)
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("--map-by {} lets the node take {}, and {} are for it", text_of(mapping),
-                              counted(static_cast<std::int64_t>(count) * mapping.ranks_per_object, "rank"),
-                              local_ranks));
+                              counted(std::int64_t{count} * mapping.ranks_per_object, "rank"), local_ranks));
     ranks_of[object].push_back(rank);
   }
   Assignment assignment;
-  assignment.ranks.resize(static_cast<std::size_t>(local_ranks));
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto ranks = static_cast<int>(ranks_of[i].size());
+  assignment.ranks.resize(local_ranks);
+  for (int i = 0; i < count; ++i) {
+    const int ranks = ranks_of[i].size();
     if (ranks == 0) continue;
     auto shared = share_object(topology, policy, usable, (*objects)[i], ranks);
     if (!shared) return fail(std::move(shared.error()).during("--map-by " + text_of(mapping)));
-    for (std::size_t turn = 0; turn < ranks_of[i].size(); ++turn) {
+    for (int turn = 0; turn < ranks; ++turn) {
       AssignedRank& own = assignment.ranks[ranks_of[i][turn]];
       own = std::move(shared->ranks[turn]);
       own.why = ranks == 1 ? fmt::format("is mapped to {}", (*objects)[i].name)

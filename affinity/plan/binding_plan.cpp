@@ -50,12 +50,12 @@ UsableCores usable_cores(const Topology& topology, const BindingPolicy& policy) 
   const CpuSet reserved = reserved_cpus(policy.reserved, topology.l3s);
   UsableCores usable;
   usable.reserves_first_of_share = policy.reserved.first_core_per_l3 && topology.l3s.empty();
-  for (std::size_t i = 0; i < topology.cores.size(); ++i) {
+  for (int i = 0; i < std::ssize(topology.cores); ++i) {
     const Core& core = topology.cores[i];
     if (core.cpus.intersects(reserved)) {
       usable.reserved |= core.cpus;
     } else {
-      usable.cores.push_back(static_cast<int>(i));
+      usable.cores.push_back(i);
     }
   }
   return usable;
@@ -95,8 +95,8 @@ void keep_visible(Topology& topology, GpuVendor vendor, std::string_view value) 
     visible.push_back(*std::move(gpu));
   }
   // A device whose position in the node is unknown is numbered as the program will number it.
-  for (std::size_t i = 0; i < visible.size(); ++i) {
-    if (visible[i].bus_id.empty() && !visible[i].uuid.empty()) visible[i].index = static_cast<int>(i);
+  for (int i = 0; i < std::ssize(visible); ++i) {
+    if (visible[i].bus_id.empty() && !visible[i].uuid.empty()) visible[i].index = i;
   }
   topology.gpus = std::move(visible);
 }
@@ -108,15 +108,15 @@ void complete(RankBinding& rank, const Topology& topology, const AssignedRank& o
               const BindingPolicy& policy) {
   const std::vector<int>& cores = own.cores;
   CpuSet all;
-  int l3 = topology.cores[static_cast<std::size_t>(cores.front())].l3;
+  int l3 = topology.cores[cores.front()].l3;
   for (const int index : cores) {
-    const Core& core = topology.cores[static_cast<std::size_t>(index)];
+    const Core& core = topology.cores[index];
     if (policy.smt) {
       all |= core.cpus;
     } else {
       all.add(core.cpus.first());
     }
-    const int numa = topology.numa_nodes[static_cast<std::size_t>(core.numa)].os_index;
+    const int numa = topology.numa_nodes[core.numa].os_index;
     if (std::find(rank.numa_nodes.begin(), rank.numa_nodes.end(), numa) == rank.numa_nodes.end())
       rank.numa_nodes.push_back(numa);
     if (core.l3 != l3) l3 = -1;
@@ -124,8 +124,8 @@ void complete(RankBinding& rank, const Topology& topology, const AssignedRank& o
   rank.cpus = own.cpus.is_empty() ? all : own.cpus;
   std::sort(rank.numa_nodes.begin(), rank.numa_nodes.end());
   rank.first_cpu = rank.cpus.first();
-  rank.threads = static_cast<int>(cores.size());
-  rank.package = topology.cores[static_cast<std::size_t>(cores.front())].package;
+  rank.threads = cores.size();
+  rank.package = topology.cores[cores.front()].package;
   rank.l3 = l3;
 }
 
@@ -136,10 +136,10 @@ BindingPlan plan_of(Assignment assignment, const Topology& topology, const Bindi
   plan.binds_memory = policy.memory == MemoryBinding::kLocal;
   plan.warnings = topology.warnings;
   plan.warnings.insert(plan.warnings.end(), assignment.warnings.begin(), assignment.warnings.end());
-  for (std::size_t rank = 0; rank < assignment.ranks.size(); ++rank) {
+  for (int rank = 0; rank < std::ssize(assignment.ranks); ++rank) {
     AssignedRank& own = assignment.ranks[rank];
     RankBinding& binding = plan.ranks.emplace_back();
-    binding.local_rank = static_cast<int>(rank);
+    binding.local_rank = rank;
     binding.gpus = std::move(own.gpus);
     binding.nics = std::move(own.nics);
     binding.why = std::move(own.why);
@@ -156,8 +156,7 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
   if (usable.cores.empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no core is left for ranks: of {}, CPUs {} are reserved",
-                            counted(static_cast<std::int64_t>(topology.cores.size()), "core"),
-                            usable.reserved.list()));
+                            counted(topology.cores.size(), "core"), usable.reserved.list()));
   }
   const bool by_object = policy.mapping.object != BindTo::kAuto;
   const bool by_gpu = !by_object && (policy.bind_to == BindTo::kGpu ||
@@ -170,7 +169,7 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
                           (by_object ? "--map-by " + text_of(policy.mapping) : name_of(policy.bind_to)));
   }
   int cpus = 0;
-  for (const int core : usable.cores) cpus += topology.cores[static_cast<std::size_t>(core)].cpus.count();
+  for (const int core : usable.cores) cpus += topology.cores[core].cpus.count();
   if (policy.bind_to == BindTo::kAuto && !by_gpu && !by_object && local_ranks > cpus &&
       policy.oversubscribe) {
     plan.warnings.push_back(

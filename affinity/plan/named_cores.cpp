@@ -19,10 +19,10 @@ std::string name_of(const CoreRange& range, int core) {
 Result<std::vector<NumberedCore>> cores_counted(const Topology& topology, const CoreRange& range) {
   std::vector<NumberedCore> cores = numbered_cores(topology);
   if (!range.package) return cores;
-  if (static_cast<std::size_t>(*range.package) >= topology.packages.size())
+  if (*range.package >= std::ssize(topology.packages))
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("there is no package {}: the node has {}, which count from 0", *range.package,
-                            counted(static_cast<std::int64_t>(topology.packages.size()), "package")));
+                            counted(topology.packages.size(), "package")));
   std::erase_if(cores, [&](const NumberedCore& core) { return core.package != *range.package; });
   return cores;
 }
@@ -33,7 +33,7 @@ Result<std::vector<int>> find_cores(const Topology& topology, const NamedCores& 
   std::vector<int> found;
   for (const CoreRange& range : named) {
     DDL_ASSIGN(counted_cores, cores_counted(topology, range));
-    const auto count = static_cast<int>(counted_cores.size());
+    const int count = counted_cores.size();
     const int last = range.last == CoreRange::kToTheEnd ? count - 1 : range.last;
     if (range.first >= count || last >= count)
       return fail(ErrorCode::kInvalidArgument,
@@ -41,14 +41,14 @@ Result<std::vector<int>> find_cores(const Topology& topology, const NamedCores& 
                               name_of(range, std::max(range.first, last)),
                               range.package ? "the package" : "the node", counted(count, "core")));
     for (int index = range.first; index <= last; ++index) {
-      const CpuSet& cpus = counted_cores[static_cast<std::size_t>(index)].cpus;
+      const CpuSet& cpus = counted_cores[index].cpus;
       const auto core = std::find_if(topology.cores.begin(), topology.cores.end(),
                                      [&](const Core& one) { return one.cpus.intersects(cpus); });
       if (core == topology.cores.end())
         return fail(ErrorCode::kInvalidArgument,
                     fmt::format("the job may not use {} (CPUs {}); it may use CPUs {}", name_of(range, index),
                                 cpus.list(), topology.allowed.list()));
-      found.push_back(static_cast<int>(core - topology.cores.begin()));
+      found.push_back(core - topology.cores.begin());
     }
   }
   std::sort(found.begin(), found.end());

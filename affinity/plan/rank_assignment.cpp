@@ -12,16 +12,15 @@ Status keep_cores(Assignment& assignment, const BindingPolicy& policy, const Top
   if (policy.cores_per_rank == 0) return {};
   for (std::size_t rank = 0; rank < assignment.ranks.size(); ++rank) {
     std::vector<int>& cores = assignment.ranks[rank].cores;
-    const auto wanted = static_cast<std::size_t>(policy.cores_per_rank);
-    if (cores.size() < wanted) {
+    const int wanted = policy.cores_per_rank;
+    if (std::ssize(cores) < wanted) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("--cores-per-rank {}: local rank {} has {} ({})", wanted, rank,
-                              counted(static_cast<std::int64_t>(cores.size()), "usable core"),
-                              assignment.ranks[rank].why));
+                              counted(cores.size(), "usable core"), assignment.ranks[rank].why));
     }
     cores.resize(wanted);
     CpuSet kept;
-    for (const int core : cores) kept |= topology.cores[static_cast<std::size_t>(core)].cpus;
+    for (const int core : cores) kept |= topology.cores[core].cpus;
     assignment.ranks[rank].cpus = assignment.ranks[rank].cpus & kept;
   }
   return {};
@@ -35,7 +34,7 @@ Status allow_sharing(Assignment& assignment, const BindingPolicy& policy, const 
       if (is_new) continue;
       const std::string shared = fmt::format("local ranks {} and {} {} the core of CPU {}", first->second,
                                              rank, policy.oversubscribe ? "share" : "would have to share",
-                                             topology.cores[static_cast<std::size_t>(core)].cpus.first());
+                                             topology.cores[core].cpus.first());
       if (!policy.oversubscribe) {
         return fail(ErrorCode::kInvalidArgument,
                     shared +
@@ -57,7 +56,7 @@ std::vector<Domain> domains_by(const Topology& topology, const UsableCores& usab
   std::vector<Domain> domains;
   std::map<int, std::size_t> place;
   for (const int core : usable.cores) {
-    const int key = of(topology.cores[static_cast<std::size_t>(core)], core);
+    const int key = of(topology.cores[core], core);
     const auto [at, is_new] = place.try_emplace(key, domains.size());
     if (is_new) domains.push_back({{}, name(key)});
     domains[at->second].cores.push_back(core);
@@ -72,15 +71,11 @@ std::vector<Domain> domains_of(const Topology& topology, const UsableCores& usab
     case BindTo::kSocket:
       return domains_by(
           topology, usable, [](const Core& core, int) { return core.package; },
-          [&](int key) {
-            return fmt::format("package {}", topology.packages[static_cast<std::size_t>(key)].os_index);
-          });
+          [&](int key) { return fmt::format("package {}", topology.packages[key].os_index); });
     case BindTo::kNuma:
       return domains_by(
           topology, usable, [](const Core& core, int) { return core.numa; },
-          [&](int key) {
-            return fmt::format("NUMA node {}", topology.numa_nodes[static_cast<std::size_t>(key)].os_index);
-          });
+          [&](int key) { return fmt::format("NUMA node {}", topology.numa_nodes[key].os_index); });
     case BindTo::kL3:
       return domains_by(
           topology, usable, [](const Core& core, int) { return core.l3; },
@@ -88,18 +83,14 @@ std::vector<Domain> domains_of(const Topology& topology, const UsableCores& usab
     default:
       return domains_by(
           topology, usable, [](const Core&, int core) { return core; },
-          [&](int key) {
-            return fmt::format("the core of CPU {}",
-                               topology.cores[static_cast<std::size_t>(key)].cpus.first());
-          });
+          [&](int key) { return fmt::format("the core of CPU {}", topology.cores[key].cpus.first()); });
   }
 }
 
 std::vector<Pu> pus_of(const Topology& topology, const UsableCores& usable) {
   std::vector<Pu> pus;
   for (const int core : usable.cores) {
-    for (const int cpu : topology.cores[static_cast<std::size_t>(core)].cpus.cpus())
-      pus.push_back({core, cpu});
+    for (const int cpu : topology.cores[core].cpus.cpus()) pus.push_back({core, cpu});
   }
   return pus;
 }

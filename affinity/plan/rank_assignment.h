@@ -69,9 +69,7 @@ struct Share {
 /// Part number index of count items split evenly into parts: it begins at ceil(index * count / parts). Some parts are
 /// empty if there are fewer items than parts.
 constexpr Share share_of(int count, int index, int parts) {
-  const auto cut = [&](int at) {
-    return static_cast<int>((static_cast<long long>(at) * count + parts - 1) / parts);
-  };
+  const auto cut = [&](int at) -> int { return (static_cast<long long>(at) * count + parts - 1) / parts; };
   return {cut(index), cut(index + 1) - cut(index)};
 }
 

@@ -48,7 +48,7 @@ class Cuda {
       int device = 0;
       BusIdText bus_id{};
       if (const Return code = device_(&device, index)) return failure("cuDeviceGet", code, name_of(code));
-      if (const Return code = bus_id_(bus_id.data(), static_cast<int>(bus_id.size() - 1), device))
+      if (const Return code = bus_id_(bus_id.data(), bus_id.size() - 1, device))
         return failure("cuDeviceGetPCIBusId", code, name_of(code));
       gpus.push_back({index, canonical_bus_id(bus_id.data()), uuid_of(device), ""});
     }
@@ -108,7 +108,7 @@ class Hip {
     std::vector<VendorGpu> gpus;
     for (int index = 0; index < count; ++index) {
       BusIdText bus_id{};
-      if (const Return code = bus_id_(bus_id.data(), static_cast<int>(bus_id.size() - 1), index))
+      if (const Return code = bus_id_(bus_id.data(), bus_id.size() - 1, index))
         return failure("hipDeviceGetPCIBusId", code, error_name_(code));
       gpus.push_back({index, canonical_bus_id(bus_id.data()), uuid_of(index), ""});
     }

@@ -79,8 +79,7 @@ class Reader {
     for_each(HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t object) { topology_.packages.push_back(domain_of(object)); });
     if (topology_.packages.empty()) topology_.packages.push_back({0, topology_.allowed, topology_.complete});
     for_each(HWLOC_OBJ_L3CACHE, [&](hwloc_obj_t object) { topology_.l3s.push_back(domain_of(object)); });
-    for (std::size_t l3 = 0; l3 < topology_.l3s.size(); ++l3)
-      topology_.l3s[l3].os_index = static_cast<int>(l3);
+    for (int l3 = 0; l3 < std::ssize(topology_.l3s); ++l3) topology_.l3s[l3].os_index = l3;
     for_each(HWLOC_OBJ_NUMANODE, [&](hwloc_obj_t object) {
       const CpuDomain domain = domain_of(object);
       topology_.numa_nodes.push_back(
@@ -94,11 +93,9 @@ class Reader {
   template <class Domain>
   static int narrowest(const std::vector<Domain>& domains, int cpu) {
     int found = -1;
-    for (std::size_t i = 0; i < domains.size(); ++i) {
+    for (int i = 0; i < std::ssize(domains); ++i) {
       if (!domains[i].complete.contains(cpu)) continue;
-      if (found < 0 ||
-          domains[i].complete.count() < domains[static_cast<std::size_t>(found)].complete.count())
-        found = static_cast<int>(i);
+      if (found < 0 || domains[i].complete.count() < domains[found].complete.count()) found = i;
     }
     return found;
   }
@@ -139,9 +136,9 @@ class Reader {
     if (place.complete == topology_.complete && topology_.packages.size() + topology_.numa_nodes.size() > 2)
       return {};
     place.cpus = place.complete & topology_.allowed;
-    for (std::size_t node = 0; node < topology_.numa_nodes.size(); ++node) {
+    for (int node = 0; node < std::ssize(topology_.numa_nodes); ++node) {
       if (!place.complete.is_empty() && place.complete.is_subset_of(topology_.numa_nodes[node].complete))
-        place.numa = static_cast<int>(node);
+        place.numa = node;
     }
     return place;
   }
@@ -220,7 +217,7 @@ class Reader {
     std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.bus_id < b.bus_id; });
     const bool all_told =
         std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.index >= 0; });
-    for (std::size_t i = 0; i < gpus.size() && !all_told; ++i) gpus[i].index = static_cast<int>(i);
+    for (int i = 0; i < std::ssize(gpus) && !all_told; ++i) gpus[i].index = i;
     std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
     std::stable_sort(topology_.nics.begin(), topology_.nics.end(),
                      [](const Nic& a, const Nic& b) { return a.name < b.name; });
@@ -367,7 +364,7 @@ class XmlFile final : public TopologySource {
  private:
   Result<Topology> read(const std::string& text) const {
     DDL_ASSIGN(handle, new_topology());
-    const auto size = static_cast<int>(text.size() + 1);
+    const int size = text.size() + 1;
     if (hwloc_topology_set_xmlbuffer(handle.get(), text.c_str(), size) != 0 ||
         hwloc_topology_load(handle.get()) != 0) {
       return fail(ErrorCode::kInvalidArgument, path_ + " is not a topology that hwloc has written");

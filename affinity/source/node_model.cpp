@@ -68,11 +68,11 @@ class Builder {
     return cpus;
   }
   void add_devices(Topology& topology) const {
-    for (std::size_t i = 0; i < model_.gpu_numa.size(); ++i) {
+    for (int i = 0; i < std::ssize(model_.gpu_numa); ++i) {
       const int numa = model_.gpu_numa[i];
-      const NumaNode& near = topology.numa_nodes[static_cast<std::size_t>(numa)];
+      const NumaNode& near = topology.numa_nodes[numa];
       Gpu gpu;
-      gpu.index = static_cast<int>(i);
+      gpu.index = i;
       gpu.vendor = model_.gpu_vendor;
       gpu.model = model_.gpu_model;
       gpu.local_cpus = near.cpus;
@@ -84,7 +84,7 @@ class Builder {
     for (const NodeModel::Nic& one : model_.nics) {
       Nic nic;
       nic.name = one.name;
-      nic.local_cpus = topology.numa_nodes[static_cast<std::size_t>(one.numa)].complete;
+      nic.local_cpus = topology.numa_nodes[one.numa].complete;
       nic.numa = one.numa;
       topology.nics.push_back(std::move(nic));
     }

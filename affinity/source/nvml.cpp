@@ -58,8 +58,8 @@ class Nvml {
       }
     }
     // CUDA's own numbering counts only one instance then, so instances are named by UUID.
-    for (std::size_t i = 0; i < gpus.size() && has_parts; ++i) {
-      gpus[i].index = static_cast<int>(i);
+    for (int i = 0; i < std::ssize(gpus) && has_parts; ++i) {
+      gpus[i].index = i;
       gpus[i].by_uuid = true;
     }
     return gpus;

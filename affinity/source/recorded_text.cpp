@@ -89,7 +89,7 @@ std::optional<NvidiaHead> nvidia_head(const std::string& line) {
 
 Status read_nvidia_row(const std::string& line, const NvidiaHead& head, Found& found) {
   const auto words = words_of(line);
-  const auto needed = static_cast<std::size_t>(head.columns) + 2;
+  const std::size_t needed = head.columns + 2;
   if (words.size() < needed || !words[0].starts_with("GPU")) return {};
   const auto gpu = small_number(words[0].substr(3));
   if (!gpu) return {};
@@ -150,7 +150,7 @@ Status add_cpus(Topology& topology, const Found& found) {
       }
       all |= range;
     }
-    const int index = static_cast<int>(topology.numa_nodes.size());
+    const int index = topology.numa_nodes.size();
     topology.numa_nodes.push_back({number, all, all, 0});
     topology.complete |= all;
     for (const CpuSet& cpus : cores_of(ranges)) topology.cores.push_back({cpus, 0, index, -1});
@@ -167,9 +167,9 @@ void add_gpus(Topology& topology, const Found& found) {
     gpu.index = index;
     gpu.vendor = found.is_nvidia ? GpuVendor::kNvidia : GpuVendor::kAmd;
     gpu.locality_from = found.is_nvidia ? "nvidia-smi" : "rocm-smi";
-    for (std::size_t node = 0; node < topology.numa_nodes.size(); ++node) {
+    for (int node = 0; node < std::ssize(topology.numa_nodes); ++node) {
       if (topology.numa_nodes[node].os_index != number) continue;
-      gpu.numa = static_cast<int>(node);
+      gpu.numa = node;
       gpu.complete_local_cpus = topology.numa_nodes[node].complete;
     }
     if (const auto cpus = found.gpu_cpus.find(index); cpus != found.gpu_cpus.end())

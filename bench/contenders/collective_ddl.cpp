@@ -24,7 +24,7 @@ ddl_status make_call(ddl_context* context, Collective what, const Buffers& of) {
     case Collective::kBroadcast: return ddl_broadcast(context, of.send, of.count, DDL_FLOAT32, 0, nullptr);
     case Collective::kReduceScatter: {
       static std::vector<std::uint64_t> counts;  // programs keep such memory, too
-      counts.assign(static_cast<std::size_t>(ddl_size(context)), of.part);
+      counts.assign(ddl_size(context), of.part);
       return ddl_reduce_scatter(context, of.send, of.recv, counts.data(), DDL_FLOAT32, DDL_SUM, nullptr);
     }
   }

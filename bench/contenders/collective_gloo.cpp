@@ -93,9 +93,8 @@ class GlooCalls {
   const float* reduce_scatter(const Buffers& of) {
     std::unique_ptr<ReduceScatter>& algorithm = reduce_scatters_[of.count];
     if (!algorithm) {
-      const std::vector<int> parts(static_cast<std::size_t>(context_->size), static_cast<int>(of.part));
-      algorithm = std::make_unique<ReduceScatter>(context_, std::vector<float*>{of.send},
-                                                  static_cast<int>(of.count), parts);
+      const std::vector<int> parts(context_->size, static_cast<int>(of.part));
+      algorithm = std::make_unique<ReduceScatter>(context_, std::vector<float*>{of.send}, of.count, parts);
     }
     algorithm->run();
     return of.send;

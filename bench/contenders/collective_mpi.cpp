@@ -8,8 +8,8 @@ namespace {
 using namespace ddl::bench;
 
 int make_call(Collective what, const Buffers& of) {
-  const auto count = static_cast<int>(of.count);
-  const auto part = static_cast<int>(of.part);
+  const int count = of.count;
+  const int part = of.part;
   switch (what) {
     case Collective::kAllreduce:
       return MPI_Allreduce(MPI_IN_PLACE, of.recv, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);

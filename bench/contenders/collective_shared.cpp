@@ -58,16 +58,15 @@ Result<float*> SharedMemory::allocate(std::size_t bytes) {
     region.by_rank.push_back(std::move(memory));
   }
   regions_.push_back(std::move(region));
-  return reinterpret_cast<float*>(regions_.back().by_rank[static_cast<std::size_t>(job_.rank)].data());
+  return reinterpret_cast<float*>(regions_.back().by_rank[job_.rank].data());
 }
 
 float* SharedMemory::of_rank(int rank, const float* own) const {
   const auto* at = reinterpret_cast<const std::byte*>(own);
   for (const Region& region : regions_) {
-    const MappedMemory& mine = region.by_rank[static_cast<std::size_t>(job_.rank)];
+    const MappedMemory& mine = region.by_rank[job_.rank];
     if (at < mine.data() || at >= mine.data() + mine.size()) continue;
-    return reinterpret_cast<float*>(region.by_rank[static_cast<std::size_t>(rank)].data() +
-                                    (at - mine.data()));
+    return reinterpret_cast<float*>(region.by_rank[rank].data() + (at - mine.data()));
   }
   return nullptr;
 }
@@ -124,17 +123,14 @@ class Direct {
  private:
   void barrier() { job_.scoreboard.barrier(job_.rank, job_.wait()); }
   float* at(int rank, float* own) const { return memory_.of_rank(rank, own); }
-  static float* part(float* buffer, int rank, const Buffers& of) {
-    return buffer + static_cast<std::size_t>(rank) * of.part;
-  }
+  static float* part(float* buffer, int rank, const Buffers& of) { return buffer + rank * of.part; }
   static void copy(float* to, const float* from, std::size_t count) {
     std::memcpy(to, from, count * sizeof(float));
   }
 
   // Writes this rank's part of the sum into the buffers of all ranks.
   void allreduce(const Buffers& of) {
-    const auto ranks = static_cast<std::size_t>(job_.ranks);
-    const auto rank = static_cast<std::size_t>(job_.rank);
+    const std::size_t ranks = job_.ranks, rank = job_.rank;
     const std::size_t first = of.count * rank / ranks;
     const std::size_t count = of.count * (rank + 1) / ranks - first;
     std::vector<float*> everywhere;

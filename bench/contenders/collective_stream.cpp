@@ -90,13 +90,13 @@ struct Direction {
 };
 
 bool move_some(ssize_t moved, Direction& direction) {
-  if (moved > 0) direction.done += static_cast<std::size_t>(moved);
+  if (moved > 0) direction.done += moved;
   return moved > 0 || (moved < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
 bool exchange(const Neighbours& neighbours, const Buffers& of, double share) {
   const std::size_t size = of.count * sizeof(float);
-  const auto total = static_cast<std::size_t>(std::ceil(share * static_cast<double>(size)));
+  const std::size_t total = std::ceil(share * static_cast<double>(size));
   Direction out{reinterpret_cast<std::byte*>(of.send), size, 0, total};
   Direction in{reinterpret_cast<std::byte*>(of.recv), size, 0, total};
   while (out.done < total || in.done < total) {

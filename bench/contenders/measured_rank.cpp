@@ -112,8 +112,7 @@ Result<RankJob> join_benchmark(int argc, char** argv, bool has_threads) {
       all_cpus.push_back(*cpu);
     }
   }
-  const CpuSet own = CpuSet::of(
-      has_threads ? all_cpus : cpus_of_ranks[static_cast<std::size_t>(rank) % cpus_of_ranks.size()]);
+  const CpuSet own = CpuSet::of(has_threads ? all_cpus : cpus_of_ranks[rank % cpus_of_ranks.size()]);
   if (const int error = own.bind_this_thread()) return fail(errno_error("sched_setaffinity", error));
 
   DDL_ASSIGN(plan, parse_plan(argv[5]));
@@ -172,7 +171,7 @@ Status time_calls(RankJob& job, std::size_t index, Rewrite rewrite, Run run, IsR
     job.scoreboard.record_distance(job.rank, index, before_call);
   };
   for (std::uint64_t call = 0; call < size.warm_ups + size.calls && !enough; ++call) {
-    const int turn = static_cast<int>(call % 8);
+    const int turn = call % 8;
     rewrite(turn);
     record_distance(call);
     const bool time_is_up = call + 1 >= size.warm_ups + kMinCalls && Clock::now() > end_of_time;
@@ -205,15 +204,12 @@ Status measure_collective(RankJob& job, Collective what, Expect expect, const Al
   const Shape shape = shape_of(what, job.ranks);
 
   for (std::size_t index = 0; index < job.plan.size(); ++index) {
-    Buffers buffers{send, recv, static_cast<std::size_t>(job.plan[index].bytes / sizeof(float)), 0};
-    buffers.part = buffers.count / static_cast<std::size_t>(job.ranks);
+    Buffers buffers{send, recv, job.plan[index].bytes / sizeof(float), 0};
+    buffers.part = buffers.count / job.ranks;
     const std::size_t length = shape.has_shares ? buffers.part : buffers.count;
-    const auto part_of = [length](auto* data, int part) {
-      return data + static_cast<std::size_t>(part) * length;
-    };
+    const auto part_of = [length](auto* data, int part) { return data + part * length; };
     const auto rewrite = [&](int turn) {
-      if (!is_in_place(what))
-        std::fill_n(buffers.recv, length * static_cast<std::size_t>(shape.result_parts), -2.0F);
+      if (!is_in_place(what)) std::fill_n(buffers.recv, length * shape.result_parts, -2.0F);
       for (int part = 0; part < shape.sent_parts; ++part)
         std::fill_n(part_of(buffers.send, part), length, sent_value(what, job.rank, job.ranks, part, turn));
     };

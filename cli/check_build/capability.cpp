@@ -85,7 +85,7 @@ char mark_of(const std::vector<HostCapabilities>& hosts, std::size_t index) {
     return index < host.all.size() && host.all[index].available();
   });
   if (count == 0) return ' ';
-  return count == static_cast<std::ptrdiff_t>(hosts.size()) ? 'X' : '/';
+  return count == std::ssize(hosts) ? 'X' : '/';
 }
 
 }  // namespace
@@ -170,8 +170,7 @@ std::string check_build_hosts_text(const std::vector<HostCapabilities>& hosts) {
       empty += fmt::format("    {}: {}\n", all[i].name, all[i].here.detail);
     }
   }
-  text += differences.empty() ? fmt::format("\nNo differences between {}.\n",
-                                            counted(static_cast<std::int64_t>(hosts.size()), "host"))
+  text += differences.empty() ? fmt::format("\nNo differences between {}.\n", counted(hosts.size(), "host"))
                               : "\nDifferences:\n" + differences;
   if (!empty.empty()) text += "\nOn no host:\n" + empty;
   return text;

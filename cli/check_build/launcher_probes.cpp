@@ -207,17 +207,14 @@ Finding probe_script_templates() {
   const auto text = templates::render_script(*found, request, *job, nullptr, {});
   if (!text) return fails(text.error().message(), "correct it: " + document("reference/script-templates.md"));
   if (!text->starts_with("#!/bin/bash")) return fails("the script does not begin with #!/bin/bash");
-  return works({}, {},
-               "ddlrun --slurm writes a script of " +
-                   counted(static_cast<std::int64_t>(split(*text, '\n').size()), "line"));
+  return works({}, {}, "ddlrun --slurm writes a script of " + counted(split(*text, '\n').size(), "line"));
 }
 
 Finding probe_slurm_probe() {
   const auto facts = templates::ask_cluster(libexec_path("slurm-probe"), kCommandTimeout);
   if (!facts) return fails(facts.error().message(), "run it where Slurm is set up");
-  return works(
-      {}, libexec_path("slurm-probe"),
-      counted(static_cast<std::int64_t>(facts->partitions.size()), "partition") + " of " + facts->name);
+  return works({}, libexec_path("slurm-probe"),
+               counted(facts->partitions.size(), "partition") + " of " + facts->name);
 }
 
 Finding probe_sbatch() {

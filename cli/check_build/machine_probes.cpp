@@ -46,7 +46,7 @@ std::string limit_text(int resource, const char* name) {
 
 Finding found(const Result<std::vector<affinity::VendorGpu>>& gpus, const char* remedy) {
   if (!gpus) return fails(gpus.error().message(), remedy);
-  return works({}, {}, counted(static_cast<std::int64_t>(gpus->size()), "GPU"));
+  return works({}, {}, counted(gpus->size(), "GPU"));
 }
 
 }  // namespace
@@ -160,9 +160,8 @@ Finding probe_hwloc() {
   if (!node) return fails(node.error().message(), "run lstopo here to see why");
   const affinity::HwlocLibrary library = affinity::linked_hwloc();
   return works(library.version, library.path,
-               fmt::format("{}, {}, {}", counted(static_cast<std::int64_t>(node->cores.size()), "core"),
-                           counted(static_cast<std::int64_t>(node->numa_nodes.size()), "NUMA node"),
-                           counted(static_cast<std::int64_t>(node->gpus.size()), "GPU")));
+               fmt::format("{}, {}, {}", counted(node->cores.size(), "core"),
+                           counted(node->numa_nodes.size(), "NUMA node"), counted(node->gpus.size(), "GPU")));
 }
 
 Finding probe_hwloc_plugins() {
@@ -214,7 +213,7 @@ Finding probe_site_models() {
   }
   if (!broken.empty())
     return fails(join(broken, "; "), "correct it: " + document("reference/site-schema.md"));
-  return works({}, {}, counted(static_cast<std::int64_t>(sites.size()), "site"));
+  return works({}, {}, counted(sites.size(), "site"));
 }
 
 }  // namespace ddl::cli

@@ -30,7 +30,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   spec.command = {spec.remote_path.empty() ? own_path() : spec.remote_path, "--check-build", "--json",
                   "--launcher", "local"};
   spec.name = "check-build";
-  spec.num_ranks = static_cast<int>(request.allocation.nodes.size());
+  spec.num_ranks = request.allocation.nodes.size();
   spec.ranks_per_node = 1;
   spec.oversubscribe = true;
   spec.binding.bind_to = affinity::BindTo::kNone;
@@ -93,7 +93,7 @@ int check_on_hosts(const Request& request, const Environment& environment, const
         read_file(folder->path() + "/" + launcher::rank_directory_name(rank, spec.num_ranks) + "/stdout",
                   kMaxReportBytes);
     auto host = text ? read_check_build(*text) : Result<HostCapabilities>(fail(text.error()));
-    const std::string& name = request.allocation.nodes[static_cast<std::size_t>(rank)].name;
+    const std::string& name = request.allocation.nodes[rank].name;
     if (!host)
       return console.refuse(
           host.error().during(name).with_hint("compare the versions of ddlrun: ddlrun --check-hosts"),

@@ -216,8 +216,7 @@ Result<std::vector<JobSocket>> find_jobs(const std::string& job) {
 
 Error several_jobs(const std::string& job, const std::vector<JobSocket>& found) {
   return {ErrorCode::kInvalidArgument,
-          counted(static_cast<std::int64_t>(found.size()), "job") +
-              (job.empty() ? " run here" : " are called " + shell_quote(job)),
+          counted(found.size(), "job") + (job.empty() ? " run here" : " are called " + shell_quote(job)),
           "name one by the pid of its ddlrun: " + pids_text(found)};
 }
 
@@ -253,7 +252,7 @@ int inspect(const Request& request, const Environment& environment, const Consol
   }
   const auto jobs = describe(found);
   return console.print(request.json ? jobs_json(jobs)
-                                    : counted(static_cast<std::int64_t>(jobs.size()), "job") +
+                                    : counted(jobs.size(), "job") +
                                           " run here; name one: ddlrun --inspect PID\n\n" + jobs_text(jobs));
 }
 

@@ -96,7 +96,7 @@ SplitArgv split_argv(std::span<const std::string> words) {
   }
   result.ends_with_dashes = next < words.size() && words[next] == "--";
   if (result.ends_with_dashes) ++next;
-  result.command.assign(words.begin() + static_cast<std::ptrdiff_t>(next), words.end());
+  result.command.assign(words.begin() + next, words.end());
   return result;
 }
 

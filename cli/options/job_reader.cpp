@@ -336,7 +336,7 @@ class JobReader {
   /// --nnodes.
   void choose_first_hosts() {
     auto& nodes = request_.allocation.nodes;
-    const auto wanted = static_cast<std::size_t>(num_hosts_);
+    const std::size_t wanted = num_hosts_;
     if (wanted > nodes.size())
       values_.refuse_once(OptionId::kNnodes,
                           "--nnodes asks for " + counted(num_hosts_, "host") + ", and " +

@@ -183,7 +183,7 @@ void read_rankfile(ValueReader& values, const CommandLineContext& context, launc
   if (!ranks)
     return values.refuse_once(given_by, ranks.error().message(), usage_line(entry_of(OptionId::kRankfile)));
   job.placed_ranks = *std::move(ranks);
-  const auto count = static_cast<int>(job.placed_ranks.size());
+  const int count = job.placed_ranks.size();
   if (job.num_ranks > 0 && job.num_ranks != count)
     values.refuse_once(OptionId::kNumProc,
                        job.rankfile + " places " + counted(count, "rank") + ", and the job has " +

@@ -305,7 +305,7 @@ std::optional<std::string> suggest_option(std::string_view word) {
       int distance = edit_distance(name, candidate);
       // "--output" for "--output-filename": a prefix, which argparse would accept.
       if (name.size() >= 3 && candidate.starts_with(name)) distance = std::min(distance, 1);
-      const int close_enough = static_cast<int>(std::max(name.size(), candidate.size())) / 3;
+      const int close_enough = std::max(name.size(), candidate.size()) / 3;
       // A short name with another first letter is another name: -genv is not a misspelt --venv.
       constexpr std::size_t kShort = 6;
       if (name.size() < kShort && name.front() != candidate.front()) continue;

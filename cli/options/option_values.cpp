@@ -72,7 +72,7 @@ Result<int> parse_host_count(std::string_view text) {
     return refuse(in_quotes(text) +
                   " is torchrun's for a job that grows and shrinks; the number of hosts is fixed " +
                   "here: --nnodes " + std::string(text.substr(colon + 1)));
-  return parse_count(text, 1, static_cast<int>(launcher::kMaxHosts));
+  return parse_count(text, 1, launcher::kMaxHosts);
 }
 
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {
@@ -123,11 +123,11 @@ Result<launcher::EnvironmentExport> parse_fusion_threshold(std::string_view text
   constexpr int kMaxMegabytes = 1 << 20;
   DDL_ASSIGN(megabytes, parse_count(text, 0, kMaxMegabytes));
   return launcher::EnvironmentExport{contract::env::kFusionBytes,
-                                     std::to_string(static_cast<std::int64_t>(megabytes) << 20)};
+                                     std::to_string(std::int64_t{megabytes} << 20)};
 }
 
 Result<launcher::EnvironmentExport> parse_gloo_timeout(std::string_view text) {
-  DDL_ASSIGN(seconds, parse_count(text, 1, static_cast<int>(kMaxSeconds)));
+  DDL_ASSIGN(seconds, parse_count(text, 1, kMaxSeconds));
   return launcher::EnvironmentExport{contract::env::kHorovodGlooTimeout, std::to_string(seconds)};
 }
 

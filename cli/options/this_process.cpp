@@ -69,7 +69,7 @@ Result<std::string> read_standard_input() {
     const ssize_t count = retry_eintr([&] { return ::read(STDIN_FILENO, piece.data(), piece.size()); });
     if (count < 0) return fail_errno("standard input");
     if (count == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(count));
+    text.append(piece.data(), count);
     if (text.size() > kMaxBytes) return fail(ErrorCode::kInvalidArgument, "standard input: more than 16 MiB");
   }
 }

@@ -82,7 +82,7 @@ std::string check_hosts_text(const std::vector<HostCheck>& hosts, const launcher
   std::string text = table.text();
   if (!comparison.remarks.empty()) text += "\n";
   for (const std::string& remark : comparison.remarks) text += printable_text(remark) + "\n";
-  const auto count = static_cast<std::int64_t>(hosts.size());
+  const auto count = std::ssize(hosts);
   text += "\n" + (comparison.failed == 0 ? counted(count, "host") + " answered\n"
                                          : std::to_string(count - comparison.failed) + " of " +
                                                counted(count, "host") + " answered\n");

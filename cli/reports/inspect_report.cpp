@@ -136,12 +136,12 @@ std::vector<std::string> row_of(const InspectedRank& rank, const JobInspection& 
   const bool has_work = rank.work.kind != CurrentWork::Kind::kNone;
   std::vector<std::string> row{
       std::to_string(rank.rank),
-      printable_line(job.nodes[static_cast<std::size_t>(rank.node)].name),
+      printable_line(job.nodes[rank.node].name),
       rank.pid > 0 ? std::to_string(rank.pid) : std::string(kUnknown),
       is_alarming(rank) ? style.alarm(state) : state,
       or_unknown(printable_line(launcher::work_text(rank.work))),
       has_work ? age_text(rank.work.seconds) : std::string(kUnknown),
-      rank.wait < 0 ? std::string(kUnknown) : awaited_text(job.waits[static_cast<std::size_t>(rank.wait)]),
+      rank.wait < 0 ? std::string(kUnknown) : awaited_text(job.waits[rank.wait]),
       rank.steps_per_second < 0 ? std::string(kUnknown) : fmt::format("{:.2f}", rank.steps_per_second),
       tensors_text(rank),
       age_text(rank.last_event),
@@ -163,10 +163,10 @@ void drop_unknown_columns(std::vector<std::vector<std::string>>& rows) {
   }
 }
 
-std::string silence_text(const JobInspection& job, std::size_t node) {
+std::string silence_text(const JobInspection& job, int node) {
   std::vector<int> ranks;
   for (const InspectedRank& rank : job.ranks) {
-    if (static_cast<std::size_t>(rank.node) == node) ranks.push_back(rank.rank);
+    if (rank.node == node) ranks.push_back(rank.rank);
   }
   return job.nodes[node].name + ": " + job.nodes[node].silence + "; what " + ranks_text(ranks) +
          (ranks.size() == 1 ? " does" : " do") + " is unknown";
@@ -232,7 +232,7 @@ Json wait_json(const InspectedWait& wait) {
 
 Json inspected_rank_json(const InspectedRank& rank, const JobInspection& job) {
   return Json{{"rank", rank.rank},
-              {"host", job.nodes[static_cast<std::size_t>(rank.node)].name},
+              {"host", job.nodes[rank.node].name},
               {"pid", count_or_null(rank.pid, 1)},
               {"state", state_of(rank).json},
               {"work", work_json(rank.work)},
@@ -257,12 +257,11 @@ std::string json_line(const Json& json) {
 }  // namespace
 
 std::string inspection_text(const JobInspection& job, const TerminalStyle& style) {
-  std::string text =
-      style.strong(printable_line(job.job.name)) +
-      fmt::format(" (ddlrun {} on {}): {} on {}, since {}\n", job.job.head_pid,
-                  printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
-                  counted(static_cast<std::int64_t>(job.nodes.size()), "node"), since_text(job.job)) +
-      command_text(job.job.command) + "\n\n";
+  std::string text = style.strong(printable_line(job.job.name)) +
+                     fmt::format(" (ddlrun {} on {}): {} on {}, since {}\n", job.job.head_pid,
+                                 printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
+                                 counted(job.nodes.size(), "node"), since_text(job.job)) +
+                     command_text(job.job.command) + "\n\n";
   std::vector<std::vector<std::string>> rows{rank_headings()};
   for (const InspectedRank& rank : job.ranks) rows.push_back(row_of(rank, job, style));
   drop_unknown_columns(rows);
@@ -302,9 +301,8 @@ std::string jobs_text(const std::vector<FoundJob>& jobs) {
     }
     constexpr std::size_t kMaxHosts = 4;
     const JobDescription& job = *one.description;
-    std::vector<std::string> hosts(
-        job.hosts.begin(),
-        job.hosts.begin() + static_cast<std::ptrdiff_t>(std::min(job.hosts.size(), kMaxHosts)));
+    std::vector<std::string> hosts(job.hosts.begin(),
+                                   job.hosts.begin() + std::min(job.hosts.size(), kMaxHosts));
     if (job.hosts.size() > kMaxHosts) hosts.push_back("+" + std::to_string(job.hosts.size() - kMaxHosts));
     table.add({std::to_string(one.pid), printable_line(job.name), std::to_string(job.num_ranks),
                printable_line(join(hosts, ",")), since_text(job)},

@@ -323,8 +323,7 @@ Json history_json(const launcher::RankHistory& history) {
   json["events"] = Json::array();
   for (const contract::Event& event : history.events) {
     const auto traits = timeline::traits_of(event.kind);
-    const char* const status = contract::name_or_null(
-        contract::kStatusNames, static_cast<std::size_t>(std::max<int>(event.status, 0)));
+    const char* const status = contract::name_or_null(contract::kStatusNames, std::max<int>(event.status, 0));
     const bool is_open = timeline::is_unfinished(event);
     json["events"].push_back({{"what", traits.category},
                               {"name", std::string(timeline::title_of(event))},
@@ -380,7 +379,7 @@ std::string success_sentence(const JobReport& report) {
   const auto exited = std::count_if(report.ranks.begin(), report.ranks.end(), [](const RankOutcome& rank) {
     return rank.kind == RankOutcome::Kind::kExited && rank.exit_code == 0;
   });
-  const auto others = static_cast<std::int64_t>(report.ranks.size()) - exited;
+  const auto others = std::ssize(report.ranks) - exited;
   return counted(exited, "rank") + " exited with 0 after " + duration_text(report.run_seconds) +
          (others > 0 ? ", and " + std::to_string(others) + " that served " + (others == 1 ? "was" : "were") +
                            " ended"
@@ -397,7 +396,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
   Page page(style);
   if (report.reason == EndReason::kSignal && report.signal == SIGPIPE) {
     // As after "| head": nothing went wrong, and one line says why the exit code is not 0.
-    page.head(report.message + ", so " + counted(static_cast<std::int64_t>(report.ranks.size()), "rank") +
+    page.head(report.message + ", so " + counted(report.ranks.size(), "rank") +
               (report.ranks.size() == 1 ? " was ended" : " were ended"));
     return page.take();
   }
@@ -410,7 +409,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
     page.line(culprit->start_error);
   if (std::string seen = reported_as_gone(report, culprit); !seen.empty()) page.line(seen);
   if (culprit && !culprit->stderr_tail.empty()) {
-    const auto count = static_cast<std::int64_t>(culprit->stderr_tail.size());
+    const std::size_t count = culprit->stderr_tail.size();
     page.quote(count == 1 ? "its last line on standard error"
                           : fmt::format("its last {} lines on standard error", count),
                culprit->stderr_tail);

@@ -208,9 +208,8 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   const auto num_ranks =
       std::accumulate(plan.launch.nodes.begin(), plan.launch.nodes.end(), std::size_t{0},
                       [](std::size_t sum, const NodeLaunch& node) { return sum + node.ranks.size(); });
-  std::string text = fmt::format(
-      "ddlrun would start {} on {}. {}\n\n", counted(static_cast<std::int64_t>(num_ranks), "rank"),
-      counted(static_cast<std::int64_t>(plan.launch.nodes.size()), "node"), asked_text(plan));
+  std::string text = fmt::format("ddlrun would start {} on {}. {}\n\n", counted(num_ranks, "rank"),
+                                 counted(plan.launch.nodes.size(), "node"), asked_text(plan));
   text += field("hosts", hosts_text(plan));
   text += field("command", command_line(job.command));
   text += field("workdir", printable_line(job.workdir));
@@ -236,7 +235,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
     const NodeLaunch& node = plan.launch.nodes[i];
     std::vector<int> ranks;
     for (const RankLaunch& rank : node.ranks) ranks.push_back(rank.rank);
-    const auto index = static_cast<std::size_t>(node.node_index);
+    const std::size_t index = node.node_index;
     text += fmt::format("\nNode {}, {} ({}): {}\n", node.node_index,
                         index < plan.launch.job.node_names.size() ? plan.launch.job.node_names[index] : "?",
                         plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
@@ -249,7 +248,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
         assignments.push_back((rank.cpus.count() == 1 ? "CPU " : "CPUs ") + rank.cpus.list() + ";");
       for (const std::string& one : own_assignments(*own++)) assignments.push_back(one);
       if (!assignments.empty()) text += fmt::format("    rank {}: {}\n", rank.rank, join(assignments, " "));
-      const auto local = static_cast<std::size_t>(rank.local_rank);
+      const std::size_t local = rank.local_rank;
       if (local < bindings.size()) text += "        why: " + bindings[local].why + "\n";
     }
   }
@@ -284,11 +283,11 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
   auto own = change.own.begin();
   for (std::size_t i = 0; i < plan.launch.nodes.size(); ++i) {
     const NodeLaunch& node = plan.launch.nodes[i];
-    const auto index = static_cast<std::size_t>(node.node_index);
+    const std::size_t index = node.node_index;
     Json ranks = Json::array();
     const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
     for (const RankLaunch& rank : node.ranks) {
-      const auto local = static_cast<std::size_t>(rank.local_rank);
+      const std::size_t local = rank.local_rank;
       ranks.push_back(Json{{"rank", rank.rank},
                            {"local_rank", rank.local_rank},
                            {"reads_stdin", rank.reads_stdin},

@@ -53,7 +53,7 @@ const Partition* closest(const ClusterFacts& facts, std::string_view name) {
     // "gpu" for "gpu-a100", or the other way round.
     if (wanted.size() >= 3 && (candidate.starts_with(wanted) || wanted.starts_with(candidate)))
       distance = std::min(distance, 1);
-    const auto close_enough = static_cast<int>(std::max(wanted.size(), candidate.size()) / 3);
+    const int close_enough = std::max(wanted.size(), candidate.size()) / 3;
     if (distance <= close_enough && distance < smallest) {
       smallest = distance;
       found = &partition;

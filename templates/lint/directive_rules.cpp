@@ -28,10 +28,9 @@ void check_first_line(LintContext& context) {
 void check_line_ends(LintContext& context) {
   const std::size_t at = context.raw().find("\r\n");
   if (at == std::string_view::npos) return;
-  const auto line =
-      1 + std::count(context.raw().begin(), context.raw().begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const int line = 1 + std::count(context.raw().begin(), context.raw().begin() + at, '\n');
   context.report(
-      "dos-line-ends", static_cast<int>(line),
+      "dos-line-ends", line,
       "this line ends as on DOS, in \\r\\n, and sbatch refuses the script; convert it with dos2unix, "
       "or with sed -i 's/\\r$//'");
 }

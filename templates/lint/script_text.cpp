@@ -77,7 +77,7 @@ void add_step(const ShellCommand& command, std::size_t index, std::vector<Script
   }
   SlurmOptions read = read_slurm_options(words, SlurmProgram::kSrun, command.line);
   step.options = std::move(read.options);
-  step.program.assign(words.begin() + static_cast<std::ptrdiff_t>(read.used), words.end());
+  step.program.assign(words.begin() + read.used, words.end());
   steps.push_back(std::move(step));
 }
 

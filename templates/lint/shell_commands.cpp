@@ -351,8 +351,7 @@ class Reader {
 
   /// Moves at_ to end, and counts the lines in between.
   void move_to(std::size_t end) {
-    line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
-                                         text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    line_ += std::count(text_.begin() + at_, text_.begin() + end, '\n');
     at_ = end;
   }
   /// Where the search for a closing quote or parenthesis ends. A search that has failed once is not repeated over the

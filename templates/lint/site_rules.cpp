@@ -11,7 +11,7 @@ namespace {
 std::int64_t cpus_for_jobs(const LintContext& context, const affinity::NodeModel& node) {
   const auto topology = affinity::topology_of_model(node, "the node");
   if (!topology) return 0;
-  const auto cores = static_cast<std::int64_t>(topology->cores.size());
+  const std::int64_t cores = topology->cores.size();
   const SlurmOption* hint = context.directive("--hint");
   const SlurmOption* threads = context.directive("--threads-per-core");
   if (const auto asked = count_of(threads))

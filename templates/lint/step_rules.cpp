@@ -127,7 +127,7 @@ struct CpuListUse {
 /// Whether the next assignment of SLURM_CPU_BIND only appends to this one, and no srun has used it before.
 bool is_continued(const ScriptText& script, std::size_t index) {
   const auto& all = script.assignments;
-  const auto next = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(index) + 1, all.end(),
+  const auto next = std::find_if(all.begin() + index + 1, all.end(),
                                  [&](const ScriptAssignment& one) { return one.name == all[index].name; });
   if (next == all.end() || !next->command || !all[index].command) return false;
   const bool is_used = std::any_of(script.steps.begin(), script.steps.end(), [&](const ScriptStep& step) {
@@ -174,7 +174,7 @@ std::optional<CpuSet> cpus_of(std::string_view entry, bool is_mask) {
                                                        : -1;
     if (digit < 0) return std::nullopt;
     number = std::min(number * (is_hex ? 16 : 10) + digit, kMaxCpu + 1);
-    const int first = static_cast<int>(entry.size() - 1 - i) * 4;
+    const int first = (entry.size() - 1 - i) * 4;
     for (int bit = 0; is_mask && bit < 4; ++bit) {
       if ((digit >> bit & 1) != 0) cpus.add(first + bit);
     }
@@ -323,7 +323,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   const auto each = count_of(&cpus);
   const auto topology = affinity::topology_of_model(*site->node, site->name);
   if (!is_known || is_resized || !tasks || !each || !topology) return;
-  const auto all = static_cast<std::int64_t>(topology->cores.size()) *
+  const auto all = std::ssize(topology->cores) *
                    (site->slurm.cpus_are == SlurmCpus::kThreads ? site->node->threads_per_core : 1);
   if (*tasks * *each >= all) return;
   context.report("mask-in-part-of-node", step.line,

@@ -100,7 +100,7 @@ class JobMaker {
   int known_gpus() const {
     if (site_ == nullptr) return 0;
     if (site_->slurm.gpus_per_node > 0) return site_->slurm.gpus_per_node;
-    return site_->node ? static_cast<int>(site_->node->gpu_numa.size()) : 0;
+    return site_->node ? site_->node->gpu_numa.size() : 0;
   }
   bool asks_slurm_for_gpus() const {
     return site_ != nullptr && site_->slurm.gpu_request != GpuRequest::kNone;
@@ -245,7 +245,7 @@ class JobMaker {
       return {std::max(cpus / each, 1), cpus};
     }
     if (!topology_) return {};
-    const int usable = static_cast<int>(affinity::usable_cores(*topology_, request_.binding).cores.size());
+    const int usable = affinity::usable_cores(*topology_, request_.binding).cores.size();
     const int of_all = used_gpus_ > 0 && known_gpus() > 0 ? usable / known_gpus() * used_gpus_ : usable;
     const int cores = std::max(of_all / ranks, 1);
     // A job that has its nodes to itself can omit a number that may be half or twice the intended one.
@@ -263,7 +263,7 @@ class JobMaker {
   int fewest_threads() const {
     return std::ranges::min_element(plan_->ranks, {}, &affinity::RankBinding::threads)->threads;
   }
-  int all_cpus() const { return static_cast<int>(topology_->cores.size()) * cpus_per_core().value_or(0); }
+  int all_cpus() const { return std::ssize(topology_->cores) * cpus_per_core().value_or(0); }
 
   Status memory() {
     job_.memory = request_.memory;
