@@ -45,11 +45,11 @@ std::string name_of(const NumaNode& node) {
 /// The cores of a NUMA node, by L3.
 std::vector<L3Map> l3s_of(const Topology& topology, const BindingPlan& plan, int numa) {
   std::vector<L3Map> l3s;
-  int last = -2;
+  std::optional<int> last;
   for (int i = 0; i < std::ssize(topology.cores); ++i) {
     const Core& core = topology.cores[i];
     if (core.numa != numa) continue;
-    if (core.l3 != last || l3s.empty()) l3s.push_back({core.l3 < 0 ? "" : "L3", {}});
+    if (core.l3 != last) l3s.push_back({core.l3 < 0 ? "" : "L3", {}});
     last = core.l3;
     l3s.back().cores.push_back({i, ranks_on(plan, core)});
   }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -220,19 +221,19 @@ std::vector<int> order_of(const BindingPolicy& policy, const std::vector<GpuCore
   return order;
 }
 
-int package_of(const Topology& topology, const CpuSet& cpus) {
+std::optional<int> package_of(const Topology& topology, const CpuSet& cpus) {
   for (int package = 0; package < std::ssize(topology.packages); ++package) {
     if (topology.packages[package].complete.intersects(cpus)) return package;
   }
-  return -1;
+  return std::nullopt;
 }
 
 /// How far a NIC is from a GPU; the nearest is 0.
 int distance(const Topology& topology, const Gpu& gpu, const Nic& nic) {
   if (!gpu.pci_switch.empty() && gpu.pci_switch == nic.pci_switch) return 0;
   if (gpu.numa >= 0 && gpu.numa == nic.numa) return 1;
-  const int package = package_of(topology, gpu.complete_local_cpus);
-  return package >= 0 && package == package_of(topology, nic.local_cpus) ? 2 : 3;
+  const auto package = package_of(topology, gpu.complete_local_cpus);
+  return package && package == package_of(topology, nic.local_cpus) ? 2 : 3;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -89,27 +90,27 @@ class Reader {
       topology_.numa_nodes.push_back({0, topology_.allowed, topology_.complete, 0});
   }
 
-  /// The narrowest of domains that contains a CPU; -1 if none does.
+  /// The narrowest of domains that contains a CPU, if one does.
   template <class Domain>
-  static int narrowest(const std::vector<Domain>& domains, int cpu) {
-    int found = -1;
+  static std::optional<int> narrowest(const std::vector<Domain>& domains, int cpu) {
+    std::optional<int> found;
     for (int i = 0; i < std::ssize(domains); ++i) {
       if (!domains[i].complete.contains(cpu)) continue;
-      if (found < 0 || domains[i].complete.count() < domains[found].complete.count()) found = i;
+      if (!found || domains[i].complete.count() < domains[*found].complete.count()) found = i;
     }
     return found;
   }
 
   void add_core(const CpuSet& all) {
     if (all.is_empty()) return;
-    topology_.numbered_cores.push_back({all, std::max(narrowest(topology_.packages, all.first()), 0)});
+    topology_.numbered_cores.push_back({all, narrowest(topology_.packages, all.first()).value_or(0)});
     Core core;
     core.cpus = all & topology_.allowed;
     if (core.cpus.is_empty()) return;
     const int cpu = core.cpus.first();
-    core.package = std::max(narrowest(topology_.packages, cpu), 0);
-    core.numa = std::max(narrowest(topology_.numa_nodes, cpu), 0);
-    core.l3 = narrowest(topology_.l3s, cpu);
+    core.package = narrowest(topology_.packages, cpu).value_or(0);
+    core.numa = narrowest(topology_.numa_nodes, cpu).value_or(0);
+    core.l3 = narrowest(topology_.l3s, cpu).value_or(-1);
     topology_.cores.push_back(std::move(core));
   }
 

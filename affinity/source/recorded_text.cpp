@@ -18,9 +18,9 @@ constexpr std::int64_t kMaxObjects = 4096;
 constexpr std::size_t kMaxLineBytes = 4096;
 
 struct Found {
-  std::map<int, std::vector<CpuSet>> numa;  ///< by number: its ranges, as they are written
-  std::map<int, int> gpu_numa;              ///< by index; -1: unknown
-  std::map<int, CpuSet> gpu_cpus;           ///< by index, if the text has them
+  std::map<int, std::vector<CpuSet>> numa;     ///< by number: its ranges, as they are written
+  std::map<int, std::optional<int>> gpu_numa;  ///< by index
+  std::map<int, CpuSet> gpu_cpus;              ///< by index, if the text has them
   bool is_nvidia = false;
 };
 
@@ -98,7 +98,7 @@ Status read_nvidia_row(const std::string& line, const NvidiaHead& head, Found& f
   found.gpu_cpus[*gpu] = *std::move(cpus);
   found.is_nvidia = true;
   const auto node = head.has_numa && words.size() > needed ? small_number(words[needed]) : std::nullopt;
-  found.gpu_numa[*gpu] = node.value_or(-1);
+  found.gpu_numa[*gpu] = node;
   return {};
 }
 
