@@ -43,14 +43,14 @@ Outcome complete_call(Request& request, double prescale, double postscale) {
   Call& call = request.call;
   const ddl_dtype dtype = current_dtype(call.dtype);
   if (is_reserved_dtype(dtype)) {
-    return failed(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
-                                             " is reserved for an 8-bit float that libddl " + ddl_version() +
-                                             " does not offer");
+    return fail(DDL_ERROR_UNSUPPORTED, "dtype " + std::to_string(dtype) +
+                                           " is reserved for an 8-bit float that libddl " + ddl_version() +
+                                           " does not offer");
   }
   if (element_size(dtype) == 0)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(call.dtype) + " does not exist");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "dtype " + std::to_string(call.dtype) + " does not exist");
   if (op_name_or_null(call.op) == nullptr)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(call.op) + " does not exist");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "op " + std::to_string(call.op) + " does not exist");
   call.dtype = dtype;
   request.element_size = element_size(dtype);
   if (has_op(call.kind)) {
@@ -61,9 +61,9 @@ Outcome complete_call(Request& request, double prescale, double postscale) {
 }
 
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id) {
-  if (context == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (context == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "context is null");
   if (auto set = context->context->set(id)) return set;
-  return tl::unexpected(no_set(id));
+  return fail(no_set(id));
 }
 
 }  // namespace ddl::runtime

@@ -22,12 +22,12 @@ enum class Side { kNone, kSends, kReceives };
 Outcome check_peer(Side side, int peer, const ProcessSet& set) {
   const char* const name = side == Side::kSends ? "to" : "from";
   if (peer < 0 || peer >= set.size()) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, std::string(name) + " " + std::to_string(peer) +
-                                                  " is not a rank of 0 to " + std::to_string(set.size() - 1));
+    return fail(DDL_ERROR_INVALID_ARGUMENT, std::string(name) + " " + std::to_string(peer) +
+                                                " is not a rank of 0 to " + std::to_string(set.size() - 1));
   }
   if (peer == set.rank()) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT,
-                  std::string(name) + " " + std::to_string(peer) + " is this rank itself");
+    return fail(DDL_ERROR_INVALID_ARGUMENT,
+                std::string(name) + " " + std::to_string(peer) + " is this rank itself");
   }
   return {};
 }

@@ -31,22 +31,19 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   ddl_init_options options = DDL_INIT_OPTIONS_INIT;
   if (auto read = read_options(given, options, "DDL_INIT_OPTIONS_INIT"); !read) return read;
   const ddl::Environment environment = ddl::process_environment();
-  auto settings = Settings::read(environment);
-  if (!settings) return tl::unexpected(to_failure(settings.error()));
-  if (options.timeout_seconds > 0) settings->timeout_seconds = options.timeout_seconds;
+  DDL_ASSIGN(settings, Settings::read(environment).map_error(to_failure));
+  if (options.timeout_seconds > 0) settings.timeout_seconds = options.timeout_seconds;
   // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the
   // key again and reports an error if that fails.
-  if (settings->job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings->job_key_fd);
+  if (settings.job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings.job_key_fd);
 
-  auto claim = RankClaim::make(*settings, environment);
-  if (!claim) return tl::unexpected(to_failure(claim.error()));
-  auto bootstrap = join_job(bootstrap_list(), *settings, ++generations);
-  if (!bootstrap) return tl::unexpected(to_failure(bootstrap.error()));
-  const FaultInjector fault(settings->fault, (*bootstrap)->membership().rank);
+  DDL_ASSIGN(claim, RankClaim::make(settings, environment).map_error(to_failure));
+  DDL_ASSIGN(bootstrap, join_job(bootstrap_list(), settings, ++generations).map_error(to_failure));
+  const FaultInjector fault(settings.fault, bootstrap->membership().rank);
   TcpSettings tcp_settings;
-  tcp_settings.interfaces = settings->network_interfaces;
-  tcp_settings.job_key_fd = settings->job_key_fd;
-  tcp_settings.sockets = settings->sockets_per_peer;
+  tcp_settings.interfaces = settings.network_interfaces;
+  tcp_settings.job_key_fd = settings.job_key_fd;
+  tcp_settings.sockets = settings.sockets_per_peer;
   TransportMaker transports;
   transports.within_host = [](const Membership&, FaultInjector& points) {
     return std::make_unique<SharedMemoryTransport>(points);
@@ -54,11 +51,12 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   transports.between_hosts = [tcp_settings](const Membership&, FaultInjector& points) {
     return std::make_unique<TcpTransport>(tcp_settings, points);
   };
-  auto joined = Context::join(*settings, *std::move(bootstrap), std::move(transports), fault);
-  if (!joined) return tl::unexpected(to_failure(joined.error()));
-  claim->has_joined();
-  note_process_mpi((*joined)->mpi().get());
-  *context = new ddl_context{*std::move(joined), true};
+  DDL_ASSIGN(
+      joined,
+      Context::join(settings, std::move(bootstrap), std::move(transports), fault).map_error(to_failure));
+  claim.has_joined();
+  note_process_mpi(joined->mpi().get());
+  *context = new ddl_context{std::move(joined), true};
   return {};
 }
 
@@ -70,7 +68,7 @@ ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) try 
   if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
   *context = nullptr;
   if (process_has_context.exchange(true)) {
-    if (fork_count() != context_fork_count) return report(tl::unexpected(inherited_by_fork()));
+    if (fork_count() != context_fork_count) return report(fail(inherited_by_fork()));
     return report(DDL_ERROR_INVALID_ARGUMENT,
                   "this process already has a context; finalize it before the next ddl_init()");
   }

@@ -36,25 +36,22 @@ struct Receiver {
 tl::expected<Receiver, Failure> receiver_of(ddl_context* context, std::uint64_t process_set) {
   Receiver receiver;
   // An engine that a child makes would not notice that it is in one.
-  if (context != nullptr && context->context->is_in_forked_child())
-    return tl::unexpected(inherited_by_fork());
-  auto set = set_of(context, process_set);
-  if (!set) return tl::unexpected(set.error());
-  receiver.set = *std::move(set);
+  if (context != nullptr && context->context->is_in_forked_child()) return fail(inherited_by_fork());
+  DDL_ASSIGN(set, set_of(context, process_set));
+  receiver.set = std::move(set);
   receiver.engine = receiver.set->engine();
   return receiver;
 }
 
 tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_async_options* given) {
   ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
-  if (auto read = read_options(given, options, "DDL_ASYNC_OPTIONS_INIT"); !read)
-    return tl::unexpected(read.error());
+  DDL_TRY(read_options(given, options, "DDL_ASYNC_OPTIONS_INIT"));
   if (options.dimensions > 0 && options.shape == nullptr)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
   if (options.zeros_if_joined > 1)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: zeros_if_joined is neither 0 nor 1");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "options: zeros_if_joined is neither 0 nor 1");
   if (options.group != nullptr && options.group_size == 0)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "options: group_size of a group is 0");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "options: group_size of a group is 0");
   auto receiver = receiver_of(context, options.process_set);
   if (receiver) receiver->options = options;
   return receiver;
@@ -62,8 +59,8 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_asyn
 
 /// Checks a tensor of which each rank gives its own number of elements, to a result that libddl allocates.
 Outcome check_gathered(const Submission& submission, std::uint64_t count) {
-  if (submission.result == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "result is null");
-  if (submission.send == nullptr && count > 0) return failed(DDL_ERROR_INVALID_ARGUMENT, "send is null");
+  if (submission.result == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "result is null");
+  if (submission.send == nullptr && count > 0) return fail(DDL_ERROR_INVALID_ARGUMENT, "send is null");
   *submission.result = nullptr;
   return {};
 }
@@ -81,13 +78,13 @@ Outcome take_counts(const Receiver& receiver, Submission& submission, Request re
       submission.own_count = std::exchange(terms.call.count, 0);
       return check_gathered(submission, submission.own_count);
     case CallKind::kAlltoallv: {
-      if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "send_counts is null");
+      if (counts == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "send_counts is null");
       auto& send_counts = submission.announcement.send_counts;
       send_counts.assign(counts, counts + receiver.ranks());
       return check_gathered(submission, sum(send_counts));
     }
     case CallKind::kReduceScatter:
-      if (counts == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "counts is null");
+      if (counts == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "counts is null");
       terms.counts.assign(counts, counts + receiver.ranks());
       request.counts = terms.counts;
       request.call.count = terms.call.count = sum(terms.counts);
@@ -103,14 +100,13 @@ tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, con
                                                    void** result = nullptr) {
   const std::string_view text = name == nullptr ? "" : name;
   if (text.empty() || text.size() > kMaxName) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, name == nullptr
-                                                  ? std::string("name is null")
-                                                  : "name has " + std::to_string(text.size()) +
-                                                        " bytes; it has 1 to " + std::to_string(kMaxName));
+    return fail(DDL_ERROR_INVALID_ARGUMENT, name == nullptr
+                                                ? std::string("name is null")
+                                                : "name has " + std::to_string(text.size()) +
+                                                      " bytes; it has 1 to " + std::to_string(kMaxName));
   }
   const ddl_async_options& options = receiver.options;
-  if (auto completed = complete_call(request, options.prescale, options.postscale); !completed)
-    return tl::unexpected(completed.error());
+  DDL_TRY(complete_call(request, options.prescale, options.postscale));
   auto submission = std::make_shared<Submission>();
   submission->announcement.name = text;
   TensorTerms& terms = submission->announcement.terms;
@@ -133,8 +129,7 @@ tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, con
                 outcome ? "" : outcome.error().message.c_str());
     };
   }
-  if (auto checked = take_counts(receiver, *submission, request, counts); !checked)
-    return tl::unexpected(checked.error());
+  DDL_TRY(take_counts(receiver, *submission, request, counts));
   return submission;
 }
 
@@ -148,26 +143,22 @@ Outcome check_shape(const TensorTerms& terms) {
   for (const std::uint64_t extent : terms.shape)
     is_too_large = __builtin_mul_overflow(product, extent, &product) || is_too_large;
   if (!is_too_large && product == call.count) return {};
-  return failed(
-      DDL_ERROR_INVALID_ARGUMENT,
-      "options: shape does not have " + ddl::counted(static_cast<std::int64_t>(call.count), "element"));
+  return fail(DDL_ERROR_INVALID_ARGUMENT, "options: shape does not have " +
+                                              ddl::counted(static_cast<std::int64_t>(call.count), "element"));
 }
 
 /// Finds out where the tensor lies, and from when on it may be used.
 Outcome place(const Receiver& receiver, Submission& submission) {
   StreamHandle const stream = receiver.options.stream;
-  const auto place = place_of(submission.send, submission.recv, stream);
-  if (!place) return tl::unexpected(place.error());
-  submission.announcement.terms.call.memory = place->memory;
-  submission.device = place->device;
-  if (place->device == nullptr) return {};
-  const CurrentDevice current(*place->device);
-  if (!current.status()) return tl::unexpected(to_failure(current.status().error()));
-  auto ready = DeviceEvent::make(*place->device);
-  if (!ready) return tl::unexpected(to_failure(ready.error()));
-  if (auto recorded = place->device->record(ready->get(), stream); !recorded)
-    return tl::unexpected(to_failure(recorded.error()));
-  submission.ready = *std::move(ready);
+  DDL_ASSIGN(place, place_of(submission.send, submission.recv, stream));
+  submission.announcement.terms.call.memory = place.memory;
+  submission.device = place.device;
+  if (place.device == nullptr) return {};
+  const CurrentDevice current(*place.device);
+  if (!current.status()) return fail(to_failure(current.status().error()));
+  DDL_ASSIGN(ready, DeviceEvent::make(*place.device).map_error(to_failure));
+  DDL_TRY(place.device->record(ready.get(), stream).map_error(to_failure));
+  submission.ready = std::move(ready);
   return {};
 }
 

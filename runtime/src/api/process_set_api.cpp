@@ -16,22 +16,22 @@ ddl_status make_set(ddl_context* handle, uint64_t parent, uint64_t* process_set,
   if (process_set == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "process_set is null");
   *process_set = DDL_NO_PROCESS_SET;
   const auto set = set_of(handle, parent);
-  return report(set ? make(**set) : tl::unexpected(set.error()));
+  return report(set ? make(**set) : fail(set.error()));
 } catch (...) {
   return report_exception();
 }
 
 /// Checks that a list of ranks is not empty and has each rank at most once.
 Outcome check_list(std::span<const int32_t> list, int size) {
-  if (list.empty()) return failed(DDL_ERROR_INVALID_ARGUMENT, "count: a process set has one rank at least");
+  if (list.empty()) return fail(DDL_ERROR_INVALID_ARGUMENT, "count: a process set has one rank at least");
   std::vector<bool> seen(static_cast<size_t>(size), false);
   for (const int32_t rank : list) {
     if (rank < 0 || rank >= size) {
-      return failed(DDL_ERROR_INVALID_ARGUMENT,
-                    "ranks: " + std::to_string(rank) + " is not a rank of 0 to " + std::to_string(size - 1));
+      return fail(DDL_ERROR_INVALID_ARGUMENT,
+                  "ranks: " + std::to_string(rank) + " is not a rank of 0 to " + std::to_string(size - 1));
     }
     if (seen[static_cast<size_t>(rank)]) {
-      return failed(DDL_ERROR_INVALID_ARGUMENT, "ranks: " + std::to_string(rank) + " is there twice");
+      return fail(DDL_ERROR_INVALID_ARGUMENT, "ranks: " + std::to_string(rank) + " is there twice");
     }
     seen[static_cast<size_t>(rank)] = true;
   }
@@ -45,7 +45,7 @@ extern "C" {
 ddl_status ddl_process_set_create(ddl_context* context, const int32_t* ranks, int32_t count,
                                   uint64_t* process_set) {
   return make_set(context, DDL_WORLD, process_set, [&](ProcessSet& world) -> Outcome {
-    if (count > 0 && ranks == nullptr) return failed(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
+    if (count > 0 && ranks == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
     const std::span<const int32_t> list(ranks, static_cast<size_t>(std::max(count, 0)));
     if (auto checked = check_list(list, world.size()); !checked) return checked;
     return context->context->make_set(world, list, *process_set);

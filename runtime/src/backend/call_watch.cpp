@@ -30,9 +30,8 @@ Result<std::unique_ptr<CallWatch>> CallWatch::start(Device& device, Connections&
   if (bell.get() < 0) return fail(errno_error("eventfd", errno));
   std::unique_ptr<CallWatch> made(
       new CallWatch(device, connections, call, std::move(actions), std::move(bell)));
-  auto thread = start_own_thread("ddl-gpu-calls", [watch = made.get()] { watch->run(); });
-  if (!thread) return fail(std::move(thread.error()));
-  made->thread_ = *std::move(thread);
+  DDL_ASSIGN(thread, start_own_thread("ddl-gpu-calls", [watch = made.get()] { watch->run(); }));
+  made->thread_ = std::move(thread);
   return made;
 }
 
@@ -113,7 +112,7 @@ Outcome CallWatch::outcome(std::unique_lock<std::mutex>& lock) {
   if (!failure_) return {};
   // The GPU may still use the buffers of the calls.
   (void)changed_.wait_for(lock, kReportLimit, [&] { return is_given_up_; });
-  return tl::unexpected(*failure_);
+  return fail(*failure_);
 }
 
 Result<DeviceEvent> CallWatch::make_event() {
@@ -191,7 +190,7 @@ Outcome CallWatch::look_at_running() {
   // All ranks have made the call: none of them is the one that is missing.
   if (!first.deadline.has_passed_by(2)) return {};
   connections_.abort().raise_timeout(first.deadline.seconds, first.call, connections_.self());
-  return tl::unexpected(connections_.abort().describe(first.call, true));
+  return fail(connections_.abort().describe(first.call, true));
 }
 
 void CallWatch::give_up_all(std::unique_lock<std::mutex>& lock, Failure failure) {

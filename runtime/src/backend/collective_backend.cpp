@@ -30,11 +30,10 @@ Status check_same_operations(Bootstrap& bootstrap, const Settings& settings) {
   const std::string mine = text_of(settings);
   const Deadline deadline = settings.start_deadline();
   for (int rank = 0; rank < bootstrap.membership().size; ++rank) {
-    const auto theirs = bootstrap.get(rank, kKey, deadline);
-    if (!theirs) return fail(theirs.error());
-    if (*theirs == mine) continue;
+    DDL_ASSIGN(theirs, bootstrap.get(rank, kKey, deadline));
+    if (theirs == mine) continue;
     return fail(ErrorCode::kInvalidArgument, std::string(contract::env::kCpuOperations) + " is " + mine +
-                                                 " here and " + *theirs + " on rank " + std::to_string(rank) +
+                                                 " here and " + theirs + " on rank " + std::to_string(rank) +
                                                  "; it must be the same on all ranks");
   }
   return {};

@@ -10,7 +10,7 @@ namespace ddl::runtime {
 namespace {
 
 tl::unexpected<Failure> invalid_place(std::string message) {
-  return failed(DDL_ERROR_INVALID_ARGUMENT, std::move(message));
+  return fail(DDL_ERROR_INVALID_ARGUMENT, std::move(message));
 }
 
 std::string where(const std::optional<FoundMemory>& found) {
@@ -36,17 +36,15 @@ tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, 
   if (!found && stream != nullptr)
     return invalid_place("a stream is given, but the buffers lie in memory of the host");
   if (!found) return BufferPlace{};
-  auto device = found->runtime->device(found->memory.ordinal);
-  if (!device) return tl::unexpected(to_failure(device.error()));
-  const CurrentDevice current(**device);
-  if (!current.status()) return tl::unexpected(to_failure(current.status().error()));
-  const auto captures = (*device)->is_capturing(stream);
-  if (!captures) return tl::unexpected(to_failure(captures.error()));
-  if (*captures) {
-    return failed(DDL_ERROR_UNSUPPORTED, std::string("the stream records a ") + found->runtime->name() +
-                                             " graph, which cannot hold a call of libddl");
+  DDL_ASSIGN(device, found->runtime->device(found->memory.ordinal).map_error(to_failure));
+  const CurrentDevice current(*device);
+  if (!current.status()) return fail(to_failure(current.status().error()));
+  DDL_ASSIGN(captures, device->is_capturing(stream).map_error(to_failure));
+  if (captures) {
+    return fail(DDL_ERROR_UNSUPPORTED, std::string("the stream records a ") + found->runtime->name() +
+                                           " graph, which cannot hold a call of libddl");
   }
-  return BufferPlace{Memory::kDevice, *device};
+  return BufferPlace{Memory::kDevice, device};
 }
 
 Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream) {
@@ -57,10 +55,9 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
   UsedBuffers used = used_buffers(request, rank, size);
   // A rank without elements may still have buffers, by which it is like the others.
   if (stream == nullptr && used.send == nullptr && used.recv == nullptr) used = {request.send, request.recv};
-  const auto place = place_of(used.send, used.recv, stream);
-  if (!place) return tl::unexpected(place.error());
-  request.call.memory = place->memory;
-  request.device = place->device;
+  DDL_ASSIGN(place, place_of(used.send, used.recv, stream));
+  request.call.memory = place.memory;
+  request.device = place.device;
   request.stream = stream;
   return {};
 }

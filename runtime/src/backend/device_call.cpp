@@ -33,14 +33,14 @@ Outcome give_up(Connections& connections, const Call& call, const Error& error) 
     abort.raise(AbortNotice::of(AbortReason::kFailed, connections.self(), error.message()));
   Failure failure = abort.describe(call, true);
   // This rank's own failure is more exact than the notice.
-  return failed(failure.status, failure.message.find(error.message()) != std::string::npos
-                                    ? failure.message
-                                    : error.message() + "; " + failure.message);
+  return fail(failure.status, failure.message.find(error.message()) != std::string::npos
+                                  ? failure.message
+                                  : error.message() + "; " + failure.message);
 }
 
 Outcome give_up_unless_told(Connections& connections, const Call& call, const Error& error) {
   if (connections.abort().wait_raised(Deadline::after(kNotice)))
-    return tl::unexpected(connections.abort().describe(call, true));
+    return fail(connections.abort().describe(call, true));
   return give_up(connections, call, error);
 }
 
@@ -79,10 +79,10 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
     const auto done = device.is_done(event);
     if (!done) return give_up(connections, call, done.error());
     if (*done) return {};
-    if (abort.is_raised()) return tl::unexpected(abort.describe(call, true));
+    if (abort.is_raised()) return fail(abort.describe(call, true));
     if (limit.has_passed()) {
       abort.raise_timeout(deadline.seconds, call, connections.self());
-      return tl::unexpected(abort.describe(call, true));
+      return fail(abort.describe(call, true));
     }
     if (!health.check) continue;
     if (auto healthy = health.check(); !healthy)

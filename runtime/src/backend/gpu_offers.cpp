@@ -13,10 +13,8 @@ namespace {
 
 Status fill(NcclOffer& offer, Device& device) {
   DeviceRuntime& runtime = device.runtime();
-  auto library = NcclLibrary::load(runtime.collectives_library());
-  if (!library) return fail(std::move(library.error()));
-  auto uuid = runtime.uuid(device.ordinal());
-  if (!uuid) return fail(std::move(uuid.error()));
+  DDL_ASSIGN(library, NcclLibrary::load(runtime.collectives_library()));
+  DDL_ASSIGN(uuid, runtime.uuid(device.ordinal()));
   // The environment beats what a communicator is made with.
   if (const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
       blocking != nullptr && std::string_view(blocking) == "1") {
@@ -26,10 +24,10 @@ Status fill(NcclOffer& offer, Device& device) {
   const CurrentDevice current(device);
   DDL_TRY(current.status());
   offer.has_kernels = device.prepare_kernels(GpuProgram::kForNccl) ? 1 : 0;
-  offer.library = TextField<32>::of((*library)->file());
-  offer.version = (*library)->version();
+  offer.library = TextField<32>::of(library->file());
+  offer.version = library->version();
   if (offer.version >= nccl::kOldestWithFloat8) offer.float8 = device.float8_formats();
-  offer.gpu = TextField<64>::of(*uuid);
+  offer.gpu = TextField<64>::of(uuid);
   return {};
 }
 

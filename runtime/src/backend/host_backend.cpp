@@ -25,9 +25,8 @@ Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
   request.call.root = connections_.job_ranks()[static_cast<std::size_t>(request.call.root)];
   auto found = pairs_.find(request.peer);
   if (found == pairs_.end()) {
-    const auto pair = connections_.connect_pair(request.peer, request.call, deadline);
-    if (!pair) return tl::unexpected(pair.error());
-    found = pairs_.emplace(request.peer, std::make_unique<HostBackend>(**pair, algorithms_)).first;
+    DDL_ASSIGN(pair, connections_.connect_pair(request.peer, request.call, deadline));
+    found = pairs_.emplace(request.peer, std::make_unique<HostBackend>(*pair, algorithms_)).first;
   }
   HostBackend& pair = *found->second;
   request.peer = -1;

@@ -42,7 +42,7 @@ tl::expected<std::uint64_t, Failure> HostExchange::largest(std::uint64_t own, Ca
   request.send = reinterpret_cast<const std::byte*>(&own);
   request.recv = reinterpret_cast<std::byte*>(&result);
   request.job_ranks = connections_.job_ranks();
-  if (auto reduced = host_.run(request, deadline); !reduced) return tl::unexpected(reduced.error());
+  DDL_TRY(host_.run(request, deadline));
   return result;
 }
 
@@ -58,10 +58,8 @@ tl::expected<BlockMove, Failure> HostExchange::exchange_counts(const Request& re
     // What every rank tells all others.
     return gather(step.send, step.recv, blocks.count(0, 0) * step.element_size, deadline);
   };
-  if (auto told = alltoallv(request, membership.size, membership.rank, connections_.self().host, move,
-                            [this] { return number(); });
-      !told)
-    return tl::unexpected(told.error());
+  DDL_TRY(alltoallv(request, membership.size, membership.rank, connections_.self().host, move,
+                    [this] { return number(); }));
   return *std::move(data);
 }
 

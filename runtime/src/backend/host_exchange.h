@@ -26,8 +26,7 @@ class HostExchange {
   template <class Value>
   tl::expected<std::vector<Value>, Failure> gather(const Value& own, CallDeadline deadline) {
     std::vector<Value> all(static_cast<std::size_t>(connections_.membership().size));
-    if (auto gathered = gather(&own, all.data(), sizeof own, deadline); !gathered)
-      return tl::unexpected(gathered.error());
+    DDL_TRY(gather(&own, all.data(), sizeof own, deadline));
     return all;
   }
   /// What rank 0 of the set has is then on all ranks.

@@ -106,22 +106,19 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
   std::optional<SharedEvent> ready, done;
   const auto share = [](Device& device, std::optional<SharedEvent>& event, IpcHandle& handle,
                         std::uint64_t& own) -> Status {
-    auto taken = SharedEvent::take(device);
-    if (!taken) return fail(std::move(taken.error()));
-    auto shared = device.share_event(taken->get());
-    if (!shared) return fail(std::move(shared.error()));
-    handle = *shared;
-    own = reinterpret_cast<std::uintptr_t>(taken->get());
-    event = *std::move(taken);
+    DDL_ASSIGN(taken, SharedEvent::take(device));
+    DDL_ASSIGN(shared, device.share_event(taken.get()));
+    handle = shared;
+    own = reinterpret_cast<std::uintptr_t>(taken.get());
+    event = std::move(taken);
     return {};
   };
   const auto fill = [&](Device& device) -> Status {
     const CurrentDevice current(device);
     DDL_TRY(current.status());
     DDL_TRY(device.can_share());
-    auto uuid = device.runtime().uuid(device.ordinal());
-    if (!uuid) return fail(std::move(uuid.error()));
-    offer.gpu = TextField<64>::of(*uuid);
+    DDL_ASSIGN(uuid, device.runtime().uuid(device.ordinal()));
+    offer.gpu = TextField<64>::of(uuid);
     DDL_TRY(share(device, ready, offer.ready, offer.own_ready));
     return share(device, done, offer.done, offer.own_done);
   };
@@ -133,14 +130,13 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
     if (auto filled = fill(*request.device); !filled)
       offer.obstacle = TextField<200>::of(filled.error().message());
   }
-  const auto offers = exchange_.gather(offer, deadline);
-  if (!offers) return tl::unexpected(offers.error());
-  if (is_too_early(*offers)) return {};
-  if (const std::string reason = obstacle_of(*offers, connections_.job_ranks()); !reason.empty()) {
+  DDL_ASSIGN(offers, exchange_.gather(offer, deadline));
+  if (is_too_early(offers)) return {};
+  if (const std::string reason = obstacle_of(offers, connections_.job_ranks()); !reason.empty()) {
     give_way(reason);
     return {};
   }
-  return prepare(*request.device, std::move(*ready), std::move(*done), *offers, deadline);
+  return prepare(*request.device, std::move(*ready), std::move(*done), offers, deadline);
 }
 
 void IpcCalls::give_way(const std::string& reason) {
@@ -160,9 +156,8 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
   }();
   const auto own =
       TextField<200>::of(made ? "" : connections_.self().label() + ": " + made.error().message());
-  const auto errors = exchange_.gather(own, deadline);
-  if (!errors) return tl::unexpected(errors.error());
-  for (const TextField<200>& error : *errors) {
+  DDL_ASSIGN(errors, exchange_.gather(own, deadline));
+  for (const TextField<200>& error : errors) {
     if (const std::string reason = error.str(); !reason.empty()) {
       give_way(reason);
       return {};
@@ -181,14 +176,12 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
 Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent ready, SharedEvent done,
                                                      std::span<const IpcOffer> offers) {
   DDL_TRY(device.prepare_kernels(GpuProgram::kForIpc));
-  auto stream = DeviceStream::make(device);
-  if (!stream) return fail(std::move(stream.error()));
-  auto marker = DeviceEvent::make(device);
-  if (!marker) return fail(std::move(marker.error()));
+  DDL_ASSIGN(stream, DeviceStream::make(device));
+  DDL_ASSIGN(marker, DeviceEvent::make(device));
   const int rank = connections_.membership().rank;
   Resources made{.device = &device,
-                 .stream = *std::move(stream),
-                 .marker = *std::move(marker),
+                 .stream = std::move(stream),
+                 .marker = std::move(marker),
                  .ready = std::move(ready),
                  .done = std::move(done),
                  .memory = std::make_unique<IpcMemory>(device, rank, offers)};
@@ -199,10 +192,9 @@ Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent
           reinterpret_cast<EventHandle>(own));  // NOLINT(performance-no-int-to-ptr): of this process
       return {};
     }
-    auto opened = device.open_event(handle);
-    if (!opened) return fail(std::move(opened.error()));
-    all.push_back(*opened);
-    made.opened.push_back(DeviceEvent::own(device, *opened));
+    DDL_ASSIGN(opened, device.open_event(handle));
+    all.push_back(opened);
+    made.opened.push_back(DeviceEvent::own(device, opened));
     return {};
   };
   for (const IpcOffer& offer : offers) {
@@ -221,18 +213,16 @@ std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline
   const Membership& membership = connections_.membership();
   IpcBuffers buffers(request, membership.rank, membership.size);
   if (auto gathered = buffers.gather(exchange_, *resources_->memory, deadline); !gathered) return gathered;
-  const auto opened = open(request, buffers, deadline);
-  if (!opened) return tl::unexpected(opened.error());
-  if (!*opened) return std::nullopt;
+  DDL_ASSIGN(opened, open(request, buffers, deadline));
+  if (!opened) return std::nullopt;
   auto blocks = BlockMove::of(request, membership.size);
   if (request.call.kind == CallKind::kAlltoallv) {
-    auto told = exchange_.exchange_counts(request, deadline);
-    if (!told) return tl::unexpected(told.error());
-    blocks = *std::move(told);
+    DDL_ASSIGN(told, exchange_.exchange_counts(request, deadline));
+    blocks = std::move(told);
   }
   if (auto done = put(request, buffers, blocks); !done) return give(done.error());
   // Now everybody has recorded that.
-  if (auto all = exchange_.largest(0, deadline); !all) return tl::unexpected(all.error());
+  DDL_TRY(exchange_.largest(0, deadline));
   return finish(request, deadline);
 }
 
@@ -255,7 +245,7 @@ tl::expected<bool, Failure> IpcCalls::open(const Request& request, const IpcBuff
   if (has_new) {
     std::vector<std::pair<int, IpcBuffer>> opened;
     if (must_close) {
-      if (auto idle = wait_for_last(deadline); !idle) return tl::unexpected(idle.error());
+      DDL_TRY(wait_for_last(deadline));
     }
     bool has_failed = false;
     buffers.for_each([&](int rank, const IpcBuffer& buffer) {
@@ -264,9 +254,8 @@ tl::expected<bool, Failure> IpcCalls::open(const Request& request, const IpcBuff
       has_failed = !memory.open(rank, buffer) || has_failed;
       return true;
     });
-    const auto failures = exchange_.largest(has_failed ? 1 : 0, deadline);
-    if (!failures) return tl::unexpected(failures.error());
-    if (*failures != 0) {
+    DDL_ASSIGN(failures, exchange_.largest(has_failed ? 1 : 0, deadline));
+    if (failures != 0) {
       for (const auto& [rank, buffer] : opened) memory.refuse(rank, buffer);
     }
   }

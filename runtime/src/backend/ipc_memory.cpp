@@ -34,9 +34,8 @@ Result<SharedEvent> SharedEvent::take(Device& device) {
       return event;
     }
   }
-  auto made = device.make_shared_event();
-  if (!made) return fail(std::move(made.error()));
-  return SharedEvent(device, *made);
+  DDL_ASSIGN(made, device.make_shared_event());
+  return SharedEvent(device, made);
 }
 
 SharedEvent::~SharedEvent() {
@@ -119,9 +118,8 @@ Status IpcMemory::open(int rank, const IpcBuffer& buffer) {
     entry.begin = reinterpret_cast<std::byte*>(buffer.allocation.begin);
     return {};
   }
-  auto begin = device_.open_memory(buffer.handle);
-  if (!begin) return fail(std::move(begin.error()));
-  entry.begin = static_cast<std::byte*>(*begin);
+  DDL_ASSIGN(begin, device_.open_memory(buffer.handle));
+  entry.begin = static_cast<std::byte*>(begin);
   return {};
 }
 

@@ -290,7 +290,7 @@ std::unique_ptr<CollectiveBackend> MpiBackend::make_twin(Connections& twin) {
 
 Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (const auto allowed = steps_.allows_call(); !allowed)
-    return failed(DDL_ERROR_UNSUPPORTED, allowed.error().message());
+    return fail(DDL_ERROR_UNSUPPORTED, allowed.error().message());
   steps_.channel().set_way(Way::kMpi);
   if (request.peer >= 0) return transfer(request, deadline);
   if (request.only_compares) return agree(request.call, deadline);

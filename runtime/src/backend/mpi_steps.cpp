@@ -109,25 +109,25 @@ Outcome MpiSteps::synchronize_host() {
     for (int probe = 0; probe < kProbes; ++probe) {
       if (auto arrival = channel.poll_arrival()) return *std::move(arrival);
       // Other ranks may wait for messages that this rank has sent in its last call.
-      if (const auto moved = communicator().progress(); !moved) return tl::unexpected(broken(moved.error()));
+      if (const auto moved = communicator().progress(); !moved) return fail(broken(moved.error()));
     }
     backoff.pause();
   }
 }
 
 Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
-  if (!started) return tl::unexpected(broken(started.error()));
+  if (!started) return fail(broken(started.error()));
   const WaitingForOtherHosts waiting(abort());
   Backoff backoff(connections_.wait_policy(), !awaited.may_be_missing);
   for (;;) {
     for (int probe = 0; probe < kProbes; ++probe) {
       const auto done = communicator().is_done();
-      if (!done) return tl::unexpected(broken(done.error()));
+      if (!done) return fail(broken(done.error()));
       if (!*done) continue;
       left_since_.reset();
       return {};
     }
-    if (auto reason = reason_to_stop(awaited)) return tl::unexpected(*std::move(reason));
+    if (auto reason = reason_to_stop(awaited)) return fail(*std::move(reason));
     backoff.pause();
   }
 }

@@ -86,9 +86,8 @@ std::optional<Outcome> NcclCalls::run(const Request& request, CallDeadline deadl
     if (auto same = exchange_.compare(request, deadline); !same) return same;
   }
   if (knows_counts) return launch_in_order(request, nullptr, deadline);
-  const auto blocks = exchange_.exchange_counts(request, deadline);
-  if (!blocks) return tl::unexpected(blocks.error());
-  return launch_in_order(request, &*blocks, deadline);
+  DDL_ASSIGN(blocks, exchange_.exchange_counts(request, deadline));
+  return launch_in_order(request, &blocks, deadline);
 }
 
 std::optional<Outcome> NcclCalls::transfer(const Request& request, CallDeadline deadline) {
@@ -105,12 +104,12 @@ std::uint64_t NcclCalls::next_number() const {
 }
 
 Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
-  const auto offers = exchange_.gather(
-      NcclOffer::of(request.device, job_.settings.gpu_operations, connections_.self().host), deadline);
-  if (!offers) return tl::unexpected(offers.error());
-  if (is_too_early(*offers)) return {};
-  const auto all = [&](auto has) { return std::all_of(offers->begin(), offers->end(), has); };
-  const std::string reason = obstacle_of(*offers, connections_.job_ranks());
+  DDL_ASSIGN(offers, exchange_.gather(NcclOffer::of(request.device, job_.settings.gpu_operations,
+                                                    connections_.self().host),
+                                      deadline));
+  if (is_too_early(offers)) return {};
+  const auto all = [&](auto has) { return std::all_of(offers.begin(), offers.end(), has); };
+  const std::string reason = obstacle_of(offers, connections_.job_ranks());
   if (reason.empty()) {
     const auto have = [&](Float8Formats formats) {
       return all([&](const NcclOffer& offer) { return offer.float8 == formats; });
@@ -122,9 +121,9 @@ Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
   }
   if (!all([](const NcclOffer& offer) { return offer.operations != contract::GpuOperations::kNccl; })) {
     // The next call says it again.
-    return failed(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
-                                             "=nccl, but NCCL cannot be used: " + reason +
-                                             "; auto goes by way of the host instead");
+    return fail(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
+                                           "=nccl, but NCCL cannot be used: " + reason +
+                                           "; auto goes by way of the host instead");
   }
   is_staged_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
@@ -175,7 +174,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
     if (auto same = exchange_.compare(request, limit); !same) return same;
     // This call is on its stream already. It was this rank's only one then, so its order does not matter here.
     const auto agreed = exchange_.largest(0, limit);
-    return agreed ? Outcome() : tl::unexpected(agreed.error());
+    return agreed ? Outcome() : fail(agreed.error());
   };
   actions.check_health = [communicator = communicator_.get()] { return communicator->async_error(); };
   actions.give_up = [communicator = communicator_.get()] { communicator->give_up(); };
@@ -184,7 +183,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   watch_ = *std::move(watch);
   // Nobody's first call may wait for a rank that has failed until now.
   const auto ready = exchange_.largest(0, deadline);
-  return ready ? Outcome() : tl::unexpected(ready.error());
+  return ready ? Outcome() : fail(ready.error());
 }
 
 Outcome NcclCalls::wait_for_others(Device& device, CallDeadline deadline) {
@@ -205,9 +204,8 @@ Outcome NcclCalls::launch_in_order(const Request& request, const BlockMove* bloc
   Launched launched;
   {
     LaunchOrder::Turn turn(job_.launch_order, connections_.self().rank);
-    const auto agreed = exchange_.largest(turn.proposal(), deadline, request.peer);
-    if (!agreed) return tl::unexpected(agreed.error());
-    turn.wait(*agreed);
+    DDL_ASSIGN(agreed, exchange_.largest(turn.proposal(), deadline, request.peer));
+    turn.wait(agreed);
     launched.call = request.call;
     launched.call.number = last_number_ = connections_.channel().call().number;
     if (auto put = launch(request, blocks, launched, deadline); !put) return put;
@@ -239,10 +237,9 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, Launc
     DDL_TRY(begin(request));
     DDL_TRY(put(request, blocks, launched,
                 [&] { return connections_.abort().is_raised() || deadline.has_passed_by(2); }));
-    auto end = watch_->make_event();
-    if (!end) return fail(std::move(end.error()));
-    DDL_TRY(device.record(end->get(), communicator_->stream()));
-    launched.end = *std::move(end);
+    DDL_ASSIGN(end, watch_->make_event());
+    DDL_TRY(device.record(end.get(), communicator_->stream()));
+    launched.end = std::move(end);
     if (request.device == nullptr || request.has_events) return {};
     return device.wait(request.stream, launched.end->get());
   };
@@ -267,11 +264,10 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   if (is_on_gpu || request.recv == nullptr || bytes == 0)
     return put_on_stream(*communicator_, request, blocks, abilities_, must_stop);
   // The result of a rank that gives nothing to a gathered tensor, or has no room for it on its GPU.
-  auto result = communicator_->scratch(bytes);
-  if (!result) return fail(std::move(result.error()));
+  DDL_ASSIGN(result, communicator_->scratch(bytes));
   Request on_gpu = request;
-  on_gpu.recv = *result;
-  launched.result = *result;
+  on_gpu.recv = result;
+  launched.result = result;
   launched.result_bytes = bytes;
   return put_on_stream(*communicator_, on_gpu, blocks, abilities_, must_stop);
 }

@@ -35,10 +35,9 @@ Outcome StagedCalls::run(const Request& request, CallDeadline deadline) {
 
 Outcome StagedCalls::alltoallv(const Request& request, CallDeadline deadline) {
   if (auto same = exchange_.compare(request, deadline); !same) return same;
-  auto blocks = exchange_.exchange_counts(request, deadline);
-  if (!blocks) return tl::unexpected(std::move(blocks.error()));
+  DDL_ASSIGN(blocks, exchange_.exchange_counts(request, deadline));
   const Membership& membership = connections_.membership();
-  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_, *std::move(blocks));
+  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_, std::move(blocks));
   return run_pieces(request, pieces, true, deadline);
 }
 
@@ -88,21 +87,18 @@ Status StagedCalls::prepare(Device* device) {
   if (memory_ == nullptr) DDL_TRY(allocate());
   if (device == nullptr || device == device_) return {};
   if (device_ != nullptr) return fail(moved_to_another_gpu(*device_, *device));
-  auto down = DeviceStream::make(*device), up = DeviceStream::make(*device);
-  if (!down) return fail(std::move(down.error()));
-  if (!up) return fail(std::move(up.error()));
-  auto begun = DeviceEvent::make(*device);
-  if (!begun) return fail(std::move(begun.error()));
+  DDL_ASSIGN(down, DeviceStream::make(*device));
+  DDL_ASSIGN(up, DeviceStream::make(*device));
+  DDL_ASSIGN(begun, DeviceEvent::make(*device));
   for (Slot& slot : slots_) {
-    auto filled = DeviceEvent::make(*device), emptied = DeviceEvent::make(*device);
-    if (!filled) return fail(std::move(filled.error()));
-    if (!emptied) return fail(std::move(emptied.error()));
-    slot.filled = *std::move(filled);
-    slot.emptied = *std::move(emptied);
+    DDL_ASSIGN(filled, DeviceEvent::make(*device));
+    DDL_ASSIGN(emptied, DeviceEvent::make(*device));
+    slot.filled = std::move(filled);
+    slot.emptied = std::move(emptied);
   }
-  down_ = *std::move(down);
-  up_ = *std::move(up);
-  begun_ = *std::move(begun);
+  down_ = std::move(down);
+  up_ = std::move(up);
+  begun_ = std::move(begun);
   DDL_TRY(device->pin(memory_, 2 * kSlots * area_bytes_));
   is_pinned_ = true;
   device_ = device;

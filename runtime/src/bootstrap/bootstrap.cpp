@@ -35,9 +35,8 @@ Result<std::vector<std::vector<int>>> groups_by_host_name(Bootstrap& bootstrap, 
   DDL_TRY(bootstrap.fence(deadline));
   std::map<std::string, std::vector<int>> ranks_of_host;
   for (int rank = 0; rank < membership.size; ++rank) {
-    auto host = bootstrap.get(rank, key, deadline);
-    if (!host) return fail(std::move(host.error()));
-    ranks_of_host[*std::move(host)].push_back(rank);
+    DDL_ASSIGN(host, bootstrap.get(rank, key, deadline));
+    ranks_of_host[std::move(host)].push_back(rank);
   }
   std::vector<std::vector<int>> groups;
   for (auto& [host, ranks] : ranks_of_host) groups.push_back(std::move(ranks));

@@ -137,12 +137,11 @@ Status enter_mpi_first(const Settings& settings) {
 
 Result<std::unique_ptr<MpiWorld>> join_mpi(const Settings& settings,
                                            const std::optional<MpiIdentity>& identity) {
-  const auto function = load_mpi(settings, kMpiFactorySymbol);
-  if (!function) return fail(function.error());
+  DDL_ASSIGN(function, load_mpi(settings, kMpiFactorySymbol));
   Result<std::unique_ptr<MpiWorld>> world;
-  if (reinterpret_cast<MpiFactory>(function->address)(kMpiInterface, contract::kVersion,
-                                                      identity ? &*identity : nullptr, &world) == 0) {
-    return fail(other_build(function->file));
+  if (reinterpret_cast<MpiFactory>(function.address)(kMpiInterface, contract::kVersion,
+                                                     identity ? &*identity : nullptr, &world) == 0) {
+    return fail(other_build(function.file));
   }
   return world;
 }

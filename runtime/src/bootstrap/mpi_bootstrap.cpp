@@ -35,15 +35,13 @@ class MpiBootstrap final : public Bootstrap {
   Status fence(Deadline deadline) override {
     std::string text = own_.text();
     own_.clear();
-    auto lengths = gather<std::uint64_t>({text.size()}, deadline);
-    if (!lengths) return fail(std::move(lengths.error()));
-    const std::uint64_t longest = *std::max_element(lengths->begin(), lengths->end());
+    DDL_ASSIGN(lengths, gather<std::uint64_t>({text.size()}, deadline));
+    const std::uint64_t longest = *std::max_element(lengths.begin(), lengths.end());
     if (longest > kMaxText) return fail(ErrorCode::kProtocol, "a rank has put more than 1 MiB");
     text.resize(longest);
-    const auto texts = gather<char>({text.begin(), text.end()}, deadline);
-    if (!texts) return fail(texts.error());
+    DDL_ASSIGN(texts, gather<char>({text.begin(), text.end()}, deadline));
     for (std::size_t rank = 0; rank < all_.size(); ++rank)
-      DDL_TRY(all_[rank].add({texts->data() + rank * longest, (*lengths)[rank]}));
+      DDL_TRY(all_[rank].add({texts.data() + rank * longest, lengths[rank]}));
     return {};
   }
 
@@ -83,9 +81,8 @@ class MpiBootstrap final : public Bootstrap {
 
   Status finish(Deadline deadline) {
     for (;;) {
-      const auto done = communicator_->is_done();
-      if (!done) return fail(done.error());
-      if (*done) return {};
+      DDL_ASSIGN(done, communicator_->is_done());
+      if (done) return {};
       if (deadline.has_passed())
         return fail(ErrorCode::kTimeout, "MPI has not gathered what the ranks have put in time");
       std::this_thread::sleep_for(kBackoff);
@@ -105,9 +102,8 @@ Status MpiBootstrap::load_membership(std::uint32_t generation, Deadline deadline
   membership_.size = world_->size();
   membership_.host = host_name();
   all_.resize(static_cast<std::size_t>(world_->size()));
-  auto groups = groups_by_host_name(*this, membership_, deadline);
-  if (!groups) return fail(std::move(groups.error()));
-  auto layout = HostLayout::of(*std::move(groups), membership_.rank, membership_.size);
+  DDL_ASSIGN(groups, groups_by_host_name(*this, membership_, deadline));
+  auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("MPI's map of the job")));
   membership_.layout = *std::move(layout);
   return {};
@@ -130,9 +126,8 @@ Result<BootstrapAttempt> attempt_mpi(const Settings& settings, std::uint32_t gen
   }
   std::vector<int> ranks(static_cast<std::size_t>((*world)->size()));
   std::iota(ranks.begin(), ranks.end(), 0);
-  auto communicator = (*world)->communicator(ranks, 0);
-  if (!communicator) return fail(std::move(communicator.error()));
-  auto bootstrap = std::make_unique<MpiBootstrap>(*std::move(world), *std::move(communicator));
+  DDL_ASSIGN(communicator, (*world)->communicator(ranks, 0));
+  auto bootstrap = std::make_unique<MpiBootstrap>(*std::move(world), std::move(communicator));
   DDL_TRY(bootstrap->load_membership(generation, settings.start_deadline()));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }

@@ -54,20 +54,16 @@ Status PmiSession::open(int fd) {
 
 Status PmiSession::greet() {
   const Deadline deadline = Deadline::after(kAnswerPatience);
-  const auto hello =
-      ask({"init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}}, "response_to_init", deadline);
-  if (!hello) return fail(hello.error());
-  const auto maxes = ask({"get_maxes", {}}, "maxes", deadline);
-  if (!maxes) return fail(maxes.error());
+  DDL_TRY(ask({"init", {{"pmi_version", "1"}, {"pmi_subversion", "1"}}}, "response_to_init", deadline));
+  DDL_ASSIGN(maxes, ask({"get_maxes", {}}, "maxes", deadline));
   const auto limited = [&maxes](std::string_view name, std::size_t limit) {
-    const auto number = parse_integer((*maxes)[name]);
+    const auto number = parse_integer(maxes[name]);
     return number && *number > 0 ? std::min(static_cast<std::size_t>(*number), limit) : limit;
   };
   max_key_ = limited("keylen_max", net::kMaxPmiKey);
   max_value_ = limited("vallen_max", net::kMaxPmiValue);
-  const auto space = ask({"get_my_kvsname", {}}, "my_kvsname", deadline);
-  if (!space) return fail(space.error());
-  space_ = (*space)["kvsname"];
+  DDL_ASSIGN(space, ask({"get_my_kvsname", {}}, "my_kvsname", deadline));
+  space_ = space["kvsname"];
   return {};
 }
 
@@ -104,10 +100,9 @@ Result<net::PmiLine> PmiSession::exchange(const net::PmiLine& line, std::string_
                                           Deadline deadline) {
   DDL_TRY(send_text(line.text()));
   for (;;) {
-    auto next = reader_.next();
-    if (!next) return fail(std::move(next.error()));
-    if (*next) {
-      auto reply = net::PmiLine::parse(**next);
+    DDL_ASSIGN(next, reader_.next());
+    if (next) {
+      auto reply = net::PmiLine::parse(*next);
       if (reply && reply->command != answer) {
         return fail(ErrorCode::kProtocol,
                     "PMI-1: the launcher answers " + line.command + " with " + reply->command);
@@ -158,31 +153,27 @@ class PmiBootstrap final : public Bootstrap {
       const std::string name = key_of(membership_.rank, key, piece);
       if (name.size() >= session_.key_bytes())
         return fail(ErrorCode::kInvalidArgument, "PMI-1: the launcher takes no key as long as " + name);
-      const auto done = session_.ask({"put", {{"kvsname", session_.space()}, {"key", name}, {"value", part}}},
-                                     "put_result", Deadline::after(PmiSession::kAnswerPatience));
-      if (!done) return fail(done.error());
+      DDL_TRY(session_.ask({"put", {{"kvsname", session_.space()}, {"key", name}, {"value", part}}},
+                           "put_result", Deadline::after(PmiSession::kAnswerPatience)));
     }
     return {};
   }
 
   Status fence(Deadline deadline) override {
-    const auto done = session_.ask({"barrier_in", {}}, "barrier_out", deadline);
-    if (!done) return fail(done.error());
+    DDL_TRY(session_.ask({"barrier_in", {}}, "barrier_out", deadline));
     return {};
   }
 
   Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
-    const auto first = fetch(key_of(rank, key, 0), deadline);
-    if (!first) return fail(first.error());
-    const std::size_t colon = first->find(':');
-    const auto pieces = parse_integer(first->substr(0, colon));
+    DDL_ASSIGN(first, fetch(key_of(rank, key, 0), deadline));
+    const std::size_t colon = first.find(':');
+    const auto pieces = parse_integer(first.substr(0, colon));
     if (colon == std::string::npos || !pieces || *pieces < 1 || *pieces > kMaxPieces)
       return fail(ErrorCode::kProtocol, "PMI-1: a value is not as it was put");
-    std::string text = first->substr(colon + 1);
+    std::string text = first.substr(colon + 1);
     for (std::int64_t piece = 1; piece < *pieces; ++piece) {
-      const auto more = fetch(key_of(rank, key, static_cast<std::size_t>(piece)), deadline);
-      if (!more) return fail(more.error());
-      text += *more;
+      DDL_ASSIGN(more, fetch(key_of(rank, key, static_cast<std::size_t>(piece)), deadline));
+      text += more;
     }
     std::string bytes(text.size() / 2, '\0');
     if (!from_hex(text, std::as_writable_bytes(std::span(bytes))))
@@ -227,9 +218,8 @@ Status PmiBootstrap::load_membership(const PmiParameters& parameters, std::uint3
   membership_.rank = parameters.rank;
   membership_.size = parameters.size;
   membership_.host = host_name();
-  auto found = groups(deadline);
-  if (!found) return fail(std::move(found.error()));
-  auto layout = HostLayout::of(*std::move(found), membership_.rank, membership_.size);
+  DDL_ASSIGN(found, groups(deadline));
+  auto layout = HostLayout::of(std::move(found), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("the launcher's map of the job")));
   membership_.layout = *std::move(layout);
   return {};

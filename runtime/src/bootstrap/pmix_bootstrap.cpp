@@ -176,10 +176,9 @@ Result<Answered> ask_server(const std::string& what, ServerCall<Answered>::Funct
   const auto since = Deadline::Clock::now();
   auto call = ServerCall<Answered>::start(std::move(function));
   if (!call) return fail(std::move(call.error().during(what)));
-  const auto answered = (*call)->wait(with_grace(deadline));
-  if (!answered) return fail(answered.error());
-  if (*answered == nullptr) return fail(server_is_silent(what, since));
-  return std::move(**answered);
+  DDL_ASSIGN(answered, (*call)->wait(with_grace(deadline)));
+  if (answered == nullptr) return fail(server_is_silent(what, since));
+  return std::move(*answered);
 }
 
 /// The facts about the job that the server gave when this process connected.
@@ -232,14 +231,12 @@ class PmixSession {
   Result<const JobFacts*> open(Deadline deadline) {
     const auto since = Deadline::Clock::now();
     if (!joining_) {
-      auto joining = ServerCall<JobFacts>::start(join_server);
-      if (!joining) return fail(std::move(joining.error()));
-      joining_ = *std::move(joining);
+      DDL_ASSIGN(joining, ServerCall<JobFacts>::start(join_server));
+      joining_ = std::move(joining);
       owner_ = ::getpid();
     }
-    const auto ended = joining_->wait(deadline);
-    if (!ended) return fail(ended.error());
-    const JobFacts* const facts = *ended;
+    DDL_ASSIGN(ended, joining_->wait(deadline));
+    const JobFacts* const facts = ended;
     if (facts == nullptr) return fail(server_is_silent("PMIx_Init", since));
     is_open_ = facts->joined == PMIX_SUCCESS;
     if (is_open_) return facts;
@@ -308,14 +305,13 @@ class PmixBootstrap final : public Bootstrap {
       answered.status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
       answered.text = "PMIx_Fence";
     };
-    const auto answered = ask("PMIx_Fence", commit_and_fence, deadline);
-    if (!answered) return fail(answered.error());
-    if (answered->status == PMIX_ERR_INVALID_ARG) {
-      return fail(ErrorCode::kProtocol, *answered->text +
+    DDL_ASSIGN(answered, ask("PMIx_Fence", commit_and_fence, deadline));
+    if (answered.status == PMIX_ERR_INVALID_ARG) {
+      return fail(ErrorCode::kProtocol, *answered.text +
                                             ": another rank makes another fence, as MPI_Init does; " +
                                             contract::env::kCpuOperations + " must be the same on all ranks");
     }
-    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(*answered->text, answered->status));
+    if (answered.status != PMIX_SUCCESS) return fail(pmix_error(*answered.text, answered.status));
     return {};
   }
 
@@ -333,11 +329,10 @@ class PmixBootstrap final : public Bootstrap {
         std::this_thread::sleep_for(pause);
       }
     };
-    auto answered = ask(what, fetch, deadline);
-    if (!answered) return fail(std::move(answered.error()));
-    if (answered->status != PMIX_SUCCESS) return fail(pmix_error(what, answered->status));
-    if (!answered->text) return fail(ErrorCode::kProtocol, what + ": not a string");
-    return *std::move(answered->text);
+    DDL_ASSIGN(answered, ask(what, fetch, deadline));
+    if (answered.status != PMIX_SUCCESS) return fail(pmix_error(what, answered.status));
+    if (!answered.text) return fail(ErrorCode::kProtocol, what + ": not a string");
+    return *std::move(answered.text);
   }
 
   void notify_launcher(int event) override {
@@ -434,15 +429,14 @@ Status PmixBootstrap::load_membership(const JobFacts& facts, std::uint32_t gener
 
   if (facts.peers_found != PMIX_SUCCESS)
     return fail(pmix_error("PMIx_Get of " PMIX_LOCAL_PEERS, facts.peers_found));
-  auto local = ranks_of_list(facts.peers.value_or(""));
-  if (!local) return fail(std::move(local.error()));
-  std::vector<std::vector<int>> groups{*local};
-  if (static_cast<int>(local->size()) != membership_.size) DDL_TRY(map_hosts(groups));
+  DDL_ASSIGN(local, ranks_of_list(facts.peers.value_or("")));
+  std::vector<std::vector<int>> groups{local};
+  if (static_cast<int>(local.size()) != membership_.size) DDL_TRY(map_hosts(groups));
   auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("the PMIx server's map of the job")));
   membership_.layout = *std::move(layout);
-  std::sort(local->begin(), local->end());
-  if (membership_.local_members() != *local) {
+  std::sort(local.begin(), local.end());
+  if (membership_.local_members() != local) {
     return fail(ErrorCode::kProtocol,
                 "the PMIx server's list of local peers does not fit its map of the job");
   }

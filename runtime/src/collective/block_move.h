@@ -188,9 +188,9 @@ Outcome alltoallv(const Request& request, int ranks, int own, const std::string&
       naming.call.number = number();
       if (auto named = exchange(naming, sizeof host, 1, &host, hosts.data()); !named) return named;
       const Member lacking{request.job_ranks[to], hosts[to].str(), 0};
-      return failed(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.label() + " is sent " +
-                                            std::to_string(arriving) + " elements but has room for " +
-                                            std::to_string(rows[to * row]) + " (recv_capacity)");
+      return fail(DDL_ERROR_MISMATCH, "alltoallv: " + lacking.label() + " is sent " +
+                                          std::to_string(arriving) + " elements but has room for " +
+                                          std::to_string(rows[to * row]) + " (recv_capacity)");
     }
   }
   Request second = request;

@@ -37,9 +37,9 @@ CallAgreement CallAgreement::merge(const CallAgreement& left, const CallAgreemen
 
 Outcome CallAgreement::outcome() const {
   if (has_mismatch == 0) return {};
-  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + label_of(first) +
-                                        " called " + first.call.signature() + ", " + label_of(mismatched) +
-                                        " called " + mismatched.call.signature());
+  return fail(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + label_of(first) + " called " +
+                                      first.call.signature() + ", " + label_of(mismatched) + " called " +
+                                      mismatched.call.signature());
 }
 
 }  // namespace ddl::runtime

@@ -12,7 +12,7 @@ namespace ddl::runtime {
 namespace {
 
 tl::unexpected<Failure> invalid(std::string message) {
-  return failed(DDL_ERROR_INVALID_ARGUMENT, std::move(message));
+  return fail(DDL_ERROR_INVALID_ARGUMENT, std::move(message));
 }
 
 /// A buffer as one collective uses it. Elements are counted from its beginning.

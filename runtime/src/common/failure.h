@@ -26,9 +26,23 @@ struct Failure {
 /// aborted.
 using Outcome = tl::expected<void, Failure>;
 
-inline tl::unexpected<Failure> failed(ddl_status status, std::string message) {
-  return tl::unexpected<Failure>(Failure{status, std::move(message)});
+}  // namespace ddl::runtime
+
+namespace ddl {
+
+// DDL_TRY and DDL_ASSIGN pass on a Failure too.
+inline tl::unexpected<runtime::Failure> fail(runtime::Failure failure) {
+  return tl::unexpected<runtime::Failure>(std::move(failure));
 }
+inline tl::unexpected<runtime::Failure> fail(ddl_status status, std::string message) {
+  return fail(runtime::Failure{status, std::move(message)});
+}
+
+}  // namespace ddl
+
+namespace ddl::runtime {
+
+using ddl::fail;
 
 /// An error from joining the job, as a status of ddl.h; DDL_ERROR_BOOTSTRAP if no other status is more exact.
 inline Failure to_failure(const Error& error) {

@@ -83,12 +83,11 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   context->job_.mpi = std::move(mpi);
   std::vector<int> job_ranks(static_cast<std::size_t>(bootstrap->membership().size));
   std::iota(job_ranks.begin(), job_ranks.end(), 0);
-  auto world = ProcessSet::join(
-      context->job_, std::move(bootstrap), std::move(job_ranks), std::move(fault),
-      [self = context.get()](const AbortNotice& notice) { self->abort_sets(notice); }, ConnectLimit{},
-      first_sequence);
-  if (!world) return fail(std::move(world.error()));
-  context->world_ = *std::move(world);
+  DDL_ASSIGN(world, ProcessSet::join(
+                        context->job_, std::move(bootstrap), std::move(job_ranks), std::move(fault),
+                        [self = context.get()](const AbortNotice& notice) { self->abort_sets(notice); },
+                        ConnectLimit{}, first_sequence));
+  context->world_ = std::move(world);
   context->world_->show(DDL_WORLD);
   if (context->job_.record) context->job_.record->has_joined();
   if (context->job_.events) context->recording_.emplace(*context->world_, *context->job_.events);
@@ -156,14 +155,14 @@ void Context::spread(const AbortNotice& notice) const {
 }
 
 Outcome Context::start_timeline(const std::string& path, std::uint64_t max_bytes) {
-  if (!recording_) return failed(DDL_ERROR_UNSUPPORTED, "there is no memory for the events of a timeline");
+  if (!recording_) return fail(DDL_ERROR_UNSUPPORTED, "there is no memory for the events of a timeline");
   CallScope call(*world_);
   if (call.outcome) call.outcome = recording_->start(path, max_bytes, call.deadline());
   return call.finish();
 }
 
 Outcome Context::stop_timeline() {
-  if (!recording_) return failed(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
+  if (!recording_) return fail(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
   CallScope call(*world_);
   if (call.outcome) call.outcome = recording_->stop(call.deadline());
   return call.finish();
@@ -245,7 +244,7 @@ Outcome Context::join_color(ProcessSet& parent, Coloring own, CallDeadline deadl
   std::string text(sizeof own, '\0');
   std::memcpy(text.data(), &own, sizeof own);
   auto texts = gather_texts(parent, text, deadline);
-  if (!texts) return tl::unexpected(failure_in(parent, texts.error()));
+  if (!texts) return fail(failure_in(parent, texts.error()));
   std::vector<Coloring> all(texts->size());
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
@@ -283,12 +282,11 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
   // An aborted set is left without waiting for farewells.
   if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());
-  if (!failures) return tl::unexpected(failure_in(parent, failures.error()));
+  if (!failures) return fail(failure_in(parent, failures.error()));
   for (std::size_t rank = 0; rank < failures->size(); ++rank) {
     if ((*failures)[rank].empty()) continue;
-    return failed(DDL_ERROR_BOOTSTRAP, "no process set was made: rank " +
-                                           std::to_string(parent.job_ranks()[rank]) + ": " +
-                                           (*failures)[rank]);
+    return fail(DDL_ERROR_BOOTSTRAP, "no process set was made: rank " +
+                                         std::to_string(parent.job_ranks()[rank]) + ": " + (*failures)[rank]);
   }
   parent.pass(CallKind::kMakeSets, FaultPoint::kAfterMaking);
   if (!set) return {};
@@ -306,14 +304,14 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
 Outcome Context::free_set(std::uint64_t id) {
   if (id == DDL_NO_PROCESS_SET) return {};
   // A child, also one that destroys copies of its parent's objects, must not leave in the place of its parent.
-  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
+  if (is_in_forked_child()) return fail(inherited_by_fork());
   if (id == DDL_WORLD) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "DDL_WORLD cannot be freed; ddl_finalize() leaves it");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "DDL_WORLD cannot be freed; ddl_finalize() leaves it");
   }
   const Use use(users_);
   const std::shared_ptr<ProcessSet> found = set(id);
   if (!found)
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
   if (auto left = found->leave(); !left && left.error().status == DDL_ERROR_BUSY) return left;
   const std::unique_lock lock(mutex_);
   sets_.erase(id);
@@ -322,17 +320,17 @@ Outcome Context::free_set(std::uint64_t id) {
 
 Outcome Context::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
-  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
+  if (is_in_forked_child()) return fail(inherited_by_fork());
   const Use use(users_);
   if (world_->abort().is_raised()) {
-    return failed(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
+    return fail(DDL_ERROR_ABORTED, "the context was aborted: a rank may still write to the shared heap");
   }
   return job_.heap->allocate(bytes, memory);
 }
 
 Outcome Context::free_memory(void* memory) {
   // The memory is shared with the parent: freed, it would be zero there too.
-  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
+  if (is_in_forked_child()) return fail(inherited_by_fork());
   const Use use(users_);
   if (job_.device_memory.free(memory)) return {};
   return job_.heap->free(memory, world_->abort().is_raised());
@@ -343,7 +341,7 @@ Outcome Context::leave() {
   const auto all = sets();
   const bool is_idle = users_ == 0 && world_->is_idle() &&
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
-  if (!is_idle) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this context");
+  if (!is_idle) return fail(DDL_ERROR_BUSY, "another thread is inside a call of this context");
   end_recording();
   if (job_.events && job_.events->is_exact() && !world_->abort().is_raised())
     job_.events->compare_clock_now(Deadline::after(kLastComparison));

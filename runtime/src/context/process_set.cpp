@@ -85,16 +85,14 @@ Result<std::unique_ptr<ProcessSet>> ProcessSet::join(JobResources& job, std::uni
   const Status put = is_world ? put_operations(*bootstrap, job.settings) : Status();
   ConnectionPlan plan = plan_connections(job.settings, bootstrap->membership(), is_world, first_sequence);
   if (is_world && !job.events) plan.segment.event_capacity = event_capacity();
-  auto connections = Connections::connect(job, *bootstrap, std::move(job_ranks), std::move(plan),
-                                          std::move(fault), std::move(on_abort), limit);
-  if (!connections) return fail(std::move(connections.error()));
+  DDL_ASSIGN(connections, Connections::connect(job, *bootstrap, std::move(job_ranks), std::move(plan),
+                                               std::move(fault), std::move(on_abort), limit));
   DDL_TRY(put);
-  auto backend = make_backend(job, *bootstrap, **connections);
-  if (!backend) return fail(std::move(backend.error()));
-  DDL_TRY((*connections)->watch());
-  (*connections)->choose_stores();
+  DDL_ASSIGN(backend, make_backend(job, *bootstrap, *connections));
+  DDL_TRY(connections->watch());
+  connections->choose_stores();
   return std::unique_ptr<ProcessSet>(
-      new ProcessSet(job, std::move(bootstrap), *std::move(connections), *std::move(backend)));
+      new ProcessSet(job, std::move(bootstrap), std::move(connections), std::move(backend)));
 }
 
 ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
@@ -141,10 +139,10 @@ std::shared_ptr<Engine> ProcessSet::engine() {
 }
 
 Outcome ProcessSet::check_usable(bool has_lock) const {
-  if (is_in_forked_child()) return tl::unexpected(inherited_by_fork());
-  if (!has_lock) return failed(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
-  if (is_left_) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
-  if (ended_by_) return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
+  if (is_in_forked_child()) return fail(inherited_by_fork());
+  if (!has_lock) return fail(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
+  if (is_left_) return fail(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
+  if (ended_by_) return fail(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
   return {};
 }
 
@@ -180,7 +178,7 @@ Outcome ProcessSet::leave() {
   {
     const std::lock_guard lock(mutex_);
     if (engine_ && !engine_->is_idle())
-      return failed(DDL_ERROR_BUSY, "another thread waits for a named tensor of this process set");
+      return fail(DDL_ERROR_BUSY, "another thread waits for a named tensor of this process set");
   }
   const std::unique_lock lock(call_lock_, std::try_to_lock);
   if (!lock) return check_usable(false);
@@ -193,15 +191,15 @@ Outcome ProcessSet::leave() {
   backend_.reset();
   connections_->close();
   if (job_.record) job_.record->remove_set(std::exchange(shown_, nullptr));
-  if (auto left = bootstrap_->leave(); !left) return tl::unexpected(to_failure(left.error()));
+  DDL_TRY(bootstrap_->leave().map_error(to_failure));
   return caught_up ? ended : caught_up;
 }
 
 CallScope::CallScope(ProcessSet& set, double timeout_seconds) : set_(set) {
   if (set.joining_ != 0) {
-    outcome = failed(DDL_ERROR_INVALID_ARGUMENT,
-                     "this rank has joined (ddl_join): it makes no ordered calls of this process set until "
-                     "all ranks have");
+    outcome = fail(DDL_ERROR_INVALID_ARGUMENT,
+                   "this rank has joined (ddl_join): it makes no ordered calls of this process set until "
+                   "all ranks have");
   } else {
     lock_ = std::unique_lock(set.call_lock_, std::try_to_lock);
     outcome = set.check_usable(lock_.owns_lock());

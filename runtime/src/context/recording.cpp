@@ -56,8 +56,7 @@ void note(const std::string& sentence) { std::fprintf(stderr, "libddl: %s\n", se
 }  // namespace
 
 tl::unexpected<Failure> Recording::failure(const Error& error) const {
-  return tl::unexpected(world_.abort().is_raised() ? world_.abort().describe(world_.call(), true)
-                                                   : to_failure(error));
+  return fail(world_.abort().is_raised() ? world_.abort().describe(world_.call(), true) : to_failure(error));
 }
 
 Outcome Recording::meet(bool starts, CallDeadline deadline) {
@@ -68,7 +67,7 @@ Outcome Recording::meet(bool starts, CallDeadline deadline) {
 }
 
 Outcome Recording::start(const std::string& path, std::uint64_t max_bytes, CallDeadline deadline) {
-  if (is_on_) return failed(DDL_ERROR_INVALID_ARGUMENT, "a timeline is recorded already");
+  if (is_on_) return fail(DDL_ERROR_INVALID_ARGUMENT, "a timeline is recorded already");
   if (auto met = meet(true, deadline); !met) return met;
   std::string error;
   if (world_.rank() == 0) {
@@ -99,7 +98,7 @@ Outcome Recording::start(const std::string& path, std::uint64_t max_bytes, CallD
     ranks_.push_back({json.at("host"), json.at("pid")});
     first_.push_back(json.at("first"));
   }
-  if (!error.empty()) return failed(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded: rank 0: " + error);
+  if (!error.empty()) return fail(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded: rank 0: " + error);
   log_.record(timeline::events_of_rank(max_bytes_, ranks_.size()));
   path_ = path;
   is_on_ = true;
@@ -125,7 +124,7 @@ RankTrace Recording::trace_of(int rank) const {
 }
 
 Outcome Recording::stop(CallDeadline deadline) {
-  if (!is_on_) return failed(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
+  if (!is_on_) return fail(DDL_ERROR_INVALID_ARGUMENT, "no timeline is recorded");
   if (auto met = meet(false, deadline); !met) return met;
   log_.compare_clock_now(Deadline::after(kComparison));
   log_.stop_recording();
@@ -213,10 +212,9 @@ Outcome Recording::write(std::vector<RankTrace> ranks) {
   file_.reset();
   Status written = file.begin(job);
   for (std::size_t rank = 0; rank < ranks.size() && written; ++rank) written = file.add(ranks[rank]);
-  if (!written) return tl::unexpected(to_failure(written.error()));
-  const auto sentences = file.finish();
-  if (!sentences) return tl::unexpected(to_failure(sentences.error()));
-  for (const std::string& sentence : *sentences) note(sentence);
+  if (!written) return fail(to_failure(written.error()));
+  DDL_ASSIGN(sentences, file.finish().map_error(to_failure));
+  for (const std::string& sentence : sentences) note(sentence);
   return {};
 }
 

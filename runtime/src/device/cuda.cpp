@@ -160,12 +160,12 @@ class CudaDevice final : public Device {
                     cu_.cuDeviceGetAttribute(&major, cuda::kComputeCapabilityMajor, number_)));
       DDL_TRY(check("cuDeviceGetAttribute",
                     cu_.cuDeviceGetAttribute(&minor, cuda::kComputeCapabilityMinor, number_)));
-      const auto code = compile_gpu_kernels(
-          nvrtc(), program,
-          {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor), "--fmad=false"});
-      if (!code) return fail(code.error());
+      DDL_ASSIGN(
+          code, compile_gpu_kernels(nvrtc(), program,
+                                    {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor),
+                                     "--fmad=false"}));
       void* module = nullptr;
-      DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, code->data())));
+      DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, code.data())));
       return module;
     };
     return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {

@@ -162,9 +162,8 @@ class OwnedHandle {
  public:
   OwnedHandle() = default;
   static Result<OwnedHandle> make(Device& device) {
-    auto handle = (device.*kMake)();
-    if (!handle) return fail(std::move(handle.error()));
-    return OwnedHandle(device, *handle);
+    DDL_ASSIGN(handle, (device.*kMake)());
+    return OwnedHandle(device, handle);
   }
   static OwnedHandle own(Device& device, void* handle) { return OwnedHandle(device, handle); }
   ~OwnedHandle() { reset(); }

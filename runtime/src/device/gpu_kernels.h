@@ -157,11 +157,10 @@ class LoadedKernels {
  private:
   template <class Load, class Find>
   Status load_all(GpuProgram program, Load load, Find find) {
-    const Result<void*> module = load();
-    if (!module) return fail(module.error());
+    DDL_ASSIGN(module, load());
     for (std::size_t i = 0; i < kGpuKernels; ++i) {
       if (program_of(static_cast<GpuKernel>(i)) == program)
-        DDL_TRY(find(*module, functions_[i], kGpuKernelNames[i]));
+        DDL_TRY(find(module, functions_[i], kGpuKernelNames[i]));
     }
     return {};
   }

@@ -182,10 +182,9 @@ class HipDevice final : public Device {
   Status prepare_kernels(GpuProgram program) override {
     const auto load = [&]() -> Result<void*> {
       // For the GPU that is current, unless an option says otherwise.
-      const auto code = compile_gpu_kernels(hiprtc(), program, {"-ffp-contract=off"});
-      if (!code) return fail(code.error());
+      DDL_ASSIGN(code, compile_gpu_kernels(hiprtc(), program, {"-ffp-contract=off"}));
       void* module = nullptr;
-      DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, code->data())));
+      DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, code.data())));
       return module;
     };
     return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {

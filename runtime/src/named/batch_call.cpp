@@ -151,9 +151,8 @@ class BatchCall {
     const std::uint64_t bytes = std::max<std::uint64_t>(count * element_, 1);
     Device* const device = own()->device;
     if (device == nullptr) return job_.heap->allocate(bytes, memory);
-    const auto done = job_.device_memory.allocate(*device, bytes);
-    if (!done) return tl::unexpected(to_failure(done.error()));
-    memory = *done;
+    DDL_ASSIGN(done, job_.device_memory.allocate(*device, bytes).map_error(to_failure));
+    memory = done;
     return {};
   }
   /// Calls for a result of this many elements, which has these numbers of each rank; allocates and stores it.

@@ -20,8 +20,8 @@ std::vector<std::string> labels_of(const Connections& connections) {
 }
 
 Outcome waits_in_callback() {
-  return failed(DDL_ERROR_INVALID_ARGUMENT,
-                "a callback cannot wait: no tensor of the process set makes progress before it returns");
+  return fail(DDL_ERROR_INVALID_ARGUMENT,
+              "a callback cannot wait: no tensor of the process set makes progress before it returns");
 }
 
 }  // namespace
@@ -41,25 +41,25 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
 // What the program does.
 
 Outcome Engine::check_open() const {
-  if (life_ != Life::kOpen) return failed(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
+  if (life_ != Life::kOpen) return fail(DDL_ERROR_INVALID_ARGUMENT, "this process set has been left");
   if (phase_ == Phase::kBroken)
-    return failed(DDL_ERROR_ABORTED, "the context was aborted earlier: " + failure_.message);
+    return fail(DDL_ERROR_ABORTED, "the context was aborted earlier: " + failure_.message);
   return {};
 }
 
 Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
-  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
+  if (fork_count() != fork_count_) return fail(inherited_by_fork());
   const Lock lock(mutex_);
   if (auto open = check_open(); !open) return open;
   if (joining_ != nullptr) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT,
-                  "this rank has joined: it hands over no tensors until all ranks have");
+    return fail(DDL_ERROR_INVALID_ARGUMENT,
+                "this rank has joined: it hands over no tensors until all ranks have");
   }
   std::unordered_set<std::string_view> names;
   for (const SubmissionPtr& submission : submissions) {
     if (names.insert(submission->name()).second && !open_.contains(submission->name())) continue;
-    return failed(DDL_ERROR_INVALID_ARGUMENT, "a tensor with the name \"" + submission->name() +
-                                                  "\" has been handed over before, and is not complete");
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "a tensor with the name \"" + submission->name() +
+                                                "\" has been handed over before, and is not complete");
   }
   const bool had_work = has_work(), had_unannounced = open_.has_unannounced();
   const bool ends_blocking_use = blocking_use_.submitted(!had_work && submissions.size() == 1);
@@ -83,7 +83,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
 }
 
 Outcome Engine::wait(Submission& submission) {
-  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
+  if (fork_count() != fork_count_) return fail(inherited_by_fork());
   Lock lock(mutex_);
   if (!submission.is_complete() && is_calling_back()) return waits_in_callback();
   // Its thread no longer waits to be woken for the next tensors.
@@ -98,7 +98,7 @@ Outcome Engine::wait(Submission& submission) {
 }
 
 tl::expected<bool, Failure> Engine::test(Submission& submission) {
-  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
+  if (fork_count() != fork_count_) return fail(inherited_by_fork());
   // A program that tests again and again would have the lock and a CPU most of the time, and the thread that makes the
   // tensor's call would hardly get either.
   if (submission.is_wanted.load(std::memory_order_relaxed) && !submission.is_complete()) {
@@ -117,11 +117,11 @@ tl::expected<bool, Failure> Engine::test(Submission& submission) {
 }
 
 Outcome Engine::join(int& last) {
-  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
+  if (fork_count() != fork_count_) return fail(inherited_by_fork());
   Lock lock(mutex_);
   if (is_calling_back()) return waits_in_callback();
   if (auto open = check_open(); !open) return open;
-  if (joining_ != nullptr) return failed(DDL_ERROR_BUSY, "another thread of this rank has joined");
+  if (joining_ != nullptr) return fail(DDL_ERROR_BUSY, "another thread of this rank has joined");
   // Another thread may join again before this one goes on.
   const auto joined = std::make_shared<std::optional<int>>();
   joining_ = joined;
@@ -134,13 +134,13 @@ Outcome Engine::join(int& last) {
                 [&] { return phase_ == Phase::kBroken || (*joined && agreement_.agreed() == nullptr); });
   }
   if (joining_ == joined) joining_ = nullptr;
-  if (!*joined) return tl::unexpected(failure_);
+  if (!*joined) return fail(failure_);
   last = **joined;
   return {};
 }
 
 Outcome Engine::end_step() {
-  if (fork_count() != fork_count_) return tl::unexpected(inherited_by_fork());
+  if (fork_count() != fork_count_) return fail(inherited_by_fork());
   const Lock lock(mutex_);
   // Most steps have ended by themselves when the program says so.
   if (agreement_.prediction().is_between_steps()) return {};

@@ -56,7 +56,7 @@ Outcome Engine::make(NextCall call, Lock& lock) try {
   own_connections_->report_abort();
   // Another rank may have ended the set for another reason at the same time: calls of both kinds report the first one.
   const AbortDomain& abort = set_connections_.abort();
-  if (abort.is_raised()) outcome = tl::unexpected(abort.describe(own_connections_->channel().call(), true));
+  if (abort.is_raised()) outcome = fail(abort.describe(own_connections_->channel().call(), true));
   job_.on_failure(&abort);
   lock.lock();
   return outcome;
@@ -70,7 +70,7 @@ Outcome Engine::make(NextCall call, Lock& lock) try {
 
 Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
   if (lock.owns_lock()) lock.unlock();
-  Outcome outcome = tl::unexpected(failure_of(status, why));
+  Outcome outcome = fail(failure_of(status, why));
   // The notice needs no memory, and the other ranks learn why this one makes no further calls.
   try {
     const Member& self = set_connections_.self();
@@ -89,8 +89,8 @@ Outcome Engine::connect(Lock& lock) {
   lock.unlock();
   auto connected = set_connections_.connect_twin(CallDeadline::after(job_.settings.timeout_seconds));
   lock.lock();
-  if (!connected && set_connections_.abort().is_raised()) return tl::unexpected(aborted());
-  if (!connected) return tl::unexpected(to_failure(connected.error()));
+  if (!connected && set_connections_.abort().is_raised()) return fail(aborted());
+  if (!connected) return fail(to_failure(connected.error()));
   own_connections_ = *connected;
   backend_ = first_.make_twin(**connected);
   return {};
@@ -124,7 +124,7 @@ Outcome Engine::agree(Lock& lock) {
   const auto frames =
       exchange_frames(*backend_, own, set_connections_.membership().size, job_.settings.timeout_seconds);
   lock.lock();
-  if (!frames) return tl::unexpected(frames.error());
+  if (!frames) return fail(frames.error());
   const Agreement::Round round = agreement_.add_round(*frames);
   log_steps();
   pass(CallKind::kAgree, FaultPoint::kAfterRound);
@@ -143,7 +143,7 @@ Outcome Engine::execute(const Batch& next, Lock& lock) {
   const std::vector<SubmissionPtr> submissions = open_.of(batch, rank());
   Outcome outcome;
   if (batch.failure) {
-    outcome = failed(DDL_ERROR_MISMATCH, *batch.failure);
+    outcome = fail(DDL_ERROR_MISMATCH, *batch.failure);
   } else {
     lock.unlock();
     outcome = execute_logged(batch, submissions);
@@ -195,8 +195,7 @@ void Engine::complete(std::span<const SubmissionPtr> submissions, const Outcome&
     if (log != nullptr) log->end(submission->logged, now, outcome ? DDL_OK : outcome.error().status);
     if (record_ != nullptr) job_.record->remove_tensor(submission->record_place);
     if (!outcome)
-      submission->outcome =
-          tl::unexpected(failure_of(outcome.error().status, outcome.error().message.c_str()));
+      submission->outcome = fail(failure_of(outcome.error().status, outcome.error().message.c_str()));
     calls_back = calls_back || submission->on_completion;
     if (!submission->on_completion) submission->phase = Submission::Phase::kComplete;
   }
@@ -226,7 +225,7 @@ void Engine::fail_all(Failure failure, Lock& lock) {
       life_ == Life::kOpen
           ? std::move(failure)
           : failure_of(DDL_ERROR_ABORTED, "this rank left the process set before the tensor was complete");
-  const Outcome outcome = tl::unexpected(failure_of(failure_.status, failure_.message.c_str()));
+  const Outcome outcome = fail(failure_of(failure_.status, failure_.message.c_str()));
   open_.set_all_announced();
   while (!open_.empty()) {
     const SubmissionPtr submission = open_.any();

@@ -192,13 +192,12 @@ tl::expected<std::vector<Frame>, Failure> exchange_frames(CollectiveBackend& bac
   numbers.element_size = sizeof length;
   numbers.send = reinterpret_cast<const std::byte*>(&length);
   numbers.recv = reinterpret_cast<std::byte*>(lengths.data());
-  if (auto gathered = backend.run(numbers, CallDeadline::after(timeout_seconds)); !gathered)
-    return tl::unexpected(gathered.error());
+  DDL_TRY(backend.run(numbers, CallDeadline::after(timeout_seconds)));
   const std::uint64_t total = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
   // All ranks see the same lengths, so all fail alike.
   if (total > kMaxFrames)
-    return failed(DDL_ERROR_INTERNAL,
-                  "the ranks announce named tensors in " + std::to_string(total) + " bytes");
+    return fail(DDL_ERROR_INTERNAL,
+                "the ranks announce named tensors in " + std::to_string(total) + " bytes");
 
   std::vector<std::uint8_t> all(total);
   Request texts;
@@ -207,13 +206,12 @@ tl::expected<std::vector<Frame>, Failure> exchange_frames(CollectiveBackend& bac
   texts.counts = lengths;
   texts.send = reinterpret_cast<const std::byte*>(bytes.data());
   texts.recv = reinterpret_cast<std::byte*>(all.data());
-  if (auto gathered = backend.run(texts, CallDeadline::after(timeout_seconds)); !gathered)
-    return tl::unexpected(gathered.error());
+  DDL_TRY(backend.run(texts, CallDeadline::after(timeout_seconds)));
   std::vector<Frame> frames;
   std::size_t at = 0;
   for (const std::uint64_t of_rank : lengths) {
     auto frame = Frame::parse(std::span(all).subspan(at, of_rank), ranks);
-    if (!frame) return failed(DDL_ERROR_INTERNAL, frame.error().message());
+    if (!frame) return fail(DDL_ERROR_INTERNAL, frame.error().message());
     frames.push_back(*std::move(frame));
     at += of_rank;
   }

@@ -130,7 +130,7 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   chunk_bytes_ = chunk_bytes;
   stores_ = published_stores();
   sample_.reset();
-  if (abort_.is_raised()) return tl::unexpected(abort_.describe(call_, false));
+  if (abort_.is_raised()) return fail(abort_.describe(call_, false));
   return {};
 }
 
@@ -161,10 +161,10 @@ Outcome Channel::await_others(CallDeadline deadline) {
 
 Outcome Channel::mismatch(int member) const {
   // Every rank compares with the first, so all find the same pair and report the same message.
-  return failed(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
-                                        " called " + call_of(0).signature() + ", " +
-                                        members_[static_cast<std::size_t>(member)].label() + " called " +
-                                        call_of(member).signature());
+  return fail(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
+                                      " called " + call_of(0).signature() + ", " +
+                                      members_[static_cast<std::size_t>(member)].label() + " called " +
+                                      call_of(member).signature());
 }
 
 void Channel::show(const Note& note) {
@@ -384,7 +384,7 @@ Outcome Channel::give_up(Reason reason) {
   } else if (!abort_.is_raised()) {
     abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
   }
-  return tl::unexpected(with_awaited(abort_.describe(call_, true), call_, awaited));
+  return fail(with_awaited(abort_.describe(call_, true), call_, awaited));
 }
 
 }  // namespace ddl::runtime

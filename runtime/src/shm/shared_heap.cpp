@@ -33,9 +33,9 @@ SharedHeap::SharedHeap(std::span<std::byte> all, std::span<std::byte> own) : all
 Outcome SharedHeap::allocate(std::uint64_t bytes, void*& memory) {
   memory = nullptr;
   if (!exists()) {
-    return failed(DDL_ERROR_UNSUPPORTED,
-                  "there is no shared heap: the address space or file size of this process is limited "
-                  "(ulimit -v, ulimit -f)");
+    return fail(DDL_ERROR_UNSUPPORTED,
+                "there is no shared heap: the address space or file size of this process is limited "
+                "(ulimit -v, ulimit -f)");
   }
   const std::lock_guard lock(mutex_);
   const std::size_t wanted =
@@ -44,9 +44,9 @@ Outcome SharedHeap::allocate(std::uint64_t bytes, void*& memory) {
   const auto found = std::find_if(free_.begin(), free_.end(),
                                   [wanted](const auto& range) { return range.second >= wanted; });
   if (found == free_.end()) {
-    return failed(DDL_ERROR_SYSTEM, "the shared heap has no space for " + std::to_string(bytes) +
-                                        " bytes; this rank's part is " + std::to_string(own_.size()) +
-                                        " bytes");
+    return fail(DDL_ERROR_SYSTEM, "the shared heap has no space for " + std::to_string(bytes) +
+                                      " bytes; this rank's part is " + std::to_string(own_.size()) +
+                                      " bytes");
   }
   const auto [begin, length] = *found;
   free_.erase(found);
@@ -63,8 +63,8 @@ Outcome SharedHeap::free(void* memory, bool quarantined) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory) - reinterpret_cast<std::uintptr_t>(own_.data());
   const auto found = taken_.find(begin);
   if (!exists() || found == taken_.end()) {
-    return failed(DDL_ERROR_INVALID_ARGUMENT,
-                  "memory is not the beginning of a block that ddl_alloc() gave this rank");
+    return fail(DDL_ERROR_INVALID_ARGUMENT,
+                "memory is not the beginning of a block that ddl_alloc() gave this rank");
   }
   std::size_t from = begin, bytes = found->second;
   taken_.erase(found);

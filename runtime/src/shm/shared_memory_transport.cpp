@@ -37,19 +37,16 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
                                           " descriptors instead of " + std::to_string(kSharedFds + count));
   }
 
-  auto bytes = check_sealed_memory(fds.front().get());
-  if (!bytes) return fail(std::move(bytes.error()));
-  auto memory = MappedMemory::map_shared(fds.front().get(), *bytes);
-  if (!memory) return fail(std::move(memory.error()));
-  auto segment = Segment::open({memory->data(), memory->size()});
-  if (!segment) return fail(std::move(segment.error()));
-  if (segment->size() != welcome.members) {
+  DDL_ASSIGN(bytes, check_sealed_memory(fds.front().get()));
+  DDL_ASSIGN(memory, MappedMemory::map_shared(fds.front().get(), bytes));
+  DDL_ASSIGN(segment, Segment::open({memory.data(), memory.size()}));
+  if (segment.size() != welcome.members) {
     return fail(ErrorCode::kProtocol, "the shared segment is laid out for other ranks");
   }
 
   SharedGroup group;
-  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
-  group.segment = *segment;
+  group.memory = std::make_shared<const MappedMemory>(std::move(memory));
+  group.segment = segment;
   group.doorbell = std::move(fds[1]);
   group.cpus = welcome.cpus;
   for (std::size_t i = 0; i < count; ++i) {
@@ -70,14 +67,12 @@ Result<SharedGroup> receive_group(int socket, const Membership& membership) {
 
 Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous& rendezvous,
                                  const ConnectLimit& limit, FaultInjector& fault) {
-  auto socket = connect_local(rendezvous.socket_name, limit.deadline);
-  if (!socket) return fail(std::move(socket.error()));
+  DDL_ASSIGN(socket, connect_local(rendezvous.socket_name, limit.deadline));
   // Another process may have taken the name after the leader died.
-  const auto leader = peer_credentials(socket->get());
-  if (!leader) return fail(leader.error());
-  if (leader->uid != ::geteuid()) {
+  DDL_ASSIGN(leader, peer_credentials(socket.get()));
+  if (leader.uid != ::geteuid()) {
     return fail(ErrorCode::kPermissionDenied,
-                "the local leader's socket belongs to user " + std::to_string(leader->uid));
+                "the local leader's socket belongs to user " + std::to_string(leader.uid));
   }
   Hello hello;
   hello.nonce = rendezvous.nonce;
@@ -85,18 +80,18 @@ Result<SharedGroup> join_wire_up(const Membership& membership, const Rendezvous&
   hello.host = HostField::of(membership.host);
   const CpuSet cpus = CpuSet::allowed();
   std::copy_n(cpus.words().begin(), std::min(cpus.words().size(), hello.cpus.size()), hello.cpus.begin());
-  DDL_TRY(send_with_fds(socket->get(), bytes_of(hello), {}));
+  DDL_TRY(send_with_fds(socket.get(), bytes_of(hello), {}));
   fault.pass(FaultPoint::kAfterHello);
 
-  DDL_TRY(wait_readable(socket->get(), limit));
-  auto group = receive_group(socket->get(), membership);
+  DDL_TRY(wait_readable(socket.get(), limit));
+  auto group = receive_group(socket.get(), membership);
   if (!group) return group;
   fault.pass(FaultPoint::kAfterWelcome);
   std::vector<UniqueFd> none;
   std::byte token{};
-  DDL_TRY(send_with_fds(socket->get(), {&token, 1}, {}));
-  DDL_TRY(wait_readable(socket->get(), limit));
-  DDL_TRY(receive_exactly(socket->get(), {&token, 1}, none));
+  DDL_TRY(send_with_fds(socket.get(), {&token, 1}, {}));
+  DDL_TRY(wait_readable(socket.get(), limit));
+  DDL_TRY(receive_exactly(socket.get(), {&token, 1}, none));
   return group;
 }
 
@@ -150,15 +145,13 @@ Result<SharedGroup> SharedMemoryTransport::connect(Bootstrap& bootstrap, const C
 Result<SharedGroup> SharedMemoryTransport::follow(Bootstrap& bootstrap, const ConnectLimit& limit) {
   const Membership& membership = bootstrap.membership();
   const int leader = membership.local_members().front();
-  auto text = bootstrap.get(leader, key_of(membership), limit.deadline);
-  if (!text) return fail(std::move(text.error()));
-  if (text->starts_with(kLeaderFailed)) {
+  DDL_ASSIGN(text, bootstrap.get(leader, key_of(membership), limit.deadline));
+  if (text.starts_with(kLeaderFailed)) {
     return fail(ErrorCode::kSystem,
-                "rank " + std::to_string(leader) + ": " + text->substr(kLeaderFailed.size()));
+                "rank " + std::to_string(leader) + ": " + text.substr(kLeaderFailed.size()));
   }
-  auto rendezvous = Rendezvous::parse(*text);
-  if (!rendezvous) return fail(std::move(rendezvous.error()));
-  auto group = join_wire_up(membership, *rendezvous, limit, fault_);
+  DDL_ASSIGN(rendezvous, Rendezvous::parse(text));
+  auto group = join_wire_up(membership, rendezvous, limit, fault_);
   if (!group && group.error().system_errno() == ECONNREFUSED) {
     // No process listens under this name in this network namespace.
     return fail(std::move(group.error().during("the launcher says that rank " + std::to_string(leader) +

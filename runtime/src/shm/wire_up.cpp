@@ -24,11 +24,10 @@ namespace ddl::runtime {
 
 Result<Rendezvous> Rendezvous::random() {
   constexpr std::size_t kNameBytes = 16;
-  const auto name = random_hex(kNameBytes);
-  if (!name) return fail(name.error());
+  DDL_ASSIGN(name, random_hex(kNameBytes));
   Rendezvous rendezvous;
   DDL_TRY(fill_random(std::as_writable_bytes(std::span(rendezvous.nonce))));
-  rendezvous.socket_name = "ddl-" + *name;
+  rendezvous.socket_name = "ddl-" + name;
   return rendezvous;
 }
 
@@ -76,12 +75,10 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   WireUpLeader leader;
   const int count = static_cast<int>(membership.local_members().size());
   const std::size_t bytes = Segment::bytes_for(count, config);
-  auto memory_fd = make_sealed_memory(bytes);
-  if (!memory_fd) return fail(std::move(memory_fd.error()));
-  auto memory = MappedMemory::map_shared(memory_fd->get(), bytes);
-  if (!memory) return fail(std::move(memory.error()));
-  leader.memory_fd_ = *std::move(memory_fd);
-  leader.memory_ = std::make_shared<const MappedMemory>(*std::move(memory));
+  DDL_ASSIGN(memory_fd, make_sealed_memory(bytes));
+  DDL_ASSIGN(memory, MappedMemory::map_shared(memory_fd.get(), bytes));
+  leader.memory_fd_ = std::move(memory_fd);
+  leader.memory_ = std::make_shared<const MappedMemory>(std::move(memory));
   leader.segment_ = Segment::create({leader.memory_->data(), bytes}, count, config);
   leader.doorbell_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!leader.doorbell_) return fail_errno("eventfd");
@@ -99,15 +96,12 @@ Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const Segm
   leader.exchange_ = config.exchange;
   if (count == 1) return leader;  // no other rank will connect
 
-  auto rendezvous = Rendezvous::random();
-  if (!rendezvous) return fail(std::move(rendezvous.error()));
-  leader.rendezvous_ = *std::move(rendezvous);
-  auto listener = listen_local(leader.rendezvous_.socket_name, count);
-  if (!listener) return fail(std::move(listener.error()));
-  leader.listener_ = *std::move(listener);
-  auto own_pidfd = open_pidfd(::getpid());
-  if (!own_pidfd) return fail(std::move(own_pidfd.error()));
-  leader.pidfds_.front() = *std::move(own_pidfd);
+  DDL_ASSIGN(rendezvous, Rendezvous::random());
+  leader.rendezvous_ = std::move(rendezvous);
+  DDL_ASSIGN(listener, listen_local(leader.rendezvous_.socket_name, count));
+  leader.listener_ = std::move(listener);
+  DDL_ASSIGN(own_pidfd, open_pidfd(::getpid()));
+  leader.pidfds_.front() = std::move(own_pidfd);
   return leader;
 }
 
@@ -209,10 +203,9 @@ Status WireUpLeader::admit(Caller caller) {
                                              " is in another pid namespace, so its death could not be seen");
   }
   // The pid cannot have been reused: the member answers once more after this, in confirm_all().
-  auto pidfd = open_pidfd(caller.pid);
-  if (!pidfd) return fail(std::move(pidfd.error()));
+  DDL_ASSIGN(pidfd, open_pidfd(caller.pid));
   members_[index] = Member{hello.rank, hello.host.str(), caller.pid};
-  pidfds_[index] = *std::move(pidfd);
+  pidfds_[index] = std::move(pidfd);
   cpus_of_[index] = CpuSet::of_words(hello.cpus);
   cpus_ |= cpus_of_[index];
   sockets_[index] = std::move(caller.socket);

@@ -35,9 +35,8 @@ Result<Acceptor> Acceptor::open(const std::vector<net::InterfaceAddress>& addres
       last = std::move(listener.error());
       continue;
     }
-    const auto bound = net::local_address(listener->get());
-    if (!bound) return fail(bound.error());
-    acceptor.addresses_.push_back(*bound);
+    DDL_ASSIGN(bound, net::local_address(listener->get()));
+    acceptor.addresses_.push_back(bound);
     acceptor.listeners_.push_back(*std::move(listener));
   }
   if (acceptor.listeners_.empty()) return fail(std::move(last));
@@ -87,9 +86,8 @@ Status Acceptor::accept_callers(const net::JobKey& key, const net::Introduction&
         continue;
       }
       if (!*socket) break;
-      auto caller = HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_));
-      if (!caller) return fail(std::move(caller.error()));
-      callers_.push_back(*std::move(caller));
+      DDL_ASSIGN(caller, HandshakeSocket::answer(*std::move(socket), key, own, Deadline::after(patience_)));
+      callers_.push_back(std::move(caller));
       if (callers_.size() <= max_callers_) continue;
       callers_.pop_front();
       refuse("too many were waiting");

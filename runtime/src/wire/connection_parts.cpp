@@ -34,11 +34,9 @@ Membership membership_of_pair(const Membership& set, int other) {
 /// A segment of this process alone.
 Status make_own_segment(SharedGroup& group, const SegmentConfig& config) {
   const std::size_t bytes = Segment::bytes_for(1, config);
-  auto fd = make_sealed_memory(bytes);
-  if (!fd) return fail(std::move(fd.error()));
-  auto memory = MappedMemory::map_shared(fd->get(), bytes);
-  if (!memory) return fail(std::move(memory.error()));
-  group.memory = std::make_shared<const MappedMemory>(*std::move(memory));
+  DDL_ASSIGN(fd, make_sealed_memory(bytes));
+  DDL_ASSIGN(memory, MappedMemory::map_shared(fd.get(), bytes));
+  group.memory = std::make_shared<const MappedMemory>(std::move(memory));
   group.segment = Segment::create({group.memory->data(), bytes}, 1, config);
   return {};
 }
@@ -87,7 +85,7 @@ tl::expected<Connections*, Failure> Connections::Parts::connect_pair(int rank, c
     const Failure failure = pair_failure(rank, linked.error(), call, deadline);
     // The other rank may have completed its side of the link, and takes its end for a death unless it gets the cause.
     if (pair && whole_.abort_.is_raised()) (*pair)->abort_.raise(whole_.abort_.notice());
-    return tl::unexpected(failure);
+    return fail(failure);
   }
   Connections* const made = pair->get();
   {
@@ -129,13 +127,12 @@ Result<SharedGroup> Connections::Parts::pair_memory(int other) const {
 
 Result<std::shared_ptr<Connections>> Connections::Parts::make_pair(int rank) {
   const bool is_here = whole_.layout().host_of(rank) == whole_.layout().own;
-  auto group = pair_memory(is_here ? whole_.layout().local_rank(rank) : -1);
-  if (!group) return fail(std::move(group.error()));
+  DDL_ASSIGN(group, pair_memory(is_here ? whole_.layout().local_rank(rank) : -1));
   const auto job_rank = [this](int of) { return whole_.job_ranks_[static_cast<std::size_t>(of)]; };
   const int own = whole_.membership_.rank;
   return std::shared_ptr<Connections>(
       new Connections(whole_.job_, whole_.bootstrap_, membership_of_pair(whole_.membership_, rank),
-                      {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))}, {}, *std::move(group),
+                      {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))}, {}, std::move(group),
                       whole_.fault_, raising()));
 }
 

@@ -67,14 +67,13 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
   const Status twin_offered = twin.offer();
   DDL_TRY(rendezvous(job, bootstrap, *within_host, between_hosts.get(), plan.segment));
   DDL_TRY(twin_offered);
-  auto group = within_host->connect(bootstrap, limit);
-  if (!group) return fail(std::move(group.error()));
+  DDL_ASSIGN(group, within_host->connect(bootstrap, limit));
   // Messages name ranks of the job.
-  for (Member& member : group->members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
-  make_event_log(job, *group);
+  for (Member& member : group.members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
+  make_event_log(job, group);
 
   std::unique_ptr<Connections> made(new Connections(job, bootstrap, membership, std::move(job_ranks),
-                                                    std::move(plan), *std::move(group), std::move(fault),
+                                                    std::move(plan), std::move(group), std::move(fault),
                                                     std::move(on_abort)));
   made->link_transport_ = std::move(between_hosts);
   made->parts_->set_twin_transport(std::move(twin));
@@ -207,7 +206,7 @@ Outcome Connections::connect_mesh() {
                                                                 self().label() + " gave up in " +
                                                                     channel_.call().describe() + ": " + why)
                                               : AbortNotice::of_failed_link(links.error(), self()));
-  return tl::unexpected(abort_.describe(channel_.call(), true));
+  return fail(abort_.describe(channel_.call(), true));
 }
 
 Member Connections::who_is(int rank) const {
@@ -304,9 +303,8 @@ Status Connections::watch() {
                          return true;
                        }});
   }
-  auto ticket = job_.watcher.add(std::move(watches));
-  if (!ticket) return fail(std::move(ticket.error()));
-  ticket_ = *ticket;
+  DDL_ASSIGN(ticket, job_.watcher.add(std::move(watches)));
+  ticket_ = ticket;
   return {};
 }
 

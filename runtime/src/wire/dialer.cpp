@@ -117,11 +117,10 @@ void Dialer::start_next() {
 }
 
 Status Dialer::take_connection(Candidate& candidate) {
-  const auto peer = LinkHello::parse(candidate.attempt->peer());
-  if (!peer) return fail(peer.error());
-  if (peer->rank != hello_.to_rank || peer->generation != hello_.generation) {
+  DDL_ASSIGN(peer, LinkHello::parse(candidate.attempt->peer()));
+  if (peer.rank != hello_.to_rank || peer.generation != hello_.generation) {
     // An address such as a container bridge's belongs to a different process on every host.
-    candidate.failure = "rank " + std::to_string(peer->rank) + " answers there";
+    candidate.failure = "rank " + std::to_string(peer.rank) + " answers there";
     candidate.error = kAnotherRank;
     candidate.attempt.reset();
     start_next();
@@ -129,7 +128,7 @@ Status Dialer::take_connection(Candidate& candidate) {
   }
   if (hello_.purpose == LinkPurpose::kControl) {
     link_.control = candidate.attempt->release();
-    link_.peer = *peer;
+    link_.peer = peer;
     link_.how = describe(candidate);
     hello_.attempt = candidate.number;
     hello_.purpose = LinkPurpose::kData;

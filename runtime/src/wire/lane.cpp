@@ -99,7 +99,7 @@ Outcome Lane::aborted(const Call& call) const {
   for (const Partner& partner : partners_) {
     if (partner.sockets.receives_any()) awaited.push_back(member_of(partner));
   }
-  return tl::unexpected(with_awaited(abort_.describe(call, true), call, awaited));
+  return fail(with_awaited(abort_.describe(call, true), call, awaited));
 }
 
 Outcome Lane::partner_ended(Partner& partner, const Call& call) {
@@ -168,7 +168,7 @@ Outcome Lane::Wait::sleep() {
   const int ready = ::poll(entries.data(), entries.size(), interruption_.limit(give_up_).poll_milliseconds());
   const int error = ready < 0 ? errno : 0;
   lane_.abort_.set_waits_for_other_host(false);
-  if (error != 0 && error != EINTR) return failed(DDL_ERROR_SYSTEM, errno_error("poll", error).message());
+  if (error != 0 && error != EINTR) return fail(DDL_ERROR_SYSTEM, errno_error("poll", error).message());
   if (ready <= 0 && interruption_.is_wanted(error == EINTR)) return lane_.interrupted(call_);
   if (ready == 0 && give_up_.has_passed()) return lane_.timed_out(call_, deadline_.seconds);
   return {};

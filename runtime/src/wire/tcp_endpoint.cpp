@@ -42,12 +42,11 @@ Result<TcpEndpoint> TcpEndpoint::parse(std::string_view text) {
   endpoint.host = parts[0];
   endpoint.pid = static_cast<int>(*pid);
   for (const std::string_view part : std::span(parts).subspan(2)) {
-    auto address = net::SocketAddress::parse(part);
-    if (!address) return fail(std::move(address.error()));
+    DDL_ASSIGN(address, net::SocketAddress::parse(part));
     if (endpoint.addresses.size() == kMaxAddresses)
       return fail(ErrorCode::kProtocol,
                   "a rank offers more than " + std::to_string(kMaxAddresses) + " addresses");
-    endpoint.addresses.push_back(*address);
+    endpoint.addresses.push_back(address);
   }
   return endpoint;
 }

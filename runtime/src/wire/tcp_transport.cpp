@@ -120,15 +120,13 @@ Status LinkSetup::advance() {
 }
 
 Status LinkSetup::advance_callers() {
-  auto asked = acceptor_.advance(key_, hello_.to_introduction());
-  if (!asked) return fail(std::move(asked.error()));
-  for (HandshakeSocket& caller : *asked) {
-    const auto peer = LinkHello::parse(caller.peer());
-    if (!peer) return fail(peer.error());
-    if (expected_of(*peer) != nullptr) {
+  DDL_ASSIGN(asked, acceptor_.advance(key_, hello_.to_introduction()));
+  for (HandshakeSocket& caller : asked) {
+    DDL_ASSIGN(peer, LinkHello::parse(caller.peer()));
+    if (expected_of(peer) != nullptr) {
       caller.accept();
       welcomed_.push_back(std::move(caller));
-    } else if (belongs(*peer)) {
+    } else if (belongs(peer)) {
       acceptor_.keep(std::move(caller));
     }
     // Any other rank of this job has connected to an address that belongs to another process on its own host:
@@ -243,21 +241,17 @@ Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
     if (!inherited) return fail(std::move(inherited.error().during(contract::env::kJobKeyFd)));
     key.emplace(*std::move(inherited));
   } else if (membership.rank == 0) {
-    auto made = net::JobKey::random();
-    if (!made) return fail(std::move(made.error()));
-    std::string hex = made->to_hex();
+    DDL_ASSIGN(made, net::JobKey::random());
+    std::string hex = made.to_hex();
     const Status put = bootstrap.put(secret_key(membership), hex);
     wipe_text(hex);
     if (!put) return fail(put.error());
-    key.emplace(*std::move(made));
+    key.emplace(std::move(made));
   }
-  auto all = net::local_addresses();
-  if (!all) return fail(std::move(all.error()));
-  auto addresses = net::usable_addresses(*all, settings_.interfaces);
-  if (!addresses) return fail(std::move(addresses.error()));
-  auto acceptor = Acceptor::open(*addresses, settings_.patience);
-  if (!acceptor) return fail(std::move(acceptor.error()));
-  return Offer{*std::move(addresses), *std::move(acceptor), std::move(key)};
+  DDL_ASSIGN(all, net::local_addresses());
+  DDL_ASSIGN(addresses, net::usable_addresses(all, settings_.interfaces));
+  DDL_ASSIGN(acceptor, Acceptor::open(addresses, settings_.patience));
+  return Offer{std::move(addresses), std::move(acceptor), std::move(key)};
 }
 
 Status TcpTransport::offer(Bootstrap& bootstrap) {
@@ -275,9 +269,8 @@ Status TcpTransport::offer(Bootstrap& bootstrap) {
 }
 
 Result<TcpEndpoint> TcpTransport::endpoint_of(Bootstrap& bootstrap, int rank, Deadline deadline) {
-  auto text = bootstrap.get(rank, endpoint_key(bootstrap.membership()), deadline);
-  if (!text) return fail(std::move(text.error()));
-  auto endpoint = TcpEndpoint::parse(*text);
+  DDL_ASSIGN(text, bootstrap.get(rank, endpoint_key(bootstrap.membership()), deadline));
+  auto endpoint = TcpEndpoint::parse(text);
   if (!endpoint) return fail(std::move(endpoint.error().during("rank " + std::to_string(rank))));
   return endpoint;
 }
@@ -325,15 +318,14 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
       setup.expect(partner.host, partner.rank);
       continue;
     }
-    auto endpoint = endpoint_of(bootstrap, partner.rank, soon);
-    if (!endpoint) return fail(std::move(endpoint.error()));
-    if (endpoint->addresses.empty()) {
-      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + endpoint->failure);
+    DDL_ASSIGN(endpoint, endpoint_of(bootstrap, partner.rank, soon));
+    if (endpoint.addresses.empty()) {
+      return fail(ErrorCode::kUnavailable, "rank " + std::to_string(partner.rank) + ": " + endpoint.failure);
     }
     if (partner.connects) {
-      setup.dial(partner.host, partner.rank, endpoint->addresses);
+      setup.dial(partner.host, partner.rank, endpoint.addresses);
     } else {
-      setup.expect(partner.host, partner.rank, endpoint->addresses);
+      setup.expect(partner.host, partner.rank, endpoint.addresses);
     }
   }
   fault_.pass(FaultPoint::kBeforeLinks);

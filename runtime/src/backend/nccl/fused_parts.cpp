@@ -29,8 +29,7 @@ FusionPlan FusionPlan::of(std::span<const Part> parts, std::size_t element_size)
 Status FusedParts::pack(Request& request) {
   const FusionPlan plan = FusionPlan::of(request.parts, request.element_size);
   if (plan.bytes == 0) return {};
-  auto buffer = communicator_.scratch(plan.bytes);
-  if (!buffer) return fail(std::move(buffer.error()));
+  DDL_ASSIGN(buffer, communicator_.scratch(plan.bytes));
   std::size_t next = 0;
   for (std::size_t i = 0; i < request.parts.size(); ++i) {
     const Part& part = request.parts[i];
@@ -38,10 +37,10 @@ Status FusedParts::pack(Request& request) {
       parts_.push_back(part);
       continue;
     }
-    packed_.push_back({part, *buffer + plan.offset[next++], part.count * request.element_size});
+    packed_.push_back({part, buffer + plan.offset[next++], part.count * request.element_size});
   }
   // What lies between the parts is combined, too; nobody reads it.
-  parts_.push_back({*buffer, *buffer, plan.bytes / request.element_size});
+  parts_.push_back({buffer, buffer, plan.bytes / request.element_size});
   request.parts = parts_;
   return copy([](const Packed& packed) { return packed.part.send; },
               [](const Packed& packed) { return packed.place; });

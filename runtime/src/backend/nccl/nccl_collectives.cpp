@@ -212,10 +212,9 @@ class ScaledInputs {
       request.parts = parts_;
       return {};
     }
-    auto scratch = communicator.scratch(request.call.count * request.element_size);
-    if (!scratch) return fail(std::move(scratch.error()));
-    DDL_TRY(scale(communicator, request.dtype(), request.send, *scratch, request.call.count, 1, factor));
-    request.send = *scratch;
+    DDL_ASSIGN(scratch, communicator.scratch(request.call.count * request.element_size));
+    DDL_TRY(scale(communicator, request.dtype(), request.send, scratch, request.call.count, 1, factor));
+    request.send = scratch;
     return {};
   }
 
@@ -250,10 +249,9 @@ Status exchange(NcclCommunicator& communicator, Request request, const BlockMove
   if (request.call.kind == CallKind::kAlltoall && request.send == request.recv) {
     const std::size_t bytes =
         request.call.count * request.element_size * static_cast<std::size_t>(communicator.size());
-    auto scratch = communicator.scratch(bytes);
-    if (!scratch) return fail(std::move(scratch.error()));
-    DDL_TRY(communicator.device().copy(*scratch, request.send, bytes, communicator.stream()));
-    request.send = *scratch;
+    DDL_ASSIGN(scratch, communicator.scratch(bytes));
+    DDL_TRY(communicator.device().copy(scratch, request.send, bytes, communicator.stream()));
+    request.send = scratch;
   }
   if (const std::uint64_t own = blocks.count(rank, rank) * request.element_size; own > 0) {
     std::byte* const to = request.recv + blocks.recv_offset(rank, rank) * request.element_size;

@@ -20,10 +20,9 @@ constexpr auto kLeaveLimit = std::chrono::seconds(10);
 Result<std::unique_ptr<NcclCommunicator>> NcclCommunicator::join(const NcclLibrary& library, Device& device,
                                                                  const nccl::UniqueId& id, int rank, int size,
                                                                  const MustStop& must_stop) {
-  auto stream = DeviceStream::make(device);
-  if (!stream) return fail(std::move(stream.error()));
+  DDL_ASSIGN(stream, DeviceStream::make(device));
   std::unique_ptr<NcclCommunicator> made(
-      new NcclCommunicator(library, device, *std::move(stream), rank, size));
+      new NcclCommunicator(library, device, std::move(stream), rank, size));
   nccl::Config config;
   const std::lock_guard lock(made->mutex_);
   nccl::Comm comm = nullptr;
@@ -59,9 +58,8 @@ Result<std::byte*> NcclCommunicator::scratch(std::size_t bytes) {
     // Both wait until the GPU has come to rest. What it does now needs no rank that waits for this one.
     if (scratch_ != nullptr) device_.release(std::exchange(scratch_, nullptr));
     scratch_bytes_ = 0;
-    auto allocated = device_.allocate(bytes);
-    if (!allocated) return fail(std::move(allocated.error()));
-    scratch_ = *allocated;
+    DDL_ASSIGN(allocated, device_.allocate(bytes));
+    scratch_ = allocated;
     scratch_bytes_ = bytes;
   }
   return static_cast<std::byte*>(scratch_);

@@ -65,9 +65,8 @@ Result<const NcclLibrary*> NcclLibrary::load(const char* file) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<NcclLibrary>& known = loaded[file];
   if (!known) {
-    auto opened = open_library(file);
-    if (!opened) return fail(std::move(opened.error()));
-    known = *std::move(opened);
+    DDL_ASSIGN(opened, open_library(file));
+    known = std::move(opened);
   }
   return known.get();
 }
