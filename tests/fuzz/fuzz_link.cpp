@@ -26,14 +26,14 @@ void claim_frames(std::span<const std::byte> bytes) {
   std::vector<Awaited> all(2);
   AwaitedSlices awaited;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].memory.resize(i == 0 ? 2 * kPieceBytes + 100 : 100);
+    all[i].memory.resize(i == 0 ? 2 * kFragmentBytes + 100 : 100);
     all[i].is_claimed.resize(all[i].memory.size());
     SliceFrame frame;
     frame.call = 1;
     frame.chunk = static_cast<std::uint32_t>(i);
     awaited.await(frame, all[i].memory, all[i].pending);
   }
-  constexpr std::size_t kMaxBytes = 3 * kPieceBytes;
+  constexpr std::size_t kMaxBytes = 3 * kFragmentBytes;
   (void)awaited.begin_chunk(1, 3, kMaxBytes);
   for (; bytes.size() >= sizeof(SliceFrame); bytes = bytes.subspan(sizeof(SliceFrame))) {
     SliceFrame head;

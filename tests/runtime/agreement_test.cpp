@@ -92,7 +92,7 @@ TEST_CASE("a sequence of tensors is cut into batches by bytes, terms and waits")
   // One that is larger than a batch has its own.
   CHECK(names({tensor("a"), tensor("large", 100), tensor("b")}, 80) ==
         std::vector<Names>{{"a"}, {"large"}, {"b"}});
-  // The program may have waited for the first before it handed over the second.
+  // The program may have waited for the first before it submitted the second.
   CHECK(names({tensor("a"), tensor("b", 10, true), tensor("c")}, 1000) ==
         std::vector<Names>{{"a"}, {"b", "c"}});
   AgreedTensor other = *tensor("other");
@@ -133,7 +133,7 @@ TEST_CASE("a program may say that a step has ended") {
   CHECK(names_of(prediction.next()) == Names{"a", "b"});
 }
 
-TEST_CASE("a batch that was carried out in part is expected without that part") {
+TEST_CASE("a batch that was executed in part is expected without that part") {
   Prediction prediction({});
   execute(prediction, {"a", "b", "c"});
   prediction.end_step();
@@ -245,7 +245,7 @@ TEST_CASE("a tensor is ready when every rank has announced it") {
 }
 
 TEST_CASE(
-    "ready tensors are carried out in the order of their first announcement, as far as they fit together") {
+    "ready tensors are executed in the order of their first announcement, as far as they fit together") {
   Agreement agreement = agreement_of(2);
   Announcement of_doubles = announce("c");
   of_doubles.terms.call.dtype = DDL_FLOAT64;
@@ -325,14 +325,14 @@ TEST_CASE("of a step of more tensors than are remembered, the first are expected
   }
 }
 
-TEST_CASE("a large tensor is cut into pieces, and one of a higher priority goes between them") {
+TEST_CASE("a large tensor is cut into parts, and one of a higher priority goes between them") {
   using Range = std::pair<std::uint64_t, std::uint64_t>;
   Agreement agreement = agreement_of(1);
   const auto take = [&] {
-    std::vector<Range> pieces;
+    std::vector<Range> parts;
     for (; agreement.agreed() != nullptr; agreement.executed())
-      pieces.emplace_back(agreement.agreed()->first, agreement.agreed()->count);
-    return pieces;
+      parts.emplace_back(agreement.agreed()->first, agreement.agreed()->count);
+    return parts;
   };
   // A frame's limit is 1 MiB; a line of a cache has 16 elements.
   constexpr std::uint64_t kLimit = (1 << 20) / sizeof(float);
@@ -379,7 +379,7 @@ TEST_CASE("ranks that have joined give no data, and when all have, the last one 
   round = agreement.add_round({frame_of({}, true), frame_of({}, true), frame_of({}, true)});
   REQUIRE(round.last_joined);
   CHECK(*round.last_joined == 2);
-  // "b", which rank 2 alone has handed over, is ready now.
+  // "b", which rank 2 alone has submitted, is ready now.
   REQUIRE(agreement.agreed() != nullptr);
   CHECK(agreement.agreed()->has_data == std::vector<std::uint8_t>{0, 0, 1});
   CHECK(take_agreed(agreement) == std::vector<Names>{{"b"}});

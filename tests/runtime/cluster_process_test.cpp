@@ -233,7 +233,7 @@ TEST_CASE("every rank of every host reports within a second which rank died") {
   check_death(job, victim, true);
 }
 
-TEST_CASE("every rank reports which rank died if slices go in pieces over several sockets") {
+TEST_CASE("every rank reports which rank died if slices go in fragments over several sockets") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{1, 1, 1});
   ProcessJob job = job_on(sizes);
   job.settings.sockets_per_peer = 3;
@@ -436,7 +436,7 @@ TEST_CASE("all open tensors of ranks that sleep are told within a second which r
     };
     const bool joins = way == Way::kJoins && place.rank() == (victim + 1) % job.ranks;
     float value = 1;
-    // The others do not have these: nothing is ever carried out.
+    // The others do not have these: nothing is ever executed.
     const std::string own = "those of rank " + std::to_string(place.rank());
     if (!joins) {
       expect_ok(tensors.submit(own), own);
@@ -478,10 +478,10 @@ TEST_CASE("all open tensors are told within a second which rank died at any poin
   ProcessJob job = job_on(sizes);
   const int victim = GENERATE_COPY(range(0, job.ranks));
   const std::string point =
-      GENERATE("agree.after_handing_over", "agree.before_publish", "agree.after_round",
+      GENERATE("agree.after_submission", "agree.before_publish", "agree.after_round",
                "allreduce.before_publish", "alltoallv.in_round", "broadcast.after_batch");
   // In the third step or after it.
-  job.settings.fault = FaultPlan{point, victim, point == "agree.after_handing_over" ? 12 : 3};
+  job.settings.fault = FaultPlan{point, victim, point == "agree.after_submission" ? 12 : 3};
   CAPTURE(sizes, victim, point);
   check_all_name(victim, job.run([&](RankPlace& place) {
     ddl_context* context = place.join();
@@ -491,7 +491,7 @@ TEST_CASE("all open tensors are told within a second which rank died at any poin
       // Of every second step the names are new, so the ranks agree.
       const ddl_status handed = tensors.submit(step % 2 == 0 ? "each" : "step " + std::to_string(step));
       auto ends = tensors.wait();
-      // Some may have been carried out before.
+      // Some may have been executed before.
       std::erase_if(ends, [](const auto& end) { return end.first == DDL_OK; });
       if (handed == DDL_OK && ends.empty()) continue;
       expect(now() - begin < kNotifiedWithinSeconds, "notified too late");

@@ -26,7 +26,7 @@ TEST_CASE("collectives conform on several hosts of equal and unequal size") {
 
 namespace {
 
-/// Every rank's results of several collectives whose slices go in pieces, concatenated as bytes.
+/// Every rank's results of several collectives whose slices go in fragments, concatenated as bytes.
 std::vector<std::vector<float>> results_with(ThreadJob job, int sockets, std::size_t count) {
   job.sockets_per_peer = sockets;
   std::vector<std::vector<float>> results(static_cast<std::size_t>(job.ranks));
@@ -69,8 +69,8 @@ TEST_CASE("with any number of sockets the results have the same bits") {
   const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 2}, std::vector{1, 1, 1});
   CAPTURE(sizes);
   ThreadJob job = job_on(hosts_of_sizes(sizes));
-  // Slices of several pieces, also if a chunk is one unit for each host and lane.
-  job.slot_bytes = 16 * ddl::runtime::kPieceBytes;
+  // Slices of several fragments, also if a chunk is one unit for each host and lane.
+  job.slot_bytes = 16 * ddl::runtime::kFragmentBytes;
   const std::size_t count = 3 * job.slot_bytes / sizeof(float) + 12345;
   const auto with_one = results_with(job, 1, count);
   for (const int sockets : {2, 4}) {
@@ -89,7 +89,7 @@ TEST_CASE("with any number of sockets the results have the same bits") {
 TEST_CASE("collectives conform with several sockets between hosts") {
   ThreadJob job = job_on(hosts_of_sizes({2, 1, 1}));
   job.sockets_per_peer = GENERATE(2, 4);
-  job.slot_bytes = 4 * ddl::runtime::kPieceBytes;
+  job.slot_bytes = 4 * ddl::runtime::kFragmentBytes;
   CAPTURE(job.sockets_per_peer);
   job.run([&](ddl_context*& context) {
     check_allreduce(context, {8192, 40'000});

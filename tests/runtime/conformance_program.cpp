@@ -1,5 +1,5 @@
 // A program over the installed interface, as users write them: the complete suite under the launcher that started it.
-// Prints "conforms: rank R of N by BOOTSTRAP", and ", over MPI" if MPI carries out the collectives, and exits with 0;
+// Prints "conforms: rank R of N by BOOTSTRAP", and ", over MPI" if MPI executes the collectives, and exits with 0;
 // or prints what differs and exits with 1.
 //
 //   conformance_program [RANKS]     RANKS: how many there must be

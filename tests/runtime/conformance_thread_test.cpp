@@ -45,7 +45,7 @@ TEST_CASE("collectives conform with slots of the usual size") {
 TEST_CASE("collectives conform with streaming stores, on one host and on several") {
   ThreadJob job = GENERATE(ThreadJob{.ranks = 2}, ThreadJob{.ranks = 5},
                            ddl::runtime::test::job_on(ddl::runtime::test::hosts_of_sizes({3, 2})));
-  // Slots of which a call uses one after the other, and pieces that no cache line divides.
+  // Slots of which a call uses one after the other, and parts that no cache line divides.
   job.slot_bytes = 16 << 10;
   job.stores = ddl::runtime::Stores::kStreaming;
   CAPTURE(job.ranks);

@@ -18,9 +18,9 @@ TEST_CASE("no rank leaves a barrier before all have entered") {
   using ddl::runtime::ExchangeConfig;
   ThreadJob job;
   job.ranks = GENERATE(2, 5, 9);
-  job.exchange =
-      GENERATE(ExchangeConfig{ExchangeConfig::Way::kFlat, 0}, ExchangeConfig{ExchangeConfig::Way::kGroups, 0},
-               ExchangeConfig{ExchangeConfig::Way::kGroups, 2});
+  job.exchange = GENERATE(ExchangeConfig{ExchangeConfig::Mode::kFlat, 0},
+                          ExchangeConfig{ExchangeConfig::Mode::kGroups, 0},
+                          ExchangeConfig{ExchangeConfig::Mode::kGroups, 2});
   std::atomic<int> arrivals{0};
   job.run([&](ddl_context*& context) {
     for (int round = 1; round <= 200; ++round) {

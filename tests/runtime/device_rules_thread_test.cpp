@@ -30,7 +30,7 @@ using ddl::runtime::test::ThreadJob;
 TEST_CASE("a call on a stream comes after what is on it, and before what is put on it later", "[one-gpu]") {
   ThreadJob job;
   job.ranks = 2;
-  job.gpu_piece_bytes = 4096;
+  job.gpu_chunk_bytes = 4096;
   job.run([](ddl_context*& context) {
     const OnGpu on(context);
     std::vector<float> values(5000);
@@ -134,10 +134,10 @@ TEST_CASE("calls on memory of GPUs that cannot be made are refused") {
       expect_contains(ddl_last_error(), part);
     };
     TestGpu::get().use(0);
-    refused(floats.data(), here.data(), "send lies in memory of GPU 0, and recv in memory of the host");
-    refused(here.data(), floats.data(), "send lies in memory of the host, and recv in memory of GPU 0");
+    refused(floats.data(), here.data(), "send lies in memory of GPU 0, and recv in CPU memory");
+    refused(here.data(), floats.data(), "send lies in CPU memory, and recv in memory of GPU 0");
     refused(floats.data(), elsewhere.data(), "send lies in memory of GPU 0, and recv in memory of GPU 1");
-    refused(here.data(), here.data(), "a stream is given, but the buffers lie in memory of the host");
+    refused(here.data(), here.data(), "a stream is given, but the buffers lie in CPU memory");
     expect_status(ddl_barrier(context, &on.options), DDL_ERROR_INVALID_ARGUMENT, "a barrier");
 
     TestGpu::get().begin_capture(on.stream());
@@ -179,7 +179,7 @@ TEST_CASE("a rank whose GPU fails is named by all ranks") {
   job.ranks = 3;
   job.gpu_operations = ddl::contract::GpuOperations::kStaged;
   const bool cuts = GENERATE(false, true);
-  if (cuts) job.gpu_piece_bytes = 4096;
+  if (cuts) job.gpu_chunk_bytes = 4096;
   job.run([](ddl_context*& context) {
     const OnGpu on(context);
     Floats floats(on, std::vector<float>(5000, 1.0f));

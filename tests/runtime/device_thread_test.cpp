@@ -19,7 +19,7 @@ using ddl::runtime::test::hosts_of_sizes;
 using ddl::runtime::test::job_on;
 using ddl::runtime::test::ThreadJob;
 
-/// Unless all goes by way of the host, NCCL rounds sums of 16-bit floats, and libddl's kernels what they make of them.
+/// Unless all goes through CPU memory, NCCL rounds sums of 16-bit floats, and libddl's kernels what they make of them.
 [[maybe_unused]] const bool kKeepsLess = [] {
   ddl::conformance::promises().rounds_once = std::getenv("DDL_GPU_OPERATIONS") != nullptr;
   return true;
@@ -46,10 +46,10 @@ TEST_CASE("process sets and Horovod's cases conform on memory of GPUs") {
   });
 }
 
-TEST_CASE("calls on memory of GPUs that are cut into pieces conform") {
+TEST_CASE("calls on memory of GPUs that are cut into chunks conform") {
   ThreadJob job = GENERATE(ThreadJob{.ranks = 1}, ThreadJob{.ranks = 3}, job_on(hosts_of_sizes({2, 1})));
   job.gpu_operations = ddl::contract::GpuOperations::kStaged;
-  job.gpu_piece_bytes = 4096;
+  job.gpu_chunk_bytes = 4096;
   CAPTURE(job.ranks);
   job.run([&](ddl_context*& context) {
     ddl::conformance::check_all(context, {1, 511, 512, 513, 2500});
@@ -58,16 +58,16 @@ TEST_CASE("calls on memory of GPUs that are cut into pieces conform") {
   });
 }
 
-TEST_CASE("ranks whose pieces differ in size are told so") {
+TEST_CASE("ranks whose chunks differ in size are told so") {
   ThreadJob job;
   job.ranks = 2;
-  job.gpu_piece_bytes_of_rank_1 = 8192;
+  job.gpu_chunk_bytes_of_rank_1 = 8192;
   job.run([&](ddl_context*& context) {
     std::array<float, 10> data{};
     expect_status(
         ddl_allreduce(context, data.data(), data.data(), data.size(), DDL_FLOAT32, DDL_SUM, nullptr),
-        DDL_ERROR_MISMATCH, "pieces");
-    expect_contains(ddl_last_error(), "on a GPU, in pieces of 8192 bytes");
+        DDL_ERROR_MISMATCH, "chunks");
+    expect_contains(ddl_last_error(), "on a GPU, in chunks of 8192 bytes");
   });
 }
 

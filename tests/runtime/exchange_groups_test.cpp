@@ -15,7 +15,7 @@ using namespace ddl::runtime;
 
 namespace {
 
-constexpr ExchangeConfig kGroups{ExchangeConfig::Way::kGroups, 0};
+constexpr ExchangeConfig kGroups{ExchangeConfig::Mode::kGroups, 0};
 
 std::vector<CpuPlace> in_caches(const std::vector<int>& caches) {
   std::vector<CpuPlace> places;
@@ -65,11 +65,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a given width is used, and no group is larger") {
-  CHECK(plan_groups({ExchangeConfig::Way::kGroups, 2}, 5, 1, {}) == std::vector{0, 0, 2, 2, 4});
-  CHECK(plan_groups({ExchangeConfig::Way::kGroups, 8}, 5, 1, {}) == std::vector{0, 0, 0, 0, 0});
+  CHECK(plan_groups({ExchangeConfig::Mode::kGroups, 2}, 5, 1, {}) == std::vector{0, 0, 2, 2, 4});
+  CHECK(plan_groups({ExchangeConfig::Mode::kGroups, 8}, 5, 1, {}) == std::vector{0, 0, 0, 0, 0});
   for (const int width : {2, 3, 5, 8, 16}) {
     for (const int members : {1, 2, 3, 17, 64, 1024}) {
-      const auto leader_of = plan_groups({ExchangeConfig::Way::kGroups, width}, members, 1, {});
+      const auto leader_of = plan_groups({ExchangeConfig::Mode::kGroups, width}, members, 1, {});
       check_leaders(leader_of);
       std::map<int, int> sizes;
       for (const int leader : leader_of) ++sizes[leader];
@@ -81,13 +81,13 @@ TEST_CASE("a given width is used, and no group is larger") {
 
 TEST_CASE("with few ranks, or if the user asks for it, all wait for all") {
   const std::vector<int> flat{0, 1, 2, 3, 4, 5, 6, 7};
-  CHECK(plan_groups({ExchangeConfig::Way::kFlat, 0}, 8, 8, in_caches({0, 0, 0, 0, 1, 1, 1, 1})) == flat);
+  CHECK(plan_groups({ExchangeConfig::Mode::kFlat, 0}, 8, 8, in_caches({0, 0, 0, 0, 1, 1, 1, 1})) == flat);
   CHECK(plan_groups({}, 8, 8, in_caches({0, 0, 0, 0, 1, 1, 1, 1})) == flat);
   CHECK(plan_groups(kGroups, 3, 3, {}) == std::vector{0, 1, 2});
   CHECK_FALSE(ExchangeRole::of(flat, 3).in_groups);
   CHECK_FALSE(asks_for_places({}, kGroupsFrom - 1, kGroupsFrom));
   CHECK(asks_for_places({}, kGroupsFrom, kGroupsFrom));
-  CHECK_FALSE(asks_for_places({ExchangeConfig::Way::kGroups, 8}, 64, 64));
+  CHECK_FALSE(asks_for_places({ExchangeConfig::Mode::kGroups, 8}, 64, 64));
 }
 
 TEST_CASE("many ranks synchronize in groups if there is a CPU for each") {
@@ -118,7 +118,7 @@ TEST_CASE("every member of any plan has one leader, and leaders know each other 
 }
 
 TEST_CASE("the user's choice is flat, groups or a number") {
-  CHECK(ExchangeConfig::parse("flat")->way == ExchangeConfig::Way::kFlat);
+  CHECK(ExchangeConfig::parse("flat")->mode == ExchangeConfig::Mode::kFlat);
   CHECK(ExchangeConfig::parse("groups")->width == 0);
   CHECK(ExchangeConfig::parse("1024")->width == 1024);
   for (const char* text : {"", "auto", "1", "0", "-8", "1025", "8 ", "groups:8"}) {

@@ -14,7 +14,7 @@ using ddl::runtime::test::ThreadJob;
 
 namespace {
 
-ExchangeConfig groups(int width = 0) { return {ExchangeConfig::Way::kGroups, width}; }
+ExchangeConfig groups(int width = 0) { return {ExchangeConfig::Mode::kGroups, width}; }
 
 std::string name_of(int rank) { return "rank " + std::to_string(rank) + " on host" + std::to_string(rank); }
 
@@ -69,7 +69,7 @@ TEST_CASE("a rank of any group that calls something else is named by all") {
 TEST_CASE("the bits of a sum are the same in groups") {
   std::vector<std::vector<float>> results;
   for (const ExchangeConfig exchange :
-       {ExchangeConfig{ExchangeConfig::Way::kFlat, 0}, groups(), groups(2), groups(5)}) {
+       {ExchangeConfig{ExchangeConfig::Mode::kFlat, 0}, groups(), groups(2), groups(5)}) {
     ThreadJob job;
     job.ranks = 5;
     job.exchange = exchange;

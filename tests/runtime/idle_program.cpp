@@ -39,7 +39,7 @@ void make_steps(ddl::Context& context) {
   for (int step = 0; step < kWaitedForAtOnce; ++step) context.allreduce_async("loss", loss).get();
 }
 
-/// This rank's tensor, which the others have not handed over yet.
+/// This rank's tensor, which the others have not submitted yet.
 ddl::Future<void> hand_over_early(ddl::Context& context, std::vector<float>& values) {
   return context.allreduce_async("of rank " + std::to_string(context.rank()), values);
 }

@@ -58,7 +58,7 @@ ddl_status wait_for_tensor(ddl_context* context) {
   ddl_handle* handle = nullptr;
   expect_ok(ddl_allreduce_async(context, "t", values.data(), values.data(), values.size(), DDL_FLOAT32,
                                 DDL_SUM, nullptr, &handle),
-            "handing over");
+            "submitting");
   return ddl_wait(handle);
 }
 
@@ -68,7 +68,7 @@ ddl_status wait_beside_thread(ddl_context* context) {
   ddl_handle* first = nullptr;
   expect_ok(ddl_allreduce_async(context, "u", values.data(), values.data(), values.size(), DDL_FLOAT32,
                                 DDL_SUM, nullptr, &first),
-            "handing over");
+            "submitting");
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -1,5 +1,5 @@
-// What only ranks that share a GPU have, over the stand-ins: no copies by way of the host, memory that cannot be shared,
-// calls that need the host, and streams.
+// What only ranks that share a GPU have, over the stand-ins: no copies through CPU memory, memory that cannot be
+// shared, calls that need the host, and streams.
 #include <barrier>
 #include <numeric>
 #include <vector>
@@ -64,7 +64,7 @@ TEST_CASE("collectives and named tensors of ranks that share a GPU conform, to t
   ddl::conformance::promises() = usual;
 }
 
-TEST_CASE("an allreduce of ranks that share a GPU copies nothing; by way of the host it copies") {
+TEST_CASE("an allreduce of ranks that share a GPU copies nothing; through CPU memory it copies") {
   sharing_job(2).run([](ddl_context*& context) {
     const OnGpu on(0);
     Floats floats(on, std::vector<float>(1000, 1.0f));
@@ -81,7 +81,7 @@ TEST_CASE("an allreduce of ranks that share a GPU copies nothing; by way of the 
   });
 }
 
-TEST_CASE("memory that other processes cannot open goes by way of the host, on all ranks alike") {
+TEST_CASE("memory that other processes cannot open goes through CPU memory, on all ranks alike") {
   sharing_job(3).run([](ddl_context*& context) {
     const OnGpu on(0);
     Floats shared(on, std::vector<float>(1000, 1.0f)), alone(on, std::vector<float>(1000, 1.0f));

@@ -1,4 +1,4 @@
-// Which calls the ranks make for named tensors, and in which order they carry them out.
+// Which calls the ranks make for named tensors, and in which order they execute them.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -97,14 +97,14 @@ TEST_CASE("a step like the one before makes one call for each batch, and no roun
 }
 
 TEST_CASE(
-    "large tensors, in pieces, have the bits of ordered calls, and a step still has no round of agreement") {
+    "large tensors, in parts, have the bits of ordered calls, and a step still has no round of agreement") {
   ThreadJob job = job_of_calls(GENERATE(2, 3), GENERATE(1, 2));
   job.fusion_bytes = 40000;
   job.run([&](ddl_context*& context) {
     const int rank = ddl_rank(context);
     std::mt19937 random(static_cast<unsigned>(rank));
     std::uniform_real_distribution<float> any(-3.0f, 3.0f);
-    // 10, 1 and 3 pieces, the last in place and with scales.
+    // 10, 1 and 3 parts, the last in place and with scales.
     std::vector<float> large(99991), small(10), scaled(30000);
     for (auto* const values : {&large, &small, &scaled})
       std::generate(values->begin(), values->end(), [&] { return any(random); });
@@ -138,11 +138,11 @@ TEST_CASE(
       expect(own_small == wanted_small, "small");
       expect(own_scaled == wanted_scaled, "scaled");
       const Engine::Counts after = counts_of(context);
-      // The first steps are learned. Of the rest, each begins with a predicted piece, which the others follow.
+      // The first steps are learned. Of the rest, each begins with a predicted part, which the others follow.
       if (step > 2) {
         expect(after.predicted - before.predicted == 3, "predicted calls");
         expect(after.agreed - before.agreed == 9 + 2,
-               "pieces: " + std::to_string(after.agreed - before.agreed));
+               "parts: " + std::to_string(after.agreed - before.agreed));
       }
       before = after;
     }

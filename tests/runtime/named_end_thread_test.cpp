@@ -67,7 +67,7 @@ TEST_CASE("a tensor that failed is not counted as a part of the batch that is ex
       std::array<ddl_handle*, 2> handles{sum_of(context, "a", a, 4), sum_of(context, "b", b, 4)};
       expect_ok(ddl_wait_all(handles.data(), handles.size()), "a step");
     }
-    // Each rank once hands over what is expected, and the tensor fails.
+    // Each rank once submits what is expected, and the tensor fails.
     for (const int differs : {1, 0})
       expect_status(ddl_wait(sum_of(context, "a", a, rank == differs ? 5 : 4)), DDL_ERROR_MISMATCH,
                     "differs");
@@ -97,10 +97,10 @@ TEST_CASE("ranks that wait for tensors learn of an abort while they sleep") {
   });
 }
 
-TEST_CASE("a rank that joins takes part in what the others handed over before they joined") {
+TEST_CASE("a rank that joins takes part in what the others submitted before they joined") {
   job_of_end(3, GENERATE(1, 2), 5).run([&](ddl_context*& context) {
     std::vector<float> values(4, 1.0f);
-    // Two ranks never hand over anything, and leave at once.
+    // Two ranks never submit anything, and leave at once.
     ddl_handle* const handle = ddl_rank(context) == 1 ? sum_of(context, "x", values, 4) : nullptr;
     expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
     if (handle == nullptr) return;
@@ -120,7 +120,7 @@ TEST_CASE("a rank that has joined gives zeros where the others ask for it") {
       const auto values = [&](std::size_t count) {
         return std::vector<float>(count, static_cast<float>(rank + 2));
       };
-      // The first two are carried out together.
+      // The first two are executed together.
       auto mean = values(5), other_mean = values(300), least = values(5), product = values(5),
            own_least = values(5), all = values(9);
       std::vector<float> part(static_cast<std::size_t>(rank + 2));
@@ -168,7 +168,7 @@ TEST_CASE("a rank that has joined makes no ordered calls of that process set, bu
     ddl_call_options in_set = DDL_CALL_OPTIONS_INIT;
     in_set.process_set = set;
     if (ddl_rank(context) == 1) {
-      // Only with a rank that has joined can a tensor of the other one be carried out.
+      // Only with a rank that has joined can a tensor of the other one be executed.
       std::vector<float> values(4, 1.0f);
       expect_ok(ddl_wait(sum_of(context, "x", values, 4)), "wait");
       has_joined.set_value();
@@ -262,10 +262,10 @@ TEST_CASE("a thread that joins learns of its own join, though another thread of 
   });
 }
 
-TEST_CASE("a tensor that a rank hands over after it had joined is another one than that of the others") {
+TEST_CASE("a tensor that a rank submits after it had joined is another one than that of the others") {
   job_of_end(3, GENERATE(1, 2), 5).run([&](ddl_context*& context) {
     const int rank = ddl_rank(context);
-    // The callback of the first tensor of rank 1, and of the second one of rank 2, hand over another one.
+    // The callback of the first tensor of rank 1, and of the second one of rank 2, submit another one.
     struct Chain {
       ddl_context* context;
       int rank;
@@ -281,7 +281,7 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
     first_options.argument = options.argument = &chain;
     if (rank == 2) options.completed = hand_over_z;
     if (rank == 1) {
-      // All ranks have joined when what it hands over is ready: it keeps the engine longer than that takes.
+      // All ranks have joined when what it submits is ready: it keeps the engine longer than that takes.
       first_options.completed = [](void* argument, ddl_status, const char*) {
         auto& of = *static_cast<Chain*>(argument);
         of.of_a = sum_of(of.context, "a", of.a, 1);
@@ -313,7 +313,7 @@ TEST_CASE("a tensor that a rank hands over after it had joined is another one th
   });
 }
 
-TEST_CASE("a timeout names the rank that hands over nothing, also before the hosts are connected") {
+TEST_CASE("a timeout names the rank that submits nothing, also before the hosts are connected") {
   ThreadJob job = job_of_end(3, 2, 1.0);
   const bool is_first = GENERATE(true, false);
   std::counting_semaphore<> timed_out{0};
@@ -390,7 +390,7 @@ TEST_CASE("a process set that is freed with an open tensor leaves the others as 
   });
 }
 
-TEST_CASE("a rank leaves although the others have handed over nothing yet") {
+TEST_CASE("a rank leaves although the others have submitted nothing yet") {
   std::promise<void> left;
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
     if (ddl_rank(context) == 0) {
@@ -407,7 +407,7 @@ TEST_CASE("a rank leaves although the others have handed over nothing yet") {
   });
 }
 
-TEST_CASE("a tensor that waits for the rest of its batch is carried out though nothing else happens") {
+TEST_CASE("a tensor that waits for the rest of its batch is executed though nothing else happens") {
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
     std::vector<float> a(4), b(4), first(4), second(4);
     for (int step = 0; step < 3; ++step) {
@@ -430,7 +430,7 @@ TEST_CASE("a tensor that waits for the rest of its batch is carried out though n
   });
 }
 
-TEST_CASE("a tensor that nobody waits for is carried out, also if all before it were waited for at once") {
+TEST_CASE("a tensor that nobody waits for is executed, also if all before it were waited for at once") {
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {
     for (int round = 0; round < 3; ++round) {
       std::vector<float> loss(1);
@@ -465,7 +465,7 @@ TEST_CASE("a tensor's callback has returned when the thread that waits for it go
   });
 }
 
-TEST_CASE("an exception while tensors are carried out ends the set on all ranks, and no process") {
+TEST_CASE("an exception while tensors are executed ends the set on all ranks, and no process") {
   job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
     const int rank = ddl_rank(context);
     ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;

@@ -1,5 +1,5 @@
 // Cases of Horovod's tests (test_torch.py), by their names there, with named tensors: every type, one to three
-// dimensions of 17, one to eight ranks. Many tensors are under way at once, so small ones are carried out together.
+// dimensions of 17, one to eight ranks. Many tensors are under way at once, so small ones are executed together.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -36,7 +36,7 @@ ThreadJob job_of_horovod(int ranks, int hosts) {
   return job;
 }
 
-/// Ranks that hand over tensors to each other, and what is under way.
+/// Ranks that submit tensors to each other, and what is under way.
 class Party {
  public:
   Party(ddl_context* of_context, std::uint64_t of_set)
@@ -68,7 +68,7 @@ class Party {
     return *tensors_.back();
   }
 
-  /// Hands over all that was added, in an order of this rank's own, waits, and compares.
+  /// Submits all that was added, in an order of this rank's own, waits, and compares.
   void run() {
     std::shuffle(tensors_.begin(), tensors_.end(), random_);
     for (const auto& tensor : tensors_) expect_ok(tensor->submit(*tensor), tensor->name);

@@ -1,4 +1,4 @@
-// Named tensors when MPI carries out the collectives, and when the program lets only some threads call it.
+// Named tensors when MPI executes the collectives, and when the program lets only some threads call it.
 #include <array>
 #include <chrono>
 #include <future>
@@ -84,7 +84,7 @@ TEST_CASE("named tensors by MPI in random steps have the bits of ordered collect
   });
 }
 
-TEST_CASE("with several threads in MPI, tensors are carried out though no thread waits") {
+TEST_CASE("with several threads in MPI, tensors are executed though no thread waits") {
   job_by_mpi(MpiThreads::kMultiple, GENERATE(0, 1)).run([&](ddl_context*& context) {
     std::vector<float> values(100, 1.0f);
     CalledBack called;
@@ -108,7 +108,7 @@ TEST_CASE("if MPI does not take several threads, only threads that wait, and may
         for (std::size_t i = first; i < end; ++i)
           handles[i] = sum_by_mpi(context, std::to_string(i), values[i]);
       };
-      // Another thread may hand over tensors, and wait for the main one to carry them out.
+      // Another thread may submit tensors, and wait for the main one to execute them.
       std::promise<void> handed_over;
       auto other = std::async(std::launch::async, [&] {
         submit(0, 4);
@@ -123,7 +123,7 @@ TEST_CASE("if MPI does not take several threads, only threads that wait, and may
       expect_ok(ddl_allreduce(context, &ordered, &ordered, 1, DDL_FLOAT32, DDL_SUM, nullptr), "ordered");
       handed_over.get_future().wait();
       expect_ok(ddl_wait_all(handles.data(), kTensors), "wait_all");
-      // Complete when all are that were handed over before.
+      // Complete when all are that were submitted before.
       std::vector<float> last(1, 1.0f);
       ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
       options.priority = -1;

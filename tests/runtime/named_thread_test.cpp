@@ -1,4 +1,4 @@
-// Named tensors: handed over in any order, from any thread, agreed on, carried out together, and handed back.
+// Named tensors: submitted in any order, from any thread, agreed on, executed together, and handed back.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -55,7 +55,7 @@ TEST_CASE("a named tensor is the same as an ordered allreduce") {
   });
 }
 
-TEST_CASE("tensors that ranks hand over in different orders are carried out, step after step") {
+TEST_CASE("tensors that ranks submit in different orders are executed, step after step") {
   ThreadJob job = job_of(GENERATE(2, 4), GENERATE(1, 2, 3));
   const bool shuffles = GENERATE(false, true);
   job.run([&](ddl_context*& context) {
@@ -185,7 +185,7 @@ TEST_CASE("a name is refused while a tensor of that name is open, and names have
   });
 }
 
-TEST_CASE("a rank that has joined gives no data, and the others go on") {
+TEST_CASE("a rank that has joined contributes no data, and the others go on") {
   ThreadJob job = job_of(GENERATE(2, 3, 4), GENERATE(1, 2, 3));
   job.run([&](ddl_context*& context) {
     const int rank = ddl_rank(context), ranks = ddl_size(context);
@@ -209,9 +209,9 @@ TEST_CASE("a rank that has joined gives no data, and the others go on") {
                 "allgatherv");
       expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
       float expected = 0;
-      for (int giver = first; giver < ranks; ++giver) {
-        expected += static_cast<float>(giver);
-        expect(static_cast<const std::int32_t*>(all)[giver - first] == giver, "gathered");
+      for (int contributor = first; contributor < ranks; ++contributor) {
+        expected += static_cast<float>(contributor);
+        expect(static_cast<const std::int32_t*>(all)[contributor - first] == contributor, "gathered");
       }
       expect(sum[2] == expected, "sum");
       expect(least[1] == static_cast<float>(first), "min");
@@ -256,7 +256,7 @@ TEST_CASE("a broadcast from a rank that has joined fails, and names it") {
   });
 }
 
-TEST_CASE("the tensors of a group are carried out when all are there") {
+TEST_CASE("the tensors of a group are executed when all are there") {
   ThreadJob job = job_of(2);
   job.run([&](ddl_context*& context) {
     ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
@@ -268,7 +268,7 @@ TEST_CASE("the tensors of a group are carried out when all are there") {
       expect_ok(ddl_wait(allreduce(context, "loss", loss)), "another tensor");
       std::int32_t done = 1;
       expect_ok(ddl_test(first, &done), "test");
-      expect(done == 0, "a tensor was carried out without its group");
+      expect(done == 0, "a tensor was executed without its group");
       ddl_handle* const second = allreduce(context, "bias", bias, &options);
       expect_ok(ddl_wait(second), "second");
       expect_ok(ddl_wait(first), "first");
@@ -359,7 +359,7 @@ TEST_CASE("handles that are open when a rank leaves tell so, and those of the ot
     }
     if (is_early) left.get_future().wait();
     const ddl_status status = ddl_wait(allreduce(context, "never", values));
-    expect_status(status, DDL_ERROR_PEER_LOST, "a tensor that the other rank never hands over");
+    expect_status(status, DDL_ERROR_PEER_LOST, "a tensor that the other rank never submits");
     expect_contains(ddl_last_error(), "rank 1 on host1 (pid ");
   });
 }
@@ -398,7 +398,7 @@ TEST_CASE("what a program waits for comes, though it is not what its last steps 
   });
 }
 
-TEST_CASE("a rank may leave with a tensor that no other rank hands over") {
+TEST_CASE("a rank may leave with a tensor that no other rank submits") {
   ThreadJob job = job_of(2, GENERATE(1, 2));
   std::promise<void> handed_over;
   job.run([&](ddl_context*& context) {

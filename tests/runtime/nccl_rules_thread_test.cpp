@@ -114,7 +114,7 @@ TEST_CASE("8-bit floats are combined by NCCL where the GPUs have them") {
     Floats other(on, {1.0f}), floats(on, format.buffer(100));
     expect_ok(sum(context, other, on), "the first call, which makes the communicator");
     if (ddl_rank(context) == 0) {
-      // A call by way of the host would wait.
+      // A call through CPU memory would wait.
       gate.hold(on.stream());
       expect_ok(sum8(context, format, floats, on), "a call on a stream that is held");
       has_returned.set_value();
@@ -134,7 +134,7 @@ TEST_CASE("8-bit floats are combined by NCCL where the GPUs have them") {
   });
 }
 
-TEST_CASE("8-bit floats that a GPU does not combine go by way of the host") {
+TEST_CASE("8-bit floats that a GPU does not combine go through CPU memory") {
   std::optional<Variable> variable;
   Ones8 format = is_hip() ? kFnuz : kOcp;
   SECTION("an old GPU") { variable.emplace("DDL_STAND_IN_CAPABILITY", "80"); }
@@ -166,7 +166,7 @@ TEST_CASE("ranks that share a GPU use NCCL only if they are forced to, and then 
         expect_contains(ddl_last_error(), "rank 0 on host0 and rank 1 on host1 share ");
         expect_contains(ddl_last_error(), "DDL_GPU_OPERATIONS=nccl");
       } else {
-        expect_ok(status, "by way of the host");
+        expect_ok(status, "through CPU memory");
       }
     }
     if (!is_forced) {

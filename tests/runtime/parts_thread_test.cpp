@@ -184,8 +184,8 @@ void check_lists_of_parts(ddl_context* context) {
 
 /// The result along the canonical tree of all ranks, where the ranks that give nothing are left out.
 template <class T>
-T element_of_givers(const Operation& operation, const Groups& groups, const std::vector<std::uint8_t>& gives,
-                    std::uint64_t e, std::uint64_t seed) {
+T element_of_contributors(const Operation& operation, const Groups& groups,
+                          const std::vector<std::uint8_t>& contributes, std::uint64_t e, std::uint64_t seed) {
   using Value = std::optional<Wide<T>>;
   const auto combined = [&](const Value& a, const Value& b) {
     return a && b ? Value(combine<T>(operation.op, *a, *b)) : a ? a : b;
@@ -194,7 +194,7 @@ T element_of_givers(const Operation& operation, const Groups& groups, const std:
   for (const std::vector<int>& group : groups) {
     Value value;
     for (const int rank : group) {
-      if (gives[static_cast<std::size_t>(rank)] == 0) continue;
+      if (contributes[static_cast<std::size_t>(rank)] == 0) continue;
       value = combined(value, brought_in<T>(operation.op, rank, e, seed, operation.scales));
     }
     values.push_back(value);
@@ -208,40 +208,40 @@ T element_of_givers(const Operation& operation, const Groups& groups, const std:
     next.insert(next.end(), values.begin() + static_cast<std::ptrdiff_t>(2 * pairs), values.end());
     values = next;
   }
-  const auto givers = static_cast<Wide<T>>(std::count(gives.begin(), gives.end(), 1));
-  ddl::conformance::expect(givers > 0, "nobody gives data");
-  return taken_out<T>(operation.op == DDL_AVERAGE ? *values[0] / givers : *values[0], operation.scales);
+  const auto contributors = static_cast<Wide<T>>(std::count(contributes.begin(), contributes.end(), 1));
+  ddl::conformance::expect(contributors > 0, "nobody contributes data");
+  return taken_out<T>(operation.op == DDL_AVERAGE ? *values[0] / contributors : *values[0], operation.scales);
 }
 
 template <class T>
-std::vector<T> result_of_givers(const Operation& operation, const Groups& groups,
-                                const std::vector<std::uint8_t>& gives, ElementRange range,
-                                std::uint64_t seed) {
+std::vector<T> result_of_contributors(const Operation& operation, const Groups& groups,
+                                      const std::vector<std::uint8_t>& contributes, ElementRange range,
+                                      std::uint64_t seed) {
   std::vector<T> result(range.count);
   for (std::uint64_t e = 0; e < range.count; ++e)
-    result[e] = element_of_givers<T>(operation, groups, gives, range.first + e, seed);
+    result[e] = element_of_contributors<T>(operation, groups, contributes, range.first + e, seed);
   return result;
 }
 
 struct Case {
   const Communicator& world;
-  const std::vector<std::uint8_t>& gives;
+  const std::vector<std::uint8_t>& contributes;
   Operation operation;
   std::uint64_t seed;
 
-  bool own_gives() const { return gives[static_cast<std::size_t>(world.rank)] != 0; }
+  bool own_gives() const { return contributes[static_cast<std::size_t>(world.rank)] != 0; }
   template <class T>
   Request request(CallKind kind, std::uint64_t count) const {
     Request request = request_of<T>(kind, operation, count);
-    request.gives = gives;
+    request.contributes = contributes;
     return request;
   }
 };
 
 template <class T>
-void check_allreduce_of_givers(const Case& given, std::uint64_t count) {
-  const auto& [world, gives, operation, seed] = given;
-  const std::string what = "allreduce of givers: " + describe(TypeOf<T>::value, operation);
+void check_allreduce_of_contributors(const Case& given, std::uint64_t count) {
+  const auto& [world, contributes, operation, seed] = given;
+  const std::string what = "allreduce of contributors: " + describe(TypeOf<T>::value, operation);
   for (const bool is_in_place : {false, true}) {
     Request request = given.request<T>(CallKind::kAllreduce, count);
     const std::vector<T> input = input_of<T>(world.rank, count, seed);
@@ -253,32 +253,32 @@ void check_allreduce_of_givers(const Case& given, std::uint64_t count) {
     run(world.context, request, what);
     if (given.own_gives()) {
       expect_bits(is_in_place ? send : recv,
-                  result_of_givers<T>(operation, world.groups, gives, {0, count}, seed), what);
+                  result_of_contributors<T>(operation, world.groups, contributes, {0, count}, seed), what);
     }
     if (!given.own_gives() || !is_in_place) expect_bits(send, input, what + ": changed its input");
   }
 }
 
 template <class T>
-void check_parts_of_givers(const Case& given, const std::vector<std::uint64_t>& counts) {
-  const std::string what = "parts of givers: " + describe(TypeOf<T>::value, given.operation);
+void check_parts_of_contributors(const Case& given, const std::vector<std::uint64_t>& counts) {
+  const std::string what = "parts of contributors: " + describe(TypeOf<T>::value, given.operation);
   Request request = given.request<T>(CallKind::kAllreduce, sum_of(counts));
   Tensors<T> tensors(given.world.rank, counts, given.seed);
   if (given.own_gives()) request.parts = tensors.parts();
   run(given.world.context, request, what);
   if (!given.own_gives()) return;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    tensors.expect_result(
-        i,
-        result_of_givers<T>(given.operation, given.world.groups, given.gives, {0, counts[i]}, given.seed + i),
-        what);
+    tensors.expect_result(i,
+                          result_of_contributors<T>(given.operation, given.world.groups, given.contributes,
+                                                    {0, counts[i]}, given.seed + i),
+                          what);
   }
 }
 
 template <class T>
-void check_reduce_scatter_of_givers(const Case& given, const std::vector<std::uint64_t>& counts) {
-  const auto& [world, gives, operation, seed] = given;
-  const std::string what = "reduce_scatter of givers: " + describe(TypeOf<T>::value, operation);
+void check_reduce_scatter_of_contributors(const Case& given, const std::vector<std::uint64_t>& counts) {
+  const auto& [world, contributes, operation, seed] = given;
+  const std::string what = "reduce_scatter of contributors: " + describe(TypeOf<T>::value, operation);
   const auto own = static_cast<std::ptrdiff_t>(world.rank);
   const std::uint64_t first = sum_of({counts.begin(), counts.begin() + own});
   const std::uint64_t count = counts[static_cast<std::size_t>(own)];
@@ -292,7 +292,7 @@ void check_reduce_scatter_of_givers(const Case& given, const std::vector<std::ui
       request.recv = reinterpret_cast<std::byte*>(is_in_place ? send.data() + first : recv.data());
     }
     run(world.context, request, what);
-    const auto wanted = result_of_givers<T>(operation, world.groups, gives, {first, count}, seed);
+    const auto wanted = result_of_contributors<T>(operation, world.groups, contributes, {first, count}, seed);
     if (given.own_gives() && is_in_place)
       std::copy(wanted.begin(), wanted.end(), input.begin() + static_cast<std::ptrdiff_t>(first));
     if (given.own_gives() && !is_in_place) expect_bits(recv, wanted, what);
@@ -301,14 +301,14 @@ void check_reduce_scatter_of_givers(const Case& given, const std::vector<std::ui
 }
 
 /// All choices of ranks that give data, on up to three ranks; on more: some, among them every host without data.
-std::vector<std::vector<std::uint8_t>> choices_of_givers(const Groups& groups) {
+std::vector<std::vector<std::uint8_t>> choices_of_contributors(const Groups& groups) {
   std::size_t ranks = 0;
   for (const auto& group : groups) ranks += group.size();
   std::vector<std::vector<std::uint8_t>> choices;
   if (ranks <= 3) {
     for (std::size_t mask = 1; mask < (std::size_t{1} << ranks); ++mask) {
-      auto& gives = choices.emplace_back(ranks);
-      for (std::size_t rank = 0; rank < ranks; ++rank) gives[rank] = mask >> rank & 1;
+      auto& contributes = choices.emplace_back(ranks);
+      for (std::size_t rank = 0; rank < ranks; ++rank) contributes[rank] = mask >> rank & 1;
     }
     return choices;
   }
@@ -329,36 +329,36 @@ std::vector<std::vector<std::uint8_t>> choices_of_givers(const Groups& groups) {
 }
 
 /// Every choice of ranks with one type, and every type and operation with some choice.
-void check_choices_of_givers(ddl_context* context) {
+void check_choices_of_contributors(ddl_context* context) {
   const auto world = world_of(context);
-  const auto choices = choices_of_givers(world.groups);
+  const auto choices = choices_of_contributors(world.groups);
   std::mt19937 random(5);
   std::uint64_t seed = 1;
-  const auto check = [&]<class T>(const std::vector<std::uint8_t>& gives, const Operation& operation,
+  const auto check = [&]<class T>(const std::vector<std::uint8_t>& contributes, const Operation& operation,
                                   std::uint64_t count) {
-    const Case given{world, gives, operation, ++seed};
-    check_allreduce_of_givers<T>(given, count);
-    check_parts_of_givers<T>(given, {count / 2, 0, 3, count / 3, 1});
-    std::vector<std::uint64_t> counts(gives.size());
+    const Case given{world, contributes, operation, ++seed};
+    check_allreduce_of_contributors<T>(given, count);
+    check_parts_of_contributors<T>(given, {count / 2, 0, 3, count / 3, 1});
+    std::vector<std::uint64_t> counts(contributes.size());
     for (std::uint64_t& share : counts) share = random() % 4 == 0 ? 0 : random() % (count / 2 + 2);
-    check_reduce_scatter_of_givers<T>(given, counts);
+    check_reduce_scatter_of_contributors<T>(given, counts);
   };
-  for (const auto& gives : choices) {
+  for (const auto& contributes : choices) {
     for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, kLongest})
-      check.operator()<float>(gives, {DDL_AVERAGE, {}}, count);
+      check.operator()<float>(contributes, {DDL_AVERAGE, {}}, count);
   }
   std::size_t number = 0;
   for (const ddl_dtype dtype : kDtypes) {
     for (const Operation& operation : operations_of(dtype)) {
-      const auto& gives = choices[number++ % choices.size()];
-      with_type(dtype, [&]<class T>() { check.template operator()<T>(gives, operation, 100); });
+      const auto& contributes = choices[number++ % choices.size()];
+      with_type(dtype, [&]<class T>() { check.template operator()<T>(contributes, operation, 100); });
     }
   }
 }
 
 }  // namespace
 
-TEST_CASE("the pieces of any range of the elements are found, in any order of ranges") {
+TEST_CASE("the parts of any range of the elements are found, in any order of ranges") {
   std::mt19937 random(3);
   for (int trial = 0; trial < 50; ++trial) {
     // Every element has its number as its value.
@@ -381,26 +381,26 @@ TEST_CASE("the pieces of any range of the elements are found, in any order of ra
       const std::uint64_t first = total == 0 ? 0 : random() % total;
       const std::uint64_t count = random() % (total - first + 1);
       std::vector<std::uint32_t> found;
-      int pieces = 0;
+      int parts = 0;
       const std::byte* begin = nullptr;
-      buffers.for_pieces(first, count,
-                         [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
-                           CHECK(send == recv);
-                           CHECK(at == found.size());
-                           CHECK(size > 0);
-                           if (pieces++ == 0) begin = send;
-                           const auto* const elements = reinterpret_cast<const std::uint32_t*>(send);
-                           found.insert(found.end(), elements, elements + size);
-                         });
+      buffers.for_parts(first, count,
+                        [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
+                          CHECK(send == recv);
+                          CHECK(at == found.size());
+                          CHECK(size > 0);
+                          if (parts++ == 0) begin = send;
+                          const auto* const elements = reinterpret_cast<const std::uint32_t*>(send);
+                          found.insert(found.end(), elements, elements + size);
+                        });
       std::vector<std::uint32_t> wanted(count);
       std::iota(wanted.begin(), wanted.end(), static_cast<std::uint32_t>(first));
       CHECK(found == wanted);
-      CHECK(buffers.contiguous(first, count).send == (pieces == 1 ? begin : nullptr));
+      CHECK(buffers.contiguous(first, count).send == (parts == 1 ? begin : nullptr));
     }
   }
 }
 
-TEST_CASE("without parts the range is one piece of the call's own buffers") {
+TEST_CASE("without parts the range is one part of the call's own buffers") {
   std::vector<std::uint32_t> send(10), recv(10);
   auto* const from = reinterpret_cast<const std::byte*>(send.data());
   auto* const to = reinterpret_cast<std::byte*>(recv.data());
@@ -409,15 +409,15 @@ TEST_CASE("without parts the range is one piece of the call's own buffers") {
   request.send = from;
   request.recv = to;
   const CallBuffers buffers(request);
-  int pieces = 0;
-  buffers.for_pieces(3, 7, [&](const std::byte* a, std::byte* b, std::uint64_t count, std::uint64_t offset) {
-    ++pieces;
+  int parts = 0;
+  buffers.for_parts(3, 7, [&](const std::byte* a, std::byte* b, std::uint64_t count, std::uint64_t offset) {
+    ++parts;
     CHECK(a == from + 12);
     CHECK(b == to + 12);
     CHECK(count == 7);
     CHECK(offset == 0);
   });
-  CHECK(pieces == 1);
+  CHECK(parts == 1);
   CHECK(buffers.contiguous(3, 7).recv == to + 12);
   request.recv = nullptr;
   CHECK(buffers.contiguous(3, 7).recv == nullptr);
@@ -468,7 +468,9 @@ TEST_CASE("ranks that give no data are left out, on one host") {
   const std::size_t slot_bytes = number == 1 ? 64 : 4096;
   const char* const algorithm = GENERATE(false, true) ? "mpi" : number < 3 ? "whole" : "slices";
   CAPTURE(hosts, slot_bytes, algorithm);
-  job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_choices_of_givers(context); });
+  job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) {
+    check_choices_of_contributors(context);
+  });
 }
 
 TEST_CASE("ranks that give no data are left out, on several hosts, also if a host has no others") {
@@ -478,7 +480,9 @@ TEST_CASE("ranks that give no data are left out, on several hosts, also if a hos
   const char* const algorithm =
       GENERATE(false, true) ? "mpi" : std::array{"tree", "units", "halving"}[number % 3];
   CAPTURE(hosts, slot_bytes, algorithm);
-  job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) { check_choices_of_givers(context); });
+  job_of(hosts, slot_bytes, algorithm).run([](ddl_context*& context) {
+    check_choices_of_contributors(context);
+  });
 }
 
 TEST_CASE(
@@ -498,19 +502,21 @@ TEST_CASE(
     request.parts = parts;
     run(context, request, "parts");
     const std::vector<std::uint8_t> all(3, 1), some{1, 0, 1};
-    expect_bits(recv, result_of_givers<float>({DDL_SUM, {}}, world.groups, all, {0, kCount}, 1), "parts");
+    expect_bits(recv, result_of_contributors<float>({DDL_SUM, {}}, world.groups, all, {0, kCount}, 1),
+                "parts");
     request.parts = {};
-    request.gives = some;
-    // The rank that gives no data has buffers in the heap, too; they are not used.
+    request.contributes = some;
+    // The rank that contributes no data has buffers in the heap, too; they are not used.
     request.send = from;
     request.recv = to;
-    run(context, request, "givers");
+    run(context, request, "contributors");
     const auto& wanted = world.rank == 1 ? all : some;
-    expect_bits(recv, result_of_givers<float>({DDL_SUM, {}}, world.groups, wanted, {0, kCount}, 1), "givers");
+    expect_bits(recv, result_of_contributors<float>({DDL_SUM, {}}, world.groups, wanted, {0, kCount}, 1),
+                "contributors");
     std::vector<std::uint64_t> counts{kCount / 2, 0, kCount / 2};
     request.call.kind = CallKind::kReduceScatter;
     request.counts = counts;
-    run(context, request, "reduce_scatter of givers");
+    run(context, request, "reduce_scatter of contributors");
     expect_bits(send, input, "changed its input");
   });
 }
@@ -520,10 +526,10 @@ TEST_CASE("the ring leaves out ranks that give no data, and takes tensors as one
   job_of(GENERATE(std::vector{2, 1, 2}, std::vector{1, 1, 1}), 1024, "ring").run([](ddl_context*& context) {
     const auto world = world_of(context);
     std::uint64_t seed = 1;
-    for (const auto& gives : choices_of_givers(world.groups)) {
-      const Case given{world, gives, {DDL_SUM, {}}, ++seed};
-      check_allreduce_of_givers<std::int64_t>(given, kLongest);
-      check_parts_of_givers<std::int64_t>(given, {5, 0, kLongest, 1});
+    for (const auto& contributes : choices_of_contributors(world.groups)) {
+      const Case given{world, contributes, {DDL_SUM, {}}, ++seed};
+      check_allreduce_of_contributors<std::int64_t>(given, kLongest);
+      check_parts_of_contributors<std::int64_t>(given, {5, 0, kLongest, 1});
     }
     check_parts<std::int64_t>(world, {5, 0, kLongest, 1}, {DDL_MAX, {}}, ++seed);
   });
@@ -533,12 +539,12 @@ TEST_CASE("the choice of ranks that give data is compared if its digest is in th
   ThreadJob job = job_on(hosts_of_sizes(GENERATE(std::vector{2}, std::vector{1, 1})));
   job.run([](ddl_context*& context) {
     const auto world = world_of(context);
-    const std::vector<std::uint8_t> gives{1, static_cast<std::uint8_t>(world.rank)};
-    const std::vector<std::uint64_t> numbers(gives.begin(), gives.end());
+    const std::vector<std::uint8_t> contributes{1, static_cast<std::uint8_t>(world.rank)};
+    const std::vector<std::uint64_t> numbers(contributes.begin(), contributes.end());
     std::vector<float> values(3, 1.0f);
     Request request = request_of<float>(CallKind::kAllreduce, {DDL_SUM, {}}, values.size());
     request.call.counts = digest_of(numbers);
-    request.gives = gives;
+    request.contributes = contributes;
     request.send = request.recv = reinterpret_cast<std::byte*>(values.data());
     const auto set = context->context->set(DDL_WORLD);
     request.job_ranks = set->job_ranks();

@@ -54,8 +54,8 @@ ProcessJob job_of_sizes(const std::vector<int>& sizes) {
   return job;
 }
 
-constexpr ExchangeConfig kFlat{ExchangeConfig::Way::kFlat, 0};
-constexpr ExchangeConfig kInGroups{ExchangeConfig::Way::kGroups, 0};
+constexpr ExchangeConfig kFlat{ExchangeConfig::Mode::kFlat, 0};
+constexpr ExchangeConfig kInGroups{ExchangeConfig::Mode::kGroups, 0};
 
 void become_user_with_few_descriptors() {
   constexpr id_t kNobody = 65534;
@@ -326,7 +326,7 @@ ddl_status sum_of(ddl_context* context, const char* name, std::vector<float>& va
 
 }  // namespace
 
-TEST_CASE("a child forked without exec can neither hand over tensors nor use handles, and cannot harm them") {
+TEST_CASE("a child forked without exec can neither submit tensors nor use handles, and cannot harm them") {
   ProcessJob job = job_of_sizes(GENERATE(std::vector{2}, std::vector{1, 1}));
   const bool has_tensors = GENERATE(false, true), in_set = GENERATE(false, true);
   CAPTURE(job.hosts.size(), has_tensors, in_set);
@@ -341,7 +341,7 @@ TEST_CASE("a child forked without exec can neither hand over tensors nor use han
       expect_ok(sum_of(context, "first", first, set, &handle), "first");
       expect_ok(ddl_wait(handle), "first");
       expect_ok(sum_of(context, "complete", first, set, &complete), "complete");
-      // Open until the other rank has handed it over, too.
+      // Open until the other rank has submitted it, too.
       const char* const names[] = {"of rank 0", "of rank 1"};
       expect_ok(sum_of(context, names[place.rank()], open, set, &waits), "open");
     }

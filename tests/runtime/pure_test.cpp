@@ -142,7 +142,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   REQUIRE(defaults);
   CHECK(defaults->timeout_seconds == 0);
   CHECK_FALSE(defaults->staging_bytes);
-  CHECK(defaults->exchange.way == ExchangeConfig::Way::kAuto);
+  CHECK(defaults->exchange.mode == ExchangeConfig::Mode::kAuto);
   CHECK(defaults->network_interfaces.empty());
   CHECK_FALSE(defaults->job_key_fd);
   CHECK(defaults->sockets_per_peer == 1);
@@ -178,7 +178,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->rank_record->fd == 5);
   CHECK(given->rank_record->offset == 16);
   CHECK(given->rank_record->bytes == 64);
-  CHECK(given->rank_record->bell == 6);
+  CHECK(given->rank_record->doorbell == 6);
   for (const char* other : {"", "5", "5:16:64", "5:16::6", ":16:64:6", "-1:0:64:6", "5:-8:64:6", "5:16:-1:6",
                             "99999999999:0:64:6", "five:0:64:6", "5:16:64:-1", "5:16:64:six"})
     CHECK_FALSE(Settings::read({{"DDL_RANK_RECORD", other}})->rank_record);
@@ -190,7 +190,7 @@ TEST_CASE("settings come from the environment, and invalid values are refused") 
   CHECK(given->timeout_seconds == 2.5);
   CHECK(given->spin.count() == 0);
   CHECK(given->staging_bytes == 65536);
-  CHECK(given->exchange.way == ExchangeConfig::Way::kGroups);
+  CHECK(given->exchange.mode == ExchangeConfig::Mode::kGroups);
   CHECK(given->exchange.width == 8);
   CHECK(given->stores == ddl::runtime::Stores::kStreaming);
   CHECK(Settings::read({{"DDL_STORES", "plain"}})->stores == ddl::runtime::Stores::kPlain);

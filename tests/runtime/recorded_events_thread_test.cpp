@@ -180,7 +180,7 @@ TEST_CASE("a tensor that fails has an end, with its status") {
   }
 }
 
-TEST_CASE("tensors that no other rank hands over end when their rank leaves") {
+TEST_CASE("tensors that no other rank submits end when their rank leaves") {
   const int hosts = GENERATE(1, 2);
   CAPTURE(hosts);
   RecordedJob recording(2, hosts);

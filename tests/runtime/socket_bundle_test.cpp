@@ -1,5 +1,5 @@
-// Several sockets to one partner: pieces of slices over any socket with space, and the handling of frames that do not
-// match.
+// Several sockets to one partner: fragments of slices over any socket with space, and the handling of frames that do
+// not match.
 #include "runtime/src/wire/socket_bundle.h"
 
 #include <netinet/in.h>
@@ -65,10 +65,10 @@ SliceFrame slice_of(std::uint32_t chunk, std::uint32_t turn = 0, std::uint64_t c
   return frame;
 }
 
-SliceFrame piece_of(SliceFrame slice, std::size_t bytes, std::size_t first, std::size_t piece) {
+SliceFrame fragment_of(SliceFrame slice, std::size_t bytes, std::size_t first, std::size_t fragment) {
   slice.bytes = static_cast<std::uint32_t>(bytes);
   slice.first = static_cast<std::uint32_t>(first);
-  slice.piece = static_cast<std::uint32_t>(piece);
+  slice.fragment = static_cast<std::uint32_t>(fragment);
   return slice;
 }
 
@@ -76,10 +76,10 @@ void write_all_to(const UniqueFd& socket, const void* data, std::size_t size) {
   REQUIRE(::send(socket.get(), data, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size));
 }
 
-/// A piece as the partner would send it.
-void write_piece(const UniqueFd& socket, const SliceFrame& frame, const Bytes& slice) {
+/// A fragment as the partner would send it.
+void write_fragment(const UniqueFd& socket, const SliceFrame& frame, const Bytes& slice) {
   write_all_to(socket, &frame, sizeof frame);
-  write_all_to(socket, slice.data() + frame.first, frame.piece);
+  write_all_to(socket, slice.data() + frame.first, frame.fragment);
 }
 
 /// Moves both until done() or neither can; true if done.
@@ -96,7 +96,7 @@ bool drive(SocketBundle& a, SocketBundle& b, Done done) {
   return true;
 }
 
-/// Reads pieces from sockets as a partner would, and stores them.
+/// Reads fragments from sockets as a partner would, and stores them.
 class Reader {
  public:
   Reader(std::size_t sockets, std::size_t slice_bytes)
@@ -114,14 +114,14 @@ class Reader {
       std::memcpy(&frame, buffer.data(), sizeof frame);
       REQUIRE(frame.magic == SliceFrame::kMagic);
       REQUIRE(frame.bytes == slice.size());
-      const std::size_t total = sizeof frame + frame.piece;
+      const std::size_t total = sizeof frame + frame.fragment;
       if (buffer.size() < total) break;
-      REQUIRE(frame.first + std::size_t{frame.piece} <= slice.size());
+      REQUIRE(frame.first + std::size_t{frame.fragment} <= slice.size());
       const auto at = seen.begin() + frame.first;
-      REQUIRE(std::find(at, at + frame.piece, true) == at + frame.piece);
-      std::fill(at, at + frame.piece, true);
-      std::memcpy(slice.data() + frame.first, buffer.data() + sizeof frame, frame.piece);
-      complete += frame.piece;
+      REQUIRE(std::find(at, at + frame.fragment, true) == at + frame.fragment);
+      std::fill(at, at + frame.fragment, true);
+      std::memcpy(slice.data() + frame.first, buffer.data() + sizeof frame, frame.fragment);
+      complete += frame.fragment;
       buffer.erase(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(total));
     }
     return true;
@@ -133,20 +133,20 @@ class Reader {
  public:
   Bytes slice;
   std::vector<bool> seen;
-  std::size_t complete = 0;  ///< bytes of pieces that have arrived completely
+  std::size_t complete = 0;  ///< bytes of fragments that have arrived completely
 };
 
 }  // namespace
 
-TEST_CASE("pieces are equal except for the last, and none exceeds the limit") {
+TEST_CASE("fragments are equal except for the last, and none exceeds the limit") {
   for (const std::size_t bytes :
-       {std::size_t{1}, kPieceBytes - 1, kPieceBytes, kPieceBytes + 1, 2 * kPieceBytes, 2 * kPieceBytes + 1,
-        7 * kPieceBytes + 12345, std::size_t{100} << 20}) {
+       {std::size_t{1}, kFragmentBytes - 1, kFragmentBytes, kFragmentBytes + 1, 2 * kFragmentBytes,
+        2 * kFragmentBytes + 1, 7 * kFragmentBytes + 12345, std::size_t{100} << 20}) {
     CAPTURE(bytes);
-    const std::size_t piece = piece_bytes_of(bytes);
-    CHECK(piece <= std::max(kPieceBytes, std::size_t{1}));
-    CHECK((bytes + piece - 1) / piece == (bytes + kPieceBytes - 1) / kPieceBytes);
-    if (bytes <= kPieceBytes) CHECK(piece == bytes);
+    const std::size_t fragment = fragment_bytes_of(bytes);
+    CHECK(fragment <= std::max(kFragmentBytes, std::size_t{1}));
+    CHECK((bytes + fragment - 1) / fragment == (bytes + kFragmentBytes - 1) / kFragmentBytes);
+    if (bytes <= kFragmentBytes) CHECK(fragment == bytes);
   }
 }
 
@@ -156,8 +156,14 @@ TEST_CASE("slices arrive over any number of sockets, and both ways at once") {
   CAPTURE(sockets, over_tcp);
   const auto run = [&](auto pairs) {
     SocketBundle a(std::move(pairs.near)), b(std::move(pairs.far));
-    const std::vector<std::size_t> sizes{
-        1, 64, kPieceBytes, kPieceBytes + 1, 3 * kPieceBytes + 5, 40 * kPieceBytes, 17, 9 * kPieceBytes};
+    const std::vector<std::size_t> sizes{1,
+                                         64,
+                                         kFragmentBytes,
+                                         kFragmentBytes + 1,
+                                         3 * kFragmentBytes + 5,
+                                         40 * kFragmentBytes,
+                                         17,
+                                         9 * kFragmentBytes};
     std::vector<Bytes> sent, to_b, to_a;
     Pending pending = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -190,9 +196,10 @@ TEST_CASE("slices arrive over any number of sockets, and both ways at once") {
 }
 
 TEST_CASE(
-    "a slice of no more than a piece goes over the first socket, in one message, with one frame before it") {
+    "a slice of no more than a fragment goes over the first socket, in one message, with one frame before "
+    "it") {
   const std::size_t sockets = GENERATE(1, 4);
-  const std::size_t bytes = GENERATE(std::size_t{4}, std::size_t{4096}, kPieceBytes);
+  const std::size_t bytes = GENERATE(std::size_t{4}, std::size_t{4096}, kFragmentBytes);
   CAPTURE(sockets, bytes);
   // Sockets that keep what one system call sent together.
   SocketPairs pairs(sockets, SOCK_SEQPACKET);
@@ -207,7 +214,7 @@ TEST_CASE(
   REQUIRE(got == static_cast<ssize_t>(32 + bytes));
   SliceFrame frame;
   std::memcpy(&frame, message.data(), sizeof frame);
-  CHECK(frame == piece_of(slice_of(3), bytes, 0, bytes));
+  CHECK(frame == fragment_of(slice_of(3), bytes, 0, bytes));
   CHECK(std::equal(sent.begin(), sent.end(), message.begin() + sizeof frame));
   for (std::size_t i = 0; i < sockets; ++i) {
     CHECK(::recv(pairs.far[i].get(), message.data(), message.size(), 0) == -1);
@@ -229,25 +236,25 @@ TEST_CASE("several short slices go in one message") {
 TEST_CASE("with one socket a slice is not cut") {
   SocketPairs pairs(1);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(20 * kPieceBytes);
+  const Bytes sent = pattern(20 * kFragmentBytes);
   Pending pending = 0;
   bundle.post_slice_send(slice_of(0), sent, pending);
   bundle.move();
   SliceFrame frame;
   REQUIRE(::recv(pairs.far[0].get(), &frame, sizeof frame, 0) == sizeof frame);
-  CHECK(frame == piece_of(slice_of(0), sent.size(), 0, sent.size()));
+  CHECK(frame == fragment_of(slice_of(0), sent.size(), 0, sent.size()));
 }
 
-TEST_CASE("pieces bypass a stalled socket, which delays only its own") {
+TEST_CASE("fragments bypass a stalled socket, which delays only its own") {
   const std::size_t sockets = GENERATE(2, 4);
   const std::size_t stalled = GENERATE_COPY(range(std::size_t{0}, sockets));
   CAPTURE(sockets, stalled);
   SocketPairs pairs(sockets);
-  // Less than a piece.
+  // Less than a fragment.
   const int small = 4096;
   REQUIRE(::setsockopt(pairs.near[stalled].get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small) == 0);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(50 * kPieceBytes);
+  const Bytes sent = pattern(50 * kFragmentBytes);
   Reader reader(sockets, sent.size());
   Pending pending = 0;
   bundle.post_slice_send(slice_of(0), sent, pending);
@@ -258,7 +265,7 @@ TEST_CASE("pieces bypass a stalled socket, which delays only its own") {
     }
     if (!moved) break;
   }
-  CHECK(reader.complete == sent.size() - kPieceBytes);
+  CHECK(reader.complete == sent.size() - kFragmentBytes);
   CHECK(pending == 1);
   // Its buffer has room again.
   // NOLINTNEXTLINE(bugprone-infinite-loop): move() changes pending
@@ -273,12 +280,12 @@ TEST_CASE(
     "a TCP connection whose receiver does not read delays few bytes, although the kernel would buffer more") {
   TcpPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(256 * kPieceBytes);
+  const Bytes sent = pattern(256 * kFragmentBytes);
   Reader reader(2, sent.size());
   Pending pending = 0;
   bundle.post_slice_send(slice_of(0), sent, pending);
   const Deadline deadline = Deadline::after_seconds(30);
-  // The other socket has taken at most a piece, the receiver's window and the sender's unsent buffer.
+  // The other socket has taken at most a fragment, the receiver's window and the sender's unsent buffer.
   constexpr std::size_t kMaxHeldUp = std::size_t{2} << 20;
   while (reader.complete + kMaxHeldUp < sent.size() && !deadline.has_passed()) {
     const bool moved = bundle.move();
@@ -293,36 +300,36 @@ TEST_CASE(
   CHECK(held_up > 0);
 }
 
-TEST_CASE("a later slice arrives while a piece of an earlier one is missing") {
+TEST_CASE("a later slice arrives while a fragment of an earlier one is missing") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes first = pattern(2 * kPieceBytes, 1), second = pattern(2 * kPieceBytes, 2),
+  const Bytes first = pattern(2 * kFragmentBytes, 1), second = pattern(2 * kFragmentBytes, 2),
               small = pattern(10, 3);
   Bytes to_first(first.size()), to_second(second.size()), to_small(small.size());
   Pending pending_first = 0, pending_second = 0, pending_small = 0;
   bundle.post_slice(slice_of(0), to_first, pending_first);
   bundle.post_slice(slice_of(1), to_second, pending_second);
   bundle.post_slice(slice_of(2), to_small, pending_small);
-  // Socket 1 has brought half of the second piece of the first slice.
-  const SliceFrame half = piece_of(slice_of(0), first.size(), kPieceBytes, kPieceBytes);
+  // Socket 1 has brought half of the second fragment of the first slice.
+  const SliceFrame half = fragment_of(slice_of(0), first.size(), kFragmentBytes, kFragmentBytes);
   write_all_to(pairs.far[1], &half, sizeof half);
-  write_all_to(pairs.far[1], first.data() + kPieceBytes, kPieceBytes / 2);
+  write_all_to(pairs.far[1], first.data() + kFragmentBytes, kFragmentBytes / 2);
   CHECK(bundle.move());
   const auto arrives = [&](const SliceFrame& frame, const Bytes& slice) {
-    write_piece(pairs.far[0], frame, slice);
+    write_fragment(pairs.far[0], frame, slice);
     CHECK(bundle.move());
   };
-  // And socket 0 everything else, the last piece first.
-  arrives(piece_of(slice_of(1), second.size(), kPieceBytes, kPieceBytes), second);
-  arrives(piece_of(slice_of(1), second.size(), 0, kPieceBytes), second);
+  // And socket 0 everything else, the last fragment first.
+  arrives(fragment_of(slice_of(1), second.size(), kFragmentBytes, kFragmentBytes), second);
+  arrives(fragment_of(slice_of(1), second.size(), 0, kFragmentBytes), second);
   CHECK(pending_second == 0);
   CHECK(to_second == second);
-  arrives(piece_of(slice_of(2), small.size(), 0, small.size()), small);
+  arrives(fragment_of(slice_of(2), small.size(), 0, small.size()), small);
   CHECK(pending_small == 0);
   CHECK(to_small == small);
-  arrives(piece_of(slice_of(0), first.size(), 0, kPieceBytes), first);
+  arrives(fragment_of(slice_of(0), first.size(), 0, kFragmentBytes), first);
   CHECK(pending_first == 1);
-  write_all_to(pairs.far[1], first.data() + kPieceBytes + kPieceBytes / 2, kPieceBytes / 2);
+  write_all_to(pairs.far[1], first.data() + kFragmentBytes + kFragmentBytes / 2, kFragmentBytes / 2);
   CHECK(bundle.move());
   CHECK(pending_first == 0);
   CHECK(to_first == first);
@@ -332,51 +339,51 @@ TEST_CASE("a later slice arrives while a piece of an earlier one is missing") {
 TEST_CASE("a frame that arrives byte by byte is the same") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(2 * kPieceBytes);
+  const Bytes sent = pattern(2 * kFragmentBytes);
   Bytes to(sent.size());
   Pending pending = 0;
   bundle.post_slice(slice_of(0), to, pending);
   for (const std::size_t index : {1, 0}) {
-    const SliceFrame frame = piece_of(slice_of(0), sent.size(), index * kPieceBytes, kPieceBytes);
+    const SliceFrame frame = fragment_of(slice_of(0), sent.size(), index * kFragmentBytes, kFragmentBytes);
     for (std::size_t i = 0; i < sizeof frame; ++i) {
       write_all_to(pairs.far[index], reinterpret_cast<const std::byte*>(&frame) + i, 1);
       CHECK(bundle.move());
     }
-    write_all_to(pairs.far[index], sent.data() + frame.first, frame.piece);
+    write_all_to(pairs.far[index], sent.data() + frame.first, frame.fragment);
     CHECK(bundle.move());
   }
   CHECK(pending == 0);
   CHECK(to == sent);
 }
 
-TEST_CASE("a piece of a slice that is not awaited stays in its socket") {
+TEST_CASE("a fragment of a slice that is not awaited stays in its socket") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(2 * kPieceBytes);
+  const Bytes sent = pattern(2 * kFragmentBytes);
   Bytes to_now(sent.size()), to_later(sent.size());
   Pending now = 0, later = 0;
   bundle.post_slice(slice_of(0), to_now, now);
-  write_piece(pairs.far[1], piece_of(slice_of(7), sent.size(), 0, kPieceBytes), sent);
+  write_fragment(pairs.far[1], fragment_of(slice_of(7), sent.size(), 0, kFragmentBytes), sent);
   CHECK(bundle.move());
   CHECK_FALSE(bundle.move());
   std::vector<pollfd> entries;
   bundle.append_entries(entries);
   CHECK(entries.size() == 1);  // the data behind it are not read
-  for (const std::size_t first : {std::size_t{0}, kPieceBytes}) {
-    write_piece(pairs.far[0], piece_of(slice_of(0), sent.size(), first, kPieceBytes), sent);
+  for (const std::size_t first : {std::size_t{0}, kFragmentBytes}) {
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), sent.size(), first, kFragmentBytes), sent);
     CHECK(bundle.move());
   }
   CHECK(now == 0);
   bundle.post_slice(slice_of(7), to_later, later);
   CHECK(bundle.move());
-  write_piece(pairs.far[0], piece_of(slice_of(7), sent.size(), kPieceBytes, kPieceBytes), sent);
+  write_fragment(pairs.far[0], fragment_of(slice_of(7), sent.size(), kFragmentBytes, kFragmentBytes), sent);
   CHECK(bundle.move());
   CHECK(later == 0);
   CHECK(to_later == sent);
 }
 
 TEST_CASE("a slice that arrives early does not block the data behind it") {
-  const std::size_t size = GENERATE(std::size_t{100}, 2 * kPieceBytes);
+  const std::size_t size = GENERATE(std::size_t{100}, 2 * kFragmentBytes);
   CAPTURE(size);
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
@@ -388,12 +395,12 @@ TEST_CASE("a slice that arrives early does not block the data behind it") {
   bundle.post_slice(slice_of(0), to_first, pending);
   const std::size_t half = size / 2;
   // Of a chunk that has been begun: it is taken out of the socket.
-  write_piece(pairs.far[0], piece_of(slice_of(1, 1), size, 0, half), early);
+  write_fragment(pairs.far[0], fragment_of(slice_of(1, 1), size, 0, half), early);
   SECTION("and is complete when it is awaited") {
-    write_piece(pairs.far[0], piece_of(slice_of(1, 1), size, half, size - half), early);
+    write_fragment(pairs.far[0], fragment_of(slice_of(1, 1), size, half, size - half), early);
     while (bundle.move()) {
     }
-    write_piece(pairs.far[0], piece_of(slice_of(0), size, 0, size), first);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), size, 0, size), first);
     while (bundle.move()) {
     }
     CHECK(pending == 0);
@@ -401,7 +408,7 @@ TEST_CASE("a slice that arrives early does not block the data behind it") {
     CHECK(pending_early == 0);
   }
   SECTION("and is awaited while it is under way") {
-    const SliceFrame rest = piece_of(slice_of(1, 1), size, half, size - half);
+    const SliceFrame rest = fragment_of(slice_of(1, 1), size, half, size - half);
     write_all_to(pairs.far[0], &rest, sizeof rest);
     write_all_to(pairs.far[0], early.data() + half, 10);
     while (bundle.move()) {
@@ -411,7 +418,7 @@ TEST_CASE("a slice that arrives early does not block the data behind it") {
     write_all_to(pairs.far[0], early.data() + half + 10, size - half - 10);
     while (bundle.move()) {
     }
-    write_piece(pairs.far[0], piece_of(slice_of(0), size, 0, size), first);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), size, 0, size), first);
     while (bundle.move()) {
     }
     CHECK(pending_early == 0);
@@ -420,10 +427,10 @@ TEST_CASE("a slice that arrives early does not block the data behind it") {
     while (bundle.move()) {
     }
     bundle.post_slice(slice_of(1, 1), to_early, pending_early);
-    write_piece(pairs.far[0], piece_of(slice_of(1, 1), size, half, size - half), early);
+    write_fragment(pairs.far[0], fragment_of(slice_of(1, 1), size, half, size - half), early);
     while (bundle.move()) {
     }
-    write_piece(pairs.far[0], piece_of(slice_of(0), size, 0, size), first);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), size, 0, size), first);
     while (bundle.move()) {
     }
     CHECK(pending_early == 0);
@@ -447,20 +454,20 @@ TEST_CASE(
   bundle.begin_chunk(1, 0, 100);
   bundle.post_slice(slice_of(0), std::span(to).first(50), pending);
   SECTION("too long") {
-    const SliceFrame frame = piece_of(slice_of(0, 1), 101, 0, 101);
+    const SliceFrame frame = fragment_of(slice_of(0, 1), 101, 0, 101);
     write_all_to(pairs.far[0], &frame, sizeof frame);
     CHECK(bundle.move());
   }
   SECTION("awaited with another length") {
-    write_piece(pairs.far[0], piece_of(slice_of(0, 1), 100, 0, 100), early);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0, 1), 100, 0, 100), early);
     while (bundle.move()) {
     }
     CHECK_FALSE(bundle.is_out_of_step());
     bundle.post_slice(slice_of(0, 1), std::span(to).first(99), pending);
   }
   SECTION("never awaited") {
-    write_piece(pairs.far[0], piece_of(slice_of(0, 1), 100, 0, 100), early);
-    write_piece(pairs.far[0], piece_of(slice_of(0), 50, 0, 50), early);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0, 1), 100, 0, 100), early);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), 50, 0, 50), early);
     while (bundle.move()) {
     }
     CHECK(pending == 0);
@@ -470,14 +477,14 @@ TEST_CASE(
   CHECK(bundle.is_out_of_step());
 }
 
-TEST_CASE("the ordered stream is read correctly, also if it overtakes the last piece of a call") {
+TEST_CASE("the ordered stream is read correctly, also if it overtakes the last fragment of a call") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(2 * kPieceBytes);
+  const Bytes sent = pattern(2 * kFragmentBytes);
   Bytes to(sent.size());
   Pending pending = 0;
   bundle.post_slice(slice_of(0), to, pending);
-  write_piece(pairs.far[0], piece_of(slice_of(0), sent.size(), 0, kPieceBytes), sent);
+  write_fragment(pairs.far[0], fragment_of(slice_of(0), sent.size(), 0, kFragmentBytes), sent);
   Bytes message = pattern(100);
   std::memcpy(message.data(), &kOrderedMagic, sizeof kOrderedMagic);
   const std::size_t there = GENERATE(1, 3, 4, 31, 32, 33, 100);
@@ -486,7 +493,7 @@ TEST_CASE("the ordered stream is read correctly, also if it overtakes the last p
   while (bundle.move()) {
   }
   CHECK(pending == 1);
-  write_piece(pairs.far[1], piece_of(slice_of(0), sent.size(), kPieceBytes, kPieceBytes), sent);
+  write_fragment(pairs.far[1], fragment_of(slice_of(0), sent.size(), kFragmentBytes, kFragmentBytes), sent);
   while (bundle.move()) {
   }
   CHECK(pending == 0);
@@ -509,33 +516,33 @@ TEST_CASE("the ordered stream is read correctly, also if it overtakes the last p
 }
 
 TEST_CASE("a frame that matches nothing that is awaited is out of step, on any socket") {
-  const std::size_t size = 4 * kPieceBytes;
+  const std::size_t size = 4 * kFragmentBytes;
   const Bytes sent = pattern(size);
   const std::size_t socket = GENERATE(0, 1);
-  SliceFrame frame = piece_of(slice_of(0), size, kPieceBytes, kPieceBytes);
+  SliceFrame frame = fragment_of(slice_of(0), size, kFragmentBytes, kFragmentBytes);
   std::size_t bytes_before = 0;
   SECTION("no frame at all") { frame.magic = 0x20544547; }
   SECTION("of another call") { frame.call = 2; }
   SECTION("of a longer slice") { frame.bytes += 4; }
   SECTION("of a shorter slice") { frame.bytes -= 4; }
-  SECTION("an empty piece") { frame.piece = 0; }
-  SECTION("a piece that ends behind its slice") {
-    frame.first = static_cast<std::uint32_t>(size - kPieceBytes + 1);
+  SECTION("an empty fragment") { frame.fragment = 0; }
+  SECTION("a fragment that ends behind its slice") {
+    frame.first = static_cast<std::uint32_t>(size - kFragmentBytes + 1);
   }
-  SECTION("a piece that begins behind its slice") {
+  SECTION("a fragment that begins behind its slice") {
     frame.first = static_cast<std::uint32_t>(size);
-    frame.piece = 1;
+    frame.fragment = 1;
   }
-  SECTION("a piece so long that its end wraps around") { frame.piece = 0xFFFFFFFFu - frame.first + 2; }
-  SECTION("a piece that lies over another") { bytes_before = kPieceBytes; }
-  SECTION("a piece for the second time") {
-    bytes_before = kPieceBytes;
+  SECTION("a fragment so long that its end wraps around") { frame.fragment = 0xFFFFFFFFu - frame.first + 2; }
+  SECTION("a fragment that lies over another") { bytes_before = kFragmentBytes; }
+  SECTION("a fragment for the second time") {
+    bytes_before = kFragmentBytes;
     frame.first = 0;
   }
   SECTION("the complete slice, of which a part has arrived") {
-    bytes_before = kPieceBytes;
+    bytes_before = kFragmentBytes;
     frame.first = 0;
-    frame.piece = static_cast<std::uint32_t>(size);
+    frame.fragment = static_cast<std::uint32_t>(size);
   }
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
@@ -545,7 +552,7 @@ TEST_CASE("a frame that matches nothing that is awaited is out of step, on any s
   bundle.post_slice(slice_of(1), to, pending);
   if (bytes_before > 0) {
     if (frame.first != 0) frame.first -= 1;
-    write_piece(pairs.far[0], piece_of(slice_of(0), size, 0, bytes_before), sent);
+    write_fragment(pairs.far[0], fragment_of(slice_of(0), size, 0, bytes_before), sent);
     while (bundle.move()) {
     }
   }
@@ -560,12 +567,12 @@ TEST_CASE("a frame that matches nothing that is awaited is out of step, on any s
 TEST_CASE("a slice that has arrived completely does not arrive again") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(2 * kPieceBytes);
+  const Bytes sent = pattern(2 * kFragmentBytes);
   Bytes to(sent.size());
   Pending pending = 0;
   bundle.post_slice(slice_of(0), to, pending);
   bundle.post_slice(slice_of(1), to, pending);
-  const SliceFrame whole = piece_of(slice_of(0), sent.size(), 0, sent.size());
+  const SliceFrame whole = fragment_of(slice_of(0), sent.size(), 0, sent.size());
   write_all_to(pairs.far[0], &whole, sizeof whole);
   write_all_to(pairs.far[0], sent.data(), 1000);
   while (bundle.move()) {
@@ -580,7 +587,7 @@ TEST_CASE("a slice that has arrived completely does not arrive again") {
 TEST_CASE("closed sockets of a partner are an error only if more data are needed from them") {
   SocketPairs pairs(2);
   SocketBundle bundle(std::move(pairs.near));
-  const Bytes sent = pattern(2 * kPieceBytes);
+  const Bytes sent = pattern(2 * kFragmentBytes);
   Bytes to(sent.size());
   Pending pending = 0;
   bundle.post_slice(slice_of(0), to, pending);
@@ -589,8 +596,8 @@ TEST_CASE("closed sockets of a partner are an error only if more data are needed
     while (bundle.move()) {
     }
     CHECK(bundle.broken_why() == nullptr);
-    for (const std::size_t first : {std::size_t{0}, kPieceBytes}) {
-      write_piece(pairs.far[0], piece_of(slice_of(0), sent.size(), first, kPieceBytes), sent);
+    for (const std::size_t first : {std::size_t{0}, kFragmentBytes}) {
+      write_fragment(pairs.far[0], fragment_of(slice_of(0), sent.size(), first, kFragmentBytes), sent);
       while (bundle.move()) {
       }
     }
@@ -611,8 +618,8 @@ TEST_CASE("closed sockets of a partner are an error only if more data are needed
     REQUIRE(bundle.broken_why() != nullptr);
     CHECK(*bundle.broken_why() == "the connection was closed");
   }
-  SECTION("one ends within a piece") {
-    const SliceFrame frame = piece_of(slice_of(0), sent.size(), 0, kPieceBytes);
+  SECTION("one ends within a fragment") {
+    const SliceFrame frame = fragment_of(slice_of(0), sent.size(), 0, kFragmentBytes);
     write_all_to(pairs.far[1], &frame, sizeof frame);
     pairs.far[1].reset();
     while (bundle.move()) {
@@ -621,7 +628,7 @@ TEST_CASE("closed sockets of a partner are an error only if more data are needed
     CHECK(*bundle.broken_why() == "the connection was closed");
   }
   SECTION("one ends within a frame") {
-    const SliceFrame frame = piece_of(slice_of(0), sent.size(), 0, kPieceBytes);
+    const SliceFrame frame = fragment_of(slice_of(0), sent.size(), 0, kFragmentBytes);
     write_all_to(pairs.far[1], &frame, sizeof frame - 1);
     pairs.far[1].reset();
     while (bundle.move()) {
@@ -640,7 +647,7 @@ TEST_CASE("closed sockets of a partner are an error only if more data are needed
     while (bundle.move()) {
     }
     CHECK(bundle.broken_why() == nullptr);
-    const Bytes large = pattern(100 * kPieceBytes);
+    const Bytes large = pattern(100 * kFragmentBytes);
     bundle.post_slice_send(slice_of(0), large, pending);
     while (bundle.move()) {
     }

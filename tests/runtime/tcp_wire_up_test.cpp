@@ -117,10 +117,10 @@ class WaitingRank {
   const net::JobKey& key() const { return key_; }
   const net::SocketAddress& address() const { return address_; }
   /// Rank 1 connects; returns the results of both sides.
-  Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& offered) {
+  Result<std::vector<PeerLink>> meet_rank_1(const std::vector<net::SocketAddress>& published) {
     Acceptor own_acceptor = *Acceptor::open(loopback());
     LinkSetup setup(key_, hello(1), own_acceptor, addresses_);
-    setup.dial(0, 0, offered);
+    setup.dial(0, 0, published);
     return setup.run(Deadline::after_seconds(30));
   }
   Result<std::vector<PeerLink>> links() { return links_.get(); }
@@ -501,8 +501,8 @@ TEST_CASE("a rank that cannot listen publishes the reason to the ranks that woul
   FaultInjector fault(std::nullopt, 0);
   TcpTransport without_network({.interfaces = {"nosuch0"}}, fault),
       with_network({.interfaces = {"lo"}}, fault);
-  CHECK(without_network.offer(mute));
-  CHECK(with_network.offer(caller));
+  CHECK(without_network.publish(mute));
+  CHECK(with_network.publish(caller));
   const auto own = without_network.connect(mute, {{1, 1, false}}, {});
   REQUIRE_FALSE(own);
   CHECK(has_part(own.error().message(), "no network interface \"nosuch0\""));
@@ -516,7 +516,7 @@ TEST_CASE("a descriptor that holds no key is an error that names the variable") 
   runtime::test::BoardBootstrap bootstrap(board, 0, 1, runtime::test::hosts_of_sizes({1, 1}));
   FaultInjector fault(std::nullopt, 0);
   TcpTransport transport({.interfaces = {"lo"}, .job_key_fd = 999'999}, fault);
-  CHECK(transport.offer(bootstrap));
+  CHECK(transport.publish(bootstrap));
   const auto links = transport.connect(bootstrap, {{1, 1, false}}, {});
   REQUIRE_FALSE(links);
   CHECK(links.error().message() ==

@@ -60,7 +60,7 @@ TEST_CASE("threads of one process can wire up through sockets") {
       runtime::test::BoardBootstrap bootstrap(board, rank);
       SegmentConfig config;
       config.slot_bytes = 4096;
-      REQUIRE(transport.offer(bootstrap, config));
+      REQUIRE(transport.publish(bootstrap, config));
       REQUIRE(bootstrap.fence(Deadline::never()));
       return transport.connect(bootstrap, {});
     }));
@@ -157,7 +157,7 @@ TEST_CASE("a leader that cannot open its rendezvous passes the reason to the oth
   REQUIRE(leader.put("ddl.shm.1", "failed: memfd_create: Too many open files"));
   FaultInjector fault = no_fault();
   SharedMemoryTransport transport(fault);
-  REQUIRE(transport.offer(member, SegmentConfig{}));
+  REQUIRE(transport.publish(member, SegmentConfig{}));
   const auto group = transport.connect(member, {});
   REQUIRE_FALSE(group);
   CHECK(group.error().message() ==

@@ -39,7 +39,7 @@ struct CallOptions {
   double postscale = 1.0;
 };
 
-/// How a named tensor is to be carried out; see ddl_async_options.
+/// How a named tensor is to be executed; see ddl_async_options.
 struct AsyncOptions {
   std::uint64_t process_set = DDL_WORLD;
   void* stream = nullptr;
@@ -206,7 +206,7 @@ inline ddl_call_options to_c(const CallOptions& options) {
   return c;
 }
 
-/// Its group and shape are those of options, which must live as long. tensors: how many the call hands over.
+/// Its group and shape are those of options, which must live as long. tensors: how many the call submits.
 inline ddl_async_options to_c(const AsyncOptions& options, std::size_t tensors = 1) {
   ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
   c.process_set = options.process_set;

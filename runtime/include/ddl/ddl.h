@@ -12,10 +12,10 @@
  *  - Ranks in arguments (root, to, from) and the order of parts in buffers are those of the call's process set:
  *    0..its size-1. Error messages name ranks of the job.
  *  - In place: where a function says so, recv may be (a part of) send; every other overlap of buffers is refused.
- *  - Buffers lie in memory of the host, or in that of a GPU whose vendor's runtime (CUDA, HIP) the program has loaded:
+ *  - Buffers lie in CPU memory, or in that of a GPU whose vendor's runtime (CUDA, HIP) the program has loaded:
  *    the pointer tells. All buffers of a call, on all ranks, lie in the same kind of memory, and those of one rank and
- *    process set on one GPU; counts and other arguments always lie on the host. NCCL or RCCL carries out what it can;
- *    ranks that share a GPU use each other's memory there; the rest goes by way of the host (docs/guide/gpu.md). An
+ *    process set on one GPU; counts and other arguments always lie on the host. NCCL or RCCL executes what it can;
+ *    ranks that share a GPU use each other's memory there; the rest goes through CPU memory (docs/guide/gpu.md). An
  *    ordered call by NCCL may return before the ranks have compared it, unless DDL_CHECK=1: then an error, also a
  *    mismatch, comes from the next call of the process set or from ddl_finalize(), ends the set, and leaves the receive
  *    buffers undefined.
@@ -142,7 +142,7 @@ typedef struct ddl_call_options {
   double timeout_seconds; /**< 0 = the context's; the call fails with DDL_ERROR_TIMEOUT after this long */
   /** For buffers in memory of a GPU: the stream (cudaStream_t, hipStream_t) with their data; NULL = the default stream.
    *  The call comes after what is on the stream, and what is put on it later comes after the call. A rank without
-   *  elements says by a stream that the others' buffers lie on GPUs. Refused with buffers in memory of the host, for a
+   *  elements says by a stream that the others' buffers lie on GPUs. Refused with buffers in CPU memory, for a
    *  barrier, and while the stream records a graph (DDL_ERROR_UNSUPPORTED). */
   void* stream;
   /** For calls with an operation: every input is first multiplied by prescale, and the result by postscale at the
@@ -158,7 +158,7 @@ typedef struct ddl_call_options {
 
 /** Joins the job that this process was started in and stores the context in *context.
  *  Bootstraps are tried in this order: PMIx (ddlrun, mpirun, srun --mpi=pmix), the MPI that
- *  carries out the collectives, if one does, PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
+ *  executes the collectives, if one does, PMI-1 (MPICH's mpirun, srun --mpi=pmi2),
  *  then singleton (a world of one).
  *  If no launcher answers although the environment says that several processes were started, this fails with
  *  DDL_ERROR_BOOTSTRAP instead of silently making worlds of one.
@@ -202,7 +202,7 @@ DDL_API int32_t ddl_cross_rank(const ddl_context* context);
 DDL_API int32_t ddl_cross_size(const ddl_context* context); /**< number of hosts that have this local rank */
 /** Which bootstrap made the context: "pmix", "mpi", "pmi" or "singleton". Static storage. */
 DDL_API const char* ddl_bootstrap_name(const ddl_context* context);
-/** Which backend carries out the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI,
+/** Which backend executes the context's collectives: "ddl", libddl's own algorithms, or "mpi", the site's MPI,
  *  whose name ddl_mpi_library() gives (DDL_CPU_OPERATIONS chooses). "" if context is null. Static storage. */
 DDL_API const char* ddl_backend_name(const ddl_context* context);
 
@@ -305,9 +305,9 @@ DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
 
 /* Named tensors.
  *
- * A program may hand over tensors by name, from any thread and in any order, and go on computing. The ranks agree on
- * what to carry out, combine several tensors into one call where that is faster, and complete each tensor's handle.
- *  - Every rank of the process set hands over a tensor of the same name, with the same kind of call, type, operation,
+ * A program may submit tensors by name, from any thread and in any order, and go on computing. The ranks agree on
+ * what to execute, combine several tensors into one call where that is faster, and complete each tensor's handle.
+ *  - Every rank of the process set submits a tensor of the same name, with the same kind of call, type, operation,
  *    scales, root and number of elements (but for allgatherv and alltoallv). If they differ, this tensor alone fails
  *    on every rank with DDL_ERROR_MISMATCH, and the message names two of the ranks. A name may be used again when the
  *    handle is complete.
@@ -316,23 +316,23 @@ DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
  *    tensors of a rank that leaves a process set fail with DDL_ERROR_ABORTED, and those of the other ranks with
  *    DDL_ERROR_PEER_LOST.
  *  - The first tensor of a process set starts one thread, which sleeps while there is nothing to do. A thread that
- *    waits carries out tensors itself.
+ *    waits executes tensors itself.
  *  - All these functions may be called from any thread at the same time, beside ordered collectives too. ddl_finalize()
  *    returns DDL_ERROR_BUSY while a thread waits.
- *  - If MPI carries out the collectives and the program has initialised it below MPI_THREAD_MULTIPLE, tensors make
+ *  - If MPI executes the collectives and the program has initialised it below MPI_THREAD_MULTIPLE, tensors make
  *    progress only while a thread that may call MPI is inside ddl_wait(), ddl_wait_all() or ddl_join(). */
 
-/** A tensor that was handed over. */
+/** A tensor that was submitted. */
 typedef struct ddl_handle ddl_handle;
 
-/** Called when a tensor has been carried out or has failed, once: on a thread that waits for some tensor, on libddl's
+/** Called when a tensor has been executed or has failed, once: on a thread that waits for some tensor, on libddl's
  *  own, or, for a tensor that is open when this rank leaves, on the thread that is inside ddl_finalize() or
- *  ddl_process_set_free(). message is "" or the error, valid during the call. It may hand over tensors, also of the
+ *  ddl_process_set_free(). message is "" or the error, valid during the call. It may submit tensors, also of the
  *  same name, and call ddl_test(); it must not wait, join, or make ordered calls. The tensor's handle is complete when
  *  it has returned. */
 typedef void (*ddl_completion)(void* argument, ddl_status status, const char* message);
 
-/** How a named tensor is to be carried out. A null pointer stands for the defaults. */
+/** How a named tensor is to be executed. A null pointer stands for the defaults. */
 typedef struct ddl_async_options {
   uint32_t struct_size;
   uint32_t reserved;
@@ -342,11 +342,11 @@ typedef struct ddl_async_options {
   void* stream;
   double prescale; /**< as in ddl_call_options */
   double postscale;
-  /** Of tensors that are ready, those of a higher priority are carried out first. The same on every rank. */
+  /** Of tensors that are ready, those of a higher priority are executed first. The same on every rank. */
   int32_t priority;
   /** The number of tensors in the group. */
   uint32_t group_size;
-  /** Tensors with the same group are carried out when all group_size of them are ready on all ranks; if one fails, all
+  /** Tensors with the same group are executed when all group_size of them are ready on all ranks; if one fails, all
    *  do. Null: no group. */
   const char* group;
   ddl_completion completed; /**< null: none */
@@ -365,7 +365,7 @@ typedef struct ddl_async_options {
         (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0, (uint64_t)0                  \
   }
 
-/** Hands over a tensor for an allreduce. name: UTF-8, at most 1024 bytes, not empty; it is copied. send and recv may be
+/** Submits a tensor for an allreduce. name: UTF-8, at most 1024 bytes, not empty; it is copied. send and recv may be
  *  the same. *handle becomes the tensor's handle; handle may be null if options.completed is not. */
 DDL_API ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const void* send, void* recv,
                                        uint64_t count, ddl_dtype dtype, ddl_op op,
@@ -379,13 +379,13 @@ typedef struct ddl_tensor {
   uint64_t count;
 } ddl_tensor;
 
-/** Hands over several tensors, all or none; handles has an entry for each, or is null. They need not be a group in the
+/** Submits several tensors, all or none; handles has an entry for each, or is null. They need not be a group in the
  *  sense of options.group. */
 DDL_API ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors,
                                                uint64_t count, ddl_dtype dtype, ddl_op op,
                                                const ddl_async_options* options, ddl_handle** handles);
 
-/** Hands over count elements of this rank; each rank may have another number. When it is complete, *result is memory
+/** Submits count elements of this rank; each rank may have another number. When it is complete, *result is memory
  *  with the elements of all ranks in rank order, on the GPU of send if it lies on one, which the caller frees with
  *  ddl_free(), and recv_counts, which has an
  *  entry per rank or is null, how many came from each. */
@@ -393,25 +393,25 @@ DDL_API ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, 
                                         uint64_t count, void** result, uint64_t* recv_counts, ddl_dtype dtype,
                                         const ddl_async_options* options, ddl_handle** handle);
 
-/** Hands over a tensor for a broadcast of root's buffer. */
+/** Submits a tensor for a broadcast of root's buffer. */
 DDL_API ddl_status ddl_broadcast_async(ddl_context* context, const char* name, void* buffer, uint64_t count,
                                        ddl_dtype dtype, int32_t root, const ddl_async_options* options,
                                        ddl_handle** handle);
 
-/** Hands over send_counts[r] elements for each rank r, one part after the other. *result and recv_counts: as in
+/** Submits send_counts[r] elements for each rank r, one part after the other. *result and recv_counts: as in
  *  ddl_allgatherv_async(). */
 DDL_API ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const void* send,
                                        const uint64_t* send_counts, void** result, uint64_t* recv_counts,
                                        ddl_dtype dtype, const ddl_async_options* options,
                                        ddl_handle** handle);
 
-/** Hands over a tensor for a reduce_scatter: see ddl_reduce_scatter(). counts is copied. */
+/** Submits a tensor for a reduce_scatter: see ddl_reduce_scatter(). counts is copied. */
 DDL_API ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, const void* send,
                                             void* recv, const uint64_t* counts, ddl_dtype dtype, ddl_op op,
                                             const ddl_async_options* options, ddl_handle** handle);
 
 /** Waits until the tensor is complete, frees the handle, and returns the tensor's status; ddl_last_error() describes a
- *  failure. The tensor is waited for at once, even if others were to be carried out first. */
+ *  failure. The tensor is waited for at once, even if others were to be executed first. */
 DDL_API ddl_status ddl_wait(ddl_handle* handle);
 
 /** Waits for all handles and frees them; null entries are allowed. Returns the first failure, in the order of the
@@ -430,7 +430,7 @@ DDL_API ddl_status ddl_test(ddl_handle* handle, int32_t* done);
  *  join. */
 DDL_API ddl_status ddl_join(ddl_context* context, uint64_t process_set, int32_t* last_rank);
 
-/** Says that a training step has ended: what this rank handed over in it is what libddl expects of the next. Not
+/** Says that a training step has ended: what this rank submitted in it is what libddl expects of the next. Not
  *  necessary: it finds steps by the names that come again. Does not block. */
 DDL_API ddl_status ddl_step(ddl_context* context, uint64_t process_set);
 
@@ -512,12 +512,12 @@ DDL_API ddl_status ddl_set_interrupt_check(ddl_interrupt_check check, void* argu
  *    "nccl"         NCCL or RCCL can be loaded, for collectives of GPU memory
  *    "cuda"         buffers may lie in memory of CUDA devices: NVIDIA's driver library can be loaded here
  *    "rocm"         buffers may lie in memory of ROCm devices: AMD's HIP runtime can be loaded here
- *    "mpi-enabled"  this process has a context whose collectives MPI carries out
+ *    "mpi-enabled"  this process has a context whose collectives MPI executes
  *    "mpi-threads"  the same, and several threads may call that MPI at once (MPI_THREAD_MULTIPLE): the program may
  *                   go on using it beside libddl
  *  May be called at any time, from any thread. */
 DDL_API int32_t ddl_has_feature(const char* name);
-/** Which MPI carries out the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does.
+/** Which MPI executes the collectives of this process's context, such as "Open MPI v4.1.4"; "" if none does.
  *  Static storage. */
 DDL_API const char* ddl_mpi_library(void);
 

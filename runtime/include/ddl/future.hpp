@@ -53,7 +53,7 @@ class Handle {
     require_open();
     check(ddl_wait(std::exchange(handle_, nullptr)));
   }
-  /// For the function that hands over the tensor.
+  /// For the function that submits the tensor.
   ddl_handle** out() noexcept { return &handle_; }
 
  private:
@@ -103,7 +103,7 @@ class NamedCalls;
 
 }  // namespace detail
 
-/// A named tensor that was handed over; Future<void> if the call writes to a buffer of the caller. Movable, not
+/// A named tensor that was submitted; Future<void> if the call writes to a buffer of the caller. Movable, not
 /// copyable. Different Futures may be used by different threads at the same time.
 ///
 /// The buffers of a call belong to it until it is complete. So they must live longer than the Future, and its

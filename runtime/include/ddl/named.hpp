@@ -1,4 +1,4 @@
-// The calls that hand over named tensors. Part of ddl.hpp.
+// The calls that submit named tensors. Part of ddl.hpp.
 #ifndef DDL_NAMED_HPP
 #define DDL_NAMED_HPP
 
@@ -26,7 +26,7 @@ using ContainerIn = decltype(((*std::begin(std::declval<Range&>())).second));
 /// Methods of Context for named tensors; each is described in ddl.h under the same name. A process set is given in
 /// place of the options, as in ordered calls. May be called from any thread.
 ///
-/// A call hands over the tensor and returns; Future::get() returns the result or throws. Until then the program does
+/// A call submits the tensor and returns; Future::get() returns the result or throws. Until then the program does
 /// not change the elements that the call reads, and does not use those that it writes. They must outlive the Future, so
 /// a container is a named object or a view, also if the call only reads it.
 template <class Derived>
@@ -54,7 +54,7 @@ class NamedCalls {
     return allreduce_async(name, data_to_write<Container>(values), count_of(values), op, options);
   }
 
-  /// Hands over several tensors, all or none, each in place. tensors: a range of pairs of a name and a container, or a
+  /// Submits several tensors, all or none, each in place. tensors: a range of pairs of a name and a container, or a
   /// reference to one; all containers have one type of elements. They are a group if options name one. Returns a
   /// Future for each, in the same order.
   template <class Range, class = decltype((*std::begin(std::declval<Range&>())).first),

@@ -94,7 +94,7 @@ Outcome complete_call(Request& request, double prescale, double postscale);
 /// The process set that a caller names. An error if there is no context or no such set.
 tl::expected<std::shared_ptr<ProcessSet>, Failure> set_of(const ddl_context* context, std::uint64_t id);
 
-/// For ddl_has_feature() and ddl_mpi_library(): which MPI carries out the collectives of this process's context;
+/// For ddl_has_feature() and ddl_mpi_library(): which MPI executes the collectives of this process's context;
 /// null: none.
 void note_process_mpi(const MpiWorld* mpi);
 

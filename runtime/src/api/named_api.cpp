@@ -1,4 +1,4 @@
-// The C functions of ddl.h for named tensors: they convert and check arguments, and hand over to the engine.
+// The C functions of ddl.h for named tensors: they convert and check arguments, and submit to the engine.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -174,10 +174,10 @@ ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>&
   return DDL_OK;
 }
 
-/// Hands over one tensor. counts, result: see submission_of().
-ddl_status hand_over_one(ddl_context* context, const ddl_async_options* options, const char* name,
-                         const Request& request, ddl_handle** handle, const uint64_t* counts = nullptr,
-                         void** result = nullptr) noexcept try {
+/// Submits one tensor. counts, result: see submission_of().
+ddl_status submit_one(ddl_context* context, const ddl_async_options* options, const char* name,
+                      const Request& request, ddl_handle** handle, const uint64_t* counts = nullptr,
+                      void** result = nullptr) noexcept try {
   if (handle != nullptr) *handle = nullptr;
   const auto receiver = receiver_of(context, options);
   if (!receiver) return report(receiver.error());
@@ -197,8 +197,8 @@ extern "C" {
 ddl_status ddl_allreduce_async(ddl_context* context, const char* name, const void* send, void* recv,
                                uint64_t count, ddl_dtype dtype, ddl_op op, const ddl_async_options* options,
                                ddl_handle** handle) {
-  return hand_over_one(context, options, name,
-                       request_of(make_call(CallKind::kAllreduce, count, dtype, op), send, recv), handle);
+  return submit_one(context, options, name,
+                    request_of(make_call(CallKind::kAllreduce, count, dtype, op), send, recv), handle);
 }
 
 ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* tensors, uint64_t count,
@@ -226,14 +226,14 @@ ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const vo
                                 const ddl_async_options* options, ddl_handle** handle) {
   Request request = request_of(make_call(CallKind::kAllgatherv, count, dtype), send, nullptr);
   request.recv_counts = recv_counts;
-  return hand_over_one(context, options, name, request, handle, nullptr, result);
+  return submit_one(context, options, name, request, handle, nullptr, result);
 }
 
 ddl_status ddl_broadcast_async(ddl_context* context, const char* name, void* buffer, uint64_t count,
                                ddl_dtype dtype, int32_t root, const ddl_async_options* options,
                                ddl_handle** handle) {
   const Call call = make_call(CallKind::kBroadcast, count, dtype, DDL_SUM, root);
-  return hand_over_one(context, options, name, request_of(call, buffer, buffer), handle);
+  return submit_one(context, options, name, request_of(call, buffer, buffer), handle);
 }
 
 ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const void* send,
@@ -241,14 +241,14 @@ ddl_status ddl_alltoallv_async(ddl_context* context, const char* name, const voi
                                ddl_dtype dtype, const ddl_async_options* options, ddl_handle** handle) {
   Request request = request_of(make_call(CallKind::kAlltoallv, 0, dtype), send, nullptr);
   request.recv_counts = recv_counts;
-  return hand_over_one(context, options, name, request, handle, send_counts, result);
+  return submit_one(context, options, name, request, handle, send_counts, result);
 }
 
 ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, const void* send, void* recv,
                                     const uint64_t* counts, ddl_dtype dtype, ddl_op op,
                                     const ddl_async_options* options, ddl_handle** handle) {
   const Call call = make_call(CallKind::kReduceScatter, 0, dtype, op);
-  return hand_over_one(context, options, name, request_of(call, send, recv), handle, counts);
+  return submit_one(context, options, name, request_of(call, send, recv), handle, counts);
 }
 
 ddl_status ddl_wait(ddl_handle* handle) try {

@@ -26,10 +26,10 @@ constexpr auto kReportLimit = std::chrono::milliseconds(500);
 
 Result<std::unique_ptr<CallWatch>> CallWatch::start(Device& device, Connections& connections,
                                                     const Call& call, Actions actions) {
-  UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (bell.get() < 0) return fail(errno_error("eventfd", errno));
+  UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (doorbell.get() < 0) return fail(errno_error("eventfd", errno));
   std::unique_ptr<CallWatch> made(
-      new CallWatch(device, connections, call, std::move(actions), std::move(bell)));
+      new CallWatch(device, connections, call, std::move(actions), std::move(doorbell)));
   DDL_ASSIGN(thread, start_own_thread("ddl-gpu-calls", [watch = made.get()] { watch->run(); }));
   made->thread_ = std::move(thread);
   return made;
@@ -186,7 +186,7 @@ Outcome CallWatch::look_at_running() {
   if (running_.empty()) return {};
   const Watched& first = running_.front();
   if (auto healthy = actions_.check_health(); !healthy)
-    return give_up_unless_told(connections_, first.call, healthy.error());
+    return give_up_unless_aborted(connections_, first.call, healthy.error());
   // All ranks have made the call: none of them is the one that is missing.
   if (!first.deadline.has_passed_by(2)) return {};
   connections_.abort().raise_timeout(first.deadline.seconds, first.call, connections_.self());
@@ -209,14 +209,14 @@ void CallWatch::give_up_all(std::unique_lock<std::mutex>& lock, Failure failure)
 
 void CallWatch::ring() const {
   const std::uint64_t one = 1;
-  (void)!::write(bell_.get(), &one, sizeof one);
+  (void)!::write(doorbell_.get(), &one, sizeof one);
 }
 
 void CallWatch::sleep(bool is_waiting_for_gpu) const {
-  pollfd ready[] = {{bell_.get(), POLLIN, 0}, {connections_.abort().doorbell(), POLLIN, 0}};
+  pollfd ready[] = {{doorbell_.get(), POLLIN, 0}, {connections_.abort().doorbell(), POLLIN, 0}};
   (void)retry_eintr([&] { return ::poll(ready, 2, is_waiting_for_gpu ? kLookMilliseconds : -1); });
   std::uint64_t rung = 0;
-  (void)!::read(bell_.get(), &rung, sizeof rung);
+  (void)!::read(doorbell_.get(), &rung, sizeof rung);
 }
 
 }  // namespace ddl::runtime

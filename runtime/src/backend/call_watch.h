@@ -66,11 +66,11 @@ class CallWatch {
     std::optional<DeviceEvent> end;  ///< nullopt: it is being put on the GPU
   };
 
-  CallWatch(Device& device, Connections& connections, const Call& call, Actions actions, UniqueFd bell)
+  CallWatch(Device& device, Connections& connections, const Call& call, Actions actions, UniqueFd doorbell)
       : device_(device),
         connections_(connections),
         actions_(std::move(actions)),
-        bell_(std::move(bell)),
+        doorbell_(std::move(doorbell)),
         last_(call) {}
   Outcome outcome(std::unique_lock<std::mutex>& lock);
   void run();
@@ -86,7 +86,7 @@ class CallWatch {
   Device& device_;
   Connections& connections_;
   Actions actions_;
-  UniqueFd bell_;  ///< an eventfd: there is something for the thread
+  UniqueFd doorbell_;  ///< an eventfd: there is something for the thread
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.

@@ -1,8 +1,8 @@
 #include "runtime/src/backend/collective_backend.h"
 
 #include "contract/environment.h"
+#include "runtime/src/backend/cpu_backend.h"
 #include "runtime/src/backend/device_backend.h"
-#include "runtime/src/backend/host_backend.h"
 #include "runtime/src/backend/mpi_backend.h"
 #include "runtime/src/bootstrap/module_loader.h"
 
@@ -46,7 +46,7 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
     return std::make_unique<DeviceBackend>(job, connections, std::move(host));
   };
   if (settings.cpu_operations == contract::CpuOperations::kDdl)
-    return for_any_memory(std::make_unique<HostBackend>(connections, settings.algorithms));
+    return for_any_memory(std::make_unique<CpuBackend>(connections, settings.algorithms));
   const Membership& membership = connections.membership();
   if (!job.mpi) {
     DDL_TRY(check_same_operations(bootstrap, settings));
@@ -57,7 +57,7 @@ Result<std::unique_ptr<CollectiveBackend>> make_backend(JobResources& job, Boots
   }
   MpiSet mpi;
   mpi.world = job.mpi;
-  for (auto* const made : {&mpi.communicator, &mpi.for_twin}) {
+  for (auto* const made : {&mpi.communicator, &mpi.for_duplicate}) {
     auto communicator = job.mpi->communicator(connections.job_ranks(), membership.generation);
     if (!communicator) return fail(std::move(communicator.error().during("collectives by MPI")));
     *made = *std::move(communicator);

@@ -1,4 +1,4 @@
-// The interface of the backends that carry out a process set's collectives, and the check that all ranks of a job
+// The interface of the backends that execute a process set's collectives, and the check that all ranks of a job
 // have chosen the same backend.
 #pragma once
 
@@ -30,15 +30,16 @@ class CollectiveBackend {
   virtual Status allows_call() const = 0;
   /// Whether a thread of libddl's own may make calls, whatever the program does meanwhile. From any thread.
   virtual bool allows_own_threads() const = 0;
-  /// A backend of the same kind on the twin of this one's connections, for calls that one thread makes beside those of
-  /// this one. Does not communicate, and may be called once, from any thread. twin and this outlive the result.
-  virtual std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) = 0;
+  /// A backend of the same kind on the duplicate of this one's connections, for calls that one thread makes beside
+  /// those of this one. Does not communicate, and may be called once, from any thread. duplicate and this outlive the
+  /// result.
+  virtual std::unique_ptr<CollectiveBackend> make_duplicate(Connections& duplicate) = 0;
   /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks
   /// have called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
   /// What events say of calls. Only by the thread that makes the calls.
   virtual std::uint64_t next_number() const = 0;  ///< of a call
-  virtual Way last_way() const = 0;
+  virtual Path last_path() const = 0;
   /// Waits for what calls have left under way, and fails if one of them has. After the last call, before this rank leaves
   /// the set.
   virtual Outcome end() = 0;

@@ -14,7 +14,7 @@ tl::unexpected<Failure> invalid_place(std::string message) {
 }
 
 std::string where(const std::optional<FoundMemory>& found) {
-  return found ? "in memory of GPU " + std::to_string(found->memory.ordinal) : "in memory of the host";
+  return found ? "in memory of GPU " + std::to_string(found->memory.ordinal) : "in CPU memory";
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ std::string where(const std::optional<FoundMemory>& found) {
 tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, StreamHandle stream) {
   if (stream == nullptr && any_loaded_runtime() == nullptr) return BufferPlace{};
   const void* const first = send != nullptr ? send : recv;
-  if (first == nullptr) return BufferPlace{stream == nullptr ? Memory::kHost : Memory::kDevice, nullptr};
+  if (first == nullptr) return BufferPlace{stream == nullptr ? Memory::kCpu : Memory::kDevice, nullptr};
   const auto found = find_device_memory(first);
   if (recv != nullptr && recv != first) {
     const auto other = find_device_memory(recv);
@@ -34,7 +34,7 @@ tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, 
                            "; both must lie in the same memory");
   }
   if (!found && stream != nullptr)
-    return invalid_place("a stream is given, but the buffers lie in memory of the host");
+    return invalid_place("a stream is given, but the buffers lie in CPU memory");
   if (!found) return BufferPlace{};
   DDL_ASSIGN(device, found->runtime->device(found->memory.ordinal).map_error(to_failure));
   const CurrentDevice current(*device);
@@ -64,7 +64,7 @@ Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream)
 
 std::string explain_device_choices() {
   const auto kib = [](std::size_t bytes) { return std::to_string(bytes >> 10) + " KiB"; };
-  return "memory of GPUs: staged by way of the host, in pieces of " + kib(kUsualGpuPieceBytes) +
+  return "memory of GPUs: staged through CPU memory, in chunks of " + kib(kUsualGpuChunkBytes) +
          "\n"
          "memory of GPUs, one host, up to " +
          std::to_string(CombinationArguments::kMost) +
@@ -79,34 +79,34 @@ std::string explain_device_choices() {
 }
 
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
-  way_ = Way::kNone;
+  path_ = Path::kNone;
   Outcome outcome;
   if (request.call.memory == Memory::kDevice) {
     outcome = run_on_gpu(request, deadline);
   } else if (outcome = nccl_.settle(); outcome) {
     outcome = host_->run(request, deadline);
   }
-  if (!outcome && connections_.abort().is_raised()) is_told_ = true;
+  if (!outcome && connections_.abort().is_raised()) is_reported_ = true;
   return outcome;
 }
 
 Outcome DeviceBackend::run_on_gpu(const Request& request, CallDeadline deadline) {
-  // Every rank has its elements in a piece of its own.
+  // Every rank has its elements in a chunk of its own.
   const auto ranks = static_cast<std::size_t>(connections_.membership().size);
-  const std::size_t piece_bytes =
-      std::max(job_.settings.gpu_piece_bytes, std::bit_ceil(ranks * sizeof(std::uint64_t)));
+  const std::size_t chunk_bytes =
+      std::max(job_.settings.gpu_chunk_bytes, std::bit_ceil(ranks * sizeof(std::uint64_t)));
   Request on_gpu = request;
-  on_gpu.call.log2_piece_bytes = static_cast<std::uint8_t>(std::countr_zero(piece_bytes));
+  on_gpu.call.log2_chunk_bytes = static_cast<std::uint8_t>(std::countr_zero(chunk_bytes));
   if (auto outcome = nccl_.run(on_gpu, deadline)) {
-    way_ = Way::kNccl;
+    path_ = Path::kNccl;
     return *std::move(outcome);
   }
   if (auto settled = nccl_.settle(); !settled) return settled;
   if (auto outcome = ipc_.run(on_gpu, deadline)) {
-    way_ = Way::kIpc;
+    path_ = Path::kIpc;
     return *std::move(outcome);
   }
-  if (!staged_) staged_.emplace(*host_, connections_, job_.heap.get(), piece_bytes);
+  if (!staged_) staged_.emplace(*host_, connections_, job_.heap.get(), chunk_bytes);
   return staged_->run(on_gpu, deadline);
 }
 
@@ -115,7 +115,7 @@ Outcome DeviceBackend::end() {
   if (auto shared = ipc_.end(); ended && !shared) ended = shared;
   if (auto host = host_->end(); ended && !host) ended = host;
   // A call has said it.
-  return is_told_ ? Outcome() : ended;
+  return is_reported_ ? Outcome() : ended;
 }
 
 }  // namespace ddl::runtime

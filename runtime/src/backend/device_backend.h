@@ -1,4 +1,4 @@
-// Collectives on memory of GPUs as well as of hosts: the calls on memory of the host go to the host's backend.
+// Collectives on memory of GPUs as well as of CPUs: calls on CPU memory go to the backend below.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace ddl::runtime {
 
 /// Where the buffers of a call lie.
 struct BufferPlace {
-  Memory memory = Memory::kHost;
-  Device* device = nullptr;  ///< null: on the host, or nothing on this rank
+  Memory memory = Memory::kCpu;
+  Device* device = nullptr;  ///< null: in CPU memory, or nothing on this rank
 };
 
 /// Finds it out. send, recv: those that this rank uses, null: it does not. stream: what the call's options name; without
@@ -27,7 +27,7 @@ tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, 
 /// The same for a checked request, which it completes. rank, size: of the process set.
 Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream);
 
-/// The rules by which the way of a call on memory of GPUs is chosen, one on a line; the last one that applies holds.
+/// The rules by which the path of a call on memory of GPUs is chosen, one on a line; the last one that applies holds.
 std::string explain_device_choices();
 
 class DeviceBackend final : public CollectiveBackend {
@@ -43,12 +43,12 @@ class DeviceBackend final : public CollectiveBackend {
   contract::CpuOperations operations() const override { return host_->operations(); }
   Status allows_call() const override { return host_->allows_call(); }
   bool allows_own_threads() const override { return host_->allows_own_threads(); }
-  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override {
-    return std::make_unique<DeviceBackend>(job_, twin, host_->make_twin(twin));
+  std::unique_ptr<CollectiveBackend> make_duplicate(Connections& duplicate) override {
+    return std::make_unique<DeviceBackend>(job_, duplicate, host_->make_duplicate(duplicate));
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return nccl_.next_number(); }
-  Way last_way() const override { return way_ == Way::kNone ? host_->last_way() : way_; }
+  Path last_path() const override { return path_ == Path::kNone ? host_->last_path() : path_; }
   Outcome end() override;
 
  private:
@@ -57,11 +57,11 @@ class DeviceBackend final : public CollectiveBackend {
   JobResources& job_;
   Connections& connections_;
   std::unique_ptr<CollectiveBackend> host_;
-  std::optional<StagedCalls> staged_;  ///< from the first call by way of the host
+  std::optional<StagedCalls> staged_;  ///< from the first call through CPU memory
   NcclCalls nccl_;
   IpcCalls ipc_;
-  bool is_told_ = false;  ///< a call has failed because the ranks were aborted
-  Way way_ = Way::kNone;  ///< of the last call; kNone: the host's backend knows
+  bool is_reported_ = false;  ///< a call has failed because the ranks were aborted
+  Path path_ = Path::kNone;   ///< of the last call; kNone: the backend below knows
 };
 
 }  // namespace ddl::runtime

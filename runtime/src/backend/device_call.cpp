@@ -38,7 +38,7 @@ Outcome give_up(Connections& connections, const Call& call, const Error& error) 
                                   : error.message() + "; " + failure.message);
 }
 
-Outcome give_up_unless_told(Connections& connections, const Call& call, const Error& error) {
+Outcome give_up_unless_aborted(Connections& connections, const Call& call, const Error& error) {
   if (connections.abort().wait_raised(Deadline::after(kNotice)))
     return fail(connections.abort().describe(call, true));
   return give_up(connections, call, error);
@@ -50,8 +50,8 @@ Error moved_to_another_gpu(const Device& before, const Device& now) {
                                             " before, and now are on GPU " + std::to_string(now.ordinal()));
 }
 
-Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
-                     const Call& call, CallDeadline deadline, const HealthCheck& health) {
+Outcome wait_on_cpu(Device& device, EventHandle event, StreamHandle stream, Connections& connections,
+                    const Call& call, CallDeadline deadline, const HealthCheck& health) {
   const auto spin_until = Deadline::after(
       std::max<std::chrono::nanoseconds>(connections.wait_policy().spin, std::chrono::microseconds(20)));
   for (;;) {
@@ -63,8 +63,8 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
   // Work of the program's that was put on its stream before may take long.
   const int fd = ::eventfd(0, EFD_CLOEXEC);
   if (fd < 0) return give_up(connections, call, errno_error("eventfd", errno));
-  const auto bell = std::make_shared<Ring>(Ring{UniqueFd(fd)});
-  auto given = std::make_unique<std::shared_ptr<Ring>>(bell);
+  const auto doorbell = std::make_shared<Ring>(Ring{UniqueFd(fd)});
+  auto given = std::make_unique<std::shared_ptr<Ring>>(doorbell);
   if (auto asked = device.notify(stream, ring, given.get()); !asked)
     return give_up(connections, call, asked.error());
   (void)given.release();  // ring() owns it
@@ -72,7 +72,7 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
   const Deadline limit =
       deadline.deadline.is_never() ? Deadline::never() : Deadline::after(deadline.later(2).remaining());
   for (;;) {
-    pollfd ready[] = {{bell->event.get(), POLLIN, 0}, {abort.doorbell(), POLLIN, 0}};
+    pollfd ready[] = {{doorbell->event.get(), POLLIN, 0}, {abort.doorbell(), POLLIN, 0}};
     auto sleeps_until = limit;
     if (health.check && limit.remaining() > health.interval) sleeps_until = Deadline::after(health.interval);
     (void)retry_eintr([&] { return ::poll(ready, 2, sleeps_until.poll_milliseconds()); });
@@ -86,7 +86,7 @@ Outcome wait_on_host(Device& device, EventHandle event, StreamHandle stream, Con
     }
     if (!health.check) continue;
     if (auto healthy = health.check(); !healthy)
-      return give_up_unless_told(connections, call, healthy.error());
+      return give_up_unless_aborted(connections, call, healthy.error());
   }
 }
 

@@ -23,7 +23,7 @@ constexpr auto kIdleLimit = std::chrono::seconds(1);
 /// Whether the ranks' parts of a call need nothing but the others' buffers.
 bool is_by_ipc(const Request& request) {
   const Call& call = request.call;
-  if (request.peer >= 0 || request.some_give_none || !request.gives.empty()) return false;
+  if (request.peer >= 0 || request.some_contribute_none || !request.contributes.empty()) return false;
   // What a call uses must be open at once.
   if (2 * request.parts.size() > kMostOpened) return false;
   if (call.kind == CallKind::kAlltoallv) return true;
@@ -99,10 +99,10 @@ std::optional<Outcome> IpcCalls::run(const Request& request, CallDeadline deadli
 
 Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
   if (const int hosts = connections_.membership().layout.host_count(); hosts > 1) {
-    give_way("the ranks are on " + std::to_string(hosts) + " hosts");
+    fall_back("the ranks are on " + std::to_string(hosts) + " hosts");
     return {};
   }
-  IpcOffer offer;
+  IpcPeerInfo info;
   std::optional<SharedEvent> ready, done;
   const auto share = [](Device& device, std::optional<SharedEvent>& event, IpcHandle& handle,
                         std::uint64_t& own) -> Status {
@@ -118,48 +118,48 @@ Outcome IpcCalls::join(const Request& request, CallDeadline deadline) {
     DDL_TRY(current.status());
     DDL_TRY(device.can_share());
     DDL_ASSIGN(uuid, device.runtime().uuid(device.ordinal()));
-    offer.gpu = TextField<64>::of(uuid);
-    DDL_TRY(share(device, ready, offer.ready, offer.own_ready));
-    return share(device, done, offer.done, offer.own_done);
+    info.gpu = TextField<64>::of(uuid);
+    DDL_TRY(share(device, ready, info.ready, info.own_ready));
+    return share(device, done, info.done, info.own_done);
   };
-  offer.process = process_token();
-  offer.host = HostField::of(connections_.self().host);
-  offer.is_wanted = job_.settings.gpu_operations == contract::GpuOperations::kAuto ? 1 : 0;
-  offer.has_device = request.device == nullptr ? 0 : 1;
-  if (request.device != nullptr && offer.is_wanted != 0) {
+  info.process = process_token();
+  info.host = HostField::of(connections_.self().host);
+  info.is_wanted = job_.settings.gpu_operations == contract::GpuOperations::kAuto ? 1 : 0;
+  info.has_device = request.device == nullptr ? 0 : 1;
+  if (request.device != nullptr && info.is_wanted != 0) {
     if (auto filled = fill(*request.device); !filled)
-      offer.obstacle = TextField<200>::of(filled.error().message());
+      info.obstacle = TextField<200>::of(filled.error().message());
   }
-  DDL_ASSIGN(offers, exchange_.gather(offer, deadline));
-  if (is_too_early(offers)) return {};
-  if (const std::string reason = obstacle_of(offers, connections_.job_ranks()); !reason.empty()) {
-    give_way(reason);
+  DDL_ASSIGN(peers, exchange_.gather(info, deadline));
+  if (is_too_early(peers)) return {};
+  if (const std::string reason = obstacle_of(peers, connections_.job_ranks()); !reason.empty()) {
+    fall_back(reason);
     return {};
   }
-  return prepare(*request.device, std::move(*ready), std::move(*done), offers, deadline);
+  return prepare(*request.device, std::move(*ready), std::move(*done), peers, deadline);
 }
 
-void IpcCalls::give_way(const std::string& reason) {
+void IpcCalls::fall_back(const std::string& reason) {
   is_off_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
-    (void)std::fprintf(stderr, "libddl: what NCCL does not carry out goes by way of the host: %s\n",
+    (void)std::fprintf(stderr, "libddl: what NCCL does not execute goes through CPU memory: %s\n",
                        reason.c_str());
 }
 
 Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
-                          std::span<const IpcOffer> offers, CallDeadline deadline) {
+                          std::span<const IpcPeerInfo> peers, CallDeadline deadline) {
   const CurrentDevice current(device);
   const Call call = connections_.channel().call();
   Result<Resources> made = [&]() -> Result<Resources> {
     DDL_TRY(current.status());
-    return make_resources(device, std::move(ready), std::move(done), offers);
+    return make_resources(device, std::move(ready), std::move(done), peers);
   }();
   const auto own =
       TextField<200>::of(made ? "" : connections_.self().label() + ": " + made.error().message());
   DDL_ASSIGN(errors, exchange_.gather(own, deadline));
   for (const TextField<200>& error : errors) {
     if (const std::string reason = error.str(); !reason.empty()) {
-      give_way(reason);
+      fall_back(reason);
       return {};
     }
   }
@@ -174,7 +174,7 @@ Outcome IpcCalls::prepare(Device& device, SharedEvent ready, SharedEvent done,
 }
 
 Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent ready, SharedEvent done,
-                                                     std::span<const IpcOffer> offers) {
+                                                     std::span<const IpcPeerInfo> peers) {
   DDL_TRY(device.prepare_kernels(GpuProgram::kForIpc));
   DDL_ASSIGN(stream, DeviceStream::make(device));
   DDL_ASSIGN(marker, DeviceEvent::make(device));
@@ -184,10 +184,10 @@ Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent
                  .marker = std::move(marker),
                  .ready = std::move(ready),
                  .done = std::move(done),
-                 .memory = std::make_unique<IpcMemory>(device, rank, offers)};
-  const auto add = [&](std::vector<EventHandle>& all, const IpcOffer& offer, std::uint64_t own,
+                 .memory = std::make_unique<IpcMemory>(device, rank, peers)};
+  const auto add = [&](std::vector<EventHandle>& all, const IpcPeerInfo& info, std::uint64_t own,
                        const IpcHandle& handle) -> Status {
-    if (offer.process == process_token()) {
+    if (info.process == process_token()) {
       all.push_back(
           reinterpret_cast<EventHandle>(own));  // NOLINT(performance-no-int-to-ptr): of this process
       return {};
@@ -197,16 +197,16 @@ Result<IpcCalls::Resources> IpcCalls::make_resources(Device& device, SharedEvent
     made.opened.push_back(DeviceEvent::own(device, opened));
     return {};
   };
-  for (const IpcOffer& offer : offers) {
-    DDL_TRY(add(made.all_ready, offer, offer.own_ready, offer.ready));
-    DDL_TRY(add(made.all_done, offer, offer.own_done, offer.done));
+  for (const IpcPeerInfo& info : peers) {
+    DDL_TRY(add(made.all_ready, info, info.own_ready, info.ready));
+    DDL_TRY(add(made.all_done, info, info.own_done, info.done));
   }
   return made;
 }
 
 std::optional<Outcome> IpcCalls::run_on_gpu(const Request& request, CallDeadline deadline) {
   const Call call = connections_.channel().call();
-  const auto give = [&](const Error& error) { return give_up_unless_told(connections_, call, error); };
+  const auto give = [&](const Error& error) { return give_up_unless_aborted(connections_, call, error); };
   if (request.device != nullptr && request.device != resources_->device)
     return give(moved_to_another_gpu(*resources_->device, *request.device));
   if (auto begun = begin(request); !begun) return give(begun.error());
@@ -370,9 +370,9 @@ Outcome IpcCalls::finish(const Request& request, CallDeadline deadline) {
     if (request.device == nullptr || request.has_events) return {};
     return device.wait(request.stream, end->get());
   };
-  if (auto ordered = order(); !ordered) return give_up_unless_told(connections_, call, ordered.error());
+  if (auto ordered = order(); !ordered) return give_up_unless_aborted(connections_, call, ordered.error());
   Outcome outcome;
-  if (request.has_events) outcome = wait_on_host(device, end->get(), stream, connections_, call, deadline);
+  if (request.has_events) outcome = wait_on_cpu(device, end->get(), stream, connections_, call, deadline);
   resources_->watch->add(call, deadline, *std::move(end));
   return outcome;
 }
@@ -383,8 +383,8 @@ Outcome IpcCalls::wait_for_last(CallDeadline deadline) {
   // What this rank has put there ends before this.
   if (auto marked = device.record(resources_->marker.get(), resources_->stream.get()); !marked)
     return give_up(connections_, call, marked.error());
-  return wait_on_host(device, resources_->marker.get(), resources_->stream.get(), connections_, call,
-                      deadline);
+  return wait_on_cpu(device, resources_->marker.get(), resources_->stream.get(), connections_, call,
+                     deadline);
 }
 
 }  // namespace ddl::runtime

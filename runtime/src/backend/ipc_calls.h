@@ -1,5 +1,5 @@
 // Calls of ranks that share a GPU: each rank reads and writes the others' buffers there, with libddl's own kernels and
-// copies. Results have the bits of the host's backend.
+// copies. Results have the bits of the backend of CPU memory.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include "runtime/src/backend/call_watch.h"
 #include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/backend/cpu_exchange.h"
 #include "runtime/src/backend/ipc_memory.h"
 #include "runtime/src/collective/block_move.h"
 
@@ -17,22 +17,22 @@ namespace ddl::runtime {
 
 // Nothing on the GPU waits for another rank while it occupies the GPU. Each call has two events of each rank: ready, after
 // which the others may use its buffers, and done, after which it does not use theirs. An event is recorded before the ranks
-// exchange something on the host, and others wait for it after that; so a wait is always for something that has been put on
-// a stream, and streams cannot wait for each other in a circle.
+// exchange something in CPU memory, and others wait for it after that; so a wait is always for something that has been
+// put on a stream, and streams cannot wait for each other in a circle.
 
 /// Of a process set. Not thread-safe: one call at a time.
 class IpcCalls {
  public:
-  /// All outlive this. host carries out what the ranks exchange on the host.
+  /// All outlive this. host executes what the ranks exchange in CPU memory.
   IpcCalls(JobResources& job, CollectiveBackend& host, Connections& connections)
       : job_(job), connections_(connections), exchange_(host, connections) {}
   ~IpcCalls();
   IpcCalls(const IpcCalls&) = delete;
   IpcCalls& operator=(const IpcCalls&) = delete;
 
-  /// A call whose arguments have been checked. nullopt, on all ranks alike: it has to go by way of the host, and nothing
-  /// has been done. Returns when the ranks have put their parts on the GPU or, if the call has events, when the result is
-  /// in the buffers. Afterwards a failure comes from the next call.
+  /// A call whose arguments have been checked. nullopt, on all ranks alike: it has to go through CPU memory, and
+  /// nothing has been done. Returns when the ranks have put their parts on the GPU or, if the call has events, when the
+  /// result is in the buffers. Afterwards a failure comes from the next call.
   std::optional<Outcome> run(const Request& request, CallDeadline deadline);
   /// Waits for all calls, and returns what has become of them; no further one may be made.
   Outcome end();
@@ -53,12 +53,12 @@ class IpcCalls {
 
   /// Makes that, if all ranks can. Inside a call that the ranks have compared.
   Outcome join(const Request& request, CallDeadline deadline);
-  Outcome prepare(Device& device, SharedEvent ready, SharedEvent done, std::span<const IpcOffer> offers,
+  Outcome prepare(Device& device, SharedEvent ready, SharedEvent done, std::span<const IpcPeerInfo> peers,
                   CallDeadline deadline);
   Result<Resources> make_resources(Device& device, SharedEvent ready, SharedEvent done,
-                                   std::span<const IpcOffer> offers);
-  /// All calls go by way of the host from now on.
-  void give_way(const std::string& reason);
+                                   std::span<const IpcPeerInfo> peers);
+  /// All calls go through CPU memory from now on.
+  void fall_back(const std::string& reason);
 
   std::optional<Outcome> run_on_gpu(const Request& request, CallDeadline deadline);
   /// Whether every rank can reach the buffers of all ranks.
@@ -79,7 +79,7 @@ class IpcCalls {
 
   JobResources& job_;
   Connections& connections_;
-  HostExchange exchange_;
+  CpuExchange exchange_;
   std::optional<Resources> resources_;
   bool is_off_ = false;  ///< all ranks know that they cannot use each other's memory
 };

@@ -54,10 +54,10 @@ SharedEvent& SharedEvent::operator=(SharedEvent&& other) noexcept {
   return *this;
 }
 
-IpcMemory::IpcMemory(Device& device, int rank, std::span<const IpcOffer> offers)
-    : device_(device), opened_(offers.size()) {
-  for (const IpcOffer& offer : offers)
-    is_in_process_.push_back(offer.process == offers[static_cast<std::size_t>(rank)].process ? 1 : 0);
+IpcMemory::IpcMemory(Device& device, int rank, std::span<const IpcPeerInfo> peers)
+    : device_(device), opened_(peers.size()) {
+  for (const IpcPeerInfo& info : peers)
+    is_in_process_.push_back(info.process == peers[static_cast<std::size_t>(rank)].process ? 1 : 0);
 }
 
 IpcMemory::~IpcMemory() {
@@ -155,7 +155,7 @@ IpcBuffers::IpcBuffers(const Request& request, int rank, int size)
   for (const Part& part : request.parts) own_.push_back(part.count == 0 ? Part{} : part);
 }
 
-Outcome IpcBuffers::gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
+Outcome IpcBuffers::gather(CpuExchange& exchange, IpcMemory& memory, CallDeadline deadline) {
   std::vector<IpcBuffer> described;
   for (const Part& part : own_) {
     described.push_back(memory.describe(part.send));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/src/backend/gpu_offers.h"
-#include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/backend/cpu_exchange.h"
+#include "runtime/src/backend/gpu_peer_info.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/device/device.h"
 
@@ -53,8 +53,8 @@ inline constexpr std::size_t kMostOpened = 1024;
 /// This rank's buffers, and those of the other ranks, on one GPU. Not thread-safe. The GPU is current.
 class IpcMemory {
  public:
-  /// offers: of all ranks. device outlives this.
-  IpcMemory(Device& device, int rank, std::span<const IpcOffer> offers);
+  /// peers: of all ranks. device outlives this.
+  IpcMemory(Device& device, int rank, std::span<const IpcPeerInfo> peers);
   /// Nothing on the GPU uses the others' buffers any more.
   ~IpcMemory();
   IpcMemory(const IpcMemory&) = delete;
@@ -105,7 +105,7 @@ class IpcBuffers {
   std::uint64_t count(std::size_t part) const { return own_[part].count; }
 
   /// Tells all ranks what each has.
-  Outcome gather(HostExchange& exchange, IpcMemory& memory, CallDeadline deadline);
+  Outcome gather(CpuExchange& exchange, IpcMemory& memory, CallDeadline deadline);
 
   /// Calls use(rank, buffer) for each buffer of each rank, until it returns false; the same on all ranks.
   template <class Use>

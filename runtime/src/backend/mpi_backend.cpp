@@ -33,8 +33,8 @@ class MpiReduction {
         request_(request),
         element_(request.element_size),
         ranks_(static_cast<std::uint64_t>(steps.size())),
-        gives_(request.gives_data(steps.rank())),
-        given_before_(request.givers_before(steps.rank())),
+        contributes_(request.contributes_data(steps.rank())),
+        given_before_(request.contributors_before(steps.rank())),
         tensors_(request),
         tree_(request.reduction(), steps.layout()) {}
 
@@ -43,14 +43,14 @@ class MpiReduction {
     const auto combine = [this](const ElementRange& part) {
       const Row row = row_of(part);
       auto done = part.count * element_ * ranks_ <= kMaxGathered ? everything(row) : slices(row);
-      if (done && row.is_packed && gives_) unpack(part);
+      if (done && row.is_packed && contributes_) unpack(part);
       return done;
     };
-    const std::uint64_t most = piece_bytes() / element_;
+    const std::uint64_t most = chunk_bytes() / element_;
     // Ranks without data do not know the tensors.
-    if (request_.parts.empty() || !request_.gives.empty())
+    if (request_.parts.empty() || !request_.contributes.empty())
       return in_parts({0, request_.call.count}, most, combine);
-    const std::size_t long_bytes = std::min<std::size_t>(kMinUnpacked, piece_bytes() / 4);
+    const std::size_t long_bytes = std::min<std::size_t>(kMinUnpacked, chunk_bytes() / 4);
     std::uint64_t first = 0, end = 0;
     for (const Part& tensor : request_.parts) {
       const bool is_long = tensor.count * element_ >= long_bytes;
@@ -67,7 +67,7 @@ class MpiReduction {
   }
 
   Outcome scan() {
-    return in_parts({0, request_.call.count}, piece_bytes() / element_ / ranks_,
+    return in_parts({0, request_.call.count}, chunk_bytes() / element_ / ranks_,
                     [this](const ElementRange& part) -> Outcome {
                       const Row row = row_of(part);
                       if (auto gathered = gather_inputs(row); !gathered) return gathered;
@@ -81,20 +81,21 @@ class MpiReduction {
 
   Outcome scatter() {
     const BlockMove blocks = BlockMove::reduce_scatter(request_.counts);
-    const std::uint64_t per_piece = std::max<std::uint64_t>(piece_bytes() / element_ / ranks_, 1);
+    const std::uint64_t per_chunk = std::max<std::uint64_t>(chunk_bytes() / element_ / ranks_, 1);
     // MPI's offsets into the input are ints.
     const bool packs = request_.call.count * element_ > steps_.limits().step_bytes;
-    for (std::uint64_t first = 0; first < blocks.longest(); first += per_piece) {
-      // The same for every sender. A rank that gives no data takes no result.
-      const auto piece = [&](int to) {
-        return request_.gives_data(to) ? blocks.piece(0, to, first / per_piece, per_piece) : ElementRange();
+    for (std::uint64_t first = 0; first < blocks.longest(); first += per_chunk) {
+      // The same for every sender. A rank that contributes no data takes no result.
+      const auto chunk = [&](int to) {
+        return request_.contributes_data(to) ? blocks.part(0, to, first / per_chunk, per_chunk)
+                                             : ElementRange();
       };
-      auto moved = packs ? spread_packed(piece, blocks) : spread(request_.send, [&](int to) -> ElementRange {
-        const ElementRange range = piece(to);
+      auto moved = packs ? spread_packed(chunk, blocks) : spread(request_.send, [&](int to) -> ElementRange {
+        const ElementRange range = chunk(to);
         return {blocks.send_offset(0, to) + range.first, range.count};
       });
       if (!moved) return moved;
-      const ElementRange mine = piece(own());
+      const ElementRange mine = chunk(own());
       if (mine.count > 0)
         tree_.reduce(inputs_of(mine.count), request_.recv + mine.first * element_, mine.count);
     }
@@ -120,15 +121,15 @@ class MpiReduction {
   }
 
   Row row_of(const ElementRange& range) {
-    if (gives_) {
+    if (contributes_) {
       const Part here = tensors_.contiguous(range.first, range.count);
       if (here.send != nullptr) return {here.send, here.recv, range.count, false};
     }
     buffers().packed.resize(range.count * element_);
     std::byte* const packed = buffers().packed.data();
-    if (gives_) {
+    if (contributes_) {
       const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kPacking, range));
-      tensors_.for_pieces(range.first, range.count,
+      tensors_.for_parts(range.first, range.count,
                           [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
                             copy_bytes(packed + at * element_, send, count * element_);
                           });
@@ -138,18 +139,18 @@ class MpiReduction {
   void unpack(const ElementRange& range) {
     const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kUnpacking, range));
     const std::byte* const packed = buffers().packed.data();
-    tensors_.for_pieces(range.first, range.count,
+    tensors_.for_parts(range.first, range.count,
                         [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
                           copy_bytes(recv, packed + at * element_, count * element_);
                         });
   }
 
   int own() const { return steps_.rank(); }
-  std::uint64_t piece_bytes() const { return steps_.limits().piece_bytes; }
+  std::uint64_t chunk_bytes() const { return steps_.limits().chunk_bytes; }
   int size() const { return static_cast<int>(ranks_); }
   /// This rank's input can be read in place, although the result may be written over it.
   bool keeps_own(const Row& row) const {
-    return gives_ && (row.send != row.recv || tree_.may_write_over(given_before_));
+    return contributes_ && (row.send != row.recv || tree_.may_write_over(given_before_));
   }
   bool receives() const { return request_.call.kind != CallKind::kReduce || request_.call.root == own(); }
   MpiBuffers& buffers() { return steps_.buffers(); }
@@ -170,8 +171,8 @@ class MpiReduction {
     std::vector<const std::byte*> inputs;
     const std::byte* next = buffers().inputs.data();
     for (int rank = 0; rank < size(); ++rank) {
-      inputs.push_back(request_.gives_data(rank) ? next : nullptr);
-      if (request_.gives_data(rank)) next += count * element_;
+      inputs.push_back(request_.contributes_data(rank) ? next : nullptr);
+      if (request_.contributes_data(rank)) next += count * element_;
     }
     return inputs;
   }
@@ -179,9 +180,10 @@ class MpiReduction {
   Outcome gather_inputs(const Row& row) {
     buffers().inputs.resize(ranks_ * row.count * element_);
     BlockMove blocks = BlockMove::allgather(size(), row.count);
-    if (!request_.gives.empty()) {
+    if (!request_.contributes.empty()) {
       std::vector<std::uint64_t> counts;
-      for (int rank = 0; rank < size(); ++rank) counts.push_back(request_.gives_data(rank) ? row.count : 0);
+      for (int rank = 0; rank < size(); ++rank)
+        counts.push_back(request_.contributes_data(rank) ? row.count : 0);
       blocks = BlockMove::allgatherv(counts);
     }
     return move_blocks(steps_, {blocks, element_, row.send, buffers().inputs.data()});
@@ -202,16 +204,16 @@ class MpiReduction {
     step.kind = MpiMove::Kind::kAlltoall;
     const std::size_t own_bytes = range_for(own()).count * element_;
     buffers().inputs.resize(ranks_ * own_bytes);
-    step.is_even = kept == nullptr && request_.gives.empty();
+    step.is_even = kept == nullptr && request_.contributes.empty();
     const ElementRange first = range_for(0);
     int end = 0;
     for (int rank = 0; rank < size(); ++rank) {
       const ElementRange range = range_for(rank);
       step.is_even = step.is_even && range.count == first.count &&
                      range.first == first.first + static_cast<std::uint64_t>(rank) * first.count;
-      step.sends.bytes.push_back(gives_ ? static_cast<int>(range.count * element_) : 0);
+      step.sends.bytes.push_back(contributes_ ? static_cast<int>(range.count * element_) : 0);
       step.sends.offsets.push_back(static_cast<int>((range.first - first.first) * element_));
-      step.receives.bytes.push_back(request_.gives_data(rank) ? static_cast<int>(own_bytes) : 0);
+      step.receives.bytes.push_back(request_.contributes_data(rank) ? static_cast<int>(own_bytes) : 0);
       step.receives.offsets.push_back(end);
       end += step.receives.bytes.back();
     }
@@ -219,24 +221,24 @@ class MpiReduction {
       const auto index = static_cast<std::size_t>(own());
       step.sends.bytes[index] = step.receives.bytes[index] = 0;
     }
-    step.send = gives_ ? send + first.first * element_ : send;
+    step.send = contributes_ ? send + first.first * element_ : send;
     step.recv = buffers().inputs.data();
     return steps_.move(std::move(step));
   }
 
-  /// The same for pieces of blocks that lie too far from each other: through MpiBuffers::packed.
-  template <class PieceFor>
-  Outcome spread_packed(PieceFor piece_for, const BlockMove& blocks) {
+  /// The same for chunks of blocks that lie too far from each other: through MpiBuffers::packed.
+  template <class ChunkFor>
+  Outcome spread_packed(ChunkFor chunk_for, const BlockMove& blocks) {
     std::vector<ElementRange> ranges;
     std::uint64_t end = 0;
     for (int to = 0; to < size(); ++to) {
-      ranges.push_back({end, piece_for(to).count});
+      ranges.push_back({end, chunk_for(to).count});
       end += ranges.back().count;
     }
     buffers().packed.resize(end * element_);
-    for (int to = 0; gives_ && to < size(); ++to) {
+    for (int to = 0; contributes_ && to < size(); ++to) {
       const ElementRange& range = ranges[static_cast<std::size_t>(to)];
-      const std::uint64_t from = blocks.send_offset(0, to) + piece_for(to).first;
+      const std::uint64_t from = blocks.send_offset(0, to) + chunk_for(to).first;
       copy_bytes(buffers().packed.data() + range.first * element_, request_.send + from * element_,
                  range.count * element_);
     }
@@ -267,7 +269,7 @@ class MpiReduction {
   const Request& request_;
   std::size_t element_;
   std::uint64_t ranks_;
-  bool gives_;        ///< this rank has data
+  bool contributes_;  ///< this rank has data
   int given_before_;  ///< ranks before this one that have data
   CallBuffers tensors_;
   CanonicalReduction tree_;
@@ -284,14 +286,14 @@ Outcome reduce_by_mpi(MpiSteps& steps, const Request& request) {
   }
 }
 
-std::unique_ptr<CollectiveBackend> MpiBackend::make_twin(Connections& twin) {
-  return std::make_unique<MpiBackend>(twin, steps_.limits(), steps_.take_for_twin());
+std::unique_ptr<CollectiveBackend> MpiBackend::make_duplicate(Connections& duplicate) {
+  return std::make_unique<MpiBackend>(duplicate, steps_.limits(), steps_.take_for_duplicate());
 }
 
 Outcome MpiBackend::run(const Request& request, CallDeadline deadline) {
   if (const auto allowed = steps_.allows_call(); !allowed)
     return fail(DDL_ERROR_UNSUPPORTED, allowed.error().message());
-  steps_.channel().set_way(Way::kMpi);
+  steps_.channel().set_path(Path::kMpi);
   if (request.peer >= 0) return transfer(request, deadline);
   if (request.only_compares) return agree(request.call, deadline);
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv_by_mpi(request, deadline);

@@ -33,10 +33,10 @@ class MpiBackend final : public CollectiveBackend {
   contract::CpuOperations operations() const override { return contract::CpuOperations::kMpi; }
   Status allows_call() const override { return steps_.allows_call(); }
   bool allows_own_threads() const override { return steps_.takes_threads(); }
-  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override;
+  std::unique_ptr<CollectiveBackend> make_duplicate(Connections& duplicate) override;
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return steps_.channel().call().number + 1; }
-  Way last_way() const override { return steps_.channel().way(); }
+  Path last_path() const override { return steps_.channel().path(); }
   Outcome end() override { return {}; }
 
  private:

@@ -77,7 +77,7 @@ class WaitingForOtherHosts {
 /// The objects of an operation that was given up, kept as long as the process lives: MPI may still use them.
 struct GivenUp {
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<Communicator> for_twin;
+  std::unique_ptr<Communicator> for_duplicate;
   std::unique_ptr<MpiBuffers> buffers;
 };
 void keep_for_ever(GivenUp given_up) {
@@ -98,7 +98,7 @@ MpiSteps::MpiSteps(Connections& connections, const MpiLimits& limits, MpiSet mpi
 MpiSteps::~MpiSteps() {
   if (!abort().is_raised()) return;
   mpi_.world->abandon();
-  keep_for_ever({std::move(mpi_.communicator), std::move(mpi_.for_twin), std::move(buffers_)});
+  keep_for_ever({std::move(mpi_.communicator), std::move(mpi_.for_duplicate), std::move(buffers_)});
 }
 
 Outcome MpiSteps::synchronize_host() {
@@ -134,7 +134,7 @@ Outcome MpiSteps::finish(Status started, MpiAwaited awaited) {
 
 std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
   if (abort().is_raised()) return aborted();
-  if (const auto left = departed(awaited)) {
+  if (const auto left = who_left(awaited)) {
     abort().raise(AbortNotice::of(AbortReason::kLeft, *left));
     return aborted();
   }
@@ -143,7 +143,7 @@ std::optional<Failure> MpiSteps::reason_to_stop(const MpiAwaited& awaited) {
   return give_up(awaited);
 }
 
-std::optional<Member> MpiSteps::departed(const MpiAwaited& awaited) {
+std::optional<Member> MpiSteps::who_left(const MpiAwaited& awaited) {
   if (!awaited.may_be_missing) return std::nullopt;
   std::optional<Member> left;
   const HostLayout& layout = this->layout();
@@ -200,9 +200,9 @@ MpiMove::Kind kind_of(const BlockMove& move) {
 }
 
 /// The same range of every block: contiguous if is_packed, otherwise at the positions of the blocks.
-class Piece {
+class Chunk {
  public:
-  Piece(const MoveInBuffers& here, int own, ElementRange range, bool is_packed)
+  Chunk(const MoveInBuffers& here, int own, ElementRange range, bool is_packed)
       : move_(here.move), element_(here.element), own_(own), range_(range), is_packed_(is_packed) {}
 
   std::size_t bytes(int from, int to) const {
@@ -244,13 +244,13 @@ class Piece {
   bool is_packed_;
 };
 
-MpiMove step_of(const MoveInBuffers& here, const Piece& piece) {
+MpiMove step_of(const MoveInBuffers& here, const Chunk& chunk) {
   MpiMove step;
   step.kind = kind_of(here.move);
   step.root = here.move.only_sender().value_or(here.move.only_receiver().value_or(0));
   step.is_even = here.move.is_even();
-  step.sends = piece.sends();
-  step.receives = piece.receives();
+  step.sends = chunk.sends();
+  step.receives = chunk.receives();
   return step;
 }
 
@@ -270,8 +270,8 @@ Outcome broadcast(MpiSteps& steps, const MoveInBuffers& here) {
 Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
   const int own = steps.rank();
-  const Piece piece(here, own, {0, move.longest()}, false);
-  MpiMove step = step_of(here, piece);
+  const Chunk chunk(here, own, {0, move.longest()}, false);
+  MpiMove step = step_of(here, chunk);
   step.send = here.send;
   step.recv = here.recv;
   const bool both = move.sends(own) && move.receives(own);
@@ -283,40 +283,40 @@ Outcome move_at_once(MpiSteps& steps, const MoveInBuffers& here) {
       step.send = steps.buffers().send.data();
     }
   } else if (step.kind == MpiMove::Kind::kScatter) {
-    step.is_in_place = both && here.recv == here.send + piece.in_send(own);
+    step.is_in_place = both && here.recv == here.send + chunk.in_send(own);
   } else {
-    step.is_in_place = both && here.send == here.recv + piece.in_recv(own);
+    step.is_in_place = both && here.send == here.recv + chunk.in_recv(own);
   }
   return steps.move(std::move(step));
 }
 
-Outcome move_in_pieces(MpiSteps& steps, const MoveInBuffers& here) {
+Outcome move_in_chunks(MpiSteps& steps, const MoveInBuffers& here) {
   const BlockMove& move = here.move;
   const int own = steps.rank();
   const auto ranks = static_cast<std::uint64_t>(move.size());
-  const std::uint64_t per_piece =
-      std::max<std::uint64_t>(steps.limits().piece_bytes / here.element / ranks, 1);
+  const std::uint64_t per_chunk =
+      std::max<std::uint64_t>(steps.limits().chunk_bytes / here.element / ranks, 1);
   MpiBuffers& buffers = steps.buffers();
-  for (std::uint64_t first = 0; first < move.longest(); first += per_piece) {
-    const Piece piece(here, own, {first, per_piece}, true);
-    MpiMove step = step_of(here, piece);
-    buffers.send.resize(ranks * per_piece * here.element);
-    buffers.recv.resize(ranks * per_piece * here.element);
+  for (std::uint64_t first = 0; first < move.longest(); first += per_chunk) {
+    const Chunk chunk(here, own, {first, per_chunk}, true);
+    MpiMove step = step_of(here, chunk);
+    buffers.send.resize(ranks * per_chunk * here.element);
+    buffers.recv.resize(ranks * per_chunk * here.element);
     step.send = buffers.send.data();
     step.recv = buffers.recv.data();
     std::size_t filled = 0;
     for (int to = 0; to < move.size() && move.sends(own); ++to) {
       const int receiver = move.is_shared() ? move.a_receiver() : to;
-      const std::size_t bytes = piece.bytes(own, receiver);
-      if (bytes > 0) copy_bytes(buffers.send.data() + filled, here.send + piece.in_send(receiver), bytes);
+      const std::size_t bytes = chunk.bytes(own, receiver);
+      if (bytes > 0) copy_bytes(buffers.send.data() + filled, here.send + chunk.in_send(receiver), bytes);
       filled += bytes;
       if (move.is_shared()) break;
     }
     if (auto moved = steps.move(std::move(step)); !moved) return moved;
     std::size_t taken = 0;
     for (int from = 0; from < move.size(); ++from) {
-      const std::size_t bytes = piece.bytes(from, own);
-      if (bytes > 0) copy_bytes(here.recv + piece.in_recv(from), buffers.recv.data() + taken, bytes);
+      const std::size_t bytes = chunk.bytes(from, own);
+      if (bytes > 0) copy_bytes(here.recv + chunk.in_recv(from), buffers.recv.data() + taken, bytes);
       taken += bytes;
     }
   }
@@ -332,7 +332,7 @@ Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here) {
   if (move.is_broadcast()) return broadcast(steps, here);
   const std::uint64_t max_elements =
       steps.limits().step_bytes / here.element / static_cast<std::uint64_t>(move.size());
-  return move.longest() <= max_elements ? move_at_once(steps, here) : move_in_pieces(steps, here);
+  return move.longest() <= max_elements ? move_at_once(steps, here) : move_in_chunks(steps, here);
 }
 
 }  // namespace ddl::runtime

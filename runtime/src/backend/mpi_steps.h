@@ -38,8 +38,8 @@ struct MpiBuffers {
 
 // Steps of MPI, one at a time, and the waits for them.
 //
-// Nothing blocks in MPI: a waiting rank checks the group's abort, departures and its deadline. An operation that is
-// given up goes on inside MPI, which may still write to its buffers. The job cannot be used after that, the
+// Nothing blocks in MPI: a waiting rank checks the group's abort, ranks that have left, and its deadline. An operation
+// that is given up goes on inside MPI, which may still write to its buffers. The job cannot be used after that, the
 // operation's buffers are never freed, and MPI is not finalised.
 
 /// The maximum of bytes in one step; the same on all ranks.
@@ -47,7 +47,7 @@ struct MpiLimits {
   /// If MPI gets the caller's buffers themselves: its offsets into them are ints.
   std::uint64_t step_bytes = std::uint64_t{512} << 20;
   /// If the data go through MpiBuffers.
-  std::uint64_t piece_bytes = std::uint64_t{16} << 20;
+  std::uint64_t chunk_bytes = std::uint64_t{16} << 20;
 
   /// wanted: the value of both, from DDL_STAGING_BYTES.
   static MpiLimits of(std::optional<std::size_t> wanted) {
@@ -60,7 +60,8 @@ struct MpiLimits {
 struct MpiSet {
   std::shared_ptr<MpiWorld> world;
   std::unique_ptr<Communicator> communicator;
-  std::unique_ptr<Communicator> for_twin;  ///< null: this is that of a twin, or the twin has it
+  std::unique_ptr<Communicator>
+      for_duplicate;  ///< null: this is that of a duplicate, or the duplicate has it
 };
 
 /// The ranks that a wait is for.
@@ -94,8 +95,8 @@ class MpiSteps {
   Status allows_call() const { return mpi_.communicator->allows_call(); }
   /// Whether several threads may call MPI at once, whatever the program does.
   bool takes_threads() const { return mpi_.world->takes_threads(); }
-  /// For the steps of the twin, which are beside these. Once.
-  MpiSet take_for_twin() { return {mpi_.world, std::move(mpi_.for_twin), nullptr}; }
+  /// For the steps of the duplicate, which are beside these. Once.
+  MpiSet take_for_duplicate() { return {mpi_.world, std::move(mpi_.for_duplicate), nullptr}; }
 
   /// Synchronizes the ranks of this host, which then see each other's calls.
   Outcome synchronize_host();
@@ -119,7 +120,7 @@ class MpiSteps {
   std::optional<Failure> reason_to_stop(const MpiAwaited& awaited);
   /// An awaited rank that has left the job, if this was noticed long enough ago for its last messages to have
   /// arrived.
-  std::optional<Member> departed(const MpiAwaited& awaited);
+  std::optional<Member> who_left(const MpiAwaited& awaited);
   Failure give_up(const MpiAwaited& awaited);
   Failure broken(const Error& error);
   Failure aborted();
@@ -136,7 +137,7 @@ class MpiSteps {
 
 // Collectives that only move elements, by MPI's functions for them.
 
-/// Moves the blocks: in one step between the callers' buffers, or, if that exceeds MpiLimits::step_bytes, in pieces
+/// Moves the blocks: in one step between the callers' buffers, or, if that exceeds MpiLimits::step_bytes, in chunks
 /// through MpiBuffers.
 Outcome move_blocks(MpiSteps& steps, const MoveInBuffers& here);
 

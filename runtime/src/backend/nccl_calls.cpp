@@ -7,7 +7,7 @@
 
 #include "contract/environment.h"
 #include "runtime/src/backend/device_call.h"
-#include "runtime/src/backend/gpu_offers.h"
+#include "runtime/src/backend/gpu_peer_info.h"
 
 namespace ddl::runtime {
 
@@ -104,26 +104,26 @@ std::uint64_t NcclCalls::next_number() const {
 }
 
 Outcome NcclCalls::join(const Request& request, CallDeadline deadline) {
-  DDL_ASSIGN(offers, exchange_.gather(NcclOffer::of(request.device, job_.settings.gpu_operations,
-                                                    connections_.self().host),
-                                      deadline));
-  if (is_too_early(offers)) return {};
-  const auto all = [&](auto has) { return std::all_of(offers.begin(), offers.end(), has); };
-  const std::string reason = obstacle_of(offers, connections_.job_ranks());
+  DDL_ASSIGN(peers, exchange_.gather(NcclPeerInfo::of(request.device, job_.settings.gpu_operations,
+                                                      connections_.self().host),
+                                     deadline));
+  if (is_too_early(peers)) return {};
+  const auto all = [&](auto has) { return std::all_of(peers.begin(), peers.end(), has); };
+  const std::string reason = obstacle_of(peers, connections_.job_ranks());
   if (reason.empty()) {
     const auto have = [&](Float8Formats formats) {
-      return all([&](const NcclOffer& offer) { return offer.float8 == formats; });
+      return all([&](const NcclPeerInfo& info) { return info.float8 == formats; });
     };
-    abilities_.has_kernels = all([](const NcclOffer& offer) { return offer.has_kernels != 0; });
+    abilities_.has_kernels = all([](const NcclPeerInfo& info) { return info.has_kernels != 0; });
     abilities_.has_ocp = have(Float8Formats::kOcp);
     abilities_.has_fnuz = have(Float8Formats::kFnuz);
     return make_communicator(*request.device, deadline);
   }
-  if (!all([](const NcclOffer& offer) { return offer.operations != contract::GpuOperations::kNccl; })) {
+  if (!all([](const NcclPeerInfo& info) { return info.operations != contract::GpuOperations::kNccl; })) {
     // The next call says it again.
     return fail(DDL_ERROR_UNSUPPORTED, std::string(contract::env::kGpuOperations) +
                                            "=nccl, but NCCL cannot be used: " + reason +
-                                           "; auto goes by way of the host instead");
+                                           "; auto goes through CPU memory instead");
   }
   is_staged_ = true;
   if (job_.settings.verbose && connections_.membership().rank == 0)
@@ -146,7 +146,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
         (*library)->check("ncclGetUniqueId", (*library)->functions().ncclGetUniqueId(&id.id), nullptr);
     if (!made) id.error = TextField<200>::of(made.error().message());
   }
-  if (auto told = exchange_.tell_from_first(id, deadline); !told) return told;
+  DDL_TRY(exchange_.broadcast(id, deadline));
   const auto because = [](const Error& error) {
     return Error(error.code(), error.message() + "; DDL_GPU_OPERATIONS=staged does without NCCL");
   };
@@ -158,7 +158,7 @@ Outcome NcclCalls::make_communicator(Device& device, CallDeadline deadline) {
   if (!joined) {
     if (!connections_.abort().is_raised() && joined.error().code() == ErrorCode::kTimeout)
       connections_.abort().raise_timeout(deadline.seconds, call, connections_.self());
-    return give_up_unless_told(connections_, call, because(joined.error()));
+    return give_up_unless_aborted(connections_, call, because(joined.error()));
   }
   communicator_ = *std::move(joined);
   place_.set(device, communicator_->shared_stream());
@@ -194,7 +194,7 @@ Outcome NcclCalls::wait_for_others(Device& device, CallDeadline deadline) {
     if (other.device != &device) continue;
     if (auto marked = device.record(event->get(), other.stream->get()); !marked)
       return give_up(connections_, call, marked.error());
-    auto ended = wait_on_host(device, event->get(), other.stream->get(), connections_, call, deadline);
+    auto ended = wait_on_cpu(device, event->get(), other.stream->get(), connections_, call, deadline);
     if (!ended) return ended;
   }
   return {};
@@ -249,10 +249,10 @@ Outcome NcclCalls::launch(const Request& request, const BlockMove* blocks, Launc
   if (done) return {};
   if (!connections_.abort().is_raised() && done.error().code() == ErrorCode::kTimeout)
     connections_.abort().raise_timeout(deadline.seconds, launched.call, connections_.self());
-  const Outcome failed = give_up_unless_told(connections_, launched.call, done.error());
+  const Outcome failed = give_up_unless_aborted(connections_, launched.call, done.error());
   // The watch ends what is on the GPU. It may have found the reason before.
-  const Outcome told = watch_->failed_outcome();
-  return told ? failed : told;
+  const Outcome known = watch_->failed_outcome();
+  return known ? failed : known;
 }
 
 Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched& launched,
@@ -260,10 +260,10 @@ Status NcclCalls::put(const Request& request, const BlockMove* blocks, Launched&
   const std::uint64_t elements =
       request.call.kind == CallKind::kAlltoallv ? request.recv_capacity : request.call.count;
   const std::uint64_t bytes = elements * request.element_size;
-  const bool is_on_gpu = request.device != nullptr && !request.recv_is_on_host;
+  const bool is_on_gpu = request.device != nullptr && !request.recv_is_on_cpu;
   if (is_on_gpu || request.recv == nullptr || bytes == 0)
     return put_on_stream(*communicator_, request, blocks, abilities_, must_stop);
-  // The result of a rank that gives nothing to a gathered tensor, or has no room for it on its GPU.
+  // The result of a rank that contributes nothing to a gathered tensor, or has no room for it on its GPU.
   DDL_ASSIGN(result, communicator_->scratch(bytes));
   Request on_gpu = request;
   on_gpu.recv = result;
@@ -293,8 +293,8 @@ Outcome NcclCalls::wait_for_end(const Request& request, Launched& launched, Call
   if (!current.status()) return give_up(connections_, launched.call, current.status().error());
   const HealthCheck health{[this] { return communicator_->async_error(); }};
   const auto wait = [&] {
-    return wait_on_host(device, launched.end->get(), communicator_->stream(), connections_, launched.call,
-                        deadline, health);
+    return wait_on_cpu(device, launched.end->get(), communicator_->stream(), connections_, launched.call,
+                       deadline, health);
   };
   Outcome ended = wait();
   if (ended && launched.result != nullptr) {

@@ -8,7 +8,7 @@
 
 #include "runtime/src/backend/call_watch.h"
 #include "runtime/src/backend/collective_backend.h"
-#include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/backend/cpu_exchange.h"
 #include "runtime/src/backend/nccl/nccl_collectives.h"
 #include "runtime/src/backend/nccl/nccl_communicator.h"
 #include "runtime/src/collective/block_move.h"
@@ -19,16 +19,16 @@ namespace ddl::runtime {
 /// Of a process set. Not thread-safe: one call at a time.
 class NcclCalls {
  public:
-  /// All outlive this. host carries out what the ranks exchange on the host.
+  /// All outlive this. host executes what the ranks exchange on the host.
   NcclCalls(JobResources& job, CollectiveBackend& host, Connections& connections);
   ~NcclCalls();
   NcclCalls(const NcclCalls&) = delete;
   NcclCalls& operator=(const NcclCalls&) = delete;
 
-  /// A call whose arguments have been checked. nullopt, on all ranks alike: it has to go by way of the host, and nothing
-  /// has been done. Returns when the call is on its stream or, if it has events, when the result is in the buffers.
-  /// Unless the ranks have agreed before (they do if DDL_CHECK=1, and where the call needs it), a failure may come from
-  /// the next call.
+  /// A call whose arguments have been checked. nullopt, on all ranks alike: it has to go through CPU memory, and
+  /// nothing has been done. Returns when the call is on its stream or, if it has events, when the result is in the
+  /// buffers. Unless the ranks have agreed before (they do if DDL_CHECK=1, and where the call needs it), a failure may
+  /// come from the next call.
   std::optional<Outcome> run(const Request& request, CallDeadline deadline);
 
   /// Waits until the ranks have compared all calls; before the host's backend is used for anything else.
@@ -68,7 +68,7 @@ class NcclCalls {
   JobResources& job_;
   CollectiveBackend& host_;
   Connections& connections_;
-  HostExchange exchange_;
+  CpuExchange exchange_;
   LaunchOrder::Place place_;
   std::unique_ptr<NcclCommunicator> communicator_;
   std::unique_ptr<CallWatch> watch_;

@@ -26,56 +26,56 @@ Outcome StagedCalls::run(const Request& request, CallDeadline deadline) {
   call_.number = connections_.channel().call().number + 1;
   if (request.call.kind == CallKind::kAlltoallv) return alltoallv(request, deadline);
   const Membership& membership = connections_.membership();
-  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_);
-  if (pieces.count() > 1) {
+  const StagedChunks chunks(request, membership.rank, membership.size, area_bytes_);
+  if (chunks.count() > 1) {
     if (auto same = exchange_.compare(request, deadline); !same) return same;
   }
-  return run_pieces(request, pieces, pieces.count() > 1, deadline);
+  return run_chunks(request, chunks, chunks.count() > 1, deadline);
 }
 
 Outcome StagedCalls::alltoallv(const Request& request, CallDeadline deadline) {
   if (auto same = exchange_.compare(request, deadline); !same) return same;
   DDL_ASSIGN(blocks, exchange_.exchange_counts(request, deadline));
   const Membership& membership = connections_.membership();
-  const StagedPieces pieces(request, membership.rank, membership.size, area_bytes_, std::move(blocks));
-  return run_pieces(request, pieces, true, deadline);
+  const StagedChunks chunks(request, membership.rank, membership.size, area_bytes_, std::move(blocks));
+  return run_chunks(request, chunks, true, deadline);
 }
 
-Outcome StagedCalls::run_pieces(const Request& request, const StagedPieces& pieces, bool continues,
+Outcome StagedCalls::run_chunks(const Request& request, const StagedChunks& chunks, bool continues,
                                 CallDeadline deadline) {
-  if (request.device == nullptr) return run_pieces_on(nullptr, request, pieces, continues, deadline);
+  if (request.device == nullptr) return run_chunks_on(nullptr, request, chunks, continues, deadline);
   const CurrentDevice current(*request.device);
   if (!current.status()) return give_up(connections_, call_, current.status().error());
-  return run_pieces_on(request.device, request, pieces, continues, deadline);
+  return run_chunks_on(request.device, request, chunks, continues, deadline);
 }
 
-Outcome StagedCalls::run_pieces_on(Device* device, const Request& request, const StagedPieces& pieces,
+Outcome StagedCalls::run_chunks_on(Device* device, const Request& request, const StagedChunks& chunks,
                                    bool continues, CallDeadline deadline) {
   if (auto prepared = prepare(device); !prepared) return give_up(connections_, call_, prepared.error());
   if (auto begun = begin(request); !begun) return give_up(connections_, call_, begun.error());
-  std::array<StagedPiece, kSlots> at_work;
-  const auto fill_piece = [&](std::uint64_t index) -> Status {
-    StagedPiece& piece = at_work[index % kSlots];
-    pieces.make(index, piece);
-    return fill(piece, slots_[index % kSlots]);
+  std::array<StagedChunk, kSlots> at_work;
+  const auto fill_chunk = [&](std::uint64_t index) -> Status {
+    StagedChunk& chunk = at_work[index % kSlots];
+    chunks.make(index, chunk);
+    return fill(chunk, slots_[index % kSlots]);
   };
   const bool uses_gpu = device != nullptr;
-  if (auto filled = fill_piece(0); !filled) return give_up(connections_, call_, filled.error());
-  for (std::uint64_t index = 0; index < pieces.count(); ++index) {
-    StagedPiece& piece = at_work[index % kSlots];
+  if (auto filled = fill_chunk(0); !filled) return give_up(connections_, call_, filled.error());
+  for (std::uint64_t index = 0; index < chunks.count(); ++index) {
+    StagedChunk& chunk = at_work[index % kSlots];
     Slot& slot = slots_[index % kSlots];
     if (uses_gpu) {
       if (auto here = wait_for(slot.filled, down_, deadline); !here) return here;
     }
-    if (index + 1 < pieces.count()) {
-      if (auto filled = fill_piece(index + 1); !filled) return give_up(connections_, call_, filled.error());
+    if (index + 1 < chunks.count()) {
+      if (auto filled = fill_chunk(index + 1); !filled) return give_up(connections_, call_, filled.error());
     }
-    if (continues && request.peer < 0) piece.request.call.number = connections_.channel().call().number;
-    if (auto done = collective(piece, slot, deadline); !done) return done;
-    if (auto emptied = empty(piece, slot); !emptied) return give_up(connections_, call_, emptied.error());
+    if (continues && request.peer < 0) chunk.request.call.number = connections_.channel().call().number;
+    if (auto done = collective(chunk, slot, deadline); !done) return done;
+    if (auto emptied = empty(chunk, slot); !emptied) return give_up(connections_, call_, emptied.error());
   }
   if (!uses_gpu) return {};
-  const Slot& last = slots_[(pieces.count() - 1) % kSlots];
+  const Slot& last = slots_[(chunks.count() - 1) % kSlots];
   if (!last.is_emptying) return {};
   if (request.has_events) return wait_for(last.emptied, up_, deadline);
   if (auto ordered = device->wait(request.stream, last.emptied.get()); !ordered)
@@ -108,7 +108,7 @@ Status StagedCalls::prepare(Device* device) {
 Status StagedCalls::allocate() {
   const std::size_t bytes = 2 * kSlots * area_bytes_;
   void* memory = nullptr;
-  // The ranks of the host read each other's pieces there.
+  // The ranks of the host read each other's chunks there.
   if (heap_ != nullptr && heap_->exists() && heap_->allocate(bytes, memory)) {
     memory_ = static_cast<std::byte*>(memory);
   } else {
@@ -139,37 +139,37 @@ Status StagedCalls::begin(const Request& request) {
   return device->wait(up_.get(), begun_.get());
 }
 
-Status StagedCalls::fill(const StagedPiece& piece, Slot& slot) {
-  Device* const device = piece.request.device;
+Status StagedCalls::fill(const StagedChunk& chunk, Slot& slot) {
+  Device* const device = chunk.request.device;
   if (device == nullptr) {
-    for (const StagedRange& range : piece.in) copy_bytes(slot.in + range.offset, range.buffer, range.bytes);
+    for (const StagedRange& range : chunk.in) copy_bytes(slot.in + range.offset, range.buffer, range.bytes);
     return {};
   }
   if (slot.is_emptying) DDL_TRY(device->wait(down_.get(), slot.emptied.get()));
   slot.is_emptying = false;
-  for (const StagedRange& range : piece.in)
+  for (const StagedRange& range : chunk.in)
     DDL_TRY(device->copy(slot.in + range.offset, range.buffer, range.bytes, down_.get()));
   return device->record(slot.filled.get(), down_.get());
 }
 
-Status StagedCalls::empty(const StagedPiece& piece, Slot& slot) {
-  Device* const device = piece.request.device;
-  const std::byte* const area = piece.is_in_place ? slot.in : slot.out;
+Status StagedCalls::empty(const StagedChunk& chunk, Slot& slot) {
+  Device* const device = chunk.request.device;
+  const std::byte* const area = chunk.is_in_place ? slot.in : slot.out;
   if (device == nullptr) {
-    for (const StagedRange& range : piece.out) copy_bytes(range.buffer, area + range.offset, range.bytes);
+    for (const StagedRange& range : chunk.out) copy_bytes(range.buffer, area + range.offset, range.bytes);
     return {};
   }
-  for (const StagedRange& range : piece.out)
+  for (const StagedRange& range : chunk.out)
     DDL_TRY(device->copy(range.buffer, area + range.offset, range.bytes, up_.get()));
   DDL_TRY(device->record(slot.emptied.get(), up_.get()));
   slot.is_emptying = true;
   return {};
 }
 
-Outcome StagedCalls::collective(StagedPiece& piece, Slot& slot, CallDeadline deadline) {
-  piece.request.send = slot.in;
-  piece.request.recv = piece.is_in_place ? slot.in : slot.out;
-  return host_.run(piece.request, deadline);
+Outcome StagedCalls::collective(StagedChunk& chunk, Slot& slot, CallDeadline deadline) {
+  chunk.request.send = slot.in;
+  chunk.request.recv = chunk.is_in_place ? slot.in : slot.out;
+  return host_.run(chunk.request, deadline);
 }
 
 }  // namespace ddl::runtime

@@ -1,6 +1,6 @@
-// Calls on memory of a GPU by way of the host: a piece at a time is copied to pinned memory, goes through a collective of
-// the host's backend, and is copied back. While one piece is in the collective, the next one comes from the GPU and the
-// last one goes back, on streams of their own. So results have the bits of the host's backend.
+// Calls on memory of a GPU through CPU memory: a chunk at a time is copied to pinned memory, goes through a collective
+// of the host's backend, and is copied back. While one chunk is in the collective, the next one comes from the GPU and
+// the last one goes back, on streams of their own. So results have the bits of the host's backend.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
+#include "runtime/src/backend/cpu_exchange.h"
 #include "runtime/src/backend/device_call.h"
-#include "runtime/src/backend/host_exchange.h"
-#include "runtime/src/backend/staged_pieces.h"
+#include "runtime/src/backend/staged_chunks.h"
 #include "runtime/src/device/device.h"
 #include "runtime/src/wire/connections.h"
 
@@ -20,14 +20,14 @@ namespace ddl::runtime {
 /// Not thread-safe: one call at a time.
 class StagedCalls {
  public:
-  /// All outlive this. heap: the job's, for the pinned memory; null: it has none. piece_bytes: the same on all ranks,
+  /// All outlive this. heap: the job's, for the pinned memory; null: it has none. chunk_bytes: the same on all ranks,
   /// and at least 8 for each.
-  StagedCalls(CollectiveBackend& host, Connections& connections, SharedHeap* heap, std::size_t piece_bytes)
+  StagedCalls(CollectiveBackend& host, Connections& connections, SharedHeap* heap, std::size_t chunk_bytes)
       : host_(host),
         connections_(connections),
         exchange_(host, connections),
         heap_(heap),
-        area_bytes_(piece_bytes) {}
+        area_bytes_(chunk_bytes) {}
   ~StagedCalls();
   StagedCalls(const StagedCalls&) = delete;
   StagedCalls& operator=(const StagedCalls&) = delete;
@@ -39,36 +39,36 @@ class StagedCalls {
  private:
   static constexpr std::size_t kSlots = 3;
 
-  /// The memory of a piece.
+  /// The memory of a chunk.
   struct Slot {
     std::byte* in = nullptr;
     std::byte* out = nullptr;
-    DeviceEvent filled;   ///< the piece has been copied from the GPU
+    DeviceEvent filled;   ///< the chunk has been copied from the GPU
     DeviceEvent emptied;  ///< and back
     bool is_emptying = false;
   };
 
   Outcome alltoallv(const Request& request, CallDeadline deadline);
   /// continues: the ranks have compared the call.
-  Outcome run_pieces(const Request& request, const StagedPieces& pieces, bool continues,
+  Outcome run_chunks(const Request& request, const StagedChunks& chunks, bool continues,
                      CallDeadline deadline);
-  Outcome run_pieces_on(Device* device, const Request& request, const StagedPieces& pieces, bool continues,
+  Outcome run_chunks_on(Device* device, const Request& request, const StagedChunks& chunks, bool continues,
                         CallDeadline deadline);
   /// Streams, events and memory for a GPU; null: memory alone.
   Status prepare(Device* device);
   Status allocate();
   Status begin(const Request& request);
-  /// Copies the inputs of a piece.
-  Status fill(const StagedPiece& piece, Slot& slot);
-  Status empty(const StagedPiece& piece, Slot& slot);
-  Outcome collective(StagedPiece& piece, Slot& slot, CallDeadline deadline);
+  /// Copies the inputs of a chunk.
+  Status fill(const StagedChunk& chunk, Slot& slot);
+  Status empty(const StagedChunk& chunk, Slot& slot);
+  Outcome collective(StagedChunk& chunk, Slot& slot, CallDeadline deadline);
   Outcome wait_for(const DeviceEvent& event, const DeviceStream& stream, CallDeadline deadline) {
-    return wait_on_host(*device_, event.get(), stream.get(), connections_, call_, deadline);
+    return wait_on_cpu(*device_, event.get(), stream.get(), connections_, call_, deadline);
   }
 
   CollectiveBackend& host_;
   Connections& connections_;
-  HostExchange exchange_;
+  CpuExchange exchange_;
   SharedHeap* heap_;
   Call call_;  ///< the program's, for messages
   std::size_t area_bytes_;

@@ -16,7 +16,7 @@ namespace ddl::runtime {
 /// the server does not answer, that is an error, because it may have answered other ranks.
 Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t generation);
 
-// The bootstrap over the MPI that is to carry out the collectives: for launchers that only this MPI understands, such
+// The bootstrap over the MPI that is to execute the collectives: for launchers that only this MPI understands, such
 // as the srun of a site with Cray MPICH, and because a launcher's PMI connection takes one client, which is then MPI.
 
 /// Not available unless DDL_CPU_OPERATIONS is mpi, or if no MPI can be loaded, or if MPI has one rank although
@@ -42,7 +42,7 @@ struct BootstrapBackend {
   Result<BootstrapAttempt> (*attempt)(const Settings& settings, std::uint32_t generation);
 };
 
-/// PMIx, then the MPI that carries out the collectives, then PMI-1, then singleton.
+/// PMIx, then the MPI that executes the collectives, then PMI-1, then singleton.
 std::span<const BootstrapBackend> bootstrap_list();
 
 /// Tries the backends in order and returns the first that is available; the error gives the reason of each.

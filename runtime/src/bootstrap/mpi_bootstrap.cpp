@@ -1,4 +1,4 @@
-// The bootstrap over the MPI that is to carry out the collectives, for launchers that only that MPI understands.
+// The bootstrap over the MPI that is to execute the collectives, for launchers that only that MPI understands.
 #include <algorithm>
 #include <numeric>
 #include <thread>

@@ -99,7 +99,7 @@ std::uint64_t BlockMove::longest() const {
   return kind_ == Counts::kOne ? count_ : *std::max_element(counts_.begin(), counts_.end());
 }
 
-ElementRange BlockMove::piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const {
+ElementRange BlockMove::part(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const {
   const std::uint64_t total = count(from, to);
   const std::uint64_t first = std::min(index * per_chunk, total);
   return {first, std::min(per_chunk, total - first)};

@@ -122,7 +122,7 @@ class BlockMove {
   std::uint64_t longest() const;
 
   /// The range of a block that is in chunk number index, if a chunk has per_chunk elements of each block.
-  ElementRange piece(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const;
+  ElementRange part(int from, int to, std::uint64_t index, std::uint64_t per_chunk) const;
 
  private:
   enum class Counts { kOne, kPerSender, kPerReceiver, kMatrix };

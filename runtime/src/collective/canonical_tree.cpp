@@ -89,10 +89,10 @@ HostSteps halving_steps(int hosts, int own, int units, int root) {
   for (int distance = position.taking_part() / 2; distance > 0; distance /= 2) {
     HostStep step = back.back();
     back.pop_back();
-    const bool gives = (differs & distance) != 0;
-    if (root >= 0) (gives ? step.recv : step.send) = kNothing;
+    const bool sends = (differs & distance) != 0;
+    if (root >= 0) (sends ? step.recv : step.send) = kNothing;
     steps.push_back(step);
-    if (gives) return steps;
+    if (sends) return steps;
   }
   if (position.is_stand_in() && (root < 0 || root == position.stood_in_for())) {
     steps.push_back({position.stood_in_for(), value, kNothing, Merge::kReplace});
@@ -178,20 +178,20 @@ void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::b
   const auto hosts = static_cast<std::size_t>(layout_.host_count());
   partials_.resize(hosts * bytes);
   const auto partial = [&](int host) { return partials_.data() + static_cast<std::size_t>(host) * bytes; };
-  int givers = 0;
+  int contributors = 0;
   for (int host = 0; host < layout_.host_count(); ++host) {
     given.clear();
     for (const int rank : layout_.hosts[static_cast<std::size_t>(host)]) {
       if (const std::byte* const input = inputs[static_cast<std::size_t>(rank)]) given.push_back(input);
     }
-    givers += static_cast<int>(given.size());
+    contributors += static_cast<int>(given.size());
     reduce_host(reduction_, given, partial(host), count);
   }
   for (const auto& [left, right] : tree_pairs(layout_.host_count())) {
     const std::array<const std::byte*, 2> both{partial(left), partial(right)};
     reduce_chunk(merge_, both, partial(left), count);
   }
-  finish_chunk(reduction_, partial(0), out, count, givers);
+  finish_chunk(reduction_, partial(0), out, count, contributors);
 }
 
 }  // namespace ddl::runtime

@@ -90,8 +90,8 @@ class CanonicalReduction {
   /// layout outlives this.
   CanonicalReduction(const Reduction& reduction, const HostLayout& layout);
 
-  /// inputs: count elements of every rank of the layout, by rank; null for a rank that gives no data, and not all are
-  /// null. out may be an input for which may_write_over() is true, and must not overlap any other.
+  /// inputs: count elements of every rank of the layout, by rank; null for a rank that contributes no data, and not all
+  /// are null. out may be an input for which may_write_over() is true, and must not overlap any other.
   void reduce(std::span<const std::byte* const> inputs, std::byte* out, std::size_t count);
 
   /// inputs_before: the number of ranks before that of the input that give data.

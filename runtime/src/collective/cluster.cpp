@@ -36,7 +36,7 @@ Cluster::Cluster(Connections& connections)
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.size();
   const Call& call = request.call;
-  channel_.set_way(Way::kBlocks);
+  channel_.set_path(Path::kBlocks);
   if (request.only_compares) return compare(call, deadline);
   if (const auto blocks = BlockMove::of(request, ranks)) {
     return move(request, *blocks, deadline);
@@ -45,7 +45,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     case CallKind::kAllreduce:
     case CallKind::kReduce: {
       ClusterReduce work(context(), request);
-      channel_.set_way(way_of(work.algorithm()));
+      channel_.set_path(path_of(work.algorithm()));
       return run(work, call, deadline);
     }
     case CallKind::kReduceScatter: {
@@ -78,7 +78,7 @@ Outcome Cluster::compare(const Call& call, CallDeadline deadline) {
 Outcome Cluster::move(const Request& request, const BlockMove& blocks, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const MoveInBuffers here{blocks, element, request.send, request.recv};
-  if (ClusterSmallMove::serves(context(), blocks, element)) {
+  if (ClusterSmallMove::can_run(context(), blocks, element)) {
     ClusterSmallMove work(context(), here);
     return run(work, request.call, deadline);
   }

@@ -49,8 +49,8 @@ std::size_t ClusterMove::for_parts(int from_host, int to_host, std::uint64_t chu
     for (const int to : ranks_on(to_host)) {
       if (!work_.move.receives(to)) continue;
       Part part{from, to, {}, at, 0};
-      const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
-      part.slice = even_part(piece.count, lane, layout().lane_count());
+      const ElementRange range = work_.move.part(from, to, chunk, per_chunk_);
+      part.slice = even_part(range.count, lane, layout().lane_count());
       part.bytes = part.slice.count * work_.element;
       each(part);
       at += part.bytes;
@@ -72,18 +72,18 @@ std::size_t ClusterMove::for_arriving(std::uint64_t chunk, int lane, Each each) 
 std::byte* ClusterMove::destination_of(int from, std::uint64_t chunk) const {
   const int own = own_rank();
   return work_.recv +
-         (work_.move.recv_offset(from, own) + work_.move.piece(from, own, chunk, per_chunk_).first) *
+         (work_.move.recv_offset(from, own) + work_.move.part(from, own, chunk, per_chunk_).first) *
              work_.element;
 }
 
 void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
   const int own = own_rank();
   for (int to = 0; to < work_.move.size(); ++to) {
-    const ElementRange piece = work_.move.piece(own, to, chunk, per_chunk_);
-    if (piece.count == 0) continue;
+    const ElementRange part = work_.move.part(own, to, chunk, per_chunk_);
+    if (part.count == 0) continue;
     stage_bytes(channel(), input + input_at(to),
-                work_.send + (work_.move.send_offset(own, to) + piece.first) * work_.element,
-                piece.count * work_.element);
+                work_.send + (work_.move.send_offset(own, to) + part.first) * work_.element,
+                part.count * work_.element);
     if (work_.move.is_shared()) return;
   }
 }
@@ -92,13 +92,13 @@ void ClusterMove::take_inputs(std::uint64_t chunk) {
   const int own = own_rank();
   for (int i = 0; i < local_size(); ++i) {
     const int from = ranks_on(own_host())[static_cast<std::size_t>(i)];
-    const ElementRange piece = work_.move.piece(from, own, chunk, per_chunk_);
-    if (piece.count == 0) continue;
+    const ElementRange part = work_.move.part(from, own, chunk, per_chunk_);
+    if (part.count == 0) continue;
     std::byte* const to = destination_of(from, chunk);
     // In a call in place, the own block is already at its destination.
     const bool is_there =
-        from == own && to == work_.send + (work_.move.send_offset(own, own) + piece.first) * work_.element;
-    if (!is_there) copy_bytes(to, input_of(i) + input_at(own), piece.count * work_.element);
+        from == own && to == work_.send + (work_.move.send_offset(own, own) + part.first) * work_.element;
+    if (!is_there) copy_bytes(to, input_of(i) + input_at(own), part.count * work_.element);
   }
 }
 
@@ -106,8 +106,8 @@ Route ClusterMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   const auto local_of = [this](int rank) { return layout().local_rank(rank); };
   if (work_.move.is_broadcast()) {
     const int root = *work_.move.only_sender();
-    const ElementRange piece = work_.move.piece(root, root, chunk, per_chunk_);
-    const ElementRange slice = even_part(piece.count, own_lane(), layout().lane_count());
+    const ElementRange part = work_.move.part(root, root, chunk, per_chunk_);
+    const ElementRange slice = even_part(part.count, own_lane(), layout().lane_count());
     const std::size_t bytes = slice.count * work_.element;
     buffers.keep_value(bytes);
     if (own_host() == root_host_) {
@@ -184,13 +184,13 @@ std::size_t ClusterDirectMove::longest_slice() const {
 }
 
 ByteRange ClusterDirectMove::in_send(int from, int to, std::uint64_t chunk) const {
-  const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
-  return {(work_.move.send_offset(from, to) + piece.first) * work_.element, piece.count * work_.element};
+  const ElementRange part = work_.move.part(from, to, chunk, per_chunk_);
+  return {(work_.move.send_offset(from, to) + part.first) * work_.element, part.count * work_.element};
 }
 
 ByteRange ClusterDirectMove::in_recv(int from, int to, std::uint64_t chunk) const {
-  const ElementRange piece = work_.move.piece(from, to, chunk, per_chunk_);
-  return {(work_.move.recv_offset(from, to) + piece.first) * work_.element, piece.count * work_.element};
+  const ElementRange part = work_.move.part(from, to, chunk, per_chunk_);
+  return {(work_.move.recv_offset(from, to) + part.first) * work_.element, part.count * work_.element};
 }
 
 void ClusterDirectMove::take_inputs(std::uint64_t chunk) {
@@ -204,10 +204,10 @@ Route ClusterDirectMove::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   const int own = own_rank();
   if (work_.move.is_broadcast()) {
     const int root = *work_.move.only_sender();
-    const ByteRange piece = in_send(root, own, chunk);
-    buffers.value = own == root ? sent_from(work_.send + piece.first, piece.count)
-                                : std::span(work_.recv + piece.first, piece.count);
-    return route_of(broadcast_steps(host_count(), own_host(), layout().host_of(root)), piece.count);
+    const ByteRange part = in_send(root, own, chunk);
+    buffers.value = own == root ? sent_from(work_.send + part.first, part.count)
+                                : std::span(work_.recv + part.first, part.count);
+    return route_of(broadcast_steps(host_count(), own_host(), layout().host_of(root)), part.count);
   }
   Stage stage;
   std::size_t sent = 0, arriving = 0;
@@ -245,7 +245,7 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 
 }  // namespace
 
-bool ClusterSmallMove::serves(const ClusterContext& context, const BlockMove& move, std::size_t element) {
+bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& move, std::size_t element) {
   const std::uint64_t max_elements = max_piggyback_bytes(context) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {

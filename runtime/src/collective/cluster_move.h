@@ -33,7 +33,7 @@ class ClusterMove final : public ClusterCall {
   struct Part {
     int from = 0;
     int to = 0;
-    ElementRange slice;  ///< of the chunk's piece of the block
+    ElementRange slice;  ///< of the chunk's part of the block
     std::size_t at = 0;  ///< its offset in the bytes of its lane
     std::size_t bytes = 0;
   };
@@ -80,7 +80,7 @@ class ClusterDirectMove final : public ClusterCall {
  private:
   /// The only rank of a host.
   int rank_on(int host) const { return ranks_on(host).front(); }
-  /// The bytes of a chunk's piece of the block from one rank for another, in the sender's and in the receiver's
+  /// The bytes of a chunk's part of the block from one rank for another, in the sender's and in the receiver's
   /// buffer.
   ByteRange in_send(int from, int to, std::uint64_t chunk) const;
   ByteRange in_recv(int from, int to, std::uint64_t chunk) const;
@@ -99,9 +99,9 @@ class ClusterDirectMove final : public ClusterCall {
 class ClusterSmallMove final : public ClusterCall {
  public:
   /// Whether the move is small enough. The same on all ranks.
-  static bool serves(const ClusterContext& context, const BlockMove& move, std::size_t element);
+  static bool can_run(const ClusterContext& context, const BlockMove& move, std::size_t element);
 
-  /// Only if serves().
+  /// Only if can_run().
   ClusterSmallMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool piggybacks_first() const override { return true; }

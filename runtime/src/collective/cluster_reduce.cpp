@@ -22,7 +22,7 @@ ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
       buffers_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
-      givers_(request.givers_before(layout().size())),
+      contributors_(request.contributors_before(layout().size())),
       algorithm_(algorithm_of(request.call, {request.call.kind, request.call.count * partial_, host_count(),
                                              layout().lane_count()})),
       chunking_{request.call.count, longest_slice() / partial_, layout().lane_count()} {
@@ -31,7 +31,8 @@ ClusterReduce::ClusterReduce(ClusterContext context, const Request& request)
     takes_here_ = root_host_ == own_host();
   } else {
     const std::vector<int>& local = layout().local();
-    takes_here_ = std::any_of(local.begin(), local.end(), [&](int rank) { return request.gives_data(rank); });
+    takes_here_ =
+        std::any_of(local.begin(), local.end(), [&](int rank) { return request.contributes_data(rank); });
   }
 }
 
@@ -51,16 +52,16 @@ std::vector<std::size_t> ClusterReduce::units_of(const ElementRange& slice) cons
 
 Part ClusterReduce::caller_buffers(std::uint64_t chunk) const {
   const ElementRange range = chunking_.chunk(chunk);
-  return request_.gives_data(own_rank()) ? buffers_.contiguous(range.first, range.count) : Part{};
+  return request_.contributes_data(own_rank()) ? buffers_.contiguous(range.first, range.count) : Part{};
 }
 
 void ClusterReduce::fill(std::uint64_t chunk, std::byte* input) {
-  if (!request_.gives_data(own_rank())) return;
+  if (!request_.contributes_data(own_rank())) return;
   const ElementRange range = chunking_.chunk(chunk);
-  buffers_.for_pieces(range.first, range.count,
-                      [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
-                        stage_bytes(channel(), input + at * element_, send, count * element_);
-                      });
+  buffers_.for_parts(range.first, range.count,
+                     [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                       stage_bytes(channel(), input + at * element_, send, count * element_);
+                     });
 }
 
 std::byte* ClusterReduce::partials_in_result(std::uint64_t chunk) const {
@@ -80,7 +81,7 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   } else {
     std::vector<const std::byte*> inputs;
     for (int i = 0; i < local_size(); ++i) {
-      if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + slice.first * element_);
+      if (request_.contributes_data(rank_at(i))) inputs.push_back(input_of(i) + slice.first * element_);
     }
     buffers.keep_value(bytes);
     reduce_host(request_.reduction(), inputs, buffers.value.data(), slice.count);
@@ -113,21 +114,21 @@ void ClusterReduce::publish(std::uint64_t chunk, SliceBuffers& buffers, std::byt
   stage_made(channel(), result, slice.count, element_,
              [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
                finish_chunk(request_.reduction(), buffers.value.data() + first * partial_, out, count,
-                            givers_);
+                            contributors_);
              });
 }
 
 void ClusterReduce::take(std::uint64_t chunk) {
   if (root_host_ >= 0 && own_rank() != request_.call.root) return;
-  if (!request_.gives_data(own_rank())) return;
+  if (!request_.contributes_data(own_rank())) return;
   const std::uint64_t chunk_begin = chunking_.chunk(chunk).first;
   for (int lane = 0; lane < chunking_.lanes; ++lane) {
     const ElementRange slice = chunking_.slice(chunk, lane);
     const std::byte* const result = result_of(lane);
-    buffers_.for_pieces(chunk_begin + slice.first, slice.count,
-                        [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
-                          copy_bytes(recv, result + at * element_, count * element_);
-                        });
+    buffers_.for_parts(chunk_begin + slice.first, slice.count,
+                       [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                         copy_bytes(recv, result + at * element_, count * element_);
+                       });
   }
 }
 
@@ -136,7 +137,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterContext context, const Request
       request_(request),
       element_(request.element_size),
       partial_(partial_size(request)),
-      givers_(request.givers_before(layout().size())),
+      contributors_(request.contributors_before(layout().size())),
       move_(BlockMove::reduce_scatter(request.counts)),
       per_chunk_(std::max<std::uint64_t>(
           std::min<std::uint64_t>(move_.longest(),
@@ -150,17 +151,17 @@ std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + p
 Reduction ClusterReduceScatter::combine() const { return merge_of(request_.reduction()); }
 
 ElementRange ClusterReduceScatter::slice_for(int rank, std::uint64_t chunk, int lane) const {
-  const ElementRange piece = move_.piece(0, rank, chunk, per_chunk_);
-  return even_part(piece.count, lane, layout().lane_count());
+  const ElementRange part = move_.part(0, rank, chunk, per_chunk_);
+  return even_part(part.count, lane, layout().lane_count());
 }
 
 void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
-  if (!request_.gives_data(own_rank())) return;
+  if (!request_.contributes_data(own_rank())) return;
   for (int to = 0; to < move_.size(); ++to) {
-    const ElementRange piece = move_.piece(own_rank(), to, chunk, per_chunk_);
+    const ElementRange part = move_.part(own_rank(), to, chunk, per_chunk_);
     stage_bytes(channel(), input + static_cast<std::size_t>(to) * per_chunk_ * element_,
-                request_.send + (move_.send_offset(own_rank(), to) + piece.first) * element_,
-                piece.count * element_);
+                request_.send + (move_.send_offset(own_rank(), to) + part.first) * element_,
+                part.count * element_);
   }
 }
 
@@ -182,7 +183,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
       const std::size_t at = (static_cast<std::size_t>(to) * per_chunk_ + slice.first) * element_;
       inputs.clear();
       for (int i = 0; i < local_size(); ++i) {
-        if (request_.gives_data(rank_at(i))) inputs.push_back(input_of(i) + at);
+        if (request_.contributes_data(rank_at(i))) inputs.push_back(input_of(i) + at);
       }
       reduce_host(request_.reduction(), inputs, buffers.value.data() + offset, slice.count);
       offset += slice.count * partial_;
@@ -201,13 +202,13 @@ void ClusterReduceScatter::publish(std::uint64_t chunk, SliceBuffers& buffers, s
   stage_made(channel(), result, count, element_,
              [&](std::uint64_t first, std::uint64_t size, std::byte* out) {
                finish_chunk(request_.reduction(), buffers.value.data() + (before + first) * partial_, out,
-                            size, givers_);
+                            size, contributors_);
              });
 }
 
 void ClusterReduceScatter::take(std::uint64_t chunk) {
-  if (!request_.gives_data(own_rank())) return;
-  std::byte* to = request_.recv + move_.piece(0, own_rank(), chunk, per_chunk_).first * element_;
+  if (!request_.contributes_data(own_rank())) return;
+  std::byte* to = request_.recv + move_.part(0, own_rank(), chunk, per_chunk_).first * element_;
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;
     for (int i = 0; i < own_lane(); ++i) {

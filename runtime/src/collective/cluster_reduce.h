@@ -46,7 +46,7 @@ class ClusterReduce final : public ClusterCall {
 
  private:
   /// Every rank stages: not every chunk is contiguous in every rank's buffers.
-  bool is_staged() const { return !request_.parts.empty() || !request_.gives.empty(); }
+  bool is_staged() const { return !request_.parts.empty() || !request_.contributes.empty(); }
   /// This rank's buffers of the chunk; null if the chunk is in several parts, or this rank has no data.
   Part caller_buffers(std::uint64_t chunk) const;
   /// The bytes of each host's unit.
@@ -60,7 +60,7 @@ class ClusterReduce final : public ClusterCall {
   CallBuffers buffers_;
   std::size_t element_;
   std::size_t partial_;     ///< bytes of an element on its way between hosts
-  int givers_;              ///< ranks that give data
+  int contributors_;        ///< ranks that contribute data
   int root_host_ = -1;      ///< -1: all hosts take the result
   bool takes_here_ = true;  ///< a rank of this host takes the result
   Algorithm algorithm_;
@@ -88,7 +88,7 @@ class ClusterReduceScatter final : public ClusterCall {
   const Request& request_;
   std::size_t element_;
   std::size_t partial_;
-  int givers_;
+  int contributors_;
   BlockMove move_;
   std::uint64_t per_chunk_;  ///< elements for each rank
   bool is_piggybacked_;

@@ -139,7 +139,7 @@ bool may_be_direct(const Channel& channel, const Request& request, const BlockMo
   const std::uint64_t largest = blocks == nullptr ? request.call.count : blocks->longest();
   return channel.size() > 1 && largest * request.element_size >= kDirectFrom &&
          channel.slot_bytes() > FlagLine::kPayloadBytes && channel.somebody_uses_heap() &&
-         request.parts.empty() && request.gives.empty();
+         request.parts.empty() && request.contributes.empty();
 }
 
 std::optional<Outcome> try_direct(Channel& channel, Request& request, const BlockMove* blocks,

@@ -24,11 +24,11 @@ class SlotInputs {
     return {pointers_.data(), static_cast<std::size_t>(ranks)};
   }
   /// Those of all ranks that give data.
-  std::span<const std::byte* const> of_givers(const Request& request, std::size_t offset) {
-    if (request.gives.empty()) return at(offset, channel_.size());
+  std::span<const std::byte* const> of_contributors(const Request& request, std::size_t offset) {
+    if (request.contributes.empty()) return at(offset, channel_.size());
     std::size_t inputs = 0;
     for (int i = 0; i < channel_.size(); ++i) {
-      if (request.gives_data(i)) pointers_[inputs++] = channel_.slot(i) + offset;
+      if (request.contributes_data(i)) pointers_[inputs++] = channel_.slot(i) + offset;
     }
     return {pointers_.data(), inputs};
   }
@@ -68,10 +68,10 @@ template <class Buffers>
 void stage_range(const Channel& channel, const Buffers& buffers, const ElementRange& range,
                  std::size_t element) {
   std::byte* const slot = channel.own_slot();
-  buffers.for_pieces(range.first, range.count,
-                     [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
-                       stage_bytes(channel, slot + at * element, send, count * element);
-                     });
+  buffers.for_parts(range.first, range.count,
+                    [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                      stage_bytes(channel, slot + at * element, send, count * element);
+                    });
 }
 
 /// kIsOrdinary: the request has no parts, and all ranks give data. Such a call may be so small that testing for both
@@ -85,10 +85,10 @@ Outcome combine_whole(Channel& channel, const Request& request, CallDeadline dea
                                       : std::max<std::uint64_t>(channel.slot_bytes() / element, 1);
   if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
   const int own = channel.index();
-  const bool gives = kIsOrdinary || request.gives_data(own);
-  const bool takes = gives && (request.call.kind != CallKind::kReduce || own == request.call.root);
+  const bool contributes = kIsOrdinary || request.contributes_data(own);
+  const bool takes = contributes && (request.call.kind != CallKind::kReduce || own == request.call.root);
   const int inputs = request.call.kind == CallKind::kScan ? own + 1 : channel.size();
-  const int position = kIsOrdinary ? own : request.givers_before(own);
+  const int position = kIsOrdinary ? own : request.contributors_before(own);
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
   const std::conditional_t<kIsOrdinary, OneBuffer, CallBuffers> buffers(request);
@@ -96,20 +96,20 @@ Outcome combine_whole(Channel& channel, const Request& request, CallDeadline dea
   return run_in_chunks(
       channel, chunks_of(count, per_chunk),
       [&](std::uint64_t chunk) {
-        if (gives) stage_range(channel, buffers, chunking.chunk(chunk), element);
+        if (contributes) stage_range(channel, buffers, chunking.chunk(chunk), element);
       },
       [&](std::uint64_t chunk) {
         if (!takes) return;
         const ElementRange range = chunking.chunk(chunk);
-        buffers.for_pieces(range.first, range.count,
-                           [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
-                             const auto chosen = kIsOrdinary ? slots.at(at * element, inputs)
-                                                             : slots.of_givers(request, at * element);
-                             // The own input is nearer in the caller's buffer, unless the result overwrites it
-                             // before it is read.
-                             if (send != recv || position < 2) slots.replace(position, send);
-                             reduce_chunk(reduction, chosen, recv, size);
-                           });
+        buffers.for_parts(range.first, range.count,
+                          [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
+                            const auto chosen = kIsOrdinary ? slots.at(at * element, inputs)
+                                                            : slots.of_contributors(request, at * element);
+                            // The own input is nearer in the caller's buffer, unless the result overwrites it
+                            // before it is read.
+                            if (send != recv || position < 2) slots.replace(position, send);
+                            reduce_chunk(reduction, chosen, recv, size);
+                          });
       });
 }
 
@@ -122,23 +122,24 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
   const std::size_t area = std::min(max_area, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
   if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
-  const bool gives = request.gives_data(channel.index());
+  const bool contributes = request.contributes_data(channel.index());
   const bool takes =
-      gives && (request.call.kind != CallKind::kReduce || channel.index() == request.call.root);
+      contributes && (request.call.kind != CallKind::kReduce || channel.index() == request.call.root);
   const Reduction reduction = request.reduction();
   SlotInputs slots(channel);
   const CallBuffers buffers(request);
   channel.begin_sampling();
   // Round r publishes the inputs of chunk r and the slices of chunk r - 1.
   for (std::uint64_t round = 0; round <= chunking.chunks(); ++round) {
-    if (round < chunking.chunks() && gives) stage_range(channel, buffers, chunking.chunk(round), element);
+    if (round < chunking.chunks() && contributes)
+      stage_range(channel, buffers, chunking.chunk(round), element);
     if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
     if (round < chunking.chunks()) {
       const ElementRange slice = chunking.slice(round, channel.index());
       stage_made(channel, channel.own_slot() + area, slice.count, element,
                  [&](std::uint64_t first, std::uint64_t count, std::byte* out) {
-                   reduce_chunk(reduction, slots.of_givers(request, (slice.first + first) * element), out,
-                                count);
+                   reduce_chunk(reduction, slots.of_contributors(request, (slice.first + first) * element),
+                                out, count);
                  });
     }
     if (round == 0 || !takes) continue;
@@ -146,10 +147,10 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
     for (int i = 0; i < channel.size(); ++i) {
       const ElementRange slice = chunking.slice(round - 1, i);
       const std::byte* const result = channel.slot(i) + area;
-      buffers.for_pieces(chunk_begin + slice.first, slice.count,
-                         [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
-                           copy_bytes(recv, result + at * element, count * element);
-                         });
+      buffers.for_parts(chunk_begin + slice.first, slice.count,
+                        [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                          copy_bytes(recv, result + at * element, count * element);
+                        });
     }
   }
   channel.end_sampling();
@@ -159,7 +160,7 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
 /// The minimum chunk of a move with one sender: for smaller ones the exchange would cost more than the overlap saves.
 constexpr std::size_t kSingleSendersChunk = std::size_t{16} << 10;
 
-/// How the blocks of a move are laid out in a slot: one after the other, as long as the longest piece.
+/// How the blocks of a move are laid out in a slot: one after the other, as long as the longest part.
 struct SlotGrid {
   std::uint64_t per_chunk = 1;  ///< elements of each block
   std::size_t stride = 0;       ///< bytes from one block to the next
@@ -186,16 +187,16 @@ struct SlotGrid {
   }
 };
 
-/// Copies this rank's pieces of a chunk into its slot, except those that no other rank reads.
+/// Copies this rank's parts of a chunk into its slot, except those that no other rank reads.
 void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, std::size_t element,
                  const std::byte* send, std::uint64_t chunk) {
   const int own = channel.index();
   for (int to = 0; to < move.size(); ++to) {
     if (to == own && !move.is_shared()) continue;
-    const ElementRange piece = move.piece(own, to, chunk, grid.per_chunk);
-    if (piece.count == 0) continue;
+    const ElementRange part = move.part(own, to, chunk, grid.per_chunk);
+    if (part.count == 0) continue;
     stage_bytes(channel, channel.own_slot() + grid.offset(move, to),
-                send + (move.send_offset(own, to) + piece.first) * element, piece.count * element);
+                send + (move.send_offset(own, to) + part.first) * element, part.count * element);
     if (move.is_shared()) return;
   }
 }
@@ -212,13 +213,13 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
       [&](std::uint64_t chunk) { fill_blocks(channel, move, grid, element, send, chunk); },
       [&](std::uint64_t chunk) {
         for (int from = 0; from < move.size(); ++from) {
-          const ElementRange piece = move.piece(from, own, chunk, grid.per_chunk);
-          if (piece.count == 0) continue;
-          std::byte* const to = recv + (move.recv_offset(from, own) + piece.first) * element;
+          const ElementRange part = move.part(from, own, chunk, grid.per_chunk);
+          if (part.count == 0) continue;
+          std::byte* const to = recv + (move.recv_offset(from, own) + part.first) * element;
           const std::byte* const source = from == own
-                                              ? send + (move.send_offset(own, own) + piece.first) * element
+                                              ? send + (move.send_offset(own, own) + part.first) * element
                                               : channel.slot(from) + grid.offset(move, own);
-          copy_bytes(to, source, piece.count * element);
+          copy_bytes(to, source, part.count * element);
         }
       },
       request.call.kind == CallKind::kBroadcast && own == request.call.root && !request.waits_for_all);
@@ -230,9 +231,9 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
   const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
   if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
   const int own = channel.index();
-  const bool gives = request.gives_data(own);
+  const bool contributes = request.contributes_data(own);
   SlotInputs slots(channel);
-  const int position = request.givers_before(own);
+  const int position = request.contributors_before(own);
   // In place, the result may be written over the first two inputs alone, as each element is read.
   const bool keeps_input = position >= 2 && request.send != nullptr &&
                            request.recv == request.send + move.send_offset(own, own) * element;
@@ -240,17 +241,17 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
   return run_in_chunks(
       channel, chunks_of(move.longest(), grid.per_chunk),
       [&](std::uint64_t chunk) {
-        if (gives) fill_blocks(channel, move, grid, element, request.send, chunk);
+        if (contributes) fill_blocks(channel, move, grid, element, request.send, chunk);
       },
       [&](std::uint64_t chunk) {
-        const ElementRange piece = move.piece(own, own, chunk, grid.per_chunk);
-        if (!gives || piece.count == 0) return;
-        std::byte* const out = request.recv + piece.first * element;
-        const std::byte* const input = request.send + (move.send_offset(own, own) + piece.first) * element;
-        const auto inputs = slots.of_givers(request, grid.offset(move, own));
-        if (keeps_input) copy_bytes(kept.data(), input, piece.count * element);
+        const ElementRange part = move.part(own, own, chunk, grid.per_chunk);
+        if (!contributes || part.count == 0) return;
+        std::byte* const out = request.recv + part.first * element;
+        const std::byte* const input = request.send + (move.send_offset(own, own) + part.first) * element;
+        const auto inputs = slots.of_contributors(request, grid.offset(move, own));
+        if (keeps_input) copy_bytes(kept.data(), input, part.count * element);
         slots.replace(position, keeps_input ? kept.data() : input);
-        reduce_chunk(request.reduction(), inputs, out, piece.count);
+        reduce_chunk(request.reduction(), inputs, out, part.count);
       });
 }
 
@@ -270,10 +271,11 @@ Outcome run_staged(Channel& channel, const Request& request, const BlockMove* bl
   const Algorithm algorithm = algorithm_of(request.call, {request.call.kind, bytes, 1, channel.size()});
   // Slices need space for an input and a result in a slot.
   const bool has_slices = algorithm == Algorithm::kSlices && channel.slot_bytes() >= 2 * kLineBytes;
-  channel.set_way(way_of(has_slices ? algorithm : Algorithm::kWhole));
+  channel.set_path(path_of(has_slices ? algorithm : Algorithm::kWhole));
   if (has_slices) return combine_slices(channel, request, deadline);
-  return request.parts.empty() && request.gives.empty() ? combine_whole<true>(channel, request, deadline)
-                                                        : combine_whole<false>(channel, request, deadline);
+  return request.parts.empty() && request.contributes.empty()
+             ? combine_whole<true>(channel, request, deadline)
+             : combine_whole<false>(channel, request, deadline);
 }
 
 }  // namespace
@@ -281,7 +283,7 @@ Outcome run_staged(Channel& channel, const Request& request, const BlockMove* bl
 Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline deadline) {
   // What the ranks published at the last exchange also says which of the ways below are open.
   if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
-  channel.set_way(Way::kBlocks);
+  channel.set_path(Path::kBlocks);
   if (request.only_compares) return compare(channel, request.call, deadline);
   std::optional<BlockMove> moved;
   switch (request.call.kind) {
@@ -308,7 +310,7 @@ Outcome run_on_one_host(Channel& channel, const Request& request, CallDeadline d
   if (!may_be_direct(channel, request, blocks)) return run_staged(channel, request, blocks, deadline);
   Request direct = request;
   if (auto done = try_direct(channel, direct, blocks, deadline)) {
-    channel.set_way(Way::kHeap);
+    channel.set_path(Path::kHeap);
     return *std::move(done);
   }
   return run_staged(channel, direct, blocks, deadline);

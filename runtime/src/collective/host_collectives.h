@@ -10,7 +10,7 @@
 
 namespace ddl::runtime {
 
-// The collectives on host memory, over one channel.
+// The collectives on CPU memory, over one channel.
 //
 // All have one structure. The buffers are cut into chunks that fit into a staging slot. For each chunk a rank copies
 // its part into its slot, all ranks exchange, and each takes what it needs from the others' slots. The first exchange

@@ -8,7 +8,7 @@
 
 namespace ddl::runtime {
 
-Part CallBuffers::piece_at(std::uint64_t first, std::uint64_t count) const {
+Part CallBuffers::part_at(std::uint64_t first, std::uint64_t count) const {
   if (request_.parts.empty()) return OneBuffer(request_).range(first, count);
   const std::span<const Part> parts = request_.parts;
   while (first < begin_) begin_ -= parts[--found_].count;
@@ -22,8 +22,8 @@ Part CallBuffers::piece_at(std::uint64_t first, std::uint64_t count) const {
 
 Part CallBuffers::contiguous(std::uint64_t first, std::uint64_t count) const {
   if (count == 0) return {};
-  const Part piece = piece_at(first, count);
-  return piece.count == count ? piece : Part{};
+  const Part part = part_at(first, count);
+  return part.count == count ? part : Part{};
 }
 
 }  // namespace ddl::runtime

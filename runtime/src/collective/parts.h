@@ -15,12 +15,12 @@ class OneBuffer {
   /// request outlives this.
   explicit OneBuffer(const Request& request) : request_(request) {}
 
-  /// See CallBuffers. There is at most one piece.
+  /// See CallBuffers. There is at most one part.
   template <class Use>
-  void for_pieces(std::uint64_t first, std::uint64_t count, Use use) const {
+  void for_parts(std::uint64_t first, std::uint64_t count, Use use) const {
     if (count == 0) return;
-    const Part piece = range(first, count);
-    use(piece.send, piece.recv, piece.count, std::uint64_t{0});
+    const Part part = range(first, count);
+    use(part.send, part.recv, part.count, std::uint64_t{0});
   }
   Part range(std::uint64_t first, std::uint64_t count) const {
     return {moved(request_.send, first), moved(request_.recv, first), count};
@@ -43,24 +43,24 @@ class CallBuffers {
   /// request outlives this. It has parts, or its send and recv are the buffers.
   explicit CallBuffers(const Request& request) : request_(request) {}
 
-  /// Calls use(send, recv, count, offset) for each piece of the range that is contiguous in memory, in order: its
-  /// buffers, its elements, and its offset from the first element of the range. An empty range has no pieces. recv may
+  /// Calls use(send, recv, count, offset) for each part of the range that is contiguous in memory, in order: its
+  /// buffers, its elements, and its offset from the first element of the range. An empty range has no parts. recv may
   /// be null on a rank that takes no result.
   template <class Use>
-  void for_pieces(std::uint64_t first, std::uint64_t count, Use use) const {
+  void for_parts(std::uint64_t first, std::uint64_t count, Use use) const {
     for (std::uint64_t offset = 0; offset < count;) {
-      const Part piece = piece_at(first + offset, count - offset);
-      use(piece.send, piece.recv, piece.count, offset);
-      offset += piece.count;
+      const Part part = part_at(first + offset, count - offset);
+      use(part.send, part.recv, part.count, offset);
+      offset += part.count;
     }
   }
 
-  /// The range as one piece, if it is contiguous in memory; otherwise the buffers are null.
+  /// The range as one part, if it is contiguous in memory; otherwise the buffers are null.
   Part contiguous(std::uint64_t first, std::uint64_t count) const;
 
  private:
-  /// The longest piece that begins with the first element and has no more than count elements, which is not 0.
-  Part piece_at(std::uint64_t first, std::uint64_t count) const;
+  /// The longest part that begins with the first element and has no more than count elements, which is not 0.
+  Part part_at(std::uint64_t first, std::uint64_t count) const;
 
   const Request& request_;
   mutable std::size_t found_ = 0;    ///< the part that was found last

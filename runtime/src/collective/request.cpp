@@ -192,8 +192,10 @@ bool is_plainly_correct(const Request& request, std::size_t element, int size) {
 
 }  // namespace
 
-int Request::givers_before(int end) const {
-  return gives.empty() ? end : end - static_cast<int>(std::count(gives.begin(), gives.begin() + end, 0));
+int Request::contributors_before(int end) const {
+  return contributes.empty()
+             ? end
+             : end - static_cast<int>(std::count(contributes.begin(), contributes.begin() + end, 0));
 }
 
 UsedBuffers used_buffers(const Request& request, int rank, int size) {

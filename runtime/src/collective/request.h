@@ -49,20 +49,20 @@ struct Request {
   /// call.count is the sum of the counts. Either all ranks that give data have parts, of the same counts, or none of
   /// them has.
   std::span<const Part> parts;
-  /// For allreduce and reduce_scatter: whether each rank of the process set gives data; empty: all do. The same on all
-  /// ranks, and at least one gives. A rank that gives none has neither buffers nor parts that are accessed, and takes
-  /// no result; an average is divided by the number of those that give.
-  std::span<const std::uint8_t> gives;
+  /// For allreduce and reduce_scatter: whether each rank of the process set contributes data; empty: all do. The same
+  /// on all ranks, and at least one contributes. A rank that contributes none has neither buffers nor parts that are
+  /// accessed, and takes no result; an average is divided by the number of those that give.
+  std::span<const std::uint8_t> contributes;
 
   // If call.memory is on a GPU.
 
   /// Some rank takes part without memory of a GPU, because it has joined. The same on all ranks.
-  bool some_give_none = false;
+  bool some_contribute_none = false;
 
   /// The GPU of this rank's buffers; null if it has none.
   Device* device = nullptr;
   /// The result lies on the host, although the GPU is there: it had no room.
-  bool recv_is_on_host = false;
+  bool recv_is_on_cpu = false;
   /// The program's stream, as the call's options name it.
   StreamHandle stream = nullptr;
   /// Instead of the stream: the buffers may be used after these events, and the call returns when the result is there.
@@ -71,9 +71,11 @@ struct Request {
 
   ddl_dtype dtype() const { return call.dtype; }
   Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }
-  bool gives_data(int rank) const { return gives.empty() || gives[static_cast<std::size_t>(rank)] != 0; }
+  bool contributes_data(int rank) const {
+    return contributes.empty() || contributes[static_cast<std::size_t>(rank)] != 0;
+  }
   /// The number of ranks before end that give data.
-  int givers_before(int end) const;
+  int contributors_before(int end) const;
 };
 
 /// The first bytes of the buffers that this rank uses in a call, null where it uses none. Only after check_request().

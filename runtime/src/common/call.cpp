@@ -44,10 +44,10 @@ std::string scale_text(const char* name, double scale) {
 }
 
 std::string memory_text(const Call& call) {
-  if (call.memory == Memory::kHost) return "";
-  const std::size_t piece = std::size_t{1} << call.log2_piece_bytes;
-  const bool is_usual = call.log2_piece_bytes == 0 || piece == kUsualGpuPieceBytes;
-  return is_usual ? " on a GPU" : " on a GPU, in pieces of " + std::to_string(piece) + " bytes";
+  if (call.memory == Memory::kCpu) return "";
+  const std::size_t chunk = std::size_t{1} << call.log2_chunk_bytes;
+  const bool is_usual = call.log2_chunk_bytes == 0 || chunk == kUsualGpuChunkBytes;
+  return is_usual ? " on a GPU" : " on a GPU, in chunks of " + std::to_string(chunk) + " bytes";
 }
 
 /// "sum, float32, 1000 elements"; "" for a barrier.
@@ -106,7 +106,7 @@ std::uint64_t Call::fingerprint() const {
                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << 32;
   std::uint64_t print = mix(mix(what) ^ count);
   if (counts != 0) print = mix(print ^ counts);
-  if (log2_piece_bytes != 0) print = mix(print ^ log2_piece_bytes);
+  if (log2_chunk_bytes != 0) print = mix(print ^ log2_chunk_bytes);
   if (prescale != 1.0 || postscale != 1.0) {
     print =
         mix(mix(print ^ std::bit_cast<std::uint64_t>(prescale)) ^ std::bit_cast<std::uint64_t>(postscale));

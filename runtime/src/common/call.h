@@ -152,7 +152,7 @@ constexpr bool has_root(CallKind kind) {
          kind == CallKind::kScatter || kind == CallKind::kTransfer;
 }
 
-// Which algorithm carries out a call (collective/algorithm.h chooses). Users name them as contract::kAlgorithmNames does.
+// Which algorithm executes a call (collective/algorithm.h chooses). Users name them as contract::kAlgorithmNames does.
 
 enum class Algorithm : std::uint8_t {
   kAuto = 0,  ///< the table's choice
@@ -170,9 +170,9 @@ enum class Algorithm : std::uint8_t {
 /// "slices".
 const char* algorithm_name(Algorithm algorithm);
 
-/// How a call was carried out, for its event: an Algorithm, or one of these. The numbers are those of
+/// How a call was executed, for its event: an Algorithm, or one of these. The numbers are those of
 /// contract::kAlgorithmNames.
-enum class Way : std::uint8_t {
+enum class Path : std::uint8_t {
   kNone = 0,
   kHeap = 7,    ///< straight between buffers in the shared heap
   kBlocks = 8,  ///< blocks are copied through the staging
@@ -180,7 +180,7 @@ enum class Way : std::uint8_t {
   kNccl = 10,
   kIpc = 11,  ///< in the memory of a GPU that the ranks share
 };
-constexpr Way way_of(Algorithm algorithm) { return static_cast<Way>(algorithm); }
+constexpr Path path_of(Algorithm algorithm) { return static_cast<Path>(algorithm); }
 
 /// The user's choices instead of the table's: "allreduce=halving,reduce=tree". An algorithm that is not for the
 /// number of hosts is ignored, and the table's choice holds.
@@ -196,21 +196,21 @@ class AlgorithmOverrides {
 
 /// Where the buffers of a call lie.
 enum class Memory : std::uint8_t {
-  kHost = 0,
+  kCpu = 0,
   kDevice = 1,  ///< of a GPU
 };
 
-/// Memory of a GPU goes by way of the host in pieces of this size, unless the user says otherwise: so large that a copy
+/// Memory of a GPU goes through CPU memory in chunks of this size, unless the user says otherwise: so large that a copy
 /// takes much longer than it takes to begin one.
-inline constexpr std::size_t kUsualGpuPieceBytes = std::size_t{2} << 20;
+inline constexpr std::size_t kUsualGpuChunkBytes = std::size_t{2} << 20;
 
 /// Plain data: it lies in shared memory, beside the flag line of the rank that makes the call. Fields that a kind of
 /// call does not have keep these defaults.
 struct Call {
   CallKind kind = CallKind::kNone;
   Algorithm algorithm = Algorithm::kAuto;  ///< the one that the user has named
-  Memory memory = Memory::kHost;
-  std::uint8_t log2_piece_bytes = 0;  ///< if memory of a GPU goes by way of the host
+  Memory memory = Memory::kCpu;
+  std::uint8_t log2_chunk_bytes = 0;  ///< if memory of a GPU goes through CPU memory
   ddl_op op = DDL_SUM;
   ddl_dtype dtype = 0;  ///< as current_dtype() gives it
   std::int32_t root = 0;
@@ -225,7 +225,7 @@ struct Call {
     return kind == other.kind && op == other.op && dtype == other.dtype && root == other.root &&
            count == other.count && counts == other.counts && prescale == other.prescale &&
            postscale == other.postscale && algorithm == other.algorithm && memory == other.memory &&
-           log2_piece_bytes == other.log2_piece_bytes;
+           log2_chunk_bytes == other.log2_chunk_bytes;
   }
   /// A 64-bit hash of everything but the number: the same for equal calls.
   std::uint64_t fingerprint() const;

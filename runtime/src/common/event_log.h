@@ -61,7 +61,7 @@ class EventLog {
   /// An event begins: what it is, as far as that is known, and its name if its kind has one. A begin of 0 stands for
   /// now. Returns its number; 0 if it is not kept, which the functions below accept.
   std::uint64_t begin(const contract::Event& event, std::string_view name = {});
-  /// Of a tensor: the call that carries it out begins.
+  /// Of a tensor: the call that executes it begins.
   void start(std::uint64_t number, std::int64_t at);
   /// It ends, and this algorithm was used if it is a call. Nothing happens if so many events have begun since that this
   /// one is not kept.

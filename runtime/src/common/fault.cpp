@@ -41,7 +41,7 @@ const char* fault_point_name(FaultPoint point) {
     case FaultPoint::kBeforeJoining: return "before_joining";
     case FaultPoint::kAfterJoining: return "after_joining";
     case FaultPoint::kAfterMaking: return "after_making";
-    case FaultPoint::kAfterHandingOver: return "after_handing_over";
+    case FaultPoint::kAfterSubmission: return "after_submission";
     case FaultPoint::kBeforeSleep: return "before_sleep";
     case FaultPoint::kAfterRound: return "after_round";
     case FaultPoint::kAfterBatch: return "after_batch";

@@ -3,8 +3,8 @@
 //
 // Points are "<collective>.<place>", such as allreduce.before_publish, and "init.<place>" while ranks are connected,
 // also those of a new process set. Those of named tensors are "agree.<place>", except that batches are named after
-// what they carry out: allreduce.after_batch. Calls of a process set other than the world pass "set.<collective>.<place>", and
-// are counted set by set. Without DDL_FAULT_INJECTION a point compiles to nothing.
+// what they execute: allreduce.after_batch. Calls of a process set other than the world pass
+// "set.<collective>.<place>", and are counted set by set. Without DDL_FAULT_INJECTION a point compiles to nothing.
 #pragma once
 
 #include <atomic>
@@ -52,10 +52,10 @@ enum class FaultPoint : std::uint8_t {
   kAfterJoining,   ///< it has joined, and does not know whether the others have
   kAfterMaking,    ///< all have joined
   // Of named tensors, between their calls.
-  kAfterHandingOver,  ///< the program has handed over tensors, of which nobody else knows yet
-  kBeforeSleep,       ///< there is nothing to do until another rank or the program wakes this one
-  kAfterRound,        ///< the ranks have agreed on what to carry out, and nothing of it has been carried out
-  kAfterBatch,        ///< a batch has been carried out, and the program does not know it yet
+  kAfterSubmission,  ///< the program has submitted tensors, of which nobody else knows yet
+  kBeforeSleep,      ///< there is nothing to do until another rank or the program wakes this one
+  kAfterRound,       ///< the ranks have agreed on what to execute, and nothing of it has been executed
+  kAfterBatch,       ///< a batch has been executed, and the program does not know it yet
 };
 
 /// "before_publish"; null for a value that is not a point.

@@ -23,7 +23,7 @@ using Record = contract::RankRecord;
 
 /// A copy of the launcher's descriptor, so that the program may close its own. Of nothing else: the copy of a pipe that
 /// the program has opened under that number would keep its reader from seeing the end.
-UniqueFd copy_of_bell(int fd) {
+UniqueFd copy_of_doorbell(int fd) {
   std::error_code failed;
   const auto target = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), failed);
   if (failed || target != "anon_inode:[eventfd]") return {};
@@ -73,7 +73,7 @@ std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location)
   Record* const record = map_record(location);
   if (record == nullptr) return nullptr;
   return std::shared_ptr<RankRecord>(
-      new RankRecord(*record, static_cast<std::size_t>(location.bytes), location.bell));
+      new RankRecord(*record, static_cast<std::size_t>(location.bytes), location.doorbell));
 }
 
 pid_t RankRecord::claim(const RankRecordLocation& location) {
@@ -101,8 +101,8 @@ void RankRecord::disown(const RankRecordLocation& location) {
   ::munmap(record, static_cast<std::size_t>(location.bytes));
 }
 
-RankRecord::RankRecord(Record& record, std::size_t bytes, int bell)
-    : record_(record), bytes_(bytes), bell_(copy_of_bell(bell)) {
+RankRecord::RankRecord(Record& record, std::size_t bytes, int doorbell)
+    : record_(record), bytes_(bytes), doorbell_(copy_of_doorbell(doorbell)) {
   free_places_.reserve(Record::kTensors);  // no tensor is to fail for it
   // A program may join again after it has left, and a process may be the second one with this record.
   for (contract::SetRecord& set : record_.sets) set.name = 0;

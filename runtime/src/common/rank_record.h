@@ -26,7 +26,7 @@ struct RankRecordLocation {
   int fd = 0;
   std::int64_t offset = 0;
   std::int64_t bytes = 0;  ///< of the record and the ring behind it
-  int bell = -1;           ///< -1: none
+  int doorbell = -1;       ///< -1: none
 };
 
 /// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
@@ -56,7 +56,7 @@ class RankRecord {
 
   void has_joined() { show(contract::RankRecord::Phase::kJoined); }
   /// Readable once the launcher has lost a host; -1: it does not say so. Open while this lives.
-  int bell() const { return bell_.get(); }
+  int doorbell() const { return doorbell_.get(); }
   /// Why the job cannot go on, if the launcher has lost a host.
   std::optional<AbortNotice> lost_host() const;
 
@@ -68,18 +68,18 @@ class RankRecord {
   contract::SetRecord* add_set(std::uint32_t generation, std::uint32_t id);
   void remove_set(contract::SetRecord* set);
 
-  /// A tensor of the set has been handed over. Returns its place, or kNoPlace if there is no room.
+  /// A tensor of the set has been submitted. Returns its place, or kNoPlace if there is no room.
   std::uint32_t add_tensor(const contract::SetRecord& set, std::string_view name);
   void remove_tensor(std::uint32_t place);
   static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
 
  private:
-  RankRecord(contract::RankRecord& record, std::size_t bytes, int bell);
+  RankRecord(contract::RankRecord& record, std::size_t bytes, int doorbell);
   void show(contract::RankRecord::Phase phase);
 
   contract::RankRecord& record_;  ///< mapped, with what follows
   std::size_t bytes_;
-  UniqueFd bell_;
+  UniqueFd doorbell_;
   std::mutex mutex_;  ///< guards what follows, and which sets and tensors are used
   std::vector<std::uint32_t> free_places_;
   std::uint32_t version_ = 0;  ///< of the tensors

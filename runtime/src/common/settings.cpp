@@ -34,7 +34,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 
 constexpr auto kDescriptor = integer<0, std::numeric_limits<int>::max()>;
 
-std::optional<std::size_t> piece_bytes(std::string_view text) {
+std::optional<std::size_t> chunk_bytes(std::string_view text) {
   const auto bytes = static_cast<std::size_t>(integer<4096, kMaxBytes>(text).value_or(0));
   return std::has_single_bit(bytes) ? std::optional(bytes) : std::nullopt;
 }
@@ -73,7 +73,7 @@ std::optional<std::optional<Stores>> stores(std::string_view text) {
   return std::make_optional(chosen);
 }
 
-/// Horovod names a library; all but NCCL go by way of the host.
+/// Horovod names a library; all but NCCL go through CPU memory.
 std::optional<contract::GpuOperations> horovods_gpu_operations(std::string_view text) {
   if (text == "NCCL") return contract::GpuOperations::kNccl;
   return text == "MPI" ? std::optional(contract::GpuOperations::kStaged) : std::nullopt;
@@ -90,10 +90,10 @@ std::optional<ClockSkew> clock_skew(std::string_view text) {
 std::optional<RankRecordLocation> rank_record_location(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() != 4) return std::nullopt;
-  const auto fd = kDescriptor(parts[0]), bell = kDescriptor(parts[3]);
+  const auto fd = kDescriptor(parts[0]), doorbell = kDescriptor(parts[3]);
   const auto offset = parse_integer(parts[1]), bytes = parse_integer(parts[2]);
-  if (!fd || !bell || !offset || !bytes || *offset < 0 || *bytes < 0) return std::nullopt;
-  return RankRecordLocation{static_cast<int>(*fd), *offset, *bytes, static_cast<int>(*bell)};
+  if (!fd || !doorbell || !offset || !bytes || *offset < 0 || *bytes < 0) return std::nullopt;
+  return RankRecordLocation{static_cast<int>(*fd), *offset, *bytes, static_cast<int>(*doorbell)};
 }
 
 // The table.
@@ -185,7 +185,7 @@ constexpr Variable kVariables[] = {
      "`NCCL_PROTO`, `NCCL_NVLS_ENABLE`, `NCCL_MIN_CTAS` and `NCCL_MAX_CTAS`, unless they are set "
      "([guide](../guide/gpu.md#what-is-promised))"},
     {{env::kGpuPieceBytes}, "a power of two, from 4096 to 67108864",
-     take<&Settings::gpu_piece_bytes, piece_bytes>,
+     take<&Settings::gpu_chunk_bytes, chunk_bytes>,
      "pieces in which memory of a [GPU](../guide/gpu.md) goes by way of the host; default 2097152; must be "
      "the same on all ranks"},
     {{env::kTimeline, env::kHorovodTimeline}, nullptr, take<&Settings::timeline_file, timeline_file>,
@@ -275,11 +275,11 @@ std::string Settings::table() {
 }
 
 std::optional<ExchangeConfig> ExchangeConfig::parse(std::string_view text) {
-  if (text == "flat") return ExchangeConfig{Way::kFlat, 0};
-  if (text == "groups") return ExchangeConfig{Way::kGroups, 0};
+  if (text == "flat") return ExchangeConfig{Mode::kFlat, 0};
+  if (text == "groups") return ExchangeConfig{Mode::kGroups, 0};
   const auto width = parse_integer(text);
   if (!width || *width < 2 || *width > kMaxMembers) return std::nullopt;
-  return ExchangeConfig{Way::kGroups, static_cast<int>(*width)};
+  return ExchangeConfig{Mode::kGroups, static_cast<int>(*width)};
 }
 
 namespace {

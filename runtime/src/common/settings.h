@@ -27,8 +27,8 @@ inline constexpr int kMaxSocketsPerPeer = 8;
 // How the ranks of one host synchronize, as the user chooses it.
 
 struct ExchangeConfig {
-  enum class Way { kAuto, kFlat, kGroups };
-  Way way = Way::kAuto;
+  enum class Mode { kAuto, kFlat, kGroups };
+  Mode mode = Mode::kAuto;
   /// For kGroups: this number of consecutive ranks is a group; 0 = the ranks that share a cache, a node or a package.
   int width = 0;
 
@@ -95,7 +95,7 @@ struct Settings {
   bool agrees_first = false;
   /// NCCL is made to do it by its own variables.
   bool is_deterministic = false;
-  std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
+  std::size_t gpu_chunk_bytes = kUsualGpuChunkBytes;
   /// How long a named tensor may wait for the rest of its predicted batch before its rank asks to agree. A program that
   /// only computes, or sleeps until it is called back, says nothing by which the engine would notice that the rest does
   /// not come. Tests set it.

@@ -36,7 +36,7 @@ class Context {
   int cross_rank() const { return layout().cross_rank(local_rank()); }
   int cross_size() const { return layout().cross_size(local_rank()); }
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
-  /// Null unless MPI carries out the collectives.
+  /// Null unless MPI executes the collectives.
   const std::shared_ptr<MpiWorld>& mpi() const { return job_.mpi; }
   contract::CpuOperations operations() const { return world_->backend().operations(); }
 
@@ -68,7 +68,7 @@ class Context {
   /// this rank that fail meanwhile, leave() and a second abort() do not return before that. From any thread.
   void abort(int code, const std::string& text, bool ends_process);
 
-  /// Leaves the job: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
+  /// Leaves the job: the others see that it has left cleanly. Unless it fails with DDL_ERROR_BUSY, nothing but the
   /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "runtime/src/bootstrap/twin_bootstrap.h"
+#include "runtime/src/bootstrap/duplicate_bootstrap.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/common/settings.h"
@@ -50,7 +50,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   SegmentConfig& segment = plan.segment;
   segment.first_sequence = first_sequence;
   segment.exchange = settings.exchange;
-  segment.has_twin = true;
+  segment.has_duplicate = true;
   // At least a cache line for every rank's part.
   segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
                                 static_cast<std::size_t>(membership.size) * kLineBytes);
@@ -124,7 +124,7 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   event.call = number;
   LoggedInterval logged(log, event);
   Outcome outcome = backend_->run(request, deadline);
-  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_way()));
+  logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_path()));
   return outcome;
 }
 

@@ -71,7 +71,7 @@ class ProcessSet {
   /// that this one waits for may never make them.
   Outcome join(Engine& engine, int& last);
 
-  /// Leaves the set: the others see a clean departure. Unless it fails with DDL_ERROR_BUSY, nothing but the
+  /// Leaves the set: the others see that it has left cleanly. Unless it fails with DDL_ERROR_BUSY, nothing but the
   /// destructor may follow. The destructor leaves if this was not called.
   Outcome leave();
   /// No thread is inside a call.

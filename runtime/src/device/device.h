@@ -74,7 +74,7 @@ class Device {
   /// Memory of the GPU, aligned for every type. May wait for work of the GPU.
   virtual Result<void*> allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) = 0;
-  /// Makes copies from and to host memory asynchronous: its pages stay where they are. May wait for work of the GPU.
+  /// Makes copies from and to CPU memory asynchronous: its pages stay where they are. May wait for work of the GPU.
   virtual Status pin(void* memory, std::size_t bytes) = 0;
   virtual void unpin(void* memory) = 0;
 

@@ -172,8 +172,8 @@ void Agreement::agree_on(const std::vector<Announced>& ready) {
     }
   }
   for (Batch& batch : fused) {
-    const Batch& first = agreed_.emplace_back(first_piece_of(std::move(batch), limits_.fusion_bytes));
-    for (Batch& piece : pieces_after(first)) agreed_.push_back(std::move(piece));
+    const Batch& first = agreed_.emplace_back(first_part_of(std::move(batch), limits_.fusion_bytes));
+    for (Batch& part : parts_after(first)) agreed_.push_back(std::move(part));
   }
   std::stable_sort(agreed_.begin(), agreed_.end(),
                    [](const Batch& a, const Batch& b) { return a.priority() > b.priority(); });
@@ -191,7 +191,7 @@ void Agreement::executed() {
   // Some ranks may have announced some of them.
   for (const AgreedTensorPtr& tensor : batch.tensors) announced_.erase(tensor->name);
   // All ranks have begun the tensor, so the rest of it is agreed on.
-  for (Batch& piece : pieces_after(batch)) agreed_.push_back(std::move(piece));
+  for (Batch& part : parts_after(batch)) agreed_.push_back(std::move(part));
   if (batch.is_last()) prediction_.executed(batch.tensors);
 }
 

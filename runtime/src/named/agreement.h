@@ -38,7 +38,7 @@ class Agreement {
   const Prediction& prediction() const { return prediction_; }
   /// The one of the two that comes next; null: neither.
   const Batch* next() const { return agreed() != nullptr ? agreed() : predicted(); }
-  /// All ranks have executed next(). The pieces that follow a predicted one are agreed.
+  /// All ranks have executed next(). The parts that follow a predicted one are agreed.
   void executed();
 
   bool has_joined(int rank) const { return is_joined_[static_cast<std::size_t>(rank)] != 0; }

@@ -77,8 +77,8 @@ class BatchCall {
     request.call.count = count;
     request.call.counts = digest_;
     request.element_size = element_;
-    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.gives = batch_.has_data;
-    request.some_give_none = !batch_.has_data.empty();
+    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.contributes = batch_.has_data;
+    request.some_contribute_none = !batch_.has_data.empty();
     request.has_events = true;
     request.after = ready_;
     if (own() != nullptr) {
@@ -167,7 +167,7 @@ class BatchCall {
       memory = unused.data();
     }
     request.recv = static_cast<std::byte*>(memory);
-    request.recv_is_on_host = !allocated;
+    request.recv_is_on_cpu = !allocated;
     if (auto called = call(request); !called || !allocated) return called ? allocated : called;
     if (has_joined()) return {};
     *own()->result = memory;

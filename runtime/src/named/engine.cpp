@@ -35,7 +35,7 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
       record_(record),
       fork_count_(fork_count()),
       patience_(job.settings.batch_patience),
-      doorbells_(connections.segment().twin(), connections.channel().index()),
+      doorbells_(connections.segment().duplicate(), connections.channel().index()),
       agreement_(labels_of(connections), limits) {}
 
 // What the program does.
@@ -53,13 +53,13 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   if (auto open = check_open(); !open) return open;
   if (joining_ != nullptr) {
     return fail(DDL_ERROR_INVALID_ARGUMENT,
-                "this rank has joined: it hands over no tensors until all ranks have");
+                "this rank has joined: it submits no tensors until all ranks have");
   }
   std::unordered_set<std::string_view> names;
   for (const SubmissionPtr& submission : submissions) {
     if (names.insert(submission->name()).second && !open_.contains(submission->name())) continue;
     return fail(DDL_ERROR_INVALID_ARGUMENT, "a tensor with the name \"" + submission->name() +
-                                                "\" has been handed over before, and is not complete");
+                                                "\" has been submitted before, and is not complete");
   }
   const bool had_work = has_work(), had_unannounced = open_.has_unannounced();
   const bool ends_blocking_use = blocking_use_.submitted(!had_work && submissions.size() == 1);
@@ -75,7 +75,7 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
     // Without one, threads that wait make progress.
     if (auto thread = start_own_thread("ddl-tensors", [this] { run(); })) thread_ = *std::move(thread);
   }
-  pass(CallKind::kAgree, FaultPoint::kAfterHandingOver);
+  pass(CallKind::kAgree, FaultPoint::kAfterSubmission);
   // The first tensor that is not announced limits a sleep.
   wake_driver(!had_unannounced);
   wake_own_thread(!had_work || ends_blocking_use);
@@ -175,7 +175,7 @@ bool Engine::holds(Fact fact) {
     case Fact::kUnannounced: return open_.has_unannounced();
     case Fact::kStepEnded: return steps_ != agreement_.steps_of(rank());
     case Fact::kSetEnds:
-      return set.abort().is_raised() || set.segment().twin().abort_line().departures.load() != 0 ||
+      return set.abort().is_raised() || set.segment().duplicate().abort_line().any_left.load() != 0 ||
              (own_connections_ != nullptr &&
               (own_connections_->abort().is_raised() || own_connections_->first_left()));
   }

@@ -10,8 +10,8 @@
 // without it anyway.
 //
 // Ranks that enter different calls find that out by the comparison that precedes every call, before anything is
-// written, and agree then. A rank that enters a round wakes the others (shm/bell.h); those that have open tensors come,
-// and after a round without news all sleep until someone has news. So nothing is polled.
+// written, and agree then. A rank that enters a round wakes the others (shm/doorbell.h); those that have open tensors
+// come, and after a round without news all sleep until someone has news. So nothing is polled.
 //
 // If an MPI moves the data, the program may have initialised it so that only some threads may call it, and not the
 // engine's own. Then only those make calls, while they wait. A thread that may not waits for an abort, unless one that
@@ -32,7 +32,7 @@
 #include "runtime/src/named/blocking_use.h"
 #include "runtime/src/named/next_call.h"
 #include "runtime/src/named/submission.h"
-#include "runtime/src/shm/bell.h"
+#include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/flag_protocol.h"
 #include "runtime/src/wire/connections.h"
 
@@ -174,7 +174,7 @@ class Engine {
   contract::SetRecord* record_;
   std::uint64_t fork_count_;
   std::chrono::milliseconds patience_;  ///< a handle may be waited for when the job's settings are gone
-  Bells doorbells_;
+  Doorbells doorbells_;
   Connections* own_connections_ = nullptr;  ///< null until the first call
   std::unique_ptr<CollectiveBackend> backend_;
 

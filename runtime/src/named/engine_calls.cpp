@@ -87,12 +87,12 @@ Outcome Engine::give_up(ddl_status status, const char* why, Lock& lock) {
 
 Outcome Engine::connect(Lock& lock) {
   lock.unlock();
-  auto connected = set_connections_.connect_twin(CallDeadline::after(job_.settings.timeout_seconds));
+  auto connected = set_connections_.connect_duplicate(CallDeadline::after(job_.settings.timeout_seconds));
   lock.lock();
   if (!connected && set_connections_.abort().is_raised()) return fail(aborted());
   if (!connected) return fail(to_failure(connected.error()));
   own_connections_ = *connected;
-  backend_ = first_.make_twin(**connected);
+  backend_ = first_.make_duplicate(**connected);
   return {};
 }
 
@@ -180,7 +180,7 @@ Outcome Engine::execute_logged(const Batch& batch, const std::vector<SubmissionP
   LoggedInterval logged(log, event, batch.tensors.front()->name);
   Outcome outcome = run();
   logged.set(outcome ? DDL_OK : outcome.error().status,
-             static_cast<std::uint8_t>(own_connections_->channel().way()));
+             static_cast<std::uint8_t>(own_connections_->channel().path()));
   return outcome;
 }
 

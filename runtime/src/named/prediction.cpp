@@ -46,29 +46,29 @@ std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::
   return batches;
 }
 
-Batch first_piece_of(Batch batch, std::uint64_t bytes) {
+Batch first_part_of(Batch batch, std::uint64_t bytes) {
   const TensorTerms& terms = batch.tensors.front()->terms;
   const bool is_cut = batch.tensors.size() == 1 && !batch.failure &&
                       terms.call.kind == CallKind::kAllreduce && terms.bytes() > bytes && bytes > 0;
   if (!is_cut) return batch;
-  // About equal pieces, which begin with a line of a cache if the tensor does.
+  // About equal parts, which begin with a line of a cache if the tensor does.
   constexpr std::uint64_t kLine = 64;
-  const std::uint64_t pieces = (terms.bytes() - 1) / bytes + 1;
-  const std::uint64_t lines = terms.bytes() / pieces / kLine + 1;
+  const std::uint64_t parts = (terms.bytes() - 1) / bytes + 1;
+  const std::uint64_t lines = terms.bytes() / parts / kLine + 1;
   batch.count = std::min(lines * kLine / element_size(terms.call.dtype), terms.call.count);
   return batch;
 }
 
-std::vector<Batch> pieces_after(const Batch& piece) {
-  std::vector<Batch> pieces;
-  if (piece.is_last()) return pieces;
-  const std::uint64_t all = piece.tensors.front()->terms.call.count;
-  for (std::uint64_t first = piece.first + piece.count; first < all; first += piece.count) {
-    pieces.push_back(piece);
-    pieces.back().first = first;
-    pieces.back().count = std::min(piece.count, all - first);
+std::vector<Batch> parts_after(const Batch& part) {
+  std::vector<Batch> parts;
+  if (part.is_last()) return parts;
+  const std::uint64_t all = part.tensors.front()->terms.call.count;
+  for (std::uint64_t first = part.first + part.count; first < all; first += part.count) {
+    parts.push_back(part);
+    parts.back().first = first;
+    parts.back().count = std::min(part.count, all - first);
   }
-  return pieces;
+  return parts;
 }
 
 bool Prediction::are_alike(const Sequence& a, const Sequence& b) {
@@ -155,7 +155,7 @@ void Prediction::find_next() {
       if (!expected_.at(tensor->name).is_done) open.tensors.push_back(tensor);
     }
     if (open.tensors.empty()) continue;
-    next_ = first_piece_of(std::move(open), limits_.fusion_bytes);
+    next_ = first_part_of(std::move(open), limits_.fusion_bytes);
     return;
   }
 }

@@ -18,10 +18,10 @@
 
 namespace ddl::runtime {
 
-/// What is executed by one call: one tensor, several that one allreduce combines, or a piece of a large one.
+/// What is executed by one call: one tensor, several that one allreduce combines, or a part of a large one.
 struct Batch {
   std::vector<AgreedTensorPtr> tensors;
-  /// Of a piece: its first element, and the number of its elements. 0: all of the tensors.
+  /// Of a part: its first element, and the number of its elements. 0: all of the tensors.
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   /// Whether each rank has data; empty: all have. A rank that has joined has none.
@@ -38,11 +38,11 @@ struct Batch {
 /// Batches of at most this number of bytes gain little by being smaller.
 inline constexpr std::uint64_t kSmallestBatch = std::uint64_t{1} << 20;
 
-/// The batch, or its first piece if it is an allreduce of one tensor of more than this number of bytes. Between the
-/// pieces, other tensors can be executed; the bits of the result are the same.
-Batch first_piece_of(Batch batch, std::uint64_t bytes);
-/// The pieces that follow this one.
-std::vector<Batch> pieces_after(const Batch& piece);
+/// The batch, or its first part if it is an allreduce of one tensor of more than this number of bytes. Between the
+/// parts, other tensors can be executed; the bits of the result are the same.
+Batch first_part_of(Batch batch, std::uint64_t bytes);
+/// The parts that follow this one.
+std::vector<Batch> parts_after(const Batch& part);
 
 /// Cuts a sequence of tensors into batches of at most this number of bytes; a larger tensor is a batch of its own.
 std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::uint64_t bytes);

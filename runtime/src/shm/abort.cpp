@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "runtime/src/shm/bell.h"
+#include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
 
@@ -35,7 +35,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
     protocol.interrupt(segment.gathered(i).word);
     protocol.interrupt(segment.released(i).word);
   }
-  Bells::ring_all(segment);
+  Doorbells::ring_all(segment);
   // The counter is never read back, so it wakes every poll() from now on. It overflows only after 2^64 aborts.
   if (doorbell >= 0) (void)::eventfd_write(doorbell, 1);
 }
@@ -121,7 +121,7 @@ AbortNotice AbortDomain::notice() const {
 
 void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell) {
   segment.presence(index).presence.store(Presence::kLeft);
-  segment.abort_line().departures.fetch_or(1);
+  segment.abort_line().any_left.fetch_or(1);
   if (segment.abort_line().cause.load() != 0) return;
   const auto word_of = [&](int i) -> SharedWord& { return segment.flag(i, next & 1).word; };
   if (FlagProtocol<FutexPlatform>::is_missed(next, segment.size(), word_of)) {
@@ -129,8 +129,8 @@ void leave_segment(Segment segment, int index, std::uint32_t next, int doorbell)
   }
 }
 
-std::optional<int> AbortDomain::first_departed(std::uint32_t sequence) const {
-  if (segment_.abort_line().departures.load() == 0) return std::nullopt;
+std::optional<int> AbortDomain::first_left(std::uint32_t sequence) const {
+  if (segment_.abort_line().any_left.load() == 0) return std::nullopt;
   for (int i = 0; i < segment_.size(); ++i) {
     // In this order: a member publishes its sequences before it leaves.
     if (has_left(i) && !has_reached(segment_.flag(i, sequence & 1).word.load(), sequence)) return i;

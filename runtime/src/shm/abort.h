@@ -71,9 +71,9 @@ class AbortDomain {
   void leave(std::uint32_t next) const { leave_segment(segment_, index_, next, doorbell_); }
   bool has_left(int index) const { return segment_.presence(index).presence.load() == Presence::kLeft; }
   /// Some member has left.
-  bool has_departures() const { return segment_.abort_line().departures.load() != 0; }
+  bool has_any_left() const { return segment_.abort_line().any_left.load() != 0; }
   /// The first member that has left without having published the sequence.
-  std::optional<int> first_departed(std::uint32_t sequence) const;
+  std::optional<int> first_left(std::uint32_t sequence) const;
 
   /// A member that sleeps until another host sends data knows better than the other ranks of its host which rank is
   /// missing.

@@ -382,7 +382,7 @@ Outcome Channel::give_up(Reason reason) {
   } else if (reason == Reason::kTimeout) {
     abort_.raise_timeout(deadline_.seconds, call_, missing);
   } else if (!abort_.is_raised()) {
-    abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_departed(sequence_)});
+    abort_.raise(AbortCause{AbortCause::Where::kLeft, *abort_.first_left(sequence_)});
   }
   return fail(with_awaited(abort_.describe(call_, true), call_, awaited));
 }

@@ -98,9 +98,9 @@ class Channel {
   /// At the last exchange before this call, some rank had allocated memory of the shared heap. The same on all ranks.
   bool somebody_uses_heap() const;
   const SharedHeap& heap() const { return heap_; }
-  /// How the last call was carried out; what carries it out sets it.
-  Way way() const { return way_; }
-  void set_way(Way way) { way_ = way; }
+  /// How the last call was executed; what executes it sets it.
+  Path path() const { return path_; }
+  void set_path(Path path) { path_ = path; }
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
@@ -169,7 +169,7 @@ class Channel {
   /// On the first member: passes the work of all members in a sample, which they published at the last exchange, to the
   /// choice.
   void note_sample(const Sample& sample);
-  bool should_stop() const { return abort_.is_raised() || abort_.first_departed(sequence_).has_value(); }
+  bool should_stop() const { return abort_.is_raised() || abort_.first_left(sequence_).has_value(); }
   bool all_missing_wait_for_other_hosts() const;
   bool all_are_here() const;
   enum class Reason : std::uint8_t { kOther, kTimeout, kInterrupted };
@@ -186,7 +186,7 @@ class Channel {
   std::uint32_t sequence_;
   std::uint64_t calls_ = 0;
   Call call_;
-  Way way_ = Way::kNone;
+  Path path_ = Path::kNone;
   std::uint64_t fingerprint_ = 0;
   bool is_ahead_ = false;  ///< has not waited for the others at the last exchange
   bool is_small_ = false;  ///< the call's chunks fit into flag lines

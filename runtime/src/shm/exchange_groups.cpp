@@ -37,11 +37,11 @@ void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of)
 }
 
 bool is_flat(const ExchangeConfig& config, int members, int cpus) {
-  switch (config.way) {
-    case ExchangeConfig::Way::kFlat: return true;
+  switch (config.mode) {
+    case ExchangeConfig::Mode::kFlat: return true;
     // If ranks share a CPU, each wait for a leader costs another time slice.
-    case ExchangeConfig::Way::kAuto: return members < kGroupsFrom || members > cpus;
-    case ExchangeConfig::Way::kGroups: return config.width == 0 && members < kMinInGroups;
+    case ExchangeConfig::Mode::kAuto: return members < kGroupsFrom || members > cpus;
+    case ExchangeConfig::Mode::kGroups: return config.width == 0 && members < kMinInGroups;
   }
   return true;
 }

@@ -43,25 +43,27 @@ Segment Segment::plain(std::byte* base, int members, std::size_t slot_bytes) {
 
 std::size_t Segment::pair_bytes() const { return plain(nullptr, 2, pair_slot_bytes_).heap_offset(); }
 
-std::size_t Segment::twin_offset() const {
+std::size_t Segment::duplicate_offset() const {
   const auto count = static_cast<std::size_t>(members_);
   return pairs_offset() + (has_pairs() ? count * (count - 1) / 2 * pair_bytes() : 0);
 }
 
-std::size_t Segment::twin_bytes() const {
-  return has_twin_ ? plain(nullptr, members_, slot_bytes_).heap_offset() : 0;
+std::size_t Segment::duplicate_bytes() const {
+  return has_duplicate_ ? plain(nullptr, members_, slot_bytes_).heap_offset() : 0;
 }
 
-std::size_t Segment::rings_offset() const { return round_up(twin_offset() + twin_bytes(), kPageBytes); }
+std::size_t Segment::rings_offset() const {
+  return round_up(duplicate_offset() + duplicate_bytes(), kPageBytes);
+}
 
 std::size_t Segment::ring_bytes() const {
   return event_capacity_ == 0 ? 0 : round_up(contract::EventRing::bytes_for(event_capacity_), kPageBytes);
 }
 
-Segment Segment::twin() const {
-  DDL_CHECK(has_twin_, "there is no second segment");
+Segment Segment::duplicate() const {
+  DDL_CHECK(has_duplicate_, "there is no second segment");
   // Zeroed memory is a valid initial state, as for pairs.
-  return plain(base_ + twin_offset(), members_, slot_bytes_);
+  return plain(base_ + duplicate_offset(), members_, slot_bytes_);
 }
 
 Segment Segment::pair(int a, int b) const {
@@ -93,7 +95,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
                                     config.heap_bytes,
                                     config.pair_slot_bytes,
                                     config.first_sequence,
-                                    config.has_twin ? 1u : 0u,
+                                    config.has_duplicate ? 1u : 0u,
                                     config.event_capacity};
   new (&segment.abort_line()) AbortLine{};
   for (int i = 0; i < members; ++i) {
@@ -101,7 +103,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
     new (&segment.timeout_record(i)) TimeoutRecord{};
     new (&segment.notice_record(i)) NoticeRecord{};
     new (&segment.pairs_record(i)) PairsRecord{};
-    new (&segment.bell(i)) BellLine{};
+    new (&segment.doorbell(i)) DoorbellLine{};
     for (GroupLine* line : {&segment.gathered(i), &segment.released(i)})
       new (line) GroupLine{encode_sequence(config.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
@@ -128,13 +130,13 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
   config.slot_bytes = header.slot_bytes;
   config.heap_bytes = header.heap_bytes;
   config.pair_slot_bytes = header.pair_slot_bytes;
-  config.has_twin = header.has_twin != 0;
+  config.has_duplicate = header.has_duplicate != 0;
   config.event_capacity = header.event_capacity;
   if (header.members < 1 || header.members > kMaxMembers || header.slot_bytes == 0 ||
       header.slot_bytes % kLineBytes != 0 || header.slot_bytes > memory.size() ||
       header.heap_bytes % kPageBytes != 0 || header.heap_bytes > memory.size() ||
       header.pair_slot_bytes % kLineBytes != 0 || header.pair_slot_bytes > memory.size() ||
-      header.has_twin > 1 || header.event_capacity > contract::EventRing::kMaxCapacity ||
+      header.has_duplicate > 1 || header.event_capacity > contract::EventRing::kMaxCapacity ||
       memory.size() != bytes_for(static_cast<int>(header.members), config)) {
     return fail(ErrorCode::kProtocol, "the shared segment's size does not fit its header");
   }

@@ -24,7 +24,7 @@ struct SegmentConfig {
   std::size_t heap_bytes = 0;  ///< of each member's part of the shared heap; a multiple of the page size
   /// One staging slot of every pair of members; a multiple of 64, or 0 for no pairs.
   std::size_t pair_slot_bytes = 0;
-  bool has_twin = false;             ///< a second segment of the same members follows
+  bool has_duplicate = false;        ///< a second segment of the same members follows
   std::uint32_t event_capacity = 0;  ///< of each member's ring of events; a power of two, or 0 for no rings
   std::uint32_t first_sequence = 0;  ///< sequence that the first exchange follows; tests start near the wrap
   ExchangeConfig exchange;           ///< how the members synchronize
@@ -41,9 +41,8 @@ struct SegmentConfig {
 //   per member        two lines with the words that a leader publishes if the members synchronize in groups
 //   per member        two staging slots, for even and odd sequences, written by that member alone
 //   per member        a part of the shared heap, allocated by that member alone, written by all ranks in collectives
-//   per pair          a segment of two members for what they send to each other; nothing is written there before
-//                     that
-//   twin              a segment of the same members for calls of named tensors, which they make beside others; nothing
+//   per pair          a segment of two members for what they send to each other; nothing is written there before that
+//   duplicate         a segment of the same members for calls of named tensors, which they make beside others; nothing
 //                     is written there before that
 //   per member        a ring of events (contract/event_ring.h), written by that member alone; others read it when a
 //                     timeline ends
@@ -107,7 +106,7 @@ struct alignas(kLineBytes) PairsRecord {
 };
 
 /// How other members, and other threads of its own process, wake a member that sleeps between calls of named tensors.
-struct alignas(kLineBytes) BellLine {
+struct alignas(kLineBytes) DoorbellLine {
   SharedWord word;         ///< changes when there may be something to do
   SharedWord is_sleeping;  ///< 1: the member may sleep on the word
   /// The number of the last call in which another member has wanted to agree.
@@ -134,7 +133,7 @@ struct alignas(kLineBytes) NoticeRecord {
 
 struct alignas(kLineBytes) AbortLine {
   std::atomic<std::uint64_t> cause;  ///< 0 = none; see shm/abort.h
-  SharedWord departures;             ///< not 0: some member has left
+  SharedWord any_left;               ///< not 0: some member has left
 };
 
 struct alignas(kLineBytes) SegmentHeader {
@@ -145,7 +144,7 @@ struct alignas(kLineBytes) SegmentHeader {
   std::uint64_t heap_bytes;
   std::uint64_t pair_slot_bytes;
   std::uint32_t first_sequence;
-  std::uint32_t has_twin;
+  std::uint32_t has_duplicate;
   std::uint32_t event_capacity;
 };
 
@@ -182,13 +181,13 @@ class Segment {
     return at<PairsRecord>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
                            sizeof(NoticeRecord));
   }
-  BellLine& bell(int index) const {
-    return at<BellLine>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
-                        sizeof(NoticeRecord) + sizeof(PairsRecord));
+  DoorbellLine& doorbell(int index) const {
+    return at<DoorbellLine>(member_offset(index) + sizeof(PresenceLine) + sizeof(TimeoutRecord) +
+                            sizeof(NoticeRecord) + sizeof(PairsRecord));
   }
-  bool has_twin() const { return has_twin_; }
+  bool has_duplicate() const { return has_duplicate_; }
   /// The second segment of the members.
-  Segment twin() const;
+  Segment duplicate() const;
   bool has_pairs() const { return pair_slot_bytes_ > 0; }
   /// The segment of two members: the one with the lower index becomes member 0, the other one member 1.
   Segment pair(int a, int b) const;
@@ -224,7 +223,8 @@ class Segment {
 
  private:
   static constexpr std::size_t kMemberBytes = sizeof(PresenceLine) + sizeof(TimeoutRecord) +
-                                              sizeof(NoticeRecord) + sizeof(PairsRecord) + sizeof(BellLine);
+                                              sizeof(NoticeRecord) + sizeof(PairsRecord) +
+                                              sizeof(DoorbellLine);
 
   Segment(std::byte* base, int members, const SegmentConfig& config)
       : base_(base),
@@ -232,9 +232,9 @@ class Segment {
         slot_bytes_(config.slot_bytes),
         heap_bytes_(config.heap_bytes),
         pair_slot_bytes_(config.pair_slot_bytes),
-        has_twin_(config.has_twin),
+        has_duplicate_(config.has_duplicate),
         event_capacity_(config.event_capacity) {}
-  /// Without heap, pairs and twin.
+  /// Without heap, pairs and duplicate.
   static Segment plain(std::byte* base, int members, std::size_t slot_bytes);
 
   template <class T>
@@ -257,8 +257,8 @@ class Segment {
   std::size_t pairs_offset() const;
   /// The bytes of one pair's segment.
   std::size_t pair_bytes() const;
-  std::size_t twin_offset() const;
-  std::size_t twin_bytes() const;
+  std::size_t duplicate_offset() const;
+  std::size_t duplicate_bytes() const;
   std::size_t rings_offset() const;
   std::size_t ring_bytes() const;
 
@@ -267,7 +267,7 @@ class Segment {
   std::size_t slot_bytes_ = 0;
   std::size_t heap_bytes_ = 0;
   std::size_t pair_slot_bytes_ = 0;
-  bool has_twin_ = false;
+  bool has_duplicate_ = false;
   std::uint32_t event_capacity_ = 0;
 };
 

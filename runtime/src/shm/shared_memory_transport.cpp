@@ -115,7 +115,7 @@ Status SharedMemoryTransport::is_usable(const Membership& membership) const {
   return {};
 }
 
-Status SharedMemoryTransport::offer(Bootstrap& bootstrap, const SegmentConfig& config) {
+Status SharedMemoryTransport::publish(Bootstrap& bootstrap, const SegmentConfig& config) {
   const Membership& membership = bootstrap.membership();
   if (membership.rank != membership.local_members().front()) return {};
   // The leader always puts a value, also after an error, because the others wait for it.

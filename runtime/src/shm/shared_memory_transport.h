@@ -29,7 +29,7 @@ class SharedMemoryTransport final : public Transport {
 
   const char* name() const override { return "shared memory"; }
   Status is_usable(const Membership& membership) const override;
-  Status offer(Bootstrap& bootstrap, const SegmentConfig& config) override;
+  Status publish(Bootstrap& bootstrap, const SegmentConfig& config) override;
   Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:
@@ -37,7 +37,7 @@ class SharedMemoryTransport final : public Transport {
 
   FaultInjector& fault_;
   double seconds_;
-  std::optional<Result<WireUpLeader>> leader_;  ///< on the first local rank, between offer() and connect()
+  std::optional<Result<WireUpLeader>> leader_;  ///< on the first local rank, between publish() and connect()
 };
 
 }  // namespace ddl::runtime

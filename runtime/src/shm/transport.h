@@ -42,7 +42,7 @@ class Transport {
   virtual Status is_usable(const Membership& membership) const = 0;
   /// Puts into the bootstrap what the others need to find this rank. A fence of all ranks follows, also after an
   /// error. The first rank's configuration of the segment holds.
-  virtual Status offer(Bootstrap& bootstrap, const SegmentConfig& config) = 0;
+  virtual Status publish(Bootstrap& bootstrap, const SegmentConfig& config) = 0;
   /// Called after that fence; collective over the ranks of the host: all return when all are connected, or all fail.
   virtual Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) = 0;
 };

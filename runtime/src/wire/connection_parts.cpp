@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/src/shm/bell.h"
+#include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/fd_passing.h"
 
 namespace ddl::runtime {
@@ -50,16 +50,16 @@ Connections::OnAbort Connections::Parts::raising() const {
 std::vector<std::shared_ptr<Connections>> Connections::Parts::all() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Connections>> all;
-  if (twin_) all.push_back(twin_);
+  if (duplicate_) all.push_back(duplicate_);
   for (const auto& [rank, pair] : pairs_) all.push_back(pair);
   return all;
 }
 
 void Connections::Parts::abort(const AbortNotice& notice) const {
   for (const auto& part : all()) part->abort_.raise(notice);
-  // A thread of this rank may sleep until the twin is connected.
+  // A thread of this rank may sleep until the duplicate is connected.
   const Segment& segment = whole_.group_.segment;
-  if (segment.has_twin()) Bells(segment.twin(), whole_.group_.index).ring_own();
+  if (segment.has_duplicate()) Doorbells(segment.duplicate(), whole_.group_.index).ring_own();
 }
 
 void Connections::Parts::leave() {
@@ -68,11 +68,11 @@ void Connections::Parts::leave() {
     part->close();
   }
   leave_unbegun_pairs();
-  leave_twin();
+  leave_duplicate();
 }
 
 std::vector<int> Connections::Parts::fds() const {
-  return twin_transport_.links ? twin_transport_.links->fds() : std::vector<int>();
+  return duplicate_transport_.links ? duplicate_transport_.links->fds() : std::vector<int>();
 }
 
 // Pairs.
@@ -161,26 +161,27 @@ Status Connections::Parts::link_pair(Connections& pair, int rank, CallDeadline d
   return pair.watch();
 }
 
-// The twin.
+// The duplicate.
 
-TwinTransport TwinTransport::make(JobResources& job, Bootstrap& bootstrap) {
-  TwinTransport twin;
-  twin.bootstrap = std::make_unique<TwinBootstrap>(bootstrap);
-  const Membership& membership = twin.bootstrap->membership();
-  if (membership.layout.host_count() > 1) twin.links = job.transports.between_hosts(membership, job.fault);
-  return twin;
+DuplicateTransport DuplicateTransport::make(JobResources& job, Bootstrap& bootstrap) {
+  DuplicateTransport duplicate;
+  duplicate.bootstrap = std::make_unique<DuplicateBootstrap>(bootstrap);
+  const Membership& membership = duplicate.bootstrap->membership();
+  if (membership.layout.host_count() > 1)
+    duplicate.links = job.transports.between_hosts(membership, job.fault);
+  return duplicate;
 }
 
-Result<Connections*> Connections::Parts::connect_twin(const CallDeadline& deadline) {
+Result<Connections*> Connections::Parts::connect_duplicate(const CallDeadline& deadline) {
   SharedGroup group;
   group.memory = whole_.group_.memory;
-  group.segment = whole_.group_.segment.twin();
+  group.segment = whole_.group_.segment.duplicate();
   group.index = whole_.group_.index;
   group.members = whole_.group_.members;
   group.cpus = whole_.group_.cpus;
   group.doorbell.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!group.doorbell) return fail_errno("eventfd");
-  TwinBootstrap& bootstrap = *twin_transport_.bootstrap;
+  DuplicateBootstrap& bootstrap = *duplicate_transport_.bootstrap;
   const auto on_abort = [this](const AbortNotice& notice) {
     // A rank that leaves a process set with open tensors ends the named tensors of that set. Ordered calls that need
     // this rank notice that it has left; all others go on.
@@ -189,29 +190,29 @@ Result<Connections*> Connections::Parts::connect_twin(const CallDeadline& deadli
   std::shared_ptr<Connections> made(new Connections(whole_.job_, bootstrap, bootstrap.membership(),
                                                     whole_.job_ranks_, whole_.plan_, std::move(group),
                                                     whole_.fault_, on_abort));
-  made->use_ = LinkUse::kTwin;
-  made->link_transport_ = std::move(twin_transport_.links);
-  if (made->link_transport_) DDL_TRY(link_twin(*made, deadline));
+  made->use_ = LinkUse::kDuplicate;
+  made->link_transport_ = std::move(duplicate_transport_.links);
+  if (made->link_transport_) DDL_TRY(link_duplicate(*made, deadline));
   DDL_TRY(made->watch());
   made->channel_.choose_stores(whole_.first_choice_);
   {
     const std::lock_guard lock(mutex_);
-    twin_ = made;
+    duplicate_ = made;
   }
   if (whole_.abort_.is_raised()) made->abort_.raise(whole_.abort_.notice());
   return made.get();
 }
 
-Status Connections::Parts::link_twin(Connections& twin, const CallDeadline& deadline) {
-  // The others link when they hand over their first tensor, however long that takes. A rank of this host that waits
+Status Connections::Parts::link_duplicate(Connections& duplicate, const CallDeadline& deadline) {
+  // The others link when they submit their first tensor, however long that takes. A rank of this host that waits
   // for this one meanwhile lets it report who is missing.
-  twin.abort_.set_waits_for_other_host(true);
-  auto linked = twin.connect_hosts({deadline.deadline, whole_.abort_.doorbell()});
+  duplicate.abort_.set_waits_for_other_host(true);
+  auto linked = duplicate.connect_hosts({deadline.deadline, whole_.abort_.doorbell()});
   if (linked) {
-    twin.abort_.set_waits_for_other_host(false);
+    duplicate.abort_.set_waits_for_other_host(false);
     return {};
   }
-  const auto gone = twin.link_transport_->gone();
+  const auto gone = duplicate.link_transport_->gone();
   // It may have left because some rank has died, which its farewell to the first connections tells.
   if (gone) (void)whole_.abort_.wait_raised(Deadline::after(kDeathReport));
   const std::string& why = linked.error().message();
@@ -222,16 +223,16 @@ Status Connections::Parts::link_twin(Connections& twin, const CallDeadline& dead
           ? AbortNotice::of(AbortReason::kTimedOut, self, self.label() + " gave up: " + why)
           : AbortNotice::of_failed_link(linked.error(), self);
   if (!whole_.abort_.is_raised()) whole_.abort_.raise(notice);
-  twin.abort_.raise(whole_.abort_.notice());
+  duplicate.abort_.raise(whole_.abort_.notice());
   return fail(std::move(linked.error()));
 }
 
-void Connections::Parts::leave_twin() const {
+void Connections::Parts::leave_duplicate() const {
   const Segment& segment = whole_.group_.segment;
-  if (!segment.has_twin() || whole_.abort_.is_raised()) return;
-  // Ranks of this host may wait for tensors that this one never hands over, inside a call or between two.
-  if (!twin_) leave_segment(segment.twin(), whole_.group_.index, 1, -1);
-  Bells::ring_all(segment.twin());
+  if (!segment.has_duplicate() || whole_.abort_.is_raised()) return;
+  // Ranks of this host may wait for tensors that this one never submits, inside a call or between two.
+  if (!duplicate_) leave_segment(segment.duplicate(), whole_.group_.index, 1, -1);
+  Doorbells::ring_all(segment.duplicate());
 }
 
 void Connections::Parts::record_begun(int other) const {
@@ -240,7 +241,7 @@ void Connections::Parts::record_begun(int other) const {
   // A leaving rank first marks itself as left and then reads this record; here the order is reversed, so at least one
   // of the two sees the other.
   whole_.group_.segment.pairs_record(own).begun[word].fetch_or(std::uint64_t{1} << (other % 64));
-  // After an abort, pairs are notified of its cause, and a later departure is not the cause.
+  // After an abort, pairs are notified of its cause, and a rank that leaves later is not the cause.
   if (whole_.abort_.has_left(other) && !whole_.abort_.is_raised())
     leave_segment(whole_.group_.segment.pair(own, other), index_in_pair(other, own), 1, -1);
 }

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "runtime/src/shm/bell.h"
+#include "runtime/src/shm/doorbell.h"
 #include "runtime/src/wire/connection_parts.h"
 
 namespace ddl::runtime {
@@ -21,8 +21,8 @@ constexpr std::chrono::seconds kFarewell{10};
 /// Puts what the others need, then waits for all ranks in one fence.
 Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_host,
                   LinkTransport* between_hosts, const SegmentConfig& segment) {
-  Status offered = within_host.offer(bootstrap, segment);
-  if (offered && between_hosts != nullptr) offered = between_hosts->offer(bootstrap);
+  Status published = within_host.publish(bootstrap, segment);
+  if (published && between_hosts != nullptr) published = between_hosts->publish(bootstrap);
   job.fault.pass(FaultPoint::kBeforeFence);
   auto fenced = bootstrap.fence(job.settings.start_deadline());
   if (!fenced && fenced.error().code() == ErrorCode::kTimeout && job.heap == nullptr) {
@@ -33,7 +33,7 @@ Status rendezvous(JobResources& job, Bootstrap& bootstrap, Transport& within_hos
         contract::env::kStartTimeoutSeconds + "): one may have failed before it could join")));
   }
   DDL_TRY(fenced);
-  return offered;
+  return published;
 }
 
 /// The heap of the job's ranks on this host, which the first connections bring.
@@ -62,11 +62,11 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
   const auto within_host = job.transports.within_host(membership, job.fault);
   std::unique_ptr<LinkTransport> between_hosts;
   if (membership.layout.host_count() > 1) between_hosts = job.transports.between_hosts(membership, job.fault);
-  TwinTransport twin = TwinTransport::make(job, bootstrap);
+  DuplicateTransport duplicate = DuplicateTransport::make(job, bootstrap);
   DDL_TRY(within_host->is_usable(membership));
-  const Status twin_offered = twin.offer();
+  const Status duplicate_published = duplicate.publish();
   DDL_TRY(rendezvous(job, bootstrap, *within_host, between_hosts.get(), plan.segment));
-  DDL_TRY(twin_offered);
+  DDL_TRY(duplicate_published);
   DDL_ASSIGN(group, within_host->connect(bootstrap, limit));
   // Messages name ranks of the job.
   for (Member& member : group.members) member.rank = job_ranks[static_cast<std::size_t>(member.rank)];
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
                                                     std::move(plan), std::move(group), std::move(fault),
                                                     std::move(on_abort)));
   made->link_transport_ = std::move(between_hosts);
-  made->parts_->set_twin_transport(std::move(twin));
+  made->parts_->set_duplicate_transport(std::move(duplicate));
   if (made->link_transport_) DDL_TRY(made->connect_hosts(limit));
   return made;
 }
@@ -129,7 +129,8 @@ void Connections::add_links(std::vector<PeerLink> links) {
     lane_->add(links);
   } else {
     control_ = std::make_shared<ControlLinks>(links, abort_);
-    control_->on_wanted([this](std::uint32_t call) { Bells(group_.segment, group_.index).pass_on(call); });
+    control_->on_wanted(
+        [this](std::uint32_t call) { Doorbells(group_.segment, group_.index).pass_on(call); });
     if (is_world_ && job_.events) compare_clocks(links);
     lane_ = std::make_unique<Lane>(self(), links, abort_, *control_, policy_);
   }
@@ -151,8 +152,8 @@ void Connections::compare_clocks(const std::vector<PeerLink>& links) {
 void Connections::guard_descriptors() {
   std::vector<int> fds;
   if (link_transport_) fds = link_transport_->fds();
-  const std::vector<int> of_twin = parts_->fds();
-  fds.insert(fds.end(), of_twin.begin(), of_twin.end());
+  const std::vector<int> of_duplicate = parts_->fds();
+  fds.insert(fds.end(), of_duplicate.begin(), of_duplicate.end());
   if (control_) {
     const std::vector<int> data = lane_->fds();
     fds.insert(fds.end(), data.begin(), data.end());
@@ -271,8 +272,8 @@ Status Connections::watch() {
   std::vector<Watch> watches;
   // Before all others: of ranks that end because a host was lost, the launcher has ended some.
   if (const auto record = is_world_ && membership_.size > 1 ? job_.record : nullptr;
-      record && record->bell() >= 0) {
-    watches.push_back({record->bell(), [this, record] {
+      record && record->doorbell() >= 0) {
+    watches.push_back({record->doorbell(), [this, record] {
                          if (const auto lost = record->lost_host()) abort_.raise(*lost);
                          return false;
                        }});
@@ -361,12 +362,12 @@ tl::expected<Connections*, Failure> Connections::connect_pair(int rank, const Ca
   return parts_->connect_pair(rank, call, deadline);
 }
 
-Result<Connections*> Connections::connect_twin(const CallDeadline& deadline) {
-  return parts_->connect_twin(deadline);
+Result<Connections*> Connections::connect_duplicate(const CallDeadline& deadline) {
+  return parts_->connect_duplicate(deadline);
 }
 
 void Connections::want_to_agree(std::uint32_t call) {
-  Bells(group_.segment, group_.index).want_to_agree(call);
+  Doorbells(group_.segment, group_.index).want_to_agree(call);
   if (control_) control_->send_wanted(call);
 }
 

@@ -41,7 +41,7 @@ struct JobResources {
   Watcher watcher;
   /// Shared by the job's ranks on this host, in the memory of the world: null until the world is connected.
   std::unique_ptr<SharedHeap> heap;
-  std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI carries out the collectives
+  std::shared_ptr<MpiWorld> mpi;  ///< null unless MPI executes the collectives
   DeviceAllocations device_memory;
   LaunchOrder launch_order;
   /// Called before the program learns that a call of a process set has failed. set: its abort; null: the thread does not
@@ -111,8 +111,8 @@ class Connections {
 
   /// The connections of the same ranks for calls of named tensors, which one of its threads makes beside those of this
   /// object. At the first call, which one thread makes. The result lives as long as this.
-  Result<Connections*> connect_twin(const CallDeadline& deadline);
-  /// Of a twin: tells all ranks that this one wants to agree in its call of this number.
+  Result<Connections*> connect_duplicate(const CallDeadline& deadline);
+  /// Of a duplicate: tells all ranks that this one wants to agree in its call of this number.
   void want_to_agree(std::uint32_t call);
 
   /// Calls on_abort if the ranks have been aborted. From any thread.
@@ -123,8 +123,8 @@ class Connections {
   /// the deadline has passed. Not on the watching thread.
   void wait_forwarded(Deadline deadline);
 
-  /// Leaves on this host, after the last call: the others see a clean departure. Nothing but close() may follow. Fails,
-  /// and has left, if this rank had run ahead of a call that then failed.
+  /// Leaves on this host, after the last call: the others see that it has left cleanly. Nothing but close() may follow.
+  /// Fails, and has left, if this rank had run ahead of a call that then failed.
   Outcome leave();
   /// Sends farewells to other hosts and closes everything.
   void close();
@@ -164,7 +164,7 @@ class Connections {
   AbortDomain abort_;
   WaitPolicy policy_;
   Channel channel_;
-  StoreChoice first_choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< for the twin, too
+  StoreChoice first_choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< for the duplicate, too
   std::unique_ptr<LinkTransport> link_transport_;                          ///< null on one host, and of pairs
   LinkUse use_ = LinkUse::kLane;
   /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
@@ -177,7 +177,7 @@ class Connections {
   Watcher::Ticket ticket_ = 0;
   mutable std::mutex mutex_;
   bool has_left_ = false;
-  std::unique_ptr<Parts> parts_;  ///< the pairs and the twin
+  std::unique_ptr<Parts> parts_;  ///< the pairs and the duplicate
 };
 
 }  // namespace ddl::runtime

@@ -19,10 +19,10 @@ constexpr int kAnotherRank = -1;
 }  // namespace
 
 Dialer::Dialer(const net::JobKey& key, const LinkHello& own_hello,
-               const std::vector<net::SocketAddress>& offered,
+               const std::vector<net::SocketAddress>& peer_addresses,
                const std::vector<net::InterfaceAddress>& own_addresses)
     : key_(key), hello_(own_hello), own_addresses_(own_addresses) {
-  for (const net::SocketAddress& address : offered) {
+  for (const net::SocketAddress& address : peer_addresses) {
     Candidate& candidate = candidates_.emplace_back();
     candidate.address = address;
     candidate.in_own_network =

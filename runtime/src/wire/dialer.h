@@ -33,9 +33,10 @@ class Dialer {
   static constexpr std::chrono::milliseconds kHeadStart{250};
   static constexpr std::chrono::seconds kAttempt{10};
 
-  /// offered: the addresses on which the rank listens. own_hello names the rank in to_rank. key and own_addresses
-  /// outlive this.
-  Dialer(const net::JobKey& key, const LinkHello& own_hello, const std::vector<net::SocketAddress>& offered,
+  /// peer_addresses: the addresses on which the rank listens. own_hello names the rank in to_rank. key and
+  /// own_addresses outlive this.
+  Dialer(const net::JobKey& key, const LinkHello& own_hello,
+         const std::vector<net::SocketAddress>& peer_addresses,
          const std::vector<net::InterfaceAddress>& own_addresses);
 
   int to_rank() const { return hello_.to_rank; }

@@ -1,7 +1,7 @@
 // The data connections of one rank to its partners on other hosts.
 //
 // Sends and receives are posted; posting does not wait. A partner that stops reading delays only the data that go to
-// it, and with several sockets to a partner (wire/socket_bundle.h) a slow socket delays only the piece that it
+// it, and with several sockets to a partner (wire/socket_bundle.h) a slow socket delays only the fragment that it
 // carries. A waiting rank progresses all connections.
 #pragma once
 

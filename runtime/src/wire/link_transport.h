@@ -41,9 +41,9 @@ struct LinkPartner {
 
 /// The purpose of a link, which must be the same on both sides.
 enum class LinkUse : std::uint32_t {
-  kLane = 0,  ///< for the collectives of the process set
-  kPair = 1,  ///< for transfers between two of its ranks
-  kTwin = 2,  ///< for calls of named tensors
+  kLane = 0,       ///< for the collectives of the process set
+  kPair = 1,       ///< for transfers between two of its ranks
+  kDuplicate = 2,  ///< for calls of named tensors
 };
 
 /// The purpose of links, and the time limit for connecting.
@@ -64,7 +64,7 @@ class LinkTransport {
 
   virtual const char* name() const = 0;  ///< static storage
   /// Puts into the bootstrap what partners need to find this rank. A fence of all ranks follows, also after an error.
-  virtual Status offer(Bootstrap& bootstrap) = 0;
+  virtual Status publish(Bootstrap& bootstrap) = 0;
   /// After that fence, and again for further partners: connects this rank with partners, which call this too.
   /// kTimeout when the deadline has passed; kNotFound when a partner has left, which is not detected for lanes,
   /// because all lanes of a set connect at the same time.

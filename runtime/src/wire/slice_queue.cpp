@@ -9,26 +9,26 @@
 
 namespace ddl::runtime {
 
-SendQueue::Piece SendQueue::Posted::piece_at(std::size_t at, std::uint64_t number) const {
-  Piece piece;
-  piece.of = number;
-  piece.data = bytes.data() + at;
-  piece.data_left = std::min(piece_bytes, bytes.size() - at);
-  if (is_ordered) return piece;
-  piece.frame = frame;
-  piece.frame.bytes = static_cast<std::uint32_t>(bytes.size());
-  piece.frame.first = static_cast<std::uint32_t>(at);
-  piece.frame.piece = static_cast<std::uint32_t>(piece.data_left);
-  piece.frame_left = sizeof piece.frame;
-  return piece;
+SendQueue::Fragment SendQueue::Posted::fragment_at(std::size_t at, std::uint64_t number) const {
+  Fragment fragment;
+  fragment.of = number;
+  fragment.data = bytes.data() + at;
+  fragment.data_left = std::min(fragment_bytes, bytes.size() - at);
+  if (is_ordered) return fragment;
+  fragment.frame = frame;
+  fragment.frame.bytes = static_cast<std::uint32_t>(bytes.size());
+  fragment.frame.first = static_cast<std::uint32_t>(at);
+  fragment.frame.fragment = static_cast<std::uint32_t>(fragment.data_left);
+  fragment.frame_left = sizeof fragment.frame;
+  return fragment;
 }
 
 void SendQueue::post_slice(const SliceFrame& frame, std::span<const std::byte> bytes, bool is_cut,
                            Pending& pending) {
   DDL_CHECK(!bytes.empty() && bytes.size() <= std::numeric_limits<std::uint32_t>::max(),
             std::to_string(bytes.size()) + " bytes");
-  post(
-      {frame, false, bytes, is_cut ? piece_bytes_of(bytes.size()) : bytes.size(), 0, bytes.size(), &pending});
+  post({frame, false, bytes, is_cut ? fragment_bytes_of(bytes.size()) : bytes.size(), 0, bytes.size(),
+        &pending});
 }
 
 void SendQueue::post_ordered(std::span<const std::byte> bytes, Pending& pending) {
@@ -48,17 +48,18 @@ void SendQueue::post(const Posted& posted) {
   posted_.push_back(posted);
 }
 
-std::size_t SendQueue::peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const {
+std::size_t SendQueue::peek(bool by_first_socket, std::span<Fragment> fragments,
+                            std::size_t max_bytes) const {
   std::size_t count = 0, bytes = 0;
   for (std::size_t i = first_; i < posted_.size(); ++i) {
     const Posted& posted = posted_[i];
     if (!posted.may_go(by_first_socket)) continue;
-    for (std::size_t at = posted.taken; at < posted.bytes.size(); at += posted.piece_bytes) {
-      if (count == pieces.size()) return count;
-      const Piece piece = posted.piece_at(at, first_number_ + i);
-      if (count > 0 && bytes + piece.data_left > max_bytes) return count;
-      bytes += piece.data_left;
-      pieces[count++] = piece;
+    for (std::size_t at = posted.taken; at < posted.bytes.size(); at += posted.fragment_bytes) {
+      if (count == fragments.size()) return count;
+      const Fragment fragment = posted.fragment_at(at, first_number_ + i);
+      if (count > 0 && bytes + fragment.data_left > max_bytes) return count;
+      bytes += fragment.data_left;
+      fragments[count++] = fragment;
     }
   }
   return count;
@@ -71,15 +72,17 @@ bool SendQueue::has_for(bool by_first_socket) const {
                      });
 }
 
-void SendQueue::take(const Piece& piece) { posted_[piece.of - first_number_].taken += piece.data_left; }
+void SendQueue::take(const Fragment& fragment) {
+  posted_[fragment.of - first_number_].taken += fragment.data_left;
+}
 
-void SendQueue::note_sent(Piece& piece, std::size_t bytes) {
-  const std::size_t of_frame = std::min(bytes, piece.frame_left);
+void SendQueue::note_sent(Fragment& fragment, std::size_t bytes) {
+  const std::size_t of_frame = std::min(bytes, fragment.frame_left);
   const std::size_t of_data = bytes - of_frame;
-  piece.frame_left -= of_frame;
-  piece.data += of_data;
-  piece.data_left -= of_data;
-  Posted& posted = posted_[piece.of - first_number_];
+  fragment.frame_left -= of_frame;
+  fragment.data += of_data;
+  fragment.data_left -= of_data;
+  Posted& posted = posted_[fragment.of - first_number_];
   posted.unsent -= of_data;
   if (of_data == 0 || posted.unsent > 0) return;
   --*posted.pending;
@@ -115,7 +118,7 @@ AwaitedSlices::Slice& AwaitedSlices::add(std::uint32_t chunk, std::uint32_t turn
 
 void AwaitedSlices::count_unclaimed(const Slice& slice, std::ptrdiff_t bytes) {
   unclaimed_ += static_cast<std::size_t>(bytes);
-  if (slice.size > kPieceBytes) unclaimed_cut_ += static_cast<std::size_t>(bytes);
+  if (slice.size > kFragmentBytes) unclaimed_cut_ += static_cast<std::size_t>(bytes);
 }
 
 bool AwaitedSlices::await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending) {
@@ -137,8 +140,8 @@ bool AwaitedSlices::await(const SliceFrame& frame, std::span<std::byte> bytes, P
 }
 
 AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
-  const bool is_possible = head.magic == SliceFrame::kMagic && head.piece > 0 && head.first < head.bytes &&
-                           head.piece <= head.bytes - head.first && head.call == call_;
+  const bool is_possible = head.magic == SliceFrame::kMagic && head.fragment > 0 && head.first < head.bytes &&
+                           head.fragment <= head.bytes - head.first && head.call == call_;
   if (!is_possible) return {};
   Iterator found = find(head.chunk, head.turn);
   if (found == slices_.end()) {
@@ -148,17 +151,17 @@ AwaitedSlices::Claim AwaitedSlices::claim(const SliceFrame& head) {
     found = std::prev(slices_.end());
   }
   Slice& slice = *found;
-  const std::uint32_t end = head.first + head.piece;
+  const std::uint32_t end = head.first + head.fragment;
   const bool overlaps = std::any_of(slice.claimed.begin(), slice.claimed.end(), [&](const auto& other) {
     return head.first < other.second && other.first < end;
   });
-  if (head.bytes != slice.size || head.piece > slice.unclaimed || overlaps) return {};
-  // A slice that arrives in one piece needs no list.
-  if (head.piece < head.bytes) slice.claimed.emplace_back(head.first, end);
-  slice.unclaimed -= head.piece;
-  if (!slice.to.empty()) count_unclaimed(slice, -static_cast<std::ptrdiff_t>(head.piece));
+  if (head.bytes != slice.size || head.fragment > slice.unclaimed || overlaps) return {};
+  // A slice that arrives in one fragment needs no list.
+  if (head.fragment < head.bytes) slice.claimed.emplace_back(head.first, end);
+  slice.unclaimed -= head.fragment;
+  if (!slice.to.empty()) count_unclaimed(slice, -static_cast<std::ptrdiff_t>(head.fragment));
   const std::span<std::byte> all = slice.aside.empty() ? slice.to : std::span<std::byte>(slice.aside);
-  return {Fit::kHere, slice.number, all.subspan(head.first, head.piece)};
+  return {Fit::kHere, slice.number, all.subspan(head.first, head.fragment)};
 }
 
 void AwaitedSlices::note_arrived(std::uint64_t number, std::size_t bytes) {

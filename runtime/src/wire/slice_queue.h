@@ -13,22 +13,22 @@ namespace ddl::runtime {
 /// The number of posted operations that have not completed; lives until it is 0 again.
 using Pending = int;
 
-/// The header of a slice, or of a piece of one, on the wire.
+/// The header of a slice, or of a fragment of one, on the wire.
 ///
 /// It identifies the slice, and the position in it of the bytes that follow. Several slices are under way between two
-/// ranks at once, each rank may have another of two chunks ready first, and the pieces of one slice come over several
-/// sockets. So the receiver finds the destination by the frame, and ranks that make different calls notice it. Plain
-/// data between machines of one byte order.
+/// ranks at once, each rank may have another of two chunks ready first, and the fragments of one slice come over
+/// several sockets. So the receiver finds the destination by the frame, and ranks that make different calls notice it.
+/// Plain data between machines of one byte order.
 struct SliceFrame {
   static constexpr std::uint32_t kMagic = 0x44444C53;  // "DDLS"
   std::uint32_t magic = kMagic;
   std::uint32_t turn =
       0;  ///< the number of the chunk's earlier slices in this direction between the two ranks
-  std::uint64_t call = 0;   ///< its number
-  std::uint32_t chunk = 0;  ///< the lower half of its index: only a few are under way at once
-  std::uint32_t bytes = 0;  ///< of the complete slice
-  std::uint32_t first = 0;  ///< the offset of the piece in the slice
-  std::uint32_t piece = 0;  ///< the number of bytes that follow
+  std::uint64_t call = 0;      ///< its number
+  std::uint32_t chunk = 0;     ///< the lower half of its index: only a few are under way at once
+  std::uint32_t bytes = 0;     ///< of the complete slice
+  std::uint32_t first = 0;     ///< the offset of the fragment in the slice
+  std::uint32_t fragment = 0;  ///< the number of bytes that follow
 
   bool operator==(const SliceFrame&) const = default;
 };
@@ -37,24 +37,25 @@ static_assert(sizeof(SliceFrame) == 32);
 /// The magic with which the ordered stream begins wherever a slice's frame could be expected.
 inline constexpr std::uint32_t kOrderedMagic = 0x44444C41;  // "DDLA"
 
-/// A longer slice goes in pieces over all sockets; any other goes over the first, in one system call if the socket's
+/// A longer slice goes in fragments over all sockets; any other goes over the first, in one system call if the socket's
 /// buffer has space.
-inline constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kFragmentBytes = std::size_t{64} << 10;
 
-/// The length of the pieces of a slice: at most kPieceBytes, equal except for the last, a multiple of cache lines.
-constexpr std::size_t piece_bytes_of(std::size_t slice_bytes) {
+/// The length of the fragments of a slice: at most kFragmentBytes, equal except for the last, a multiple of cache
+/// lines.
+constexpr std::size_t fragment_bytes_of(std::size_t slice_bytes) {
   constexpr std::size_t kLine = 64;
-  const std::size_t pieces = (slice_bytes + kPieceBytes - 1) / kPieceBytes;
-  if (pieces <= 1) return slice_bytes;
-  return ((slice_bytes + pieces - 1) / pieces + kLine - 1) / kLine * kLine;
+  const std::size_t fragments = (slice_bytes + kFragmentBytes - 1) / kFragmentBytes;
+  if (fragments <= 1) return slice_bytes;
+  return ((slice_bytes + fragments - 1) / fragments + kLine - 1) / kLine * kLine;
 }
 
-// The data to be sent to one partner, in the order in which they were posted, distributed to sockets in pieces.
+// The data to be sent to one partner, in the order in which they were posted, distributed to sockets in fragments.
 
 class SendQueue {
  public:
-  /// The unit that one socket sends: a piece of a slice with its frame, or bytes of the ordered stream.
-  struct Piece {
+  /// The unit that one socket sends: a fragment of a slice with its frame, or bytes of the ordered stream.
+  struct Fragment {
     std::uint64_t of = 0;  ///< the number of the posted operation
     SliceFrame frame;
     std::size_t frame_left = 0;
@@ -64,34 +65,34 @@ class SendQueue {
     std::size_t left() const { return frame_left + data_left; }
   };
 
-  /// is_cut: into pieces that any socket may take. Otherwise all of it goes over the first socket.
+  /// is_cut: into fragments that any socket may take. Otherwise all of it goes over the first socket.
   void post_slice(const SliceFrame& frame, std::span<const std::byte> bytes, bool is_cut, Pending& pending);
   void post_ordered(std::span<const std::byte> bytes, Pending& pending);
 
   /// Nothing is left that has not been sent completely.
   bool is_empty() const { return first_ == posted_.size(); }
 
-  /// The next pieces that no socket has taken: at most pieces.size(), and at most max_bytes bytes unless the first
-  /// piece alone has more. Returns their number.
-  std::size_t peek(bool by_first_socket, std::span<Piece> pieces, std::size_t max_bytes) const;
+  /// The next fragments that no socket has taken: at most fragments.size(), and at most max_bytes bytes unless the
+  /// first fragment alone has more. Returns their number.
+  std::size_t peek(bool by_first_socket, std::span<Fragment> fragments, std::size_t max_bytes) const;
   bool has_for(bool by_first_socket) const;
-  /// Assigns the first piece that peek() returned to the calling socket.
-  void take(const Piece& piece);
-  /// This number of bytes of a taken piece, frame included, has been sent.
-  void note_sent(Piece& piece, std::size_t bytes);
+  /// Assigns the first fragment that peek() returned to the calling socket.
+  void take(const Fragment& fragment);
+  /// This number of bytes of a taken fragment, frame included, has been sent.
+  void note_sent(Fragment& fragment, std::size_t bytes);
 
  private:
   struct Posted {
     SliceFrame frame;
     bool is_ordered = false;
     std::span<const std::byte> bytes;
-    std::size_t piece_bytes = 0;  ///< the same as bytes: not cut
+    std::size_t fragment_bytes = 0;  ///< the same as bytes: not cut
     std::size_t taken = 0;
     std::size_t unsent = 0;
     Pending* pending = nullptr;
 
-    bool may_go(bool by_first_socket) const { return by_first_socket || piece_bytes < bytes.size(); }
-    Piece piece_at(std::size_t at, std::uint64_t number) const;
+    bool may_go(bool by_first_socket) const { return by_first_socket || fragment_bytes < bytes.size(); }
+    Fragment fragment_at(std::size_t at, std::uint64_t number) const;
   };
 
   void post(const Posted& posted);
@@ -111,7 +112,7 @@ class SendQueue {
 class AwaitedSlices {
  public:
   enum class Fit {
-    kHere,   ///< the piece goes where the claim says
+    kHere,   ///< the fragment goes where the claim says
     kLater,  ///< of a chunk that has not been begun
     /// Of another call, of another length than awaited, outside of its slice, or announced before. A slice that has
     /// arrived completely is forgotten: if it is announced again, it is buffered, and begin_chunk() of the next call
@@ -131,14 +132,14 @@ class AwaitedSlices {
   /// length.
   bool await(const SliceFrame& frame, std::span<std::byte> bytes, Pending& pending);
 
-  /// Where the piece after this frame goes. A piece that fits is claimed: no other piece may overlap it.
+  /// Where the fragment after this frame goes. A fragment that fits is claimed: no other fragment may overlap it.
   Claim claim(const SliceFrame& head);
-  /// This number of bytes of a claimed piece has arrived.
+  /// This number of bytes of a claimed fragment has arrived.
   void note_arrived(std::uint64_t slice, std::size_t bytes);
 
   /// No slice is awaited.
   bool is_empty() const { return awaited_ == 0; }
-  /// Bytes are awaited that no frame has announced; cut: of slices that are longer than a piece; uncut: of the
+  /// Bytes are awaited that no frame has announced; cut: of slices that are longer than a fragment; uncut: of the
   /// others.
   bool has_unclaimed() const { return unclaimed_ > 0; }
   bool has_unclaimed_cut() const { return unclaimed_cut_ > 0; }
@@ -155,7 +156,7 @@ class AwaitedSlices {
     std::span<std::byte> to;       ///< empty: not awaited yet
     std::vector<std::byte> aside;  ///< its buffer if it arrives before it is awaited
     Pending* pending = nullptr;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> claimed;  ///< begin and end of each piece
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> claimed;  ///< begin and end of each fragment
   };
   using Iterator = std::vector<Slice>::iterator;
 

@@ -16,26 +16,26 @@ namespace ddl::runtime {
 namespace {
 
 constexpr std::size_t kMaxSockets = kMaxSocketsPerPeer;
-/// Pieces that go into one system call, each with its frame.
-constexpr std::size_t kMaxPieces = 4;
+/// Fragments that go into one system call, each with its frame.
+constexpr std::size_t kMaxFragments = 4;
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 /// Limits the bytes in a socket's buffer that have not been sent yet: otherwise the first socket would take all
-/// pieces into its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
+/// fragments into its buffer, however slow it is. Sockets of other kinds, in tests, have small buffers anyway.
 void keep_buffer_short(int socket) {
-  const int bytes = static_cast<int>(kPieceBytes);
+  const int bytes = static_cast<int>(kFragmentBytes);
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
 }
 
-/// The unsent rest of pieces, as the arguments of one system call.
+/// The unsent rest of fragments, as the arguments of one system call.
 class Gather {
  public:
-  void add(const SendQueue::Piece& piece) {
+  void add(const SendQueue::Fragment& fragment) {
     const auto* frame =
-        reinterpret_cast<const std::byte*>(&piece.frame) + sizeof piece.frame - piece.frame_left;
-    add(frame, piece.frame_left);
-    add(piece.data, piece.data_left);
+        reinterpret_cast<const std::byte*>(&fragment.frame) + sizeof fragment.frame - fragment.frame_left;
+    add(frame, fragment.frame_left);
+    add(fragment.data, fragment.data_left);
   }
   ssize_t send_to(int socket) {
     msghdr message{};
@@ -52,7 +52,7 @@ class Gather {
     bytes_ += size;
   }
 
-  std::array<iovec, 2 * (kMaxPieces + 1)> parts_;
+  std::array<iovec, 2 * (kMaxFragments + 1)> parts_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
 };
@@ -162,9 +162,9 @@ bool SocketBundle::move_sends() {
 
 bool SocketBundle::send_some(Socket& socket, bool& is_full) {
   if (socket.state != State::kOpen) return false;
-  std::array<SendQueue::Piece, kMaxPieces> next;
-  // With several sockets, each takes one piece at a time; with one, everything goes there anyway.
-  const std::size_t max_bytes = sockets_.size() > 1 ? kPieceBytes : static_cast<std::size_t>(-1);
+  std::array<SendQueue::Fragment, kMaxFragments> next;
+  // With several sockets, each takes one fragment at a time; with one, everything goes there anyway.
+  const std::size_t max_bytes = sockets_.size() > 1 ? kFragmentBytes : static_cast<std::size_t>(-1);
   const bool takes_more = !socket.sending || sockets_.size() == 1;
   const std::size_t count = takes_more ? sends_.peek(is_first(socket), next, max_bytes) : 0;
   Gather gather;
@@ -182,11 +182,11 @@ bool SocketBundle::send_some(Socket& socket, bool& is_full) {
   }
   auto left = static_cast<std::size_t>(sent);
   is_full = left < gather.bytes();
-  const auto note = [&](SendQueue::Piece& piece) {
-    const std::size_t part = std::min(left, piece.left());
+  const auto note = [&](SendQueue::Fragment& fragment) {
+    const std::size_t part = std::min(left, fragment.left());
     left -= part;
-    sends_.note_sent(piece, part);
-    return piece.left() == 0;
+    sends_.note_sent(fragment, part);
+    return fragment.left() == 0;
   };
   if (socket.sending && note(*socket.sending)) socket.sending.reset();
   for (std::size_t i = 0; i < count && left > 0; ++i) {
@@ -209,7 +209,7 @@ bool SocketBundle::move_receives(Socket& socket) {
   bool moved = false;
   while (socket.state != State::kEnded) {
     const bool got = is_first(socket) && !ordered_.empty() ? receive_ordered(socket)
-                     : !socket.to.empty()                  ? receive_piece(socket)
+                     : !socket.to.empty()                  ? receive_fragment(socket)
                                                            : wants_frame(socket) && receive_frame(socket);
     if (!got) return moved;
     moved = true;
@@ -230,7 +230,7 @@ bool SocketBundle::receive_ordered(Socket& socket) {
   return got > 0;
 }
 
-bool SocketBundle::receive_piece(Socket& socket) {
+bool SocketBundle::receive_fragment(Socket& socket) {
   const std::size_t got = note_received(
       socket,
       retry_eintr([&] { return ::recv(socket.fd.get(), socket.to.data(), socket.to.size(), MSG_DONTWAIT); }));
@@ -251,7 +251,7 @@ bool SocketBundle::receive_frame(Socket& socket) {
 
 void SocketBundle::match_frame(Socket& socket) {
   if (is_out_of_step_) return;
-  // A partner that has sent all of its pieces, the last ones over other sockets, may have begun its next call on the
+  // A partner that has sent all of its fragments, the last ones over other sockets, may have begun its next call on the
   // first.
   if (sockets_.size() > 1 && is_first(socket) && socket.head.magic == kOrderedMagic) return;
   const AwaitedSlices::Claim claim = awaited_.claim(socket.head);

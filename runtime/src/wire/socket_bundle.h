@@ -1,11 +1,11 @@
 // The data sockets of one rank to one partner on another host.
 //
-// A slice that is longer than a piece goes in pieces, each over the next socket with space in its buffer: a slow
-// socket delays only the piece that it has taken. Shorter slices go over the first socket alone, where the receiver
+// A slice that is longer than a fragment goes in fragments, each over the next socket with space in its buffer: a slow
+// socket delays only the fragment that it has taken. Shorter slices go over the first socket alone, where the receiver
 // expects them. The first socket is also an ordered stream: bytes without a frame arrive on it in the order in which
 // they were posted, for a receiver that knows what comes next.
 //
-// On each socket, pieces are in the order in which their slices were posted.
+// On each socket, fragments are in the order in which their slices were posted.
 #pragma once
 
 #include <poll.h>
@@ -61,11 +61,11 @@ class SocketBundle {
     UniqueFd fd;
     State state = State::kOpen;
     std::string why;
-    std::optional<SendQueue::Piece> sending;  ///< a piece that has been sent in part
-    SliceFrame head;                          ///< the frame that is arriving, or has arrived and ...
-    std::size_t head_bytes = 0;               ///< ... so much of it; whole: its chunk has not been begun
-    std::uint64_t slice = 0;                  ///< the piece that is arriving, ...
-    std::span<std::byte> to;                  ///< ... and where the rest of it goes
+    std::optional<SendQueue::Fragment> sending;  ///< a fragment that has been sent in part
+    SliceFrame head;                             ///< the frame that is arriving, or has arrived and ...
+    std::size_t head_bytes = 0;                  ///< ... so much of it; whole: its chunk has not been begun
+    std::uint64_t slice = 0;                     ///< the fragment that is arriving, ...
+    std::span<std::byte> to;                     ///< ... and where the rest of it goes
 
     bool has_complete_head() const { return head_bytes == sizeof head; }
     bool is_amid() const { return !to.empty() || sending || (head_bytes > 0 && !has_complete_head()); }
@@ -86,16 +86,16 @@ class SocketBundle {
   bool send_some(Socket& socket, bool& is_full);
   bool move_receives(Socket& socket);
   bool receive_ordered(Socket& socket);
-  bool receive_piece(Socket& socket);
+  bool receive_fragment(Socket& socket);
   bool receive_frame(Socket& socket);
-  /// Begins to receive the piece whose frame has arrived, unless its chunk has not been begun.
+  /// Begins to receive the fragment whose frame has arrived, unless its chunk has not been begun.
   void match_frame(Socket& socket);
   void match_waiting_frames();
   /// The bytes that a receiving system call returned; 0 after an error or the end, which it records in socket.
   static std::size_t note_received(Socket& socket, ssize_t got);
 
   std::vector<Socket> sockets_;
-  std::size_t turn_ = 0;  ///< index of the socket that may take the next piece first
+  std::size_t turn_ = 0;  ///< index of the socket that may take the next fragment first
   SendQueue sends_;
   std::deque<Ordered> ordered_;
   AwaitedSlices awaited_;

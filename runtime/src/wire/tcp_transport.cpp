@@ -233,7 +233,7 @@ void wipe_text(std::string& text) { net::wipe(std::as_writable_bytes(std::span(t
 
 }  // namespace
 
-Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
+Result<TcpTransport::Published> TcpTransport::prepare(Bootstrap& bootstrap) const {
   const Membership& membership = bootstrap.membership();
   std::optional<net::JobKey> key;
   if (settings_.job_key_fd) {
@@ -251,19 +251,19 @@ Result<TcpTransport::Offer> TcpTransport::prepare(Bootstrap& bootstrap) const {
   DDL_ASSIGN(all, net::local_addresses());
   DDL_ASSIGN(addresses, net::usable_addresses(all, settings_.interfaces));
   DDL_ASSIGN(acceptor, Acceptor::open(addresses, settings_.patience));
-  return Offer{std::move(addresses), std::move(acceptor), std::move(key)};
+  return Published{std::move(addresses), std::move(acceptor), std::move(key)};
 }
 
-Status TcpTransport::offer(Bootstrap& bootstrap) {
-  offer_ = prepare(bootstrap);
+Status TcpTransport::publish(Bootstrap& bootstrap) {
+  published_ = prepare(bootstrap);
   TcpEndpoint endpoint;
   endpoint.host = HostField::of(bootstrap.membership().host).str();
   endpoint.pid = ::getpid();
-  if (*offer_) {
-    endpoint.addresses = (*offer_)->acceptor.addresses();
+  if (*published_) {
+    endpoint.addresses = (*published_)->acceptor.addresses();
   } else {
     // Published for the ranks that would connect, which otherwise would try until their time limit.
-    endpoint.failure = offer_->error().message();
+    endpoint.failure = published_->error().message();
   }
   return bootstrap.put(endpoint_key(bootstrap.membership()), endpoint.to_text());
 }
@@ -281,7 +281,7 @@ Member TcpTransport::who_is(Bootstrap& bootstrap, int rank) const {
 }
 
 Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
-  std::optional<net::JobKey>& key = (*offer_)->key;
+  std::optional<net::JobKey>& key = (*published_)->key;
   if (key) return {};
   auto hex = bootstrap.get(0, secret_key(bootstrap.membership()), deadline);
   if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
@@ -295,9 +295,9 @@ Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
 Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
                                                     const std::vector<LinkPartner>& partners,
                                                     const LinkTerms& terms) {
-  DDL_CHECK(offer_.has_value(), "offer() comes first");
-  if (!*offer_) return fail(offer_->error());
-  Offer& offer = **offer_;
+  DDL_CHECK(published_.has_value(), "publish() comes first");
+  if (!*published_) return fail(published_->error());
+  Published& published = **published_;
   const Membership& membership = bootstrap.membership();
   const bool may_wait_long = terms.use != LinkUse::kLane;
   const Deadline soon = Deadline::after_seconds(settings_.seconds);
@@ -312,7 +312,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   hello.agreed = terms.agreed;
   hello.sockets = static_cast<std::uint16_t>(settings_.sockets);
   hello.host = HostField::of(membership.host);
-  LinkSetup setup(*offer.key, hello, offer.acceptor, offer.addresses);
+  LinkSetup setup(*published.key, hello, published.acceptor, published.addresses);
   for (const LinkPartner& partner : partners) {
     if (!partner.connects && !may_wait_long) {
       setup.expect(partner.host, partner.rank);
@@ -338,7 +338,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
 }
 
 std::vector<int> TcpTransport::fds() const {
-  return offer_ && *offer_ ? (*offer_)->acceptor.fds() : std::vector<int>();
+  return published_ && *published_ ? (*published_)->acceptor.fds() : std::vector<int>();
 }
 
 }  // namespace ddl::runtime

@@ -86,7 +86,7 @@ class LinkSetup {
 // Ranks of different hosts over TCP.
 
 struct TcpSettings {
-  /// Names of the interfaces whose addresses are offered; empty: all but loopback.
+  /// Names of the interfaces whose addresses are published; empty: all but loopback.
   std::vector<std::string> interfaces;
   /// Inherited descriptor of the job's key. Without it rank 0 makes a key and publishes it through the bootstrap,
   /// where other users of a host may be able to read it: that still keeps out unauthenticated peers on the network.
@@ -111,7 +111,7 @@ class TcpTransport final : public LinkTransport {
   TcpTransport(TcpSettings settings, FaultInjector& fault) : settings_(std::move(settings)), fault_(fault) {}
 
   const char* name() const override { return "tcp"; }
-  Status offer(Bootstrap& bootstrap) override;
+  Status publish(Bootstrap& bootstrap) override;
   Result<std::vector<PeerLink>> connect(Bootstrap& bootstrap, const std::vector<LinkPartner>& partners,
                                         const LinkTerms& terms) override;
   std::vector<PeerLink> take_established() override { return std::exchange(established_, {}); }
@@ -121,18 +121,18 @@ class TcpTransport final : public LinkTransport {
 
  private:
   /// What this rank prepares before the fence.
-  struct Offer {
+  struct Published {
     std::vector<net::InterfaceAddress> addresses;
     Acceptor acceptor;
     std::optional<net::JobKey> key;
   };
-  Result<Offer> prepare(Bootstrap& bootstrap) const;
+  Result<Published> prepare(Bootstrap& bootstrap) const;
   Status fetch_key(Bootstrap& bootstrap, Deadline deadline);
   static Result<TcpEndpoint> endpoint_of(Bootstrap& bootstrap, int rank, Deadline deadline);
 
   TcpSettings settings_;
   FaultInjector& fault_;
-  std::optional<Result<Offer>> offer_;
+  std::optional<Result<Published>> published_;
   std::vector<PeerLink> established_;  ///< when connect() has failed
   std::optional<int> gone_;
 };

@@ -12,7 +12,7 @@ namespace ddl::conformance {
 /// slots.
 std::vector<std::uint64_t> interesting_counts(std::uint64_t slot_bytes, int ranks);
 
-/// What memory of GPUs need not keep of what is promised for memory of the host.
+/// What memory of GPUs need not keep of what is promised for CPU memory.
 struct Promises {
   /// 16-bit floats are rounded once, at the end, also where there are averages and factors.
   bool rounds_once = true;

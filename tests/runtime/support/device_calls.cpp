@@ -1,6 +1,6 @@
 // Puts the buffers of a program's collectives into memory of a GPU. A program that is linked with this and with
-// --wrap for the functions below makes the same calls as before; each is carried out on copies of its buffers on a GPU,
-// which are copied back after it. So a test that was written for memory of the host also tests GPUs.
+// --wrap for the functions below makes the same calls as before; each is executed on copies of its buffers on a GPU,
+// which are copied back after it. So a test that was written for CPU memory also tests GPUs.
 //
 // The copies keep the buffers' alignment, and how they overlap. Calls alternate between a stream and the default
 // stream; the copies are on that stream, too, and nothing waits between, so the library has to keep the order.
@@ -36,7 +36,7 @@ struct Extent {
   std::uintptr_t end() const { return begin() + bytes; }
 };
 
-/// A range of host memory, and its copy on the GPU.
+/// A range of CPU memory, and its copy on the GPU.
 class Copied {
  public:
   Copied(std::uintptr_t begin, std::uintptr_t end, void* stream)
@@ -330,7 +330,7 @@ DDL_WRAPPED(ddl_status, ddl_recv, ddl_context* context, void* buffer, uint64_t c
 
 namespace {
 
-/// A tensor that has been handed over.
+/// A tensor that has been submitted.
 struct Open {
   ddl_context* context = nullptr;
   std::unique_ptr<Buffers> buffers;
@@ -346,7 +346,7 @@ std::mutex mutex;
 std::map<ddl_handle*, std::unique_ptr<Open>> open_tensors;  // guarded by mutex
 std::map<void*, bool> results;                              // of the program's, by malloc(); guarded by mutex
 
-/// Hands over with call(send, recv, options, open, handle).
+/// Submits with call(send, recv, options, open, handle).
 template <class Call>
 ddl_status submit(ddl_context* context, const ddl_async_options* given, const void* send, void* recv,
                   Counts counts, ddl_dtype dtype, ddl_handle** handle, Call call) {

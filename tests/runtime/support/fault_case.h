@@ -34,8 +34,8 @@ class FaultArguments {
   float* recv = nullptr;  ///< the same number
   int made_size = 0;      ///< of the process set that was made last; it has been freed
   PassedPoints& passed;   ///< by this rank
-  int named = 0;          ///< how often named tensors have been handed over
-  /// Tensors are handed over when those before them are complete. Otherwise ranks may sleep because all of them have
+  int named = 0;          ///< how often named tensors have been submitted
+  /// Tensors are submitted when those before them are complete. Otherwise ranks may sleep because all of them have
   /// told what they have, and wait for what a rank that is stopped has not told: no timeout ends that.
   bool one_by_one = false;
 

@@ -33,7 +33,7 @@ const InProcessMemory::Group& InProcessMemory::group(const Membership& membershi
   return groups_.at(key_of(membership));
 }
 
-Status InProcessTransport::offer(Bootstrap& bootstrap, const SegmentConfig& config) {
+Status InProcessTransport::publish(Bootstrap& bootstrap, const SegmentConfig& config) {
   if (bootstrap.membership().local_rank() == 0) memory_.add(bootstrap.membership(), config);
   return {};
 }

@@ -46,7 +46,7 @@ class InProcessTransport final : public Transport {
 
   const char* name() const override { return "in-process"; }
   Status is_usable(const Membership&) const override { return {}; }
-  Status offer(Bootstrap& bootstrap, const SegmentConfig& config) override;
+  Status publish(Bootstrap& bootstrap, const SegmentConfig& config) override;
   Result<SharedGroup> connect(Bootstrap& bootstrap, const ConnectLimit& limit) override;
 
  private:

@@ -18,7 +18,7 @@ using conformance::expect_ok;
 class Handles {
  public:
   ddl_handle** next() { return &handles_.emplace_back(); }
-  /// What handing over the next one returned.
+  /// What submitting the next one returned.
   void note(ddl_status status) {
     if (refused_ == DDL_OK) refused_ = status;
   }
@@ -78,7 +78,7 @@ ddl_status sum_group_with_sleep(FaultArguments& d, const std::string& group,
   return handles.wait();
 }
 
-/// Tensors that are carried out without a round once the ranks expect them, and a group, on which they agree.
+/// Tensors that are executed without a round once the ranks expect them, and a group, on which they agree.
 ddl_status named_tensors(FaultArguments& d) {
   ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
   options.process_set = d.set;

@@ -27,7 +27,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   settings.exchange = exchange;
   settings.stores = stores;
   settings.batch_patience = batch_patience;
-  settings.gpu_piece_bytes = gpu_piece_bytes;
+  settings.gpu_chunk_bytes = gpu_chunk_bytes;
   settings.agrees_first = agrees_first;
   const char* const operations = std::getenv(contract::env::kGpuOperations);
   settings.gpu_operations = gpu_operations.value_or(
@@ -53,7 +53,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
       };
       Settings own = settings;
       if (rank == 1) own.gpu_operations = gpu_operations_of_rank_1.value_or(own.gpu_operations);
-      if (rank == 1 && gpu_piece_bytes_of_rank_1) own.gpu_piece_bytes = *gpu_piece_bytes_of_rank_1;
+      if (rank == 1 && gpu_chunk_bytes_of_rank_1) own.gpu_chunk_bytes = *gpu_chunk_bytes_of_rank_1;
       if (!records.empty()) own.rank_record = records.at(static_cast<std::size_t>(rank));
       auto joined =
           Context::join(own, std::move(bootstrap), std::move(transports), FaultInjector(std::nullopt, rank),

@@ -30,13 +30,13 @@ struct ThreadJob {
   std::optional<Stores> stores;
   /// Named tensors go together up to this number of bytes, and larger ones are cut.
   std::optional<std::uint64_t> fusion_bytes;
-  /// Who carries out collectives on memory of GPUs; nullopt: as DDL_GPU_OPERATIONS says.
+  /// Who executes collectives on memory of GPUs; nullopt: as DDL_GPU_OPERATIONS says.
   std::optional<contract::GpuOperations> gpu_operations;
   std::optional<contract::GpuOperations> gpu_operations_of_rank_1;
   bool agrees_first = false;  ///< ranks compare their calls before data move between GPUs
-  /// Pieces in which memory of a GPU goes by way of the host.
-  std::size_t gpu_piece_bytes = kUsualGpuPieceBytes;
-  std::optional<std::size_t> gpu_piece_bytes_of_rank_1;  ///< a mistake of the user's
+  /// Chunks in which memory of a GPU goes through CPU memory.
+  std::size_t gpu_chunk_bytes = kUsualGpuChunkBytes;
+  std::optional<std::size_t> gpu_chunk_bytes_of_rank_1;  ///< a mistake of the user's
   /// How long a named tensor may wait for the rest of its predicted batch.
   std::chrono::milliseconds batch_patience{500};
   /// 0: a wait sleeps at once after its yields, as with more ranks than CPUs.
@@ -45,7 +45,7 @@ struct ThreadJob {
   double timeout_seconds = 60.0;
   /// Where each rank is to show what it does, as under ddlrun; empty: nowhere.
   std::vector<RankRecordLocation> records;
-  /// MPI, whose ranks are these threads, carries out the collectives.
+  /// MPI, whose ranks are these threads, executes the collectives.
   std::optional<MpiThreads> mpi;
 
   /// Runs body(context) on one thread per rank and finalizes each context (unless body did and set it to null).

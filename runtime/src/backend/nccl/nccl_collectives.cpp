@@ -266,7 +266,7 @@ Status exchange(NcclCommunicator& communicator, Request request, const BlockMove
 
 bool is_in_nccl(const Request& request, const NcclAbilities& abilities) {
   const Call& call = request.call;
-  if (request.some_give_none || !request.gives.empty()) return false;
+  if (request.some_contribute_none || !request.contributes.empty()) return false;
   if (is_move(call.kind)) return true;
   if (!has_op(call.kind) || call.kind == CallKind::kScan) return false;
   if (is_scaled(call) && (!abilities.has_kernels || !scaling_kernel(request.dtype()))) return false;

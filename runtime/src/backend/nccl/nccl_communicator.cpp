@@ -11,7 +11,7 @@ namespace {
 
 /// Between two looks at what NCCL does in the background: connecting takes milliseconds.
 constexpr auto kPause = std::chrono::microseconds(100);
-/// Most calls are carried out at once.
+/// Most calls are executed at once.
 constexpr int kLooksWithoutPause = 100;
 constexpr auto kLeaveLimit = std::chrono::seconds(10);
 

@@ -56,7 +56,7 @@ class NcclCommunicator {
         stream_(std::make_shared<const DeviceStream>(std::move(stream))),
         rank_(rank),
         size_(size) {}
-  /// Waits until NCCL has carried out what it began in the background. Under mutex_.
+  /// Waits until NCCL has executed what it began in the background. Under mutex_.
   Status settle(const MustStop& must_stop);
 
   const NcclLibrary& library_;

@@ -232,8 +232,7 @@ void check_options(const Material& with) {
   options = DDL_CALL_OPTIONS_INIT;
   options.stream = with.data;
   refused(ddl_barrier(context, &options), "takes no stream");
-  refused(ddl_allreduce(context, with.data, with.data, 1, DDL_FLOAT64, DDL_SUM, &options),
-          "memory of the host");
+  refused(ddl_allreduce(context, with.data, with.data, 1, DDL_FLOAT64, DDL_SUM, &options), "CPU memory");
 }
 
 void check_scale_arguments(const Material& with) {

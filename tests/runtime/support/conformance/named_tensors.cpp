@@ -40,7 +40,7 @@ struct Planned {
   std::string group;
   std::uint32_t group_size = 0;
   int thread = 0;
-  /// The threads wait for all tensors of a section before they hand over the next.
+  /// The threads wait for all tensors of a section before they submit the next.
   int section = 0;
 };
 using Plan = std::vector<Planned>;
@@ -50,7 +50,7 @@ Planned plan_tensor(int name, Random& random) {
   constexpr std::array kTensorOps{DDL_SUM, DDL_SUM, DDL_SUM, DDL_AVERAGE, DDL_MIN, DDL_MAX};
   Planned tensor;
   tensor.name = "tensor " + std::to_string(name);
-  // Allreduces of floats mostly, so that some are carried out together.
+  // Allreduces of floats mostly, so that some are executed together.
   if (below(random, 3) == 0) tensor.kind = static_cast<TensorKind>(below(random, 5));
   if (below(random, 3) == 0) tensor.dtype = kTensorTypes[random() % kTensorTypes.size()];
   if (below(random, 3) == 0) tensor.op = kTensorOps[random() % kTensorOps.size()];
@@ -172,7 +172,7 @@ Bytes ordered(ddl_context* context, const Planned& tensor, TensorBuffers buffers
   return {};
 }
 
-/// A tensor that one thread hands over.
+/// A tensor that one thread submits.
 class Named {
  public:
   Named(ddl_context* context, const Planned& tensor, TensorBuffers buffers, std::uint64_t set)

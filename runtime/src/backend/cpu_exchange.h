@@ -1,5 +1,5 @@
-// What the ranks tell each other on the host for a call on memory of GPUs. All of it happens inside the call, and has its
-// number.
+// What the ranks tell each other in CPU memory for a call on memory of GPUs. All of it happens inside the call, and has
+// its number.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 namespace ddl::runtime {
 
 /// Of a process set; every function is called by all its ranks. Not thread-safe. Values are plain data.
-class HostExchange {
+class CpuExchange {
  public:
   /// Both outlive this.
-  HostExchange(CollectiveBackend& host, Connections& connections) : host_(host), connections_(connections) {}
+  CpuExchange(CollectiveBackend& host, Connections& connections) : host_(host), connections_(connections) {}
 
   /// Whether all ranks make this call, which begins here: DDL_ERROR_MISMATCH on all if not.
   Outcome compare(const Request& request, CallDeadline deadline);
@@ -31,7 +31,7 @@ class HostExchange {
   }
   /// What rank 0 of the set has is then on all ranks.
   template <class Value>
-  Outcome tell_from_first(Value& value, CallDeadline deadline) {
+  Outcome broadcast(Value& value, CallDeadline deadline) {
     return broadcast(&value, sizeof value, deadline);
   }
   /// The largest of the ranks' numbers; of this rank's and the peer's, if there is one, whose call it is then.

@@ -1,5 +1,5 @@
 // What each rank of a process set has on its GPU, and whether all of them together can use it: NCCL, or each other's memory.
-// Offers are plain data, which travel between ranks.
+// Plain data, which travel between ranks.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace ddl::runtime {
 
 /// For NCCL or RCCL.
-struct NcclOffer {
+struct NcclPeerInfo {
   std::int32_t version = 0;  ///< of the library
   std::uint8_t has_device = 0;
   std::uint8_t has_kernels = 0;                 ///< libddl's own
@@ -27,11 +27,11 @@ struct NcclOffer {
   HostField host;
 
   /// For buffers on this GPU; null: this rank has none. Loads the library, and compiles the kernels.
-  static NcclOffer of(Device* device, contract::GpuOperations operations, const std::string& host);
+  static NcclPeerInfo of(Device* device, contract::GpuOperations operations, const std::string& host);
 };
 
 /// For the memory of a GPU that the ranks of a host share.
-struct IpcOffer {
+struct IpcPeerInfo {
   std::uint64_t process = 0;  ///< as process_token() gives it
   std::uint8_t has_device = 0;
   std::uint8_t is_wanted = 0;
@@ -47,13 +47,13 @@ struct IpcOffer {
 std::uint64_t process_token();
 
 /// Some rank has had no memory of a GPU yet, and may have it in a later call.
-bool is_too_early(const auto& offers) {
-  return std::ranges::any_of(offers, [](const auto& offer) { return offer.has_device == 0; });
+bool is_too_early(const auto& peers) {
+  return std::ranges::any_of(peers, [](const auto& info) { return info.has_device == 0; });
 }
 
 /// Why the ranks cannot use NCCL together, or ranks of one host each other's memory, naming the ranks; "": they can.
 /// job_ranks: the rank in the job of each.
-std::string obstacle_of(std::span<const NcclOffer> offers, std::span<const int> job_ranks);
-std::string obstacle_of(std::span<const IpcOffer> offers, std::span<const int> job_ranks);
+std::string obstacle_of(std::span<const NcclPeerInfo> peers, std::span<const int> job_ranks);
+std::string obstacle_of(std::span<const IpcPeerInfo> peers, std::span<const int> job_ranks);
 
 }  // namespace ddl::runtime

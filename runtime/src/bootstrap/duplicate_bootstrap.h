@@ -9,7 +9,7 @@
 
 namespace ddl::runtime {
 
-/// The bootstrap of the first connections: put() and get() exclude those of the twin.
+/// The bootstrap of the first connections: put() and get() exclude those of the duplicate.
 class SharedBootstrap final : public Bootstrap {
  public:
   explicit SharedBootstrap(std::unique_ptr<Bootstrap> own) : own_(std::move(own)) {}
@@ -39,10 +39,10 @@ class SharedBootstrap final : public Bootstrap {
 };
 
 /// The same for the second connections. Its membership has another generation, which is part of all keys.
-class TwinBootstrap final : public Bootstrap {
+class DuplicateBootstrap final : public Bootstrap {
  public:
   /// first outlives this.
-  explicit TwinBootstrap(Bootstrap& first) : first_(first), membership_(first.membership()) {
+  explicit DuplicateBootstrap(Bootstrap& first) : first_(first), membership_(first.membership()) {
     membership_.generation ^= 0x8000'0000;
   }
 

@@ -1,15 +1,15 @@
-#include "runtime/src/backend/host_backend.h"
+#include "runtime/src/backend/cpu_backend.h"
 
 #include "runtime/src/collective/host_collectives.h"
 
 namespace ddl::runtime {
 
-HostBackend::HostBackend(Connections& connections, const AlgorithmOverrides& algorithms)
+CpuBackend::CpuBackend(Connections& connections, const AlgorithmOverrides& algorithms)
     : connections_(connections), algorithms_(algorithms) {
   if (connections.layout().host_count() > 1) cluster_.emplace(connections);
 }
 
-Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
+Outcome CpuBackend::run(const Request& request, CallDeadline deadline) {
   if (request.peer >= 0) return transfer(request, deadline);
   const Algorithm algorithm = algorithms_.of(request.call.kind);
   if (algorithm != request.call.algorithm) {
@@ -21,14 +21,14 @@ Outcome HostBackend::run(const Request& request, CallDeadline deadline) {
                   : run_on_one_host(connections_.channel(), request, deadline);
 }
 
-Outcome HostBackend::transfer(Request request, CallDeadline deadline) {
+Outcome CpuBackend::transfer(Request request, CallDeadline deadline) {
   request.call.root = connections_.job_ranks()[static_cast<std::size_t>(request.call.root)];
   auto found = pairs_.find(request.peer);
   if (found == pairs_.end()) {
     DDL_ASSIGN(pair, connections_.connect_pair(request.peer, request.call, deadline));
-    found = pairs_.emplace(request.peer, std::make_unique<HostBackend>(*pair, algorithms_)).first;
+    found = pairs_.emplace(request.peer, std::make_unique<CpuBackend>(*pair, algorithms_)).first;
   }
-  HostBackend& pair = *found->second;
+  CpuBackend& pair = *found->second;
   request.peer = -1;
   request.job_ranks = pair.connections_.job_ranks();
   // The time for connecting does not count: the transfer has the full timeout.

@@ -1,17 +1,17 @@
-#include "runtime/src/backend/host_exchange.h"
+#include "runtime/src/backend/cpu_exchange.h"
 
 #include <optional>
 #include <utility>
 
 namespace ddl::runtime {
 
-Outcome HostExchange::compare(const Request& request, CallDeadline deadline) {
+Outcome CpuExchange::compare(const Request& request, CallDeadline deadline) {
   Request compared = request;
   compared.only_compares = true;
   return host_.run(compared, deadline);
 }
 
-Outcome HostExchange::gather(const void* own, void* all, std::size_t bytes, CallDeadline deadline) {
+Outcome CpuExchange::gather(const void* own, void* all, std::size_t bytes, CallDeadline deadline) {
   Request request;
   request.call = make_call(CallKind::kAllgather, bytes, DDL_UINT8);
   request.call.number = number();
@@ -21,7 +21,7 @@ Outcome HostExchange::gather(const void* own, void* all, std::size_t bytes, Call
   return host_.run(request, deadline);
 }
 
-Outcome HostExchange::broadcast(void* value, std::size_t bytes, CallDeadline deadline) {
+Outcome CpuExchange::broadcast(void* value, std::size_t bytes, CallDeadline deadline) {
   Request request;
   request.call = make_call(CallKind::kBroadcast, bytes, DDL_UINT8);
   request.call.number = number();
@@ -30,8 +30,8 @@ Outcome HostExchange::broadcast(void* value, std::size_t bytes, CallDeadline dea
   return host_.run(request, deadline);
 }
 
-tl::expected<std::uint64_t, Failure> HostExchange::largest(std::uint64_t own, CallDeadline deadline,
-                                                           int peer) {
+tl::expected<std::uint64_t, Failure> CpuExchange::largest(std::uint64_t own, CallDeadline deadline,
+                                                          int peer) {
   std::uint64_t result = 0;
   Request request;
   request.call = make_call(CallKind::kAllreduce, 1, DDL_UINT64, DDL_MAX);
@@ -46,8 +46,7 @@ tl::expected<std::uint64_t, Failure> HostExchange::largest(std::uint64_t own, Ca
   return result;
 }
 
-tl::expected<BlockMove, Failure> HostExchange::exchange_counts(const Request& request,
-                                                               CallDeadline deadline) {
+tl::expected<BlockMove, Failure> CpuExchange::exchange_counts(const Request& request, CallDeadline deadline) {
   const Membership& membership = connections_.membership();
   std::optional<BlockMove> data;
   const auto move = [&](const Request& step, const BlockMove& blocks) -> Outcome {

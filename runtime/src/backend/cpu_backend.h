@@ -11,20 +11,20 @@
 
 namespace ddl::runtime {
 
-class HostBackend final : public CollectiveBackend {
+class CpuBackend final : public CollectiveBackend {
  public:
   /// All outlive this. The ranks are on one host or on several.
-  HostBackend(Connections& connections, const AlgorithmOverrides& algorithms);
+  CpuBackend(Connections& connections, const AlgorithmOverrides& algorithms);
 
   contract::CpuOperations operations() const override { return contract::CpuOperations::kDdl; }
   Status allows_call() const override { return {}; }
   bool allows_own_threads() const override { return true; }
-  std::unique_ptr<CollectiveBackend> make_twin(Connections& twin) override {
-    return std::make_unique<HostBackend>(twin, algorithms_);
+  std::unique_ptr<CollectiveBackend> make_duplicate(Connections& duplicate) override {
+    return std::make_unique<CpuBackend>(duplicate, algorithms_);
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
   std::uint64_t next_number() const override { return connections_.channel().call().number + 1; }
-  Way last_way() const override { return connections_.channel().way(); }
+  Path last_path() const override { return connections_.channel().path(); }
   Outcome end() override { return {}; }
 
  private:
@@ -33,8 +33,8 @@ class HostBackend final : public CollectiveBackend {
 
   Connections& connections_;
   const AlgorithmOverrides& algorithms_;
-  std::optional<Cluster> cluster_;                     ///< of several hosts
-  std::map<int, std::unique_ptr<HostBackend>> pairs_;  ///< by the other rank of the set
+  std::optional<Cluster> cluster_;                    ///< of several hosts
+  std::map<int, std::unique_ptr<CpuBackend>> pairs_;  ///< by the other rank of the set
 };
 
 }  // namespace ddl::runtime
