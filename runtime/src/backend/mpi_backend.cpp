@@ -8,6 +8,7 @@
 #include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -130,9 +131,9 @@ class MpiReduction {
     if (contributes_) {
       const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kPacking, range));
       tensors_.for_parts(range.first, range.count,
-                          [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
-                            copy_bytes(packed + at * element_, send, count * element_);
-                          });
+                         [&](const std::byte* send, std::byte*, std::uint64_t count, std::uint64_t at) {
+                           copy_bytes(packed + at * element_, send, count * element_);
+                         });
     }
     return {packed, packed, range.count, true};
   }
@@ -140,9 +141,9 @@ class MpiReduction {
     const LoggedInterval logged(steps_.events(), copy_event(contract::Event::Kind::kUnpacking, range));
     const std::byte* const packed = buffers().packed.data();
     tensors_.for_parts(range.first, range.count,
-                        [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
-                          copy_bytes(recv, packed + at * element_, count * element_);
-                        });
+                       [&](const std::byte*, std::byte* recv, std::uint64_t count, std::uint64_t at) {
+                         copy_bytes(recv, packed + at * element_, count * element_);
+                       });
   }
 
   int own() const { return steps_.rank(); }
@@ -237,12 +238,12 @@ class MpiReduction {
     }
     buffers().packed.resize(end * element_);
     for (int to = 0; contributes_ && to < size(); ++to) {
-      const ElementRange& range = ranges[static_cast<std::size_t>(to)];
+      const ElementRange& range = nth(ranges, to);
       const std::uint64_t from = blocks.send_offset(0, to) + chunk_for(to).first;
       copy_bytes(buffers().packed.data() + range.first * element_, request_.send + from * element_,
                  range.count * element_);
     }
-    return spread(buffers().packed.data(), [&](int to) { return ranges[static_cast<std::size_t>(to)]; });
+    return spread(buffers().packed.data(), [&](int to) { return nth(ranges, to); });
   }
 
   Outcome slices(const Row& row) {
@@ -252,8 +253,7 @@ class MpiReduction {
     if (auto moved = spread(row.send, slice, may_keep ? &row : nullptr); !moved) return moved;
     const ElementRange mine = slice(own());
     auto inputs = inputs_of(mine.count);
-    if (may_keep && keeps_own(row))
-      inputs[static_cast<std::size_t>(own())] = row.send + mine.first * element_;
+    if (may_keep && keeps_own(row)) nth(inputs, own()) = row.send + mine.first * element_;
     // Directly into recv, if this rank receives the complete result.
     if (!receives()) buffers().result.resize(mine.count * element_);
     std::byte* const result = receives() ? row.recv + mine.first * element_ : buffers().result.data();
@@ -331,7 +331,7 @@ Outcome MpiBackend::describe_mismatch(const Call& call) {
   agreement.first = buffers.stamps.front();
   for (const auto& host : steps_.layout().hosts) {
     for (const int rank : host) {
-      const CallStamp& stamp = buffers.stamps[static_cast<std::size_t>(rank)];
+      const CallStamp& stamp = nth(buffers.stamps, rank);
       if (agreement.has_mismatch != 0 || stamp.call.fingerprint() == agreement.first.call.fingerprint())
         continue;
       agreement.has_mismatch = 1;
@@ -355,7 +355,7 @@ Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadli
 Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
   const bool sends = request.call.root == steps_.rank();
   Call call = request.call;
-  call.root = steps_.job_ranks()[static_cast<std::size_t>(call.root)];
+  call.root = nth(steps_.job_ranks(), call.root);
   call.number = ++transfers_[request.peer];
   Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;

@@ -7,6 +7,7 @@
 
 #include "runtime/src/backend/mpi_module_process.h"
 #include "runtime/src/bootstrap/mpi_world.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime::mpi {
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kExchangeTag = 1;
 
-int size_of(std::span<const std::byte> bytes) { return static_cast<int>(bytes.size()); }
+int size_of(std::span<const std::byte> bytes) { return int_size(bytes); }
 
 class MpiCommunicator final : public Communicator {
  public:
@@ -104,8 +105,8 @@ Status MpiCommunicator::start_move() {
 
 Status MpiCommunicator::start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> minimum) {
   const auto lock = MpiProcess::instance().lock();
-  return check(MPI_Iallreduce(own.data(), minimum.data(), static_cast<int>(own.size()), MPI_UINT64_T, MPI_MIN,
-                              comm_, requests_.data()),
+  return check(MPI_Iallreduce(own.data(), minimum.data(), int_size(own), MPI_UINT64_T, MPI_MIN, comm_,
+                              requests_.data()),
                "MPI_Iallreduce");
 }
 
@@ -174,7 +175,7 @@ class World final : public MpiWorld {
     const auto lock = MpiProcess::instance().lock_to_wait();
     MPI_Group all = MPI_GROUP_NULL, chosen = MPI_GROUP_NULL;
     DDL_TRY(check(MPI_Comm_group(comm_, &all), "MPI_Comm_group"));
-    const int included = MPI_Group_incl(all, static_cast<int>(job_ranks.size()), job_ranks.data(), &chosen);
+    const int included = MPI_Group_incl(all, int_size(job_ranks), job_ranks.data(), &chosen);
     (void)MPI_Group_free(&all);
     DDL_TRY(check(included, "MPI_Group_incl"));
     MPI_Comm comm = MPI_COMM_NULL;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/src/collective/block_move.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -149,11 +150,10 @@ std::optional<Member> MpiSteps::who_left(const MpiAwaited& awaited) {
   const HostLayout& layout = this->layout();
   if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
     const int index = layout.local_rank(awaited.peer);
-    if (abort().has_left(index)) left = channel().members()[static_cast<std::size_t>(index)];
+    if (abort().has_left(index)) left = nth(channel().members(), index);
   } else if (layout.host_count() > 1) {
     left = connections_.first_left();
-    const bool is_other =
-        left && awaited.peer >= 0 && left->rank != job_ranks()[static_cast<std::size_t>(awaited.peer)];
+    const bool is_other = left && awaited.peer >= 0 && left->rank != nth(job_ranks(), awaited.peer);
     if (is_other) left.reset();
   }
   if (!left) return std::nullopt;

@@ -1,10 +1,12 @@
 #include "runtime/src/collective/call_agreement.h"
 
+#include "runtime/src/common/index.h"
+
 namespace ddl::runtime {
 namespace {
 
 CallStamp stamp_of(const Channel& channel, int index) {
-  const Member& member = channel.members()[static_cast<std::size_t>(index)];
+  const Member& member = nth(channel.members(), index);
   return {member.rank, 0, HostField::of(member.host), channel.call_of(index)};
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -181,10 +182,10 @@ void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::b
   int contributors = 0;
   for (int host = 0; host < layout_.host_count(); ++host) {
     given.clear();
-    for (const int rank : layout_.hosts[static_cast<std::size_t>(host)]) {
-      if (const std::byte* const input = inputs[static_cast<std::size_t>(rank)]) given.push_back(input);
+    for (const int rank : nth(layout_.hosts, host)) {
+      if (const std::byte* const input = nth(inputs, rank)) given.push_back(input);
     }
-    contributors += static_cast<int>(given.size());
+    contributors += int_size(given);
     reduce_host(reduction_, given, partial(host), count);
   }
   for (const auto& [left, right] : tree_pairs(layout_.host_count())) {

@@ -6,6 +6,7 @@
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/collective/staging.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -169,7 +170,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   std::vector<std::size_t> units(static_cast<std::size_t>(host_count()), 0);
   for (int host = 0; host < host_count(); ++host) {
     for (const int to : ranks_on(host)) {
-      units[static_cast<std::size_t>(host)] += slice_for(to, chunk, own_lane()).count * partial_;
+      nth(units, host) += slice_for(to, chunk, own_lane()).count * partial_;
     }
   }
   std::size_t bytes = 0;
@@ -212,7 +213,7 @@ void ClusterReduceScatter::take(std::uint64_t chunk) {
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;
     for (int i = 0; i < own_lane(); ++i) {
-      before += slice_for(layout().local()[static_cast<std::size_t>(i)], chunk, lane).count;
+      before += slice_for(nth(layout().local(), i), chunk, lane).count;
     }
     const ElementRange slice = slice_for(own_rank(), chunk, lane);
     copy_bytes(to + slice.first * element_, result_of(lane) + before * element_, slice.count * element_);

@@ -9,6 +9,7 @@
 #include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/staging.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -20,7 +21,7 @@ class SlotInputs {
 
   /// Those of the first ranks, which all give data.
   std::span<const std::byte* const> at(std::size_t offset, int ranks) {
-    for (int i = 0; i < ranks; ++i) pointers_[static_cast<std::size_t>(i)] = channel_.slot(i) + offset;
+    for (int i = 0; i < ranks; ++i) nth(pointers_, i) = channel_.slot(i) + offset;
     return {pointers_.data(), static_cast<std::size_t>(ranks)};
   }
   /// Those of all ranks that give data.
@@ -33,9 +34,7 @@ class SlotInputs {
     return {pointers_.data(), inputs};
   }
   /// Takes the input at this position from elsewhere.
-  void replace(int position, const std::byte* input) {
-    pointers_[static_cast<std::size_t>(position)] = input;
-  }
+  void replace(int position, const std::byte* input) { nth(pointers_, position) = input; }
 
  private:
   const Channel& channel_;

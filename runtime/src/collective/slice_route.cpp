@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/common/call.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -48,7 +49,7 @@ Route route_of(const HostSteps& steps, std::size_t unit_bytes) {
 Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size_t>& units) {
   const auto ranges = laid_out(units);
   const auto bytes = [&ranges](const UnitRange& of) {
-    return of.count == 0 ? ByteRange{} : ranges[static_cast<std::size_t>(of.first)];
+    return of.count == 0 ? ByteRange{} : nth(ranges, of.first);
   };
   Route route;
   for (const HostSteps& steps : rounds) {
@@ -62,9 +63,8 @@ Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size
 Stage allgather_stage(const std::vector<std::size_t>& units, int own) {
   const auto ranges = laid_out(units);
   Stage stage;
-  for_others(static_cast<int>(units.size()), own, [&](int host) {
-    stage.transfers.push_back({host, ranges[static_cast<std::size_t>(own)],
-                               ranges[static_cast<std::size_t>(host)], Merge::kReplace});
+  for_others(int_size(units), own, [&](int host) {
+    stage.transfers.push_back({host, nth(ranges, own), nth(ranges, host), Merge::kReplace});
   });
   return stage;
 }
@@ -74,11 +74,11 @@ Stage reduce_scatter_stage(const std::vector<std::size_t>& units, int own) {
   Stage stage;
   stage.combines_all = true;
   stage.own_host = own;
-  stage.own = ranges[static_cast<std::size_t>(own)];
+  stage.own = nth(ranges, own);
   stage.unit_bytes = stage.own.count;
-  for_others(static_cast<int>(units.size()), own, [&](int host) {
+  for_others(int_size(units), own, [&](int host) {
     const ByteRange aside{static_cast<std::size_t>(host) * stage.unit_bytes, stage.unit_bytes};
-    stage.transfers.push_back({host, ranges[static_cast<std::size_t>(host)], aside, Merge::kAside});
+    stage.transfers.push_back({host, nth(ranges, host), aside, Merge::kAside});
   });
   return stage;
 }

@@ -1,5 +1,7 @@
 #include "runtime/src/named/batch_call.h"
 
+#include "runtime/src/common/index.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -129,7 +131,7 @@ class BatchCall {
     std::vector<std::byte> zeros, unused;
     if (sends_zeros()) {
       zeros.resize(count * element_);
-      unused.resize(terms_.counts[static_cast<std::size_t>(members_.rank)] * element_);
+      unused.resize(nth(terms_.counts, members_.rank) * element_);
       request.send = zeros.data();
       request.recv = unused.data();
     }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/src/common/index.h"
 #include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -163,7 +164,7 @@ Outcome Channel::mismatch(int member) const {
   // Every rank compares with the first, so all find the same pair and report the same message.
   return fail(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
                                       " called " + call_of(0).signature() + ", " +
-                                      members_[static_cast<std::size_t>(member)].label() + " called " +
+                                      nth(members_, member).label() + " called " +
                                       call_of(member).signature());
 }
 
@@ -372,7 +373,7 @@ Outcome Channel::give_up(Reason reason) {
   for (int i = 0; i < size(); ++i) {
     if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
       missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
-      if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(members_[static_cast<std::size_t>(i)]);
+      if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(nth(members_, i));
     }
   }
   // All may have arrived just before the reason appeared, or a leader may be unable to release this rank.

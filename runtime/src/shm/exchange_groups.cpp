@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -25,14 +26,13 @@ int square_root_up(int number) {
 
 /// Cuts a group into the fewest parts of at most width members, as equal as possible, and sets the leader of each.
 void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of) {
-  const int size = static_cast<int>(group.size());
+  const int size = int_size(group);
   const int parts = (size + width - 1) / width;
   for (int i = 0; i < size; ++i) {
     const int part = static_cast<int>((static_cast<long>(i) * parts) / size);
     // The first of a part is where the part's number changes.
     const int first = static_cast<int>((static_cast<long>(part) * size + parts - 1) / parts);
-    leader_of[static_cast<std::size_t>(group[static_cast<std::size_t>(i)])] =
-        group[static_cast<std::size_t>(first)];
+    nth(leader_of, nth(group, i)) = nth(group, first);
   }
 }
 
@@ -67,7 +67,7 @@ std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus
     std::map<int, std::vector<int>> together;
     std::vector<int> without;
     for (const int member : left) {
-      const int number = place_of.empty() ? -1 : place_of[static_cast<std::size_t>(member)].*level;
+      const int number = place_of.empty() ? -1 : nth(place_of, member).*level;
       (number < 0 ? without : together[number]).push_back(member);
     }
     for (const auto& [number, group] : together) {
@@ -87,9 +87,9 @@ std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus
 ExchangeRole ExchangeRole::of(std::span<const int> leader_of, int index) {
   ExchangeRole role;
   role.index = index;
-  role.leader = leader_of[static_cast<std::size_t>(index)];
-  for (int i = 0; i < static_cast<int>(leader_of.size()); ++i) {
-    const int leader = leader_of[static_cast<std::size_t>(i)];
+  role.leader = nth(leader_of, index);
+  for (int i = 0; i < int_size(leader_of); ++i) {
+    const int leader = nth(leader_of, i);
     if (leader != i) role.in_groups = true;
     if (role.leader != index || i == index) continue;
     if (leader == index) role.followers.push_back(i);

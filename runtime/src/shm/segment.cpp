@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "runtime/src/common/index.h"
 #include "runtime/src/shm/flag_protocol.h"
 #include "timeline/event_ring.h"
 
@@ -154,7 +155,7 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
 void Segment::set_leaders(std::span<const int> leader_of) const {
   DDL_CHECK(leader_of.size() == static_cast<std::size_t>(members_), std::to_string(leader_of.size()));
   for (int i = 0; i < members_; ++i) {
-    const int leader = leader_of[static_cast<std::size_t>(i)];
+    const int leader = nth(leader_of, i);
     DDL_CHECK(leader >= 0 && leader <= i, std::to_string(leader));
     presence(i).behind_leader = static_cast<std::uint32_t>(i - leader);
   }
