@@ -35,10 +35,9 @@ JobServer::JobServer(EventLoop& loop, UniqueFd socket, OnRequest on_request,
 Result<std::unique_ptr<JobServer>> JobServer::open(EventLoop& loop, const JobSocket& socket,
                                                    OnRequest on_request,
                                                    std::chrono::milliseconds client_time) {
-  auto listening = net::listen_abstract(socket.name(), kClientBacklog);
-  if (!listening) return fail(std::move(listening.error()));
+  DDL_ASSIGN(listening, net::listen_abstract(socket.name(), kClientBacklog));
   return std::unique_ptr<JobServer>(
-      new JobServer(loop, *std::move(listening), std::move(on_request), client_time));
+      new JobServer(loop, std::move(listening), std::move(on_request), client_time));
 }
 
 void JobServer::on_connection() {

@@ -59,9 +59,8 @@ std::vector<JobSocket> job_sockets(std::string_view proc_net_unix) {
 }
 
 Result<std::vector<JobSocket>> job_sockets_here() {
-  const auto text = net::read_proc_net_unix();
-  if (!text) return fail(text.error());
-  return job_sockets(*text);
+  DDL_ASSIGN(text, net::read_proc_net_unix());
+  return job_sockets(text);
 }
 
 }  // namespace ddl::launcher

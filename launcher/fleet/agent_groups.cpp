@@ -59,11 +59,9 @@ void AgentGroup::close() {
 }
 
 Result<std::unique_ptr<AgentGroups>> AgentGroups::make(EventLoop& loop, AgentGroupStarter& starter) {
-  auto key = net::JobKey::random();
-  if (!key) return fail(std::move(key.error()));
-  auto nonce = make_nonce();
-  if (!nonce) return fail(std::move(nonce.error()));
-  return std::unique_ptr<AgentGroups>(new AgentGroups(loop, starter, *std::move(key), *std::move(nonce)));
+  DDL_ASSIGN(key, net::JobKey::random());
+  DDL_ASSIGN(nonce, make_nonce());
+  return std::unique_ptr<AgentGroups>(new AgentGroups(loop, starter, std::move(key), std::move(nonce)));
 }
 
 void AgentGroups::start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed) {

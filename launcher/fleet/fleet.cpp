@@ -57,9 +57,8 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
     }
   }
   if (settings_.group_starter != nullptr && elsewhere.size() >= kMinForGroup) {
-    auto groups = AgentGroups::make(loop_, *settings_.group_starter);
-    if (!groups) return fail(std::move(groups.error()));
-    groups_ = *std::move(groups);
+    DDL_ASSIGN(groups, AgentGroups::make(loop_, *settings_.group_starter));
+    groups_ = std::move(groups);
   }
   for (Branch& branch : divide(elsewhere, groups_ ? 1 : settings_.fan_out)) {
     waiting_.push_back(branch.first);
@@ -71,12 +70,11 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
 
 Status Fleet::begin(std::size_t node) {
   Agent& agent = agents_[node];
-  auto started = agent.starter->start(agent.node);
-  if (!started) return tl::unexpected(started.error());
+  DDL_ASSIGN(started, agent.starter->start(agent.node));
   ++starting_;
   ++agent.attempts;
   agent.state = State::kStarting;
-  agent.connection = std::make_unique<AgentConnection>(loop_, std::move(*started));
+  agent.connection = std::make_unique<AgentConnection>(loop_, std::move(started));
   return {};
 }
 
@@ -157,9 +155,8 @@ void Fleet::start_waiting() {
 
 Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
   if (!message::is_in<message::FleetReport>(frame)) return report(node, std::move(frame));
-  auto report = message::decode<message::FleetReport>(frame);
-  if (!report) return fail(std::move(report.error()));
-  std::visit([this, node](auto& message) { on(node, std::move(message)); }, *report);
+  DDL_ASSIGN(report, message::decode<message::FleetReport>(frame));
+  std::visit([this, node](auto& message) { on(node, std::move(message)); }, report);
   return {};
 }
 

@@ -285,27 +285,24 @@ class JoinedProcess : public AgentProcess {
 }  // namespace
 
 Result<std::unique_ptr<RendezvousStarter>> RendezvousStarter::listen(net::JobKey key, std::string nonce) {
-  auto listener = net::listen_tcp_everywhere(kBacklog);
-  if (!listener) return fail(std::move(listener.error()));
-  const auto address = net::local_address(listener->get());
-  if (!address) return fail(address.error());
+  DDL_ASSIGN(listener, net::listen_tcp_everywhere(kBacklog));
+  DDL_ASSIGN(address, net::local_address(listener.get()));
   std::unique_ptr<RendezvousStarter> starter(new RendezvousStarter(std::move(key), std::move(nonce)));
-  starter->port_ = address->port();
+  starter->port_ = address.port();
   starter->pump_.accept(
-      std::move(*listener),
+      std::move(listener),
       [self = starter.get()](std::string_view identity) { return self->key_of(identity); },
       [self = starter.get()](const std::string& identity) { return self->local_end_of(identity); });
   return starter;
 }
 
 Result<StartedAgent> RendezvousStarter::start(const AllocatedNode& node) {
-  auto pair = make_socket_pair(SOCK_STREAM);
-  if (!pair) return fail(pair.error());
+  DDL_ASSIGN(pair, make_socket_pair(SOCK_STREAM));
   {
     const std::lock_guard lock(mutex_);
-    expected_[node.name] = std::move(pair->second);
+    expected_[node.name] = std::move(pair.second);
   }
-  return StartedAgent{std::move(pair->first), {}, {}, nonce_, std::make_unique<JoinedProcess>()};
+  return StartedAgent{std::move(pair.first), {}, {}, nonce_, std::make_unique<JoinedProcess>()};
 }
 
 std::optional<net::PresharedKey> RendezvousStarter::key_of(std::string_view identity) {
@@ -333,14 +330,13 @@ constexpr std::chrono::seconds kTimeoutPerAddress{3};
 Deadline sooner(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
 
 Result<UniqueFd> connect_within(const net::SocketAddress& address, Deadline deadline) {
-  auto socket = net::begin_connect(address);
-  if (!socket) return fail(std::move(socket.error()));
-  pollfd waited{socket->get(), POLLOUT, 0};
+  DDL_ASSIGN(socket, net::begin_connect(address));
+  pollfd waited{socket.get(), POLLOUT, 0};
   const int ready = retry_eintr([&] { return ::poll(&waited, 1, deadline.poll_milliseconds()); });
   if (ready <= 0) return fail(ErrorCode::kTimeout, address.to_text() + ": no answer");
-  if (auto status = net::connect_result(socket->get()); !status)
+  if (auto status = net::connect_result(socket.get()); !status)
     return fail(Error(status.error()).during(address.to_text()));
-  return std::move(*socket);
+  return socket;
 }
 
 }  // namespace
@@ -353,10 +349,9 @@ Result<message::Join> read_join(int fd) {
     if (got < 0) return fail_errno("read");
     if (got == 0) return fail(ErrorCode::kClosed, "ddlrun ended before it sent the address to connect to");
     decoder.append(std::span(buffer).first(static_cast<std::size_t>(got)));
-    const auto frame = decoder.next();
-    if (!frame) return fail(frame.error());
-    if (!*frame) continue;
-    auto message = message::decode<message::HeadToJoiningAgent>(**frame);
+    DDL_ASSIGN(frame, decoder.next());
+    if (!frame) continue;
+    auto message = message::decode<message::HeadToJoiningAgent>(*frame);
     if (!message) return fail(message.error().code(), "ddlrun sent " + message.error().message());
     return std::get<message::Join>(*std::move(message));
   }

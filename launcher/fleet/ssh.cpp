@@ -70,8 +70,7 @@ SshSettings ssh_settings(const JobSpec& spec, const std::string& own_path) {
 Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const AllocatedNode& node,
                                              const std::string& nonce) {
   if (!settings.launch_agent.empty()) return launch_agent_command(settings, node, nonce);
-  const auto path = shell_word(settings.remote_path);
-  if (!path) return fail(path.error());
+  DDL_ASSIGN(path, shell_word(settings.remote_path));
   const int connect_seconds = std::max(1, static_cast<int>(std::ceil(settings.start_timeout_seconds)));
   // ssh carries the frames of the link: no terminal, no prompts, and no settings of a configuration that would open
   // other channels or run another command. Keys, known hosts, jump hosts and aliases are the user's own.
@@ -88,7 +87,7 @@ Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const 
   if (node.user) words.insert(words.end(), {"-l", *node.user});
   words.insert(words.end(), settings.extra_args.begin(), settings.extra_args.end());
   words.insert(words.end(),
-               {"--", node.name, "exec " + *path + " " + std::string(contract::kAgentOption) + " " + nonce});
+               {"--", node.name, "exec " + path + " " + std::string(contract::kAgentOption) + " " + nonce});
   return words;
 }
 
@@ -270,19 +269,17 @@ class SshStarter : public NodeStarter {
   bool forks() const override { return false; }
 
   Result<StartedAgent> start(const AllocatedNode& node) override {
-    auto nonce = make_nonce();
-    if (!nonce) return fail(nonce.error());
-    const auto words = ssh_command(settings_, node, *nonce);
-    if (!words) return fail(words.error());
-    auto child = start_piped({.argv = *words, .keeps_descriptors = true});
+    DDL_ASSIGN(nonce, make_nonce());
+    DDL_ASSIGN(words, ssh_command(settings_, node, nonce));
+    auto child = start_piped({.argv = words, .keeps_descriptors = true});
     if (!child) {
       return fail(child.error().code(),
                   child.error().message() +
-                      (words->front() == "ssh" ? "; install an ssh client (openssh-client)" : ""));
+                      (words.front() == "ssh" ? "; install an ssh client (openssh-client)" : ""));
     }
     return StartedAgent{
-        std::move(child->out), std::move(child->in), std::move(child->err), std::move(*nonce),
-        std::make_unique<SshProcess>(std::move(child->child), words->front(), settings_.remote_path)};
+        std::move(child->out), std::move(child->in), std::move(child->err), std::move(nonce),
+        std::make_unique<SshProcess>(std::move(child->child), words.front(), settings_.remote_path)};
   }
 
  private:

@@ -70,17 +70,16 @@ bool has_starter(const Scheduler& scheduler, const Environment& own) {
 }
 
 Result<StartedAgent> StepStarter::start(const AllocatedNode& node) {
-  auto nonce = make_nonce();
-  if (!nonce) return fail(nonce.error());
+  DDL_ASSIGN(nonce, make_nonce());
   auto child = start_piped(
-      {.argv = scheduler_.agent_command(job_, {node.name}, Scheduler::AgentInput::kLink, path_, *nonce),
+      {.argv = scheduler_.agent_command(job_, {node.name}, Scheduler::AgentInput::kLink, path_, nonce),
        .environment = environment_});
   if (!child) {
     return fail(child.error().code(),
                 child.error().message() + "; " + scheduler_.name() +
                     "'s own commands must be in PATH, or choose --launcher ssh or local");
   }
-  return StartedAgent{std::move(child->out), std::move(child->in), std::move(child->err), *std::move(nonce),
+  return StartedAgent{std::move(child->out), std::move(child->in), std::move(child->err), std::move(nonce),
                       std::make_unique<StepProcess>(scheduler_, std::move(child->child))};
 }
 
@@ -95,12 +94,11 @@ Result<std::vector<StartedAgentGroup>> StepStarter::start(const std::vector<Allo
   for (auto& [has, members] : alike) {
     std::vector<std::string> names;
     for (const std::size_t member : members) names.push_back(nodes[member].name);
-    auto child = start_piped(
-        {.argv = scheduler_.agent_command(job_, names, Scheduler::AgentInput::kJoin, path_, nonce),
-         .environment = environment_});
-    if (!child) return fail(child.error());
-    groups.push_back({std::move(members), std::move(child->in), std::move(child->out), std::move(child->err),
-                      std::make_unique<StepProcess>(scheduler_, std::move(child->child))});
+    DDL_ASSIGN(child, start_piped({.argv = scheduler_.agent_command(job_, names, Scheduler::AgentInput::kJoin,
+                                                                    path_, nonce),
+                                   .environment = environment_}));
+    groups.push_back({std::move(members), std::move(child.in), std::move(child.out), std::move(child.err),
+                      std::make_unique<StepProcess>(scheduler_, std::move(child.child))});
   }
   return groups;
 }

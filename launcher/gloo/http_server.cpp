@@ -144,12 +144,10 @@ Result<std::unique_ptr<HttpSide>> HttpSide::make(const HttpLimits& limits, Deliv
 }
 
 Status HttpSide::set_up() {
-  auto lookup = net::find_socket_lookup();
-  if (!lookup) return fail(std::move(lookup.error()));
-  lookup_ = *lookup;
-  auto listener = listen_on_loopback();
-  if (!listener) return fail(std::move(listener.error()));
-  port_ = listener->port;
+  DDL_ASSIGN(lookup, net::find_socket_lookup());
+  lookup_ = lookup;
+  DDL_ASSIGN(listener, listen_on_loopback());
+  port_ = listener.port;
   wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno("eventfd");
 
@@ -181,9 +179,9 @@ Status HttpSide::set_up() {
       http_, [](evhttp_request* request, void* self) { static_cast<HttpSide*>(self)->on_request(request); },
       this);
   listener_ = ::evconnlistener_new(base_.get(), nullptr, nullptr,
-                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener->socket.get());
+                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener.socket.get());
   if (!listener_) return fail_libevent("a listener");
-  listener->socket.release();
+  listener.socket.release();
   if (!::evhttp_bind_listener(http_, listener_)) {
     ::evconnlistener_free(std::exchange(listener_, nullptr));
     return fail_libevent("a listener");

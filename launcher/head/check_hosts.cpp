@@ -59,10 +59,9 @@ Result<DryPlan> dry_run(const JobSpec& spec, const Allocation& allocation,
       known.push_back(is_this_machine(node, here.hostname) ? std::optional(here) : std::nullopt);
     return make_dry_plan(spec, allocation, known, here, head_environment);
   }
-  auto hosts = check_hosts(spec, allocation, head_environment, progress);
-  if (!hosts) return fail(std::move(hosts.error()));
+  DDL_ASSIGN(hosts, check_hosts(spec, allocation, head_environment, progress));
   std::vector<std::string> failures;
-  for (HostCheck& host : *hosts) {
+  for (HostCheck& host : hosts) {
     if (!host.facts) failures.push_back(host.name + ": " + host.failure);
     known.push_back(std::move(host.facts));
   }

@@ -94,7 +94,7 @@ void StdinReader::recheck_terminal() { update_watch(); }
 Result<std::unique_ptr<OutputRouter>> OutputRouter::create(EventLoop& loop, const JobSpec& spec, bool raw,
                                                            std::size_t window, Handlers handlers) {
   std::unique_ptr<OutputRouter> router(new OutputRouter(loop, std::move(handlers)));
-  if (auto status = router->open(spec, raw, window); !status) return fail(status.error());
+  DDL_TRY(router->open(spec, raw, window));
   return router;
 }
 

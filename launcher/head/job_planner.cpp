@@ -15,9 +15,8 @@ namespace {
 
 Result<std::string> make_job_id() {
   constexpr std::size_t kRandomBytes = 4;
-  const auto random = random_hex(kRandomBytes);
-  if (!random) return fail(random.error());
-  return fmt::format("ddlrun-{}-{}", ::getpid(), *random);
+  DDL_ASSIGN(random, random_hex(kRandomBytes));
+  return fmt::format("ddlrun-{}-{}", ::getpid(), random);
 }
 
 std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
@@ -32,11 +31,9 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
 Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation& allocation,
                                            const std::vector<NodeFacts>& facts,
                                            const Environment& head_environment) {
-  const auto limits = mapped_rank_limits(spec, allocation, facts);
-  if (!limits) return fail(limits.error());
-  auto placement = place(spec, allocation, slots_of(allocation, facts), *limits);
-  if (!placement) return fail(std::move(placement.error()));
-  JobPlanner planner(spec, allocation, head_environment, *std::move(placement));
+  DDL_ASSIGN(limits, mapped_rank_limits(spec, allocation, facts));
+  DDL_ASSIGN(placement, place(spec, allocation, slots_of(allocation, facts), limits));
+  JobPlanner planner(spec, allocation, head_environment, std::move(placement));
   for (const PlacedNode& node : planner.placement_.nodes) planner.facts_.push_back(facts[node.allocated]);
   return planner;
 }
@@ -98,14 +95,12 @@ bool JobPlanner::has_all_ports() const {
 
 Result<JobPlanner::Plan> JobPlanner::plan() const {
   const Scheduler& scheduler = scheduler_of(allocation_);
-  auto bindings = bind_nodes(spec_, placement_, facts_, head_environment_, scheduler);
-  if (!bindings) return fail(std::move(bindings.error()));
-  const auto job_id = make_job_id();
-  if (!job_id) return fail(job_id.error());
+  DDL_ASSIGN(bindings, bind_nodes(spec_, placement_, facts_, head_environment_, scheduler));
+  DDL_ASSIGN(job_id, make_job_id());
   Plan plan;
-  plan.bindings = *std::move(bindings);
+  plan.bindings = std::move(bindings);
   plan.launch =
-      make_launch_plan(spec_, {placement_, facts_, *job_id, plan.bindings, scheduler}, head_environment_);
+      make_launch_plan(spec_, {placement_, facts_, job_id, plan.bindings, scheduler}, head_environment_);
   return plan;
 }
 

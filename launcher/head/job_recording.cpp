@@ -27,13 +27,11 @@ Status JobRecording::plan_timeline(const std::string& path, std::uint64_t max_by
                                                      : "a timeline is recorded already, for " + path_ +
                                                            ": end it with ddlrun --timeline stop");
   TimelineRecorder::Settings settings{path, max_bytes, next_id_, ranks_};
-  auto timeline =
-      TimelineRecorder::create(loop_, std::move(settings),
-                               {[this](const message::AskEvents& question) { return ask(question); },
-                                [this](int rank) { return fate_of(rank); },
-                                [this](const std::string& sentence) { actions_.note(sentence); }});
-  if (!timeline) return fail(std::move(timeline.error()));
-  timeline_ = std::move(*timeline);
+  TimelineRecorder::Actions actions{[this](const message::AskEvents& question) { return ask(question); },
+                                    [this](int rank) { return fate_of(rank); },
+                                    [this](const std::string& sentence) { actions_.note(sentence); }};
+  DDL_ASSIGN(timeline, TimelineRecorder::create(loop_, std::move(settings), std::move(actions)));
+  timeline_ = std::move(timeline);
   next_id_ += 2;
   path_ = path;
   max_bytes_ = max_bytes;
@@ -52,9 +50,7 @@ Result<std::string> JobRecording::change(const message::ChangeTimeline& request,
                 "it starts");
   }
   const std::string own_name = "/ddlrun-" + std::to_string(::getpid()) + "-timeline.json";
-  auto planned =
-      plan_timeline(request.path.empty() ? spec.workdir + own_name : request.path, spec.timeline_bytes);
-  if (!planned) return fail(std::move(planned.error()));
+  DDL_TRY(plan_timeline(request.path.empty() ? spec.workdir + own_name : request.path, spec.timeline_bytes));
   actions_.record({timeline::events_of_rank(spec.timeline_bytes, ranks_.size())});
   return path_;
 }

@@ -124,10 +124,9 @@ void JobStart::on_startup_complete() {
 }
 
 Status JobStart::on_report(std::size_t node, const net::Frame& frame) {
-  auto report = message::decode<message::NodeReport>(frame);
-  if (!report) return fail(std::move(report.error()));
-  if (const auto* const held = std::get_if<message::PortsHeld>(&*report)) on(node, *held);
-  if (const auto* const failed = std::get_if<message::AgentFailed>(&*report)) on(node, *failed);
+  DDL_ASSIGN(report, message::decode<message::NodeReport>(frame));
+  if (const auto* const held = std::get_if<message::PortsHeld>(&report)) on(node, *held);
+  if (const auto* const failed = std::get_if<message::AgentFailed>(&report)) on(node, *failed);
   return {};
 }
 

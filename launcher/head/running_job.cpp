@@ -141,9 +141,8 @@ class Job : public RunningJob, private SupervisorActions {
   }
 
   Status on_report(std::size_t node, const net::Frame& frame) override {
-    auto report = message::decode<message::NodeReport>(frame);
-    if (!report) return fail(std::move(report.error()));
-    std::visit([this, node](auto& message) { on(node, message); }, *report);
+    DDL_ASSIGN(report, message::decode<message::NodeReport>(frame));
+    std::visit([this, node](auto& message) { on(node, message); }, report);
     return {};
   }
 
@@ -194,10 +193,9 @@ class Job : public RunningJob, private SupervisorActions {
 
   Status send_job_key() {
     ::prctl(PR_SET_DUMPABLE, 0);  // the key passes through this memory: no core dump, no debugger
-    const auto key = net::JobKey::random();
-    if (!key) return fail(key.error());
+    DDL_ASSIGN(key, net::JobKey::random());
     message::JobKey message{
-        std::string(reinterpret_cast<const char*>(key->bytes().data()), key->bytes().size())};
+        std::string(reinterpret_cast<const char*>(key.bytes().data()), key.bytes().size())};
     fleet_.send_all(message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};

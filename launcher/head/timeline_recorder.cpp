@@ -9,10 +9,9 @@
 namespace ddl::launcher {
 Result<std::unique_ptr<TimelineRecorder>> TimelineRecorder::create(EventLoop& loop, Settings settings,
                                                                    Actions actions) {
-  auto file = timeline::TraceFile::create(settings.path);
-  if (!file) return fail(std::move(file.error()));
+  DDL_ASSIGN(file, timeline::TraceFile::create(settings.path));
   return std::unique_ptr<TimelineRecorder>(
-      new TimelineRecorder(loop, std::move(*file), std::move(settings), std::move(actions)));
+      new TimelineRecorder(loop, std::move(file), std::move(settings), std::move(actions)));
 }
 
 TimelineRecorder::TimelineRecorder(EventLoop& loop, timeline::TraceFile file, Settings settings,

@@ -21,14 +21,12 @@ Result<Allocation> all_hosts(const JobSpec& spec, const std::string& hostfile_te
     allocation.nodes = std::move(*nodes);
   } else if (!spec.hostfile.empty()) {
     allocation.origin = spec.hostfile == "-" ? "standard input" : spec.hostfile;
-    auto nodes = parse_hostfile(hostfile_text, allocation.origin);
-    if (!nodes) return fail(std::move(nodes.error()));
-    allocation.nodes = std::move(*nodes);
+    DDL_ASSIGN(nodes, parse_hostfile(hostfile_text, allocation.origin));
+    allocation.nodes = std::move(nodes);
   } else if (!spec.placed_ranks.empty()) {
-    const auto names = hosts_of(spec.placed_ranks, hostname);
-    if (!names) return fail(names.error());
+    DDL_ASSIGN(names, hosts_of(spec.placed_ranks, hostname));
     allocation.origin = spec.rankfile;
-    for (const std::string& name : *names) allocation.nodes.emplace_back().name = name;
+    for (const std::string& name : names) allocation.nodes.emplace_back().name = name;
   } else {
     allocation = local_allocation(hostname);
   }

@@ -88,19 +88,16 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t max_names)
     entry.user = std::string(text.substr(0, at));
     text.remove_prefix(at + 1);
   }
-  const auto parts = split_slots(text);
-  if (!parts) return fail(parts.error());
-  if (parts->slots) {
-    const auto slots = parse_slots(*parts->slots, "slots");
-    if (!slots) return fail(slots.error());
-    entry.slots = *slots;
+  DDL_ASSIGN(parts, split_slots(text));
+  if (parts.slots) {
+    DDL_ASSIGN(slots, parse_slots(*parts.slots, "slots"));
+    entry.slots = slots;
   }
-  if (parts->is_ipv6) {
-    entry.names.emplace_back(parts->name);
+  if (parts.is_ipv6) {
+    entry.names.emplace_back(parts.name);
   } else {
-    auto names = expand_brackets(parts->name, max_names);
-    if (!names) return fail(std::move(names.error()));
-    entry.names = std::move(*names);
+    DDL_ASSIGN(names, expand_brackets(parts.name, max_names));
+    entry.names = std::move(names);
   }
   for (const std::string& name : entry.names) DDL_TRY(check_host_name(name));
   return entry;
@@ -210,17 +207,16 @@ Status read_line(std::string_view line, NodeList& nodes) {
     const std::size_t open = words.front().find('[');
     if (open == std::string::npos || comma < open) return refuse("a hostfile has one host on each line");
   }
-  auto entry = parse_host_entry(words.front(), nodes.remaining());
-  if (!entry) return fail(std::move(entry.error()));
+  DDL_ASSIGN(entry, parse_host_entry(words.front(), nodes.remaining()));
   AllocatedNode node;
-  node.slots = entry->slots;
-  node.user = entry->user;
+  node.slots = entry.slots;
+  node.user = entry.user;
   for (std::size_t i = 1; i < words.size(); ++i) DDL_TRY(read_word(words[i], node));
   if (node.slots && node.max_slots && *node.max_slots < *node.slots) {
     return refuse("max_slots is " + std::to_string(*node.max_slots) + ", fewer than the " +
                   counted(*node.slots, "slot"));
   }
-  for (std::string& name : entry->names) {
+  for (std::string& name : entry.names) {
     node.name = std::move(name);
     DDL_TRY(nodes.add(node));
   }
@@ -238,11 +234,10 @@ Result<std::string_view> without_byte_order_mark(std::string_view text, std::str
 }
 
 Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view whole, std::string_view name) {
-  const auto text = without_byte_order_mark(whole, name);
-  if (!text) return fail(text.error());
+  DDL_ASSIGN(text, without_byte_order_mark(whole, name));
   NodeList nodes(NamedAgain::kIsSlot);
   int number = 0;
-  for (std::string_view line : split(*text, '\n')) {
+  for (std::string_view line : split(text, '\n')) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (auto status = read_line(line.substr(0, line.find('#')), nodes); !status) {

@@ -152,9 +152,8 @@ Result<std::vector<Part>> parse_pattern(std::string_view pattern) {
     }
     part.has_bracket = true;
     for (const std::string_view text : split(pattern.substr(open + 1, close - open - 1), ',')) {
-      auto range = parse_number_range(text);
-      if (!range) return fail(std::move(range.error()));
-      part.ranges.push_back(*range);
+      DDL_ASSIGN(range, parse_number_range(text));
+      part.ranges.push_back(range);
     }
     parts.push_back(std::move(part));
     pattern.remove_prefix(close + 1);
@@ -192,10 +191,9 @@ std::vector<std::string> continued(const std::vector<std::string>& done, const P
 }  // namespace
 
 Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::size_t max_names) {
-  auto parts = parse_pattern(pattern);
-  if (!parts) return fail(std::move(parts.error()));
+  DDL_ASSIGN(parts, parse_pattern(pattern));
   std::size_t total = 1;
-  for (const Part& part : *parts) {
+  for (const Part& part : parts) {
     // No overflow: a range has nine digits at most, and there are fewer ranges than characters.
     if (count_of(part) > max_names / total) {
       return refuse(in_double_quotes(pattern) + " stands for more than " + std::to_string(max_names) +
@@ -204,7 +202,7 @@ Result<std::vector<std::string>> expand_brackets(std::string_view pattern, std::
     total *= count_of(part);
   }
   std::vector<std::string> names{""};
-  for (const Part& part : *parts) names = continued(names, part);
+  for (const Part& part : parts) names = continued(names, part);
   return names;
 }
 

@@ -31,9 +31,8 @@ Result<RankRole> parse_role(std::string_view text) {
   if (colon == std::string_view::npos)
     return fail(ErrorCode::kInvalidArgument,
                 "the number of tasks is missing, as in " + std::string(name) + ":1");
-  const auto count = parse_role_count(name, text.substr(colon + 1));
-  if (!count) return fail(count.error());
-  return RankRole{std::string(name), *count};
+  DDL_ASSIGN(count, parse_role_count(name, text.substr(colon + 1)));
+  return RankRole{std::string(name), count};
 }
 
 bool has_role(const RankRoles& roles, std::string_view name) {
@@ -45,13 +44,12 @@ bool has_role(const RankRoles& roles, std::string_view name) {
 Result<RankRoles> parse_tensorflow_roles(std::string_view text) {
   RankRoles roles;
   for (const std::string_view part : split(text, ',')) {
-    auto role = parse_role(trim(part));
-    if (!role) return fail(std::move(role.error()));
-    if (has_role(roles, role->name))
-      return fail(ErrorCode::kInvalidArgument, "the role " + role->name + " occurs twice");
-    if (role->count > kMaxRanks - num_ranks_of(roles))
+    DDL_ASSIGN(role, parse_role(trim(part)));
+    if (has_role(roles, role.name))
+      return fail(ErrorCode::kInvalidArgument, "the role " + role.name + " occurs twice");
+    if (role.count > kMaxRanks - num_ranks_of(roles))
       return fail(ErrorCode::kInvalidArgument, "there are more than " + std::to_string(kMaxRanks) + " tasks");
-    roles.push_back(*std::move(role));
+    roles.push_back(std::move(role));
   }
   const bool has_chief = has_role(roles, "chief");
   if (!has_chief && !has_role(roles, "worker"))

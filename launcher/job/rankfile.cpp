@@ -80,13 +80,12 @@ Result<affinity::NamedCores> parse_cores(std::string_view list) {
   std::replace(separated.begin(), separated.end(), ';', ',');
   for (const std::string_view part : split(separated, ',')) {
     const std::string_view item = trim(part);
-    auto range = parse_core_range(item);
-    if (!range) return fail(std::move(range.error()));
-    if (!cores.empty() && cores.front().package.has_value() != range->package.has_value())
+    DDL_ASSIGN(range, parse_core_range(item));
+    if (!cores.empty() && cores.front().package.has_value() != range.package.has_value())
       return refuse(in_double_quotes(list) +
                     " names some cores with their package and some without; write it before each, as in "
                     "1:0,1:2");
-    cores.push_back(*range);
+    cores.push_back(range);
   }
   return cores;
 }
@@ -130,11 +129,10 @@ Result<int> parse_line(Line line, RankfileEntry& entry) {
 }  // namespace
 
 Result<Rankfile> parse_rankfile(std::string_view whole_text, std::string_view name) {
-  const auto text = without_byte_order_mark(whole_text, name);
-  if (!text) return fail(text.error());
+  DDL_ASSIGN(text, without_byte_order_mark(whole_text, name));
   std::unordered_map<int, RankfileEntry> entries;
   int number = 0, last = -1;
-  for (const std::string_view whole : split(*text, '\n')) {
+  for (const std::string_view whole : split(text, '\n')) {
     ++number;
     const Line line(whole.substr(0, whole.find('#')));
     if (line.is_at_end()) continue;

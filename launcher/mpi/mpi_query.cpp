@@ -28,9 +28,8 @@ Result<MpirunSite> find_mpirun(const std::string& name, const Environment& envir
     if (!found) return fail(ErrorCode::kNotFound, "there is no " + name + " in PATH");
     site.path = *found;
   }
-  const auto output = command_output({site.path, "--version"}, {}, kVersionPatience);
-  if (!output) return fail(output.error());
-  const auto kind = mpi_launcher_of(output->out + "\n" + output->err);
+  DDL_ASSIGN(output, command_output({site.path, "--version"}, {}, kVersionPatience));
+  const auto kind = mpi_launcher_of(output.out + "\n" + output.err);
   if (!kind) return fail(Error(kind.error()).during(site.path));
   site.flavor = kind->flavor;
   site.name = kind->name;
@@ -62,10 +61,9 @@ std::vector<std::string> parse_mpi_types(std::string_view text) {
 
 Result<std::vector<std::string>> ask_mpi_types(const Environment& own) {
   constexpr std::chrono::seconds kPatience{10};
-  const auto output =
-      command_output({"srun", "--mpi=list"}, "", kPatience, srun_environment(own, SrunCall::kAgents));
-  if (!output) return fail(output.error());
-  auto types = parse_mpi_types(output->out + "\n" + output->err);
+  DDL_ASSIGN(output,
+             command_output({"srun", "--mpi=list"}, "", kPatience, srun_environment(own, SrunCall::kAgents)));
+  auto types = parse_mpi_types(output.out + "\n" + output.err);
   if (types.empty()) return fail(ErrorCode::kUnavailable, "srun --mpi=list names no kind of MPI");
   return types;
 }

@@ -118,12 +118,10 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   spec.num_ranks = in_job.local_size;
   spec.serves_gloo = false;  // there is no agent
   spec.oversubscribe = true;
-  const auto placement = place(spec, here, {in_job.local_size});
-  if (!placement) return fail(placement.error());
-  const auto bindings = bind_nodes(spec, *placement, {facts}, environment);
-  if (!bindings) return fail(bindings.error());
+  DDL_ASSIGN(placement, place(spec, here, {in_job.local_size}));
+  DDL_ASSIGN(bindings, bind_nodes(spec, placement, {facts}, environment));
   const LaunchPlan plan =
-      make_launch_plan(spec, {*placement, {facts}, "mpi", *bindings, no_scheduler()}, environment);
+      make_launch_plan(spec, {placement, {facts}, "mpi", bindings, no_scheduler()}, environment);
   const NodeLaunch& node = plan.nodes.front();
 
   Environment variables;

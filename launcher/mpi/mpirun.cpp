@@ -159,9 +159,8 @@ class Line {
 
   Status add_hosts(const char* option) {
     if (knows_hosts()) return {};
-    auto hosts = host_list(true);
-    if (!hosts) return fail(hosts.error());
-    add({option, *std::move(hosts)});
+    DDL_ASSIGN(hosts, host_list(true));
+    add({option, std::move(hosts)});
     return {};
   }
 
@@ -201,9 +200,8 @@ class Line {
     add_ranking();
     if (spec_.oversubscribe) add({"--oversubscribe"});
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
-    auto ssh = as_one_word(ssh_words(spec_));
-    if (!ssh) return fail(ssh.error());
-    if (!ssh->empty()) add({"--mca", "plm_rsh_args", *ssh});
+    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_)));
+    if (!ssh.empty()) add({"--mca", "plm_rsh_args", ssh});
     if (!spec_.network_interfaces.empty()) {
       const std::string names = join(spec_.network_interfaces, ",");
       add({"--mca", "btl_tcp_if_include", names, "--mca", "oob_tcp_if_include", names});
@@ -223,9 +221,8 @@ class Line {
     add({"--map-by", mapping() + (spec_.oversubscribe ? ":OVERSUBSCRIBE" : "")});
     add_ranking();
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
-    auto ssh = as_one_word(ssh_words(spec_));
-    if (!ssh) return fail(ssh.error());
-    if (!ssh->empty()) add({"--prtemca", "plm_ssh_args", *ssh});
+    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_)));
+    if (!ssh.empty()) add({"--prtemca", "plm_ssh_args", ssh});
     if (!spec_.network_interfaces.empty()) {
       const std::string names = join(spec_.network_interfaces, ",");
       add({"--mca", "btl_tcp_if_include", names, "--prtemca", "oob_tcp_if_include", names});
@@ -250,9 +247,8 @@ class Line {
     // Round robin: one rank on each host, and from the first host again.
     const bool takes_turns = spec_.map_by == MapBy::kNode && spec_.ranks_per_node == 0;
     if (!knows_hosts()) {
-      auto hosts = host_list(!takes_turns);
-      if (!hosts) return fail(hosts.error());
-      add({"-hosts", *std::move(hosts)});
+      DDL_ASSIGN(hosts, host_list(!takes_turns));
+      add({"-hosts", std::move(hosts)});
     }
     if (takes_turns) add({"-ppn", "1"});
     if (!takes_turns && spec_.ranks_per_node > 0) add({"-ppn", std::to_string(spec_.ranks_per_node)});
@@ -261,7 +257,7 @@ class Line {
       return cannot("hydra takes one interface, and --network-interfaces names " +
                     counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
     if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
-    if (const auto ssh = as_one_word(ssh_words(spec_)); !ssh) return fail(ssh.error());
+    DDL_TRY(as_one_word(ssh_words(spec_)));
     if (spec_.stdin_target == StdinTarget::kAll)
       return cannot("hydra gives standard input to rank 0 alone; omit --stdin all");
     if (spec_.timestamp_output)

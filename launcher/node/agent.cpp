@@ -407,7 +407,7 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
     return 1;
   }
   const auto spawner_in = [&](const Status& ready) -> Result<SpawnerProcess> {
-    if (!ready) return fail(ready.error());
+    DDL_TRY(ready);
     return start_spawner(session_directory, ranks_open_files, head > 0);
   };
   auto spawner = spawner_in(check_proc());

@@ -49,9 +49,8 @@ Result<JobPresence> JobPresence::announce(const std::string& scheduler_job, cons
                 "cannot name a socket by job " + scheduler_job + ", host " + host);
   const std::string prefix = "ddlrun/" + std::to_string(::getuid()) + "/" + scheduler_job + "/";
   const std::string name = prefix + host + "/" + std::to_string(head.pid);
-  auto socket = net::listen_abstract(name, kListenBacklog);
-  if (!socket) return fail(std::move(socket.error()));
-  return JobPresence(*std::move(socket), prefix, name);
+  DDL_ASSIGN(socket, net::listen_abstract(name, kListenBacklog));
+  return JobPresence(std::move(socket), prefix, name);
 }
 
 void JobPresence::accept_in(EventLoop& loop) {

@@ -62,20 +62,17 @@ ChildSpec rank_child(const JobLaunch& job, const NodeLaunch& node, const RankLau
 }
 
 Result<RankStreams> make_rank_streams(bool reads_stdin) {
-  auto out = make_pipe();
-  if (!out) return fail(out.error());
-  auto err = make_pipe();
-  if (!err) return fail(err.error());
+  DDL_ASSIGN(out, make_pipe());
+  DDL_ASSIGN(err, make_pipe());
   RankStreams streams;
-  streams.out = std::move(out->first);
-  streams.rank_out = std::move(out->second);
-  streams.err = std::move(err->first);
-  streams.rank_err = std::move(err->second);
+  streams.out = std::move(out.first);
+  streams.rank_out = std::move(out.second);
+  streams.err = std::move(err.first);
+  streams.rank_err = std::move(err.second);
   if (reads_stdin) {
-    auto in = make_pipe();
-    if (!in) return fail(in.error());
-    streams.rank_in = std::move(in->first);
-    streams.in = std::move(in->second);
+    DDL_ASSIGN(in, make_pipe());
+    streams.rank_in = std::move(in.first);
+    streams.in = std::move(in.second);
   } else {
     streams.rank_in = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!streams.rank_in) return fail_errno("open /dev/null");

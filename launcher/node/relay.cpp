@@ -10,9 +10,8 @@ namespace ddl::launcher {
 namespace {
 
 Result<std::unique_ptr<RendezvousStarter>> listen_for(const message::StartAgents& branch) {
-  auto key = net::JobKey::from_hex(branch.key);
-  if (!key) return fail(key.error());
-  return RendezvousStarter::listen(*std::move(key), branch.nonce);
+  DDL_ASSIGN(key, net::JobKey::from_hex(branch.key));
+  return RendezvousStarter::listen(std::move(key), branch.nonce);
 }
 
 }  // namespace

@@ -328,19 +328,18 @@ Status read_directory_report(const UniqueFd& channel) {
 
 Result<SpawnerProcess> start_spawner(const std::string& session_directory, const rlimit& children_open_files,
                                      bool agent_is_watched) {
-  auto channel = make_socket_pair(SOCK_STREAM);
-  if (!channel) return fail(channel.error());
+  DDL_ASSIGN(channel, make_socket_pair(SOCK_STREAM));
   // Not by Child::start(): the spawner executes no program, it is a function of this one.
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
-    close_all_fds_but(channel->second.get());
-    channel->first.release();  // closed by the line above
-    run_spawner(std::move(channel->second), session_directory, children_open_files, agent_is_watched);
+    close_all_fds_but(channel.second.get());
+    channel.first.release();  // closed by the line above
+    run_spawner(std::move(channel.second), session_directory, children_open_files, agent_is_watched);
   }
-  channel->second.reset();  // so that its end is noticed
-  DDL_TRY(read_directory_report(channel->first));
-  return SpawnerProcess{pid, std::move(channel->first)};
+  channel.second.reset();  // so that its end is noticed
+  DDL_TRY(read_directory_report(channel.first));
+  return SpawnerProcess{pid, std::move(channel.first)};
 }
 
 void SpawnerChannel::start(Handlers handlers) {

@@ -102,9 +102,8 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
 Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files) {
   const Command command = command_of(spec, fds, open_files);
   PreparedCommand program(command);
-  auto errors = make_pipe();
-  if (!errors) return fail(errors.error());
-  const UniqueFd to_spawner(::fcntl(errors->second.get(), F_DUPFD_CLOEXEC, program.first_free_fd()));
+  DDL_ASSIGN(errors, make_pipe());
+  const UniqueFd to_spawner(::fcntl(errors.second.get(), F_DUPFD_CLOEXEC, program.first_free_fd()));
   if (!to_spawner) return fail_errno("fcntl F_DUPFD_CLOEXEC");
   const pid_t spawner = ::getpid();
   const auto started = std::chrono::steady_clock::now();
@@ -113,7 +112,7 @@ Result<StartingChild> start_child(const ChildSpec& spec, const ChildFds& fds, co
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) become_child(spec, program, to_spawner.get(), spawner);
   ::setpgid(pid, pid);  // the child does the same; whichever is first, the group exists when this returns
-  return StartingChild{spec.rank, pid, started, std::move(errors->first), spec.report_bindings, 0, 0};
+  return StartingChild{spec.rank, pid, started, std::move(errors.first), spec.report_bindings, 0, 0};
 }
 
 StartState read_start_state(StartingChild& child, message::ChildFailed& failure) {

@@ -193,9 +193,8 @@ Result<std::unique_ptr<BlockingWriter>> BlockingWriter::create(int fd, Post post
     owned->is_broken = true;
     return [on_broken = owned->on_broken, error] { on_broken(error); };
   };
-  auto thread = WriterThread::start(std::move(write), std::move(post));
-  if (!thread) return fail(std::move(thread.error()));
-  return std::unique_ptr<BlockingWriter>(new BlockingWriter(std::move(*thread)));
+  DDL_ASSIGN(thread, WriterThread::start(std::move(write), std::move(post)));
+  return std::unique_ptr<BlockingWriter>(new BlockingWriter(std::move(thread)));
 }
 
 void BlockingWriter::write(std::string bytes, std::function<void()> done) {

@@ -116,9 +116,8 @@ Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& dire
   auto write = [files](int index, const std::string& bytes) {
     return files->append(static_cast<std::size_t>(index), bytes);
   };
-  auto thread = WriterThread::start(std::move(write), std::move(post));
-  if (!thread) return fail(std::move(thread.error()));
-  return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(*thread)));
+  DDL_ASSIGN(thread, WriterThread::start(std::move(write), std::move(post)));
+  return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(thread)));
 }
 
 OutputFiles::OutputFiles(int num_ranks, WriterThread thread) : thread_(std::move(thread)) {

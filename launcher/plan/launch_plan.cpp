@@ -239,10 +239,9 @@ Result<std::vector<NodeBinding>> bind_known(const JobSpec& spec, const Placement
     known.nodes.push_back(placement.nodes[i]);
     known_facts.push_back(facts[i]);
   }
-  auto bound = bind_nodes(spec, known, known_facts, head_environment, scheduler);
-  if (!bound) return fail(std::move(bound.error()));
+  DDL_ASSIGN(bound, bind_nodes(spec, known, known_facts, head_environment, scheduler));
   std::vector<NodeBinding> bindings(facts.size());
-  auto next = bound->begin();
+  auto next = bound.begin();
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (is_known[i]) bindings[i] = std::move(*next++);
   }
@@ -259,17 +258,15 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     slots.push_back(allocation.nodes[i].slots.value_or(known[i] ? known[i]->slots : here.slots));
   std::vector<NodeFacts> assumed;
   for (const std::optional<NodeFacts>& own : known) assumed.push_back(own ? *own : here);
-  const auto limits = mapped_rank_limits(spec, allocation, assumed);
-  if (!limits) return fail(limits.error());
-  const auto placement = place(spec, allocation, slots, *limits);
-  if (!placement) return fail(placement.error());
+  DDL_ASSIGN(limits, mapped_rank_limits(spec, allocation, assumed));
+  DDL_ASSIGN(placement, place(spec, allocation, slots, limits));
 
   DryPlan plan;
   plan.assumed_slots = here.slots;
   plan.hosts_from = allocation.origin;
   std::vector<NodeFacts> facts;
   std::vector<bool> is_known;
-  for (const PlacedNode& placed : placement->nodes) {
+  for (const PlacedNode& placed : placement.nodes) {
     const std::optional<NodeFacts>& own = known[placed.allocated];
     is_known.push_back(own.has_value());
     facts.push_back(own ? *own : unknown_facts());
@@ -277,17 +274,16 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     plan.slots.push_back(has_slots ? std::optional<int>(slots[placed.allocated]) : std::nullopt);
   }
   const Scheduler& scheduler = scheduler_of(allocation);
-  auto bindings = bind_known(spec, *placement, facts, is_known, head_environment, scheduler);
-  if (!bindings) return fail(bindings.error());
-  plan.bindings = *std::move(bindings);
+  DDL_ASSIGN(bindings, bind_known(spec, placement, facts, is_known, head_environment, scheduler));
+  plan.bindings = std::move(bindings);
   plan.launch =
-      make_launch_plan(spec, {*placement, facts, "ddlrun", plan.bindings, scheduler}, head_environment);
+      make_launch_plan(spec, {placement, facts, "ddlrun", plan.bindings, scheduler}, head_environment);
   if (JobLaunch& job = plan.launch.job; job.serves_gloo) {
     job.environment[env::kHorovodGlooAddress] = kGlooAddress;
     job.environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
   }
   mark_unknown(plan.launch, is_known, spec.framework);
-  if (!limits->empty())
+  if (!limits.empty())
     plan.unknown_objects = static_cast<int>(std::count(is_known.begin(), is_known.end(), false));
   plan.asked_all = std::find(known.begin(), known.end(), std::nullopt) == known.end();
   return plan;

@@ -216,10 +216,9 @@ Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocatio
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                         const std::vector<int>& mapped_rank_limits) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  auto placed = spec.placed_ranks.empty() ? place_by_capacity(spec, allocation, slots, mapped_rank_limits)
-                                          : Result<std::vector<std::size_t>>(nodes_in(spec.placed_ranks));
-  if (!placed) return fail(std::move(placed.error()));
-  std::vector<std::size_t> nodes = *std::move(placed);
+  DDL_ASSIGN(nodes, spec.placed_ranks.empty()
+                        ? place_by_capacity(spec, allocation, slots, mapped_rank_limits)
+                        : Result<std::vector<std::size_t>>(nodes_in(spec.placed_ranks)));
   add_without_slots(spec, nodes);
   std::vector<std::vector<int>> ranks(slots.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank)

@@ -162,10 +162,9 @@ void PmiServer::register_job(const JobLaunch& job, int node_index) {
 }
 
 Result<UniqueFd> PmiServer::connect(int rank) {
-  auto ends = make_socket_pair(SOCK_STREAM);
-  if (!ends) return fail(ends.error());
-  clients_[rank] = std::make_unique<Client>(*this, rank, std::move(ends->first));
-  return std::move(ends->second);
+  DDL_ASSIGN(ends, make_socket_pair(SOCK_STREAM));
+  clients_[rank] = std::make_unique<Client>(*this, rank, std::move(ends.first));
+  return std::move(ends.second);
 }
 
 Environment PmiServer::client_environment(int rank) const {

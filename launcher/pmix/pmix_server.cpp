@@ -107,12 +107,11 @@ class LibraryServer : public PmixServer {
     const std::vector<int>& ranks = job.node_ranks.at(static_cast<std::size_t>(node_index));
     num_ranks_ = job.num_ranks;
     is_alone_ = job.node_names.size() == 1;
-    auto infos = job_info(job, node_index, directory_);
-    if (!infos) return fail(infos.error());
+    DDL_ASSIGN(infos, job_info(job, node_index, directory_));
     PMIX_LOAD_NSPACE(nspace_, job.job_id.c_str());
     DDL_TRY(check_pmix("PMIx_server_register_nspace",
-                       PMIx_server_register_nspace(nspace_, static_cast<int>(ranks.size()), infos->data(),
-                                                   infos->size(), nullptr, nullptr)));
+                       PMIx_server_register_nspace(nspace_, static_cast<int>(ranks.size()), infos.data(),
+                                                   infos.size(), nullptr, nullptr)));
     for (const int rank : ranks) {
       const pmix_proc_t process = process_of(rank);
       DDL_TRY(check_pmix(

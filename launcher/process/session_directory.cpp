@@ -14,9 +14,8 @@ namespace ddl::launcher {
 
 Result<std::string> new_session_directory_name() {
   constexpr std::size_t kRandomBytes = 8;
-  const auto random = random_hex(kRandomBytes);
-  if (!random) return fail(random.error());
-  return fmt::format("{}/ddlrun-{}-{}", tmp_directory(), ::getuid(), *random);
+  DDL_ASSIGN(random, random_hex(kRandomBytes));
+  return fmt::format("{}/ddlrun-{}-{}", tmp_directory(), ::getuid(), random);
 }
 
 Status make_session_directory(const std::string& path) {

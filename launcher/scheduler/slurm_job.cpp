@@ -174,7 +174,7 @@ Status check_single_slurm_task(const Environment& environment) {
 }
 
 Result<std::optional<SchedulerJob>> slurm_job(const Environment& environment) {
-  if (const Status status = check_single_group(environment); !status) return fail(status.error());
+  DDL_TRY(check_single_group(environment));
   const Variable* const id = first_set(environment, kIds);
   const Variable* const list = first_set(environment, kLists);
   if (id == nullptr && list == nullptr &&
