@@ -242,6 +242,7 @@ Error start_error(const Command& command, const StartFailure& failure) {
     case StartStage::kStreams: return during("its standard streams");
     case StartStage::kDirectory: return during("its directory " + command.directory);
     case StartStage::kLimits: return during("its resource limits");
+    case StartStage::kFork:
     case StartStage::kMemory:
     case StartStage::kExec: break;
   }

@@ -61,8 +61,8 @@ struct Command {
   bool has_terminal = false;
 };
 
-/// A step between fork and exec. kMemory: of a caller that binds the child's memory before become().
-enum class StartStage : std::uint8_t { kCpus, kMemory, kStreams, kDirectory, kLimits, kExec };
+/// A step of a start, from the fork on. kMemory: of a caller that binds the child's memory before become().
+enum class StartStage : std::uint8_t { kFork, kCpus, kMemory, kStreams, kDirectory, kLimits, kExec };
 /// A step that failed. It crosses a pipe as it is: the child of a process with threads may allocate no Error.
 struct StartFailure {
   StartStage stage;

@@ -273,7 +273,7 @@ void Fleet::on_failed(std::size_t node, const Error& why) {
     if (const std::string error = groups_->error_of(agent.node.name); !error.empty())
       sentence += ": " + error;
   }
-  failures_.push_back({node, sentence});
+  failures_[node] = sentence;
   if (handlers_.on_failed) handlers_.on_failed(node, sentence);
   for (const std::size_t other : agent.branch)
     on_failed(other, {ErrorCode::kUnavailable,
@@ -291,8 +291,6 @@ void Fleet::complete_startup(std::size_t node, State state) {
     start_waiting();
   }
   if (pending_ > 0) return;
-  std::sort(failures_.begin(), failures_.end(),
-            [](const Failure& a, const Failure& b) { return a.node < b.node; });
   if (handlers_.on_startup_complete) handlers_.on_startup_complete();
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,11 +64,6 @@ class Fleet {
     AgentGroupStarter* group_starter =
         nullptr;  ///< starts the agents of several nodes at once; outlives the fleet
   };
-  /// Why a node's agent did not start: one sentence without the node's name.
-  struct Failure {
-    std::size_t node = 0;
-    std::string sentence;
-  };
 
   Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(std::move(settings)) {}
 
@@ -98,7 +94,8 @@ class Fleet {
 
   /// The facts by number before select().
   const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
-  const std::vector<Failure>& failures() const { return failures_; }
+  /// Why agents did not start, by node: one sentence without the node's name.
+  const std::map<std::size_t, std::string>& failures() const { return failures_; }
   std::size_t size() const { return nodes_.size(); }
   const std::string& name(std::size_t node) const { return agents_[nodes_[node]].node.name; }
   /// Nodes whose agents have not answered yet.
@@ -164,7 +161,7 @@ class Fleet {
   std::vector<std::size_t> nodes_;                   // by number: the index of its agent
   std::vector<std::optional<std::size_t>> numbers_;  // by index of the agent
   std::vector<NodeFacts> facts_;
-  std::vector<Failure> failures_;
+  std::map<std::size_t, std::string> failures_;
   std::deque<std::size_t> waiting_;
   std::size_t pending_ = 0;
   int starting_ = 0;

@@ -36,7 +36,7 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
   shown.stop();
 
   std::vector<HostCheck> hosts(allocation.nodes.size());
-  for (const Fleet::Failure& failure : fleet.failures()) hosts[failure.node].failure = failure.sentence;
+  for (const auto& [node, why] : fleet.failures()) hosts[node].failure = why;
   for (std::size_t node = 0; node < hosts.size(); ++node) {
     HostCheck& host = hosts[node];
     host.name = allocation.nodes[node].name;

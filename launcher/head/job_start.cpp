@@ -86,8 +86,8 @@ JobEnd start_failure(const Fleet& fleet, const Allocation& allocation) {
   JobEnd end;
   end.reason = EndReason::kStartFailed;
   end.exit_code = contract::kStartFailure;
-  for (const Fleet::Failure& failure : fleet.failures())
-    end.host_failures.push_back(allocation.nodes[failure.node].name + ": " + failure.sentence);
+  for (const auto& [node, why] : fleet.failures())
+    end.host_failures.push_back(allocation.nodes[node].name + ": " + why);
   if (end.host_failures.size() == 1) {
     end.message = std::move(end.host_failures.front());
     end.host_failures.clear();

@@ -115,8 +115,6 @@ RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const T
 
 namespace {
 
-using Stage = message::ChildFailed::Stage;
-
 /// The beginning of a file, enough for "#!" and the program headers; "" if it cannot be read.
 std::string beginning_of(const std::string& path) {
   constexpr std::size_t kMaxHeaderBytes = 4096;
@@ -253,34 +251,34 @@ void describe_start_failure(const message::ChildFailed& failure, const FailedCom
                             RankOutcome& outcome) {
   const std::string reason = std::generic_category().message(failure.error);
   switch (failure.stage) {
-    case Stage::kFork:
+    case StartStage::kFork:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "fork: " + reason + " (see ulimit -u and the pids limit of the cgroup)";
       return;
-    case Stage::kBindCpus:
+    case StartStage::kCpus:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error =
           "binding it to its CPUs: " + reason + "; without --strict-bind it runs on other CPUs";
       return;
-    case Stage::kBindMemory:
+    case StartStage::kMemory:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "binding its memory: " + reason +
                             "; without --strict-bind, or with --mem-bind none, it uses any node's";
       return;
-    case Stage::kRedirect:
+    case StartStage::kStreams:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "redirecting its standard streams: " + reason;
       return;
-    case Stage::kWorkdir:
+    case StartStage::kDirectory:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
                                                                               : contract::kNotExecutable;
       outcome.start_error = "working directory " + command.workdir + ": " + reason;
       return;
-    case Stage::kLimits:
+    case StartStage::kLimits:
       outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "setting its resource limits: " + reason;
       return;
-    case Stage::kExec:
+    case StartStage::kExec:
       outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
                                                                               : contract::kNotExecutable;
       outcome.start_error = exec_failure(command, failure.error);

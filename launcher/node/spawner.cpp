@@ -121,14 +121,14 @@ class Spawner {
   void on(const message::Spawn& message) {
     ChildFds fds;
     if (passed_fds_.size() < fds.standard.size() + message.child.inherited_fds.size())
-      return report(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kRedirect, EBADF});
+      return report(message::ChildFailed{message.child.rank, StartStage::kStreams, EBADF});
     for (auto& fd : fds.standard) fd = take_passed_fd();
     for (std::size_t i = 0; i < message.child.inherited_fds.size(); ++i)
       fds.inherited.push_back(take_passed_fd());
     auto child = start_child(message.child, fds, children_open_files_);
     if (!child) {
-      return report(message::ChildFailed{message.child.rank, message::ChildFailed::Stage::kFork,
-                                         child.error().system_errno()});
+      return report(
+          message::ChildFailed{message.child.rank, StartStage::kFork, child.error().system_errno()});
     }
     starting_.push_back(std::move(*child));
   }

@@ -49,20 +49,6 @@ int prefer_memory_of(const std::vector<int>& nodes) {
   return error == ENOSYS ? 0 : error;
 }
 
-using Stage = message::ChildFailed::Stage;
-
-Stage stage_of(StartStage stage) {
-  switch (stage) {
-    case StartStage::kCpus: return Stage::kBindCpus;
-    case StartStage::kMemory: return Stage::kBindMemory;
-    case StartStage::kStreams: return Stage::kRedirect;
-    case StartStage::kDirectory: return Stage::kWorkdir;
-    case StartStage::kLimits: return Stage::kLimits;
-    case StartStage::kExec: break;
-  }
-  return Stage::kExec;
-}
-
 Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& open_files) {
   Command command{.argv = spec.argv,
                   .environment = spec.environment,
@@ -120,7 +106,7 @@ StartState read_start_state(StartingChild& child, message::ChildFailed& failure)
   const ssize_t got = retry_eintr([&] { return ::read(child.error_pipe.get(), &received, sizeof received); });
   if (got != sizeof received) return StartState::kStarted;
   if (received.is_fatal) {
-    failure = {child.rank, stage_of(received.stage), received.error};
+    failure = {child.rank, received.stage, received.error};
     return StartState::kFailed;
   }
   (received.stage == StartStage::kCpus ? child.cpu_error : child.memory_error) = received.error;

@@ -26,10 +26,6 @@ void from_json(const nlohmann::json& j, Seconds& seconds) {
   }
 }
 
-}  // namespace ddl
-
-namespace ddl::launcher {
-
 // Enumerations are sent as their numbers. A number that this build does not know is an error.
 template <class Enum>
 void read_enum(const nlohmann::json& j, Enum& value, Enum first, Enum last) {
@@ -39,6 +35,14 @@ void read_enum(const nlohmann::json& j, Enum& value, Enum first, Enum last) {
   }
   value = static_cast<Enum>(number);
 }
+void from_json(const nlohmann::json& j, StartStage& stage) {
+  read_enum(j, stage, StartStage::kFork, StartStage::kExec);
+}
+
+}  // namespace ddl
+
+namespace ddl::launcher {
+
 void from_json(const nlohmann::json& j, OutputStream& stream) {
   read_enum(j, stream, OutputStream::kStdout, OutputStream::kStderr);
 }
@@ -105,10 +109,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GlooRequest, method, scope, key, body)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GlooAnswer, status, body)
 
 namespace message {
-
-void from_json(const nlohmann::json& j, ChildFailed::Stage& stage) {
-  read_enum(j, stage, ChildFailed::Stage::kFork, ChildFailed::Stage::kExec);
-}
 
 void from_json(const nlohmann::json& j, PmixNames::Status& status) {
   read_enum(j, status, PmixNames::Status::kDone, PmixNames::Status::kTimedOut);

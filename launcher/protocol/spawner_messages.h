@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/command.h"
 #include "base/cpu_set.h"
 #include "base/deadline.h"
 #include "launcher/process/process_state.h"
@@ -72,11 +73,9 @@ struct ChildStarted {
   int memory_error = 0;   ///< the same of memory
   bool operator==(const ChildStarted&) const = default;
 };
-/// What failed between fork and exec.
 struct ChildFailed {
-  enum class Stage { kFork, kBindCpus, kBindMemory, kRedirect, kWorkdir, kLimits, kExec };
   int rank = 0;
-  Stage stage = Stage::kExec;
+  StartStage stage = StartStage::kExec;
   int error = 0;  ///< errno
   bool operator==(const ChildFailed&) const = default;
 };

@@ -11,6 +11,7 @@ using namespace ddl::launcher;
 using namespace ddl::launcher::message;
 using namespace ddl::affinity;
 using ddl::Result;
+using ddl::StartStage;
 using ddl::net::Frame;
 
 namespace {
@@ -207,7 +208,7 @@ std::vector<AgentToSpawner> agent_to_spawner() {
 
 std::vector<SpawnerToAgent> spawner_to_agent() {
   return {ChildStarted{1, 99, {cpus("1"), "default", ""}, EPERM, EINVAL},
-          ChildFailed{1, ChildFailed::Stage::kWorkdir, ENOENT},
+          ChildFailed{1, StartStage::kDirectory, ENOENT},
           ChildEnded{1, 9, 0.125},
           ChildStopped{1, 0},
           Leftovers{5},
@@ -487,7 +488,7 @@ TEST_CASE("a value outside its enumeration is refused") {
              Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<message::OutputCredit>(), with("stream", credit, 3)}),
              Catch::Contains("enumeration"));
-  const std::string failed = cbor(ChildFailed{0, ChildFailed::Stage::kFork, 1});
+  const std::string failed = cbor(ChildFailed{0, StartStage::kFork, 1});
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, 7)}), Catch::Contains("enumeration"));
   CHECK_THAT(refusal({type_of<ChildFailed>(), with("stage", failed, '\x20')}),
              Catch::Contains("enumeration"));  // -1

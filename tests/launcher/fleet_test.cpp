@@ -77,8 +77,7 @@ struct FleetFixture {
     fleet.listen(
         {[this] {
            std::string event = "complete";
-           for (const auto& failure : fleet.failures())
-             event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
+           for (const auto& [node, why] : fleet.failures()) event += "; " + std::to_string(node) + ": " + why;
            note(event);
          },
          [this](std::size_t node, ddl::net::Frame&& frame) { return note_report(node, frame); },
@@ -300,7 +299,7 @@ TEST_CASE_METHOD(FleetFixture, "an agent whose host was busy is started again, a
 TEST_CASE_METHOD(FleetFixture, "an agent that does not answer in time has failed") {
   Fleet impatient{loop, {2, 0.01}};
   REQUIRE(impatient.start(allocation_of(1), {&starter}));
-  impatient.listen({[&] { note("complete: " + impatient.failures().at(0).sentence); }, nullptr, nullptr});
+  impatient.listen({[&] { note("complete: " + impatient.failures().at(0)); }, nullptr, nullptr});
   wait_for_events(1);
   CHECK(events[0] == "complete: it has not answered within 0.01 s (--start-timeout)");
 }
@@ -338,8 +337,7 @@ struct Tree : FleetFixture {
     Fleet::Handlers handlers;
     handlers.on_startup_complete = [this] {
       std::string event = "complete";
-      for (const auto& failure : tree.failures())
-        event += "; " + std::to_string(failure.node) + ": " + failure.sentence;
+      for (const auto& [node, why] : tree.failures()) event += "; " + std::to_string(node) + ": " + why;
       note(event);
     };
     handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) {

@@ -8,6 +8,7 @@
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 using ddl::CpuSet;
+using ddl::StartStage;
 using message::ChildEnded;
 using message::ChildFailed;
 using message::ChildStarted;
@@ -73,6 +74,6 @@ TEST_CASE_METHOD(SpawnerHarness, "a child that must be bound and cannot be does 
   spawn(child);
   const auto failed = expect<ChildFailed>();
   CHECK(failed.rank == 3);
-  CHECK(failed.stage == ChildFailed::Stage::kBindCpus);
+  CHECK(failed.stage == StartStage::kCpus);
   CHECK(failed.error == EINVAL);
 }

@@ -9,6 +9,7 @@
 #include "launcher/spawner_harness.h"
 
 using ddl::descendants_of;
+using ddl::StartStage;
 using namespace ddl::launcher;
 using namespace ddl::launcher::test;
 using message::ChildEnded;
@@ -141,22 +142,22 @@ TEST_CASE_METHOD(SpawnerHarness,
                  "a failure before exec is reported with its stage and errno, and leaves no process") {
   const std::vector<std::string> environment = {"PATH=/usr/bin:/bin"};
   const auto missing = failure_of(*this, {0, {"no-such-command"}, environment, "/"});
-  CHECK(missing.stage == ChildFailed::Stage::kExec);
+  CHECK(missing.stage == StartStage::kExec);
   CHECK(missing.error == ENOENT);
   const auto no_file = failure_of(*this, {0, {"/no/such/file"}, environment, "/"});
-  CHECK(no_file.stage == ChildFailed::Stage::kExec);
+  CHECK(no_file.stage == StartStage::kExec);
   CHECK(no_file.error == ENOENT);
   const auto not_executable = failure_of(*this, {0, {"/etc/passwd"}, environment, "/"});
-  CHECK(not_executable.stage == ChildFailed::Stage::kExec);
+  CHECK(not_executable.stage == StartStage::kExec);
   CHECK(not_executable.error == EACCES);
   const auto too_long = failure_of(*this, {0, {"true", std::string(1 << 22, 'x')}, environment, "/"});
-  CHECK(too_long.stage == ChildFailed::Stage::kExec);
+  CHECK(too_long.stage == StartStage::kExec);
   CHECK(too_long.error == E2BIG);
   const auto no_directory = failure_of(*this, {0, {"true"}, environment, "/no/such/place"});
-  CHECK(no_directory.stage == ChildFailed::Stage::kWorkdir);
+  CHECK(no_directory.stage == StartStage::kDirectory);
   CHECK(no_directory.error == ENOENT);
   const auto no_directory_but_file = failure_of(*this, {0, {"true"}, environment, "/etc/passwd"});
-  CHECK(no_directory_but_file.stage == ChildFailed::Stage::kWorkdir);
+  CHECK(no_directory_but_file.stage == StartStage::kDirectory);
   CHECK(no_directory_but_file.error == ENOTDIR);
 
   CHECK(descendants_of(pid()).empty());
@@ -169,6 +170,6 @@ TEST_CASE_METHOD(SpawnerHarness, "a child that is described without its descript
   send(message::Spawn{{3, {"true"}, {}, "/"}});
   const auto failed = expect<ChildFailed>();
   CHECK(failed.rank == 3);
-  CHECK(failed.stage == ChildFailed::Stage::kRedirect);
+  CHECK(failed.stage == StartStage::kStreams);
   CHECK(failed.error == EBADF);
 }

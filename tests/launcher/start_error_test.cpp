@@ -13,7 +13,7 @@
 #include "support/temporary_directory.h"
 
 using namespace ddl::launcher;
-using Stage = message::ChildFailed::Stage;
+using ddl::StartStage;
 
 namespace {
 
@@ -27,7 +27,7 @@ std::ostream& operator<<(std::ostream& out, const Described& one) {
   return out << one.exit_code << ": " << one.sentence;
 }
 
-Described describe(Stage stage, int error, const std::string& command = "./train",
+Described describe(StartStage stage, int error, const std::string& command = "./train",
                    const std::string& workdir = "/data", const std::string& path = "/bin") {
   RankOutcome outcome;
   describe_start_failure({0, stage, error}, {command, workdir, path}, outcome);
@@ -37,16 +37,16 @@ Described describe(Stage stage, int error, const std::string& command = "./train
 }  // namespace
 
 TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
-  CHECK(describe(Stage::kExec, ENOENT, "train") ==
+  CHECK(describe(StartStage::kExec, ENOENT, "train") ==
         Described{127, "command not found: train (no such program in PATH)"});
   const ddl::test::TemporaryDirectory directory;
   const std::string here = directory.path();
   std::ofstream(here + "/train.py");
   std::ofstream(here + "/test.py");
   const auto not_found = [&here](const std::string& command) {
-    return describe(Stage::kExec, ENOENT, command, here, here).sentence;
+    return describe(StartStage::kExec, ENOENT, command, here, here).sentence;
   };
-  CHECK(describe(Stage::kExec, ENOENT, "train.py", here).sentence ==
+  CHECK(describe(StartStage::kExec, ENOENT, "train.py", here).sentence ==
         "command not found: train.py (no such program in PATH; write ./train.py for the one in " + here +
             ")");
   CHECK(not_found("trian.py") ==
@@ -60,36 +60,40 @@ TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
 }
 
 TEST_CASE("a path that does not exist is 127, with the whole path") {
-  CHECK(describe(Stage::kExec, ENOENT, "./train", "/no/such/place") ==
+  CHECK(describe(StartStage::kExec, ENOENT, "./train", "/no/such/place") ==
         Described{127, "no such file: /no/such/place/./train"});
-  CHECK(describe(Stage::kExec, ENOENT, "/no/such/file") == Described{127, "no such file: /no/such/file"});
-  CHECK(describe(Stage::kExec, ENOTDIR, "/etc/passwd/x").exit_code == 127);
+  CHECK(describe(StartStage::kExec, ENOENT, "/no/such/file") ==
+        Described{127, "no such file: /no/such/file"});
+  CHECK(describe(StartStage::kExec, ENOTDIR, "/etc/passwd/x").exit_code == 127);
 }
 
 TEST_CASE("a file that exists although exec says it does not lacks its interpreter") {
-  CHECK(describe(Stage::kExec, ENOENT, "/etc/passwd") ==
+  CHECK(describe(StartStage::kExec, ENOENT, "/etc/passwd") ==
         Described{127, "cannot execute /etc/passwd: its interpreter or dynamic loader does not exist"});
-  CHECK(describe(Stage::kExec, ENOENT, "passwd/../passwd", "/etc").exit_code == 127);
+  CHECK(describe(StartStage::kExec, ENOENT, "passwd/../passwd", "/etc").exit_code == 127);
 }
 
 TEST_CASE("a file that may not or cannot be executed is 126") {
-  CHECK(describe(Stage::kExec, EACCES) == Described{126, "cannot execute ./train: Permission denied"});
-  CHECK(describe(Stage::kExec, ENOEXEC) == Described{126, "cannot execute ./train: Exec format error"});
-  CHECK(describe(Stage::kExec, E2BIG) == Described{126, "cannot execute ./train: Argument list too long"});
+  CHECK(describe(StartStage::kExec, EACCES) == Described{126, "cannot execute ./train: Permission denied"});
+  CHECK(describe(StartStage::kExec, ENOEXEC) == Described{126, "cannot execute ./train: Exec format error"});
+  CHECK(describe(StartStage::kExec, E2BIG) ==
+        Described{126, "cannot execute ./train: Argument list too long"});
 }
 
 TEST_CASE("a working directory that is not there is 127, one that may not be entered 126") {
-  CHECK(describe(Stage::kWorkdir, ENOENT) ==
+  CHECK(describe(StartStage::kDirectory, ENOENT) ==
         Described{127, "working directory /data: No such file or directory"});
-  CHECK(describe(Stage::kWorkdir, ENOTDIR) == Described{127, "working directory /data: Not a directory"});
-  CHECK(describe(Stage::kWorkdir, EACCES) == Described{126, "working directory /data: Permission denied"});
+  CHECK(describe(StartStage::kDirectory, ENOTDIR) ==
+        Described{127, "working directory /data: Not a directory"});
+  CHECK(describe(StartStage::kDirectory, EACCES) ==
+        Described{126, "working directory /data: Permission denied"});
 }
 
 TEST_CASE("other failures have the exit code of a start failure") {
-  CHECK(describe(Stage::kFork, EAGAIN) ==
+  CHECK(describe(StartStage::kFork, EAGAIN) ==
         Described{122,
                   "fork: Resource temporarily unavailable (see ulimit -u and the pids limit of the cgroup)"});
-  CHECK(describe(Stage::kRedirect, EBADF) ==
+  CHECK(describe(StartStage::kStreams, EBADF) ==
         Described{122, "redirecting its standard streams: Bad file descriptor"});
 }
 
@@ -100,7 +104,7 @@ TEST_CASE("reasons that errno does not distinguish are found in the program's fi
     REQUIRE(::chmod((directory.path() + "/" + name).c_str(), 0755) == 0);
   };
   const auto in_it = [&](const std::string& command, int error) {
-    return describe(Stage::kExec, error, command, directory.path(), "/bin:" + directory.path()).sentence;
+    return describe(StartStage::kExec, error, command, directory.path(), "/bin:" + directory.path()).sentence;
   };
   const std::string here = "cannot execute " + directory.path() + "/";
 
