@@ -27,7 +27,7 @@ constexpr double kProbeSeconds = 30;
 
 launcher::JobSpec one_rank_on_each(const Request& request, const std::string& folder) {
   launcher::JobSpec spec = request.job;
-  spec.command = {spec.remote_path.empty() ? own_path() : spec.remote_path, "--check-build", "--json",
+  spec.command = {spec.ssh.remote_path.empty() ? own_path() : spec.ssh.remote_path, "--check-build", "--json",
                   "--launcher", "local"};
   spec.name = "check-build";
   spec.num_ranks = request.allocation.nodes.size();
@@ -35,7 +35,7 @@ launcher::JobSpec one_rank_on_each(const Request& request, const std::string& fo
   spec.oversubscribe = true;
   spec.binding.bind_to = affinity::BindTo::kNone;
   spec.stdin_target = launcher::StdinTarget::kNone;
-  spec.timeout_seconds = spec.start_timeout_seconds + kProbeSeconds;
+  spec.timeout_seconds = spec.ssh.start_timeout_seconds + kProbeSeconds;
   spec.output_directory = folder;
   spec.tag_output = false;
   spec.quiet = true;

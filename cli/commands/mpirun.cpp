@@ -40,7 +40,8 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
         is_missing ? contract::kNotFound : contract::kStartFailure);
   }
   std::vector<std::string> rank_words = {
-      request.job.remote_path.empty() ? own_path() : request.job.remote_path, contract::kMpiRankOption};
+      request.job.ssh.remote_path.empty() ? own_path() : request.job.ssh.remote_path,
+      contract::kMpiRankOption};
   rank_words.insert(rank_words.end(), request.mpi.rank_options.begin(), request.mpi.rank_options.end());
   rank_words.emplace_back("--");
   rank_words.insert(rank_words.end(), request.job.command.begin(), request.job.command.end());

@@ -62,8 +62,8 @@ Status check_workdir(const launcher::JobSpec& job, const launcher::Allocation& a
 }
 
 Status check_identity_file(const launcher::JobSpec& job) {
-  if (job.ssh_identity_file.empty() || ::access(job.ssh_identity_file.c_str(), R_OK) == 0) return {};
-  return refuse("the key " + shell_quote(job.ssh_identity_file) +
+  if (job.ssh.identity_file.empty() || ::access(job.ssh.identity_file.c_str(), R_OK) == 0) return {};
+  return refuse("the key " + shell_quote(job.ssh.identity_file) +
                     " cannot be read: " + std::generic_category().message(errno),
                 "name your key with -i, or omit -i to use the keys of ssh's configuration");
 }

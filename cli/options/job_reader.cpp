@@ -169,14 +169,14 @@ class JobReader {
       values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
                           "omit it, or omit --launcher");
     read_mca();
-    take(OptionId::kSshPort, parse_port, job().ssh_port);
-    take(OptionId::kSshIdentityFile, parse_file, job().ssh_identity_file, context_.current_directory);
-    take(OptionId::kSshArgs, parse_ssh_args, job().ssh_args);
-    take(OptionId::kLaunchAgent, parse_launch_agent, job().launch_agent);
-    take(OptionId::kSshParallel, parse_count, job().ssh_parallel, 1, kMaxParallel);
-    take(OptionId::kFanOut, parse_count, job().fan_out, 0, kMaxFanOut);
-    take(OptionId::kStartTimeout, parse_seconds, job().start_timeout_seconds, false);
-    take(OptionId::kRemotePath, parse_remote_path, job().remote_path);
+    take(OptionId::kSshPort, parse_port, job().ssh.port);
+    take(OptionId::kSshIdentityFile, parse_file, job().ssh.identity_file, context_.current_directory);
+    take(OptionId::kSshArgs, parse_ssh_args, job().ssh.args);
+    take(OptionId::kLaunchAgent, parse_launch_agent, job().ssh.launch_agent);
+    take(OptionId::kSshParallel, parse_count, job().ssh.parallel, 1, kMaxParallel);
+    take(OptionId::kFanOut, parse_count, job().ssh.fan_out, 0, kMaxFanOut);
+    take(OptionId::kStartTimeout, parse_seconds, job().ssh.start_timeout_seconds, false);
+    take(OptionId::kRemotePath, parse_remote_path, job().ssh.remote_path);
     // A repeated option adds to the list, as in horovodrun.
     for (const GivenValue& value : given_[OptionId::kNetworkInterfaces]) {
       for (std::string& name :

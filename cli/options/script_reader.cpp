@@ -176,7 +176,7 @@ class ScriptReader {
       values_.refuse_once(id, std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
                           "omit it, or --launcher srun where ddlrun is not installed");
     }
-    script().ddlrun = job().remote_path;
+    script().ddlrun = job().ssh.remote_path;
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kForScript) == 0) continue;
       for (const GivenValue& value : given_[entry.id]) {

@@ -56,11 +56,11 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
       elsewhere.push_back(node);
     }
   }
-  if (settings_.group_starter != nullptr && elsewhere.size() >= kMinForGroup) {
-    DDL_ASSIGN(groups, AgentGroups::make(loop_, *settings_.group_starter));
+  if (group_starter_ != nullptr && elsewhere.size() >= kMinForGroup) {
+    DDL_ASSIGN(groups, AgentGroups::make(loop_, *group_starter_));
     groups_ = std::move(groups);
   }
-  for (Branch& branch : divide(elsewhere, groups_ ? 1 : settings_.fan_out)) {
+  for (Branch& branch : divide(elsewhere, groups_ ? 1 : ssh_.fan_out)) {
     waiting_.push_back(branch.first);
     for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
     agents_[branch.first].branch = std::move(branch.rest);
@@ -102,15 +102,15 @@ void Fleet::listen_to(std::size_t node) {
   Agent& agent = agents_[node];
   if (agent.attempts == 1) {
     agent.began = std::chrono::steady_clock::now();
-    if (settings_.start_timeout_seconds > 0) {
+    if (ssh_.start_timeout_seconds > 0) {
       agent.deadline =
           loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                          std::chrono::duration<double>(settings_.start_timeout_seconds)),
+                          std::chrono::duration<double>(ssh_.start_timeout_seconds)),
                       [this, node] {
                         agents_[node].attempts = kMaxAttempts;
                         on_failed(node, {ErrorCode::kTimeout,
                                          fmt::format("it has not answered within {:g} s (--start-timeout){}",
-                                                     settings_.start_timeout_seconds, errors_so_far(node))});
+                                                     ssh_.start_timeout_seconds.value, errors_so_far(node))});
                       });
     }
   }
@@ -141,7 +141,7 @@ std::string Fleet::errors_so_far(std::size_t node) const {
 }
 
 void Fleet::start_waiting() {
-  while (!waiting_.empty() && starting_ < settings_.parallel) {
+  while (!waiting_.empty() && starting_ < ssh_.parallel) {
     const std::size_t node = waiting_.front();
     waiting_.pop_front();
     if (const auto begun = begin(node)) {
@@ -190,20 +190,13 @@ void Fleet::start_branch(std::size_t node) {
     branch.nodes.push_back(
         {static_cast<int>(other), allocated.name, allocated.user.value_or(""), allocated.port.value_or(0)});
   }
-  branch.parallel = settings_.parallel;
-  branch.fan_out = settings_.fan_out;
+  branch.ssh = ssh_;
   if (groups_) {
     groups_->describe_rendezvous(branch);
     // They connect by themselves and are all expected at once.
-    branch.parallel = static_cast<int>(branch.nodes.size());
-    branch.fan_out = 0;
+    branch.ssh.parallel = static_cast<int>(branch.nodes.size());
+    branch.ssh.fan_out = 0;
   }
-  branch.start_timeout_seconds = settings_.start_timeout_seconds;
-  branch.ssh_port = settings_.ssh.port.value_or(0);
-  branch.identity_file = settings_.ssh.identity_file;
-  branch.ssh_args = settings_.ssh.extra_args;
-  branch.launch_agent = settings_.ssh.launch_agent;
-  branch.remote_path = settings_.ssh.remote_path;
   send_to(node, message::encode<message::HeadToAgent>(branch));
 }
 

@@ -14,7 +14,8 @@
 #include "launcher/fleet/agent_connection.h"
 #include "launcher/fleet/agent_groups.h"
 #include "launcher/fleet/node_starter.h"
-#include "launcher/fleet/ssh.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_spec.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/node_facts.h"
 #include "launcher/protocol/messages.h"
@@ -56,21 +57,15 @@ class Fleet {
     /// Only set by a relay: a message from a node that it reaches through another relay, to be forwarded unread.
     std::function<void(std::size_t node, net::Frame&&)> on_routed{};
   };
-  struct Settings {
-    int parallel = 32;                 ///< agents that are being started at the same time
-    double start_timeout_seconds = 0;  ///< for each, until its facts have arrived
-    int fan_out = 0;                   ///< agents that each agent starts; 0: this process starts all
-    SshSettings ssh;                   ///< for agents that start others
-    AgentGroupStarter* group_starter =
-        nullptr;  ///< starts the agents of several nodes at once; outlives the fleet
-  };
 
-  Fleet(EventLoop& loop, Settings settings) : loop_(loop), settings_(std::move(settings)) {}
+  /// group_starter: starts the agents of several nodes at once, and outlives the fleet; null: none does.
+  explicit Fleet(EventLoop& loop, SshSettings ssh, AgentGroupStarter* group_starter = nullptr)
+      : loop_(loop), ssh_(std::move(ssh)), group_starter_(group_starter) {}
 
   /// starters[i] starts the agent of node i and outlives the fleet. Starts the agents that are forked, so it must
   /// be called before any thread is started. Error: one of these could not be started.
   Status start(const Allocation& allocation, std::vector<NodeStarter*> starters);
-  /// Starts the others, Settings::parallel at the same time, and calls the handlers from now on.
+  /// Starts the others, SshSettings::parallel at the same time, and calls the handlers from now on.
   void listen(Handlers handlers);
 
   /// Uses only these of the nodes so far, which get new numbers. The agents of the others are asked to finish: they have
@@ -154,7 +149,8 @@ class Fleet {
   void complete_startup(std::size_t node, State state);
 
   EventLoop& loop_;
-  Settings settings_;
+  SshSettings ssh_;
+  AgentGroupStarter* group_starter_;
   std::unique_ptr<AgentGroups> groups_;  // none: agents are started one by one
   Handlers handlers_;
   std::vector<Agent> agents_;

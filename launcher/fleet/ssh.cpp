@@ -56,22 +56,11 @@ std::vector<std::string> launch_agent_command(const SshSettings& settings, const
 
 }  // namespace
 
-SshSettings ssh_settings(const JobSpec& spec, const std::string& own_path) {
-  SshSettings settings;
-  settings.port = spec.ssh_port;
-  settings.identity_file = spec.ssh_identity_file;
-  settings.extra_args = spec.ssh_args;
-  settings.launch_agent = spec.launch_agent;
-  settings.remote_path = spec.remote_path.empty() ? own_path : spec.remote_path;
-  settings.start_timeout_seconds = spec.start_timeout_seconds;
-  return settings;
-}
-
 Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const AllocatedNode& node,
                                              const std::string& nonce) {
   if (!settings.launch_agent.empty()) return launch_agent_command(settings, node, nonce);
   DDL_ASSIGN(path, shell_word(settings.remote_path));
-  const int connect_seconds = std::max(1, static_cast<int>(std::ceil(settings.start_timeout_seconds)));
+  const int connect_seconds = std::max(1, static_cast<int>(std::ceil(settings.start_timeout_seconds.value)));
   // ssh carries the frames of the link: no terminal, no prompts, and no settings of a configuration that would open
   // other channels or run another command. Keys, known hosts, jump hosts and aliases are the user's own.
   std::vector<std::string> words = {
@@ -80,12 +69,11 @@ Result<std::vector<std::string>> ssh_command(const SshSettings& settings, const 
       // A ControlMaster process would outlive the job.
       "-o", "ControlMaster=no", "-o", "ConnectTimeout=" + std::to_string(connect_seconds), "-o",
       "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"};
-  if (const auto port = node.port ? node.port : settings.port) {
-    words.insert(words.end(), {"-p", std::to_string(*port)});
-  }
+  if (const int port = node.port.value_or(settings.port); port != 0)
+    words.insert(words.end(), {"-p", std::to_string(port)});
   if (!settings.identity_file.empty()) words.insert(words.end(), {"-i", settings.identity_file});
   if (node.user) words.insert(words.end(), {"-l", *node.user});
-  words.insert(words.end(), settings.extra_args.begin(), settings.extra_args.end());
+  words.insert(words.end(), settings.args.begin(), settings.args.end());
   words.insert(words.end(),
                {"--", node.name, "exec " + path + " " + std::string(contract::kAgentOption) + " " + nonce});
   return words;

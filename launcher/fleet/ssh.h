@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,19 +13,6 @@
 #include "launcher/job/job_spec.h"
 
 namespace ddl::launcher {
-
-/// How hosts are reached over ssh: the user's settings, and the path of ddlrun on the hosts.
-struct SshSettings {
-  std::optional<int> port;                ///< for nodes that have none of their own
-  std::string identity_file;              ///< "" or a path
-  std::vector<std::string> extra_args;    ///< the user's, before the host's name
-  std::vector<std::string> launch_agent;  ///< empty, or the command that replaces ssh; %h is the host
-  std::string remote_path;                ///< of ddlrun on the host
-  double start_timeout_seconds = 30;
-};
-
-/// own_path: the path of this ddlrun, which is assumed on the other hosts too unless --remote-path gives another one.
-SshSettings ssh_settings(const JobSpec& spec, const std::string& own_path);
 
 /// argv of the process that starts an agent on the node and whose standard input and output are its link. Pure.
 /// Error: the path of ddlrun cannot be quoted so that sh, csh and fish read it alike.

@@ -24,8 +24,9 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
   std::signal(SIGPIPE, SIG_IGN);  // an agent that has ended is an error of write()
   EventLoop loop;
   NodeStarters starters(spec, allocation, own);
-  Fleet fleet(loop,
-              {spec.ssh_parallel, spec.start_timeout_seconds, 0, starters.ssh(), starters.group_starter()});
+  SshSettings ssh = starters.ssh();
+  ssh.fan_out = 0;
+  Fleet fleet(loop, ssh, starters.group_starter());
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));
   // A host whose agent is lost after its answer has been checked all the same.

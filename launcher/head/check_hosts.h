@@ -24,7 +24,7 @@ struct HostCheck {
   double clock_offset_seconds = 0;  ///< its clock minus ours; too small by its answer's latency
 };
 
-/// Asks all nodes of the allocation at once, each within spec.start_timeout_seconds, and returns when no agent is
+/// Asks all nodes of the allocation at once, each within its start_timeout_seconds, and returns when no agent is
 /// left. The result has one entry for each node, in the order of the allocation. Must be called while the process
 /// has one thread. own: the environment of this process. progress: as Notices::progress. Error: no agent could be
 /// started on this machine.

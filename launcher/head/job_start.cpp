@@ -21,15 +21,20 @@ bool is_forked(const JobSpec& spec, const AllocatedNode& node, const std::string
     case LauncherChoice::kLocal: return true;
     case LauncherChoice::kSsh: return false;
     // A launch agent that the user has given is meant for every host.
-    case LauncherChoice::kAuto: return spec.launch_agent.empty() && is_this_machine(node, own_name);
+    case LauncherChoice::kAuto: return spec.ssh.launch_agent.empty() && is_this_machine(node, own_name);
   }
   return false;
+}
+
+SshSettings with_remote_path(SshSettings ssh) {
+  if (ssh.remote_path.empty()) ssh.remote_path = own_path();
+  return ssh;
 }
 
 }  // namespace
 
 NodeStarters::NodeStarters(const JobSpec& spec, const Allocation& allocation, const Environment& own)
-    : settings_(ssh_settings(spec, own_path())),
+    : settings_(with_remote_path(spec.ssh)),
       local_(make_local_starter([](const std::string& session_directory, UniqueFd link, pid_t head) {
         return run_agent(session_directory, std::move(link), {}, {}, head);
       })),

@@ -69,8 +69,7 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   const auto began = std::chrono::steady_clock::now();
   EventLoop loop;
   NodeStarters starters(spec, allocation, head_environment);
-  Fleet fleet(loop, {spec.ssh_parallel, spec.start_timeout_seconds, spec.fan_out, starters.ssh(),
-                     starters.group_starter()});
+  Fleet fleet(loop, starters.ssh(), starters.group_starter());
   Supervisor supervisor;
   StartTimes times;
   auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times},

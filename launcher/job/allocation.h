@@ -20,7 +20,7 @@ struct AllocatedNode {
   /// slots are the tasks that it would start, and this is the larger of CPUs and GPUs. nullopt: as slots.
   std::optional<int> spare_slots;
   std::optional<std::string> user;  ///< to log in as; nullopt: as in ssh's configuration
-  std::optional<int> port;  ///< of its sshd; nullopt: JobSpec::ssh_port, else as in ssh's configuration
+  std::optional<int> port;  ///< of its sshd; nullopt: SshSettings::port, else as in ssh's configuration
   bool operator==(const AllocatedNode&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "affinity/plan/binding_plan.h"
+#include "base/deadline.h"
 #include "contract/event_ring.h"
 #include "launcher/job/rank_roles.h"
 #include "launcher/job/rankfile.h"
@@ -41,6 +42,20 @@ enum class Framework { kAuto, kTorch, kTensorflow, kHorovod, kDeepspeed, kJax, k
 /// --visible-gpus: which GPUs a rank sees. kOwn: those that are its own. kNode: those of all ranks of its node, its own
 /// where its local rank is the index. kByFramework: as the programs of JobSpec::framework expect it.
 enum class GpuView { kByFramework, kOwn, kNode };
+
+/// How agents are started on other hosts: over ssh, or by a command that replaces it. The last three also hold where a
+/// scheduler starts them.
+struct SshSettings {
+  int port = 0;                   ///< for hosts without a port of their own; 0: as in ssh's configuration
+  std::string identity_file;      ///< "" or absolute
+  std::vector<std::string> args;  ///< further arguments of ssh, before the host's name
+  std::vector<std::string> launch_agent;  ///< empty, or a command that replaces ssh; %h is the host
+  int fan_out = 0;                        ///< hosts that one agent connects to; 0: the head connects to all
+  std::string remote_path;  ///< of ddlrun there: absolute, or a bare name; "" in a JobSpec: as here
+  int parallel = 32;        ///< agents that are being started at the same time
+  Seconds start_timeout_seconds = 30;  ///< for each host, until its agent has answered; 0: none
+  bool operator==(const SshSettings&) const = default;
+};
 
 /// One job, as the user asked for it. Made by cli/ from argv and the YAML file; constant afterwards.
 struct JobSpec {
@@ -81,15 +96,8 @@ struct JobSpec {
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;
-  bool starts_mpirun = false;             ///< the one rank is mpirun itself, which starts the user's ranks
-  std::optional<int> ssh_port;            ///< for hosts without a port of their own
-  std::string ssh_identity_file;          ///< "" or absolute
-  std::vector<std::string> ssh_args;      ///< further arguments of ssh, before the host's name
-  std::vector<std::string> launch_agent;  ///< empty, or a command that replaces ssh; %h is the host
-  int ssh_parallel = 32;                  ///< connections that are being opened at the same time
-  int fan_out = 0;                        ///< hosts that one agent connects to; 0: the head connects to all
-  double start_timeout_seconds = 30;      ///< for each host, until its agent has answered
-  std::string remote_path;  ///< of ddlrun on the other hosts: absolute, or a bare name; "": as here
+  bool starts_mpirun = false;  ///< the one rank is mpirun itself, which starts the user's ranks
+  SshSettings ssh;
   std::vector<std::string> network_interfaces;  ///< names that libddl may use; empty: all
 
   std::string

@@ -59,11 +59,11 @@ tl::unexpected<Error> cannot(std::string sentence) {
 }
 
 /// Further words for ssh: port and identity, then those of --ssh-args.
-Words ssh_words(const JobSpec& spec) {
+Words ssh_words(const SshSettings& ssh) {
   Words words;
-  if (spec.ssh_port) words.insert(words.end(), {"-p", std::to_string(*spec.ssh_port)});
-  if (!spec.ssh_identity_file.empty()) words.insert(words.end(), {"-i", spec.ssh_identity_file});
-  words.insert(words.end(), spec.ssh_args.begin(), spec.ssh_args.end());
+  if (ssh.port != 0) words.insert(words.end(), {"-p", std::to_string(ssh.port)});
+  if (!ssh.identity_file.empty()) words.insert(words.end(), {"-i", ssh.identity_file});
+  words.insert(words.end(), ssh.args.begin(), ssh.args.end());
   return words;
 }
 
@@ -200,7 +200,7 @@ class Line {
     add_ranking();
     if (spec_.oversubscribe) add({"--oversubscribe"});
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
-    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_)));
+    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_.ssh)));
     if (!ssh.empty()) add({"--mca", "plm_rsh_args", ssh});
     if (!spec_.network_interfaces.empty()) {
       const std::string names = join(spec_.network_interfaces, ",");
@@ -221,7 +221,7 @@ class Line {
     add({"--map-by", mapping() + (spec_.oversubscribe ? ":OVERSUBSCRIBE" : "")});
     add_ranking();
     if (options_.binding_args.empty()) add({"--bind-to", "none"});
-    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_)));
+    DDL_ASSIGN(ssh, as_one_word(ssh_words(spec_.ssh)));
     if (!ssh.empty()) add({"--prtemca", "plm_ssh_args", ssh});
     if (!spec_.network_interfaces.empty()) {
       const std::string names = join(spec_.network_interfaces, ",");
@@ -257,7 +257,7 @@ class Line {
       return cannot("hydra takes one interface, and --network-interfaces names " +
                     counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
     if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
-    DDL_TRY(as_one_word(ssh_words(spec_)));
+    DDL_TRY(as_one_word(ssh_words(spec_.ssh)));
     if (spec_.stdin_target == StdinTarget::kAll)
       return cannot("hydra gives standard input to rank 0 alone; omit --stdin all");
     if (spec_.timestamp_output)
@@ -287,7 +287,7 @@ Result<std::vector<std::string>> mpirun_words(const JobSpec& spec, const Allocat
 Environment mpirun_environment(const JobSpec& spec, MpiFlavor flavor, const Allocation& allocation,
                                const Environment& own) {
   Environment environment;
-  const Words ssh = ssh_words(spec);
+  const Words ssh = ssh_words(spec.ssh);
   if (flavor == MpiFlavor::kHydra && !ssh.empty()) environment["HYDRA_LAUNCHER_EXTRA_ARGS"] = join(ssh, " ");
   if (allocation.job) environment.merge(scheduler_of(*allocation.job).mpirun_variables(*allocation.job, own));
   return environment;

@@ -27,16 +27,9 @@ void Relay::start(const message::StartAgents& branch) {
     allocation.nodes.push_back(std::move(allocated));
     numbers_.push_back(node.number);
   }
-  SshSettings ssh;
-  if (branch.ssh_port > 0) ssh.port = branch.ssh_port;
-  ssh.identity_file = branch.identity_file;
-  ssh.extra_args = branch.ssh_args;
-  ssh.launch_agent = branch.launch_agent;
-  ssh.remote_path = branch.remote_path;
-  ssh.start_timeout_seconds = branch.start_timeout_seconds;
   int port = 0;
   if (branch.key.empty()) {
-    starter_ = make_ssh_starter(ssh);
+    starter_ = make_ssh_starter(branch.ssh);
   } else if (auto rendezvous = listen_for(branch)) {
     port = (*rendezvous)->port();
     starter_ = *std::move(rendezvous);
@@ -44,7 +37,7 @@ void Relay::start(const message::StartAgents& branch) {
     for (const int number : numbers_) report_(message::AgentDown{number, rendezvous.error().message()});
     return;
   }
-  fleet_.emplace(loop_, Fleet::Settings{branch.parallel, branch.start_timeout_seconds, branch.fan_out, ssh});
+  fleet_.emplace(loop_, branch.ssh);
   // Fails only for starters that fork, and this one does not.
   (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
   Fleet::Handlers handlers;

@@ -53,6 +53,8 @@ void from_json(const nlohmann::json& j, RankOutcome::Kind& kind) {
 
 // The fields of every struct that travels. A field that is missing or of another type is an error when it is
 // read.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SshSettings, port, identity_file, args, launch_agent, fan_out, remote_path,
+                                   parallel, start_timeout_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ShellAttributes, umask, soft_limits, ignores_interrupt)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeAddress, interface, address, family)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, architecture, slots, allowed_cpus,
@@ -186,8 +188,7 @@ DDL_MESSAGE(36, PmixUnpublish, id, publisher, keys)
 DDL_MESSAGE(37, PmixNames, id, status, found)
 DDL_MESSAGE(38, PmixEvent, status, source, range, infos)
 DDL_MESSAGE(39, JobKey)
-DDL_MESSAGE(40, StartAgents, nodes, key, nonce, parallel, fan_out, start_timeout_seconds, ssh_port,
-            identity_file, ssh_args, launch_agent, remote_path)
+DDL_MESSAGE(40, StartAgents, nodes, ssh, key, nonce)
 DDL_MESSAGE(41, RendezvousReady, port)
 DDL_MESSAGE(42, Join, addresses, port, key)
 DDL_MESSAGE(43, PmiBarrier, pairs)

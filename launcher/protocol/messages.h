@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "launcher/gloo/gloo_store.h"
 #include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/output/output_stream.h"
 #include "launcher/plan/launch_plan.h"
@@ -84,14 +85,7 @@ struct RemoteNode {
 /// messages to and from them.
 struct StartAgents {
   std::vector<RemoteNode> nodes;
-  int parallel = 1;
-  int fan_out = 0;
-  Seconds start_timeout_seconds;
-  int ssh_port = 0;
-  std::string identity_file;
-  std::vector<std::string> ssh_args;
-  std::vector<std::string> launch_agent;
-  std::string remote_path;
+  SshSettings ssh;
   std::string key;    ///< of the links, as net::JobKey::to_hex() has it; "": they are started over ssh
   std::string nonce;  ///< in the greetings of the agents that are expected
   bool operator==(const StartAgents&) const = default;

@@ -63,7 +63,7 @@ Status check_single_task(const Environment& own) {
 
 Result<std::optional<SchedulerJob>> job_to_use(const JobSpec& spec, const Environment& own) {
   const bool by_srun = spec.launcher == LauncherChoice::kSrun;
-  const bool may_be_in_job = (spec.launcher == LauncherChoice::kAuto && spec.launch_agent.empty()) ||
+  const bool may_be_in_job = (spec.launcher == LauncherChoice::kAuto && spec.ssh.launch_agent.empty()) ||
                              spec.launcher == LauncherChoice::kMpirun;
   if (spec.launcher != LauncherChoice::kLocal) {
     if (const Status alone = check_single_task(own); !alone)
@@ -101,7 +101,7 @@ Result<Allocation> named_hosts(const JobSpec& spec, const std::string& hostfile_
 }
 
 Status check_fan_out(const JobSpec& spec, const std::optional<SchedulerJob>& job) {
-  if (!job || spec.fan_out <= 0) return {};
+  if (!job || spec.ssh.fan_out <= 0) return {};
   const Scheduler& scheduler = scheduler_of(*job);
   return refuse("--fan-out is for hosts over ssh; in a " + scheduler.name() + " job, " + scheduler.starter() +
                     " starts every agent",

@@ -35,7 +35,7 @@ Result<std::optional<SchedulerJob>> job_to_use(const JobSpec& spec, const Enviro
 Result<Allocation> named_hosts(const JobSpec& spec, const std::string& hostfile_text,
                                const std::optional<SchedulerJob>& job, const std::string& hostname);
 
-/// Error: spec.fan_out in a job whose scheduler starts the agents. Pure.
+/// Error: spec.ssh.fan_out in a job whose scheduler starts the agents. Pure.
 Status check_fan_out(const JobSpec& spec, const std::optional<SchedulerJob>& job);
 
 /// Those hosts, in the job as its nodes. Pure. Error: one is not in the job, or spec.launcher does not allow it.

@@ -628,14 +628,14 @@ TEST_CASE("every option about hosts reaches the request") {
   CHECK(job.map_by == MapBy::kNode);
   CHECK(job.ranks_per_node == 4);
   CHECK(job.launcher == LauncherChoice::kSsh);
-  CHECK(job.ssh_port == 2222);
-  CHECK(job.ssh_identity_file == "/home/me/keys/id");
-  CHECK(job.ssh_args == Words{"-J", "me@bastion", "-o", "User x"});
-  CHECK(job.launch_agent == Words{"rsh", "%h"});
-  CHECK(job.ssh_parallel == 8);
-  CHECK(job.fan_out == 16);
-  CHECK(job.start_timeout_seconds == 2.5);
-  CHECK(job.remote_path == "/opt/ddl/bin/ddlrun");
+  CHECK(job.ssh.port == 2222);
+  CHECK(job.ssh.identity_file == "/home/me/keys/id");
+  CHECK(job.ssh.args == Words{"-J", "me@bastion", "-o", "User x"});
+  CHECK(job.ssh.launch_agent == Words{"rsh", "%h"});
+  CHECK(job.ssh.parallel == 8);
+  CHECK(job.ssh.fan_out == 16);
+  CHECK(job.ssh.start_timeout_seconds == 2.5);
+  CHECK(job.ssh.remote_path == "/opt/ddl/bin/ddlrun");
   CHECK(job.network_interfaces == Words{"eth0", "ib0"});
 }
 
@@ -648,10 +648,10 @@ TEST_CASE("without options about hosts a job runs on this machine") {
   CHECK(job.launcher == LauncherChoice::kAuto);
   CHECK(job.map_by == MapBy::kSlot);
   CHECK(job.ranks_per_node == 0);
-  CHECK_FALSE(job.ssh_port);
-  CHECK(job.ssh_parallel == 32);
-  CHECK(job.fan_out == 0);
-  CHECK(job.start_timeout_seconds == 30);
+  CHECK_FALSE(job.ssh.port);
+  CHECK(job.ssh.parallel == 32);
+  CHECK(job.ssh.fan_out == 0);
+  CHECK(job.ssh.start_timeout_seconds == 30);
 }
 
 TEST_CASE("hosts of -H or a hostfile become the allocation") {
@@ -767,7 +767,7 @@ TEST_CASE("--check-hosts needs no command, and checks this machine without hosts
   const Request hosts = accepted({"--check-hosts", "-H", "a,b:2", "--json", "-p", "22"});
   CHECK(hosts.json);
   CHECK(hosts.allocation.nodes.size() == 2);
-  CHECK(hosts.job.ssh_port == 22);
+  CHECK(hosts.job.ssh.port == 22);
   CHECK_FALSE(parse({"--check-hosts", "-H", "a:x"}));
 }
 

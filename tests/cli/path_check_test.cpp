@@ -96,10 +96,10 @@ TEST_CASE("the key for ssh must be readable") {
   const ddl::test::TemporaryDirectory temporary;
   ddl::launcher::JobSpec job;
   CHECK(check_identity_file(job));
-  job.ssh_identity_file = temporary / "id";
+  job.ssh.identity_file = temporary / "id";
   const auto missing = check_identity_file(job);
   REQUIRE_FALSE(missing);
   CHECK_THAT(missing.error().message(), Catch::EndsWith("/id cannot be read: No such file or directory"));
-  std::ofstream(job.ssh_identity_file) << "x";
+  std::ofstream(job.ssh.identity_file) << "x";
   CHECK(check_identity_file(job));
 }

@@ -136,7 +136,7 @@ TEST_CASE("ranks are started in the Slurm job around ddlrun, unless another way 
     CHECK(slurm->value().id == "7");
   }
   JobSpec by_agent = started_by(LauncherChoice::kAuto);
-  by_agent.launch_agent = {"rsh", "%h"};
+  by_agent.ssh.launch_agent = {"rsh", "%h"};
   for (const JobSpec& spec :
        {started_by(LauncherChoice::kLocal), started_by(LauncherChoice::kSsh), by_agent}) {
     const auto slurm = job_to_use(spec, kInSlurm);
@@ -179,7 +179,7 @@ TEST_CASE("the hosts of a job are Slurm's, or those among them that the user nam
   CHECK(implied_num_ranks({}, allocated({}, slurm, "node3").value()) == 4);
   CHECK_THAT(found(with_hosts("node5")), Catch::Contains("refused: node5 is not a node of Slurm job 7"));
   JobSpec tree;
-  tree.fan_out = 2;
+  tree.ssh.fan_out = 2;
   CHECK_FALSE(check_fan_out(tree, slurm));
   CHECK(check_fan_out(tree, std::nullopt));
   CHECK_FALSE(named_hosts(with_hosts("a:x"), "", slurm, "node3"));

@@ -121,7 +121,7 @@ struct FleetFixture {
   EventLoop loop;
   LoopDriver driver{loop};
   FakeStarter starter{loop};
-  Fleet fleet{loop, {2, 0}};
+  Fleet fleet{loop, {.parallel = 2, .start_timeout_seconds = 0}};
   std::size_t heard_agents = 0;
   std::vector<std::string> events;
   std::vector<std::uint16_t> heard;
@@ -297,7 +297,7 @@ TEST_CASE_METHOD(FleetFixture, "an agent whose host was busy is started again, a
 }
 
 TEST_CASE_METHOD(FleetFixture, "an agent that does not answer in time has failed") {
-  Fleet impatient{loop, {2, 0.01}};
+  Fleet impatient{loop, {.parallel = 2, .start_timeout_seconds = 0.01}};
   REQUIRE(impatient.start(allocation_of(1), {&starter}));
   impatient.listen({[&] { note("complete: " + impatient.failures().at(0)); }, nullptr, nullptr});
   wait_for_events(1);
@@ -367,7 +367,7 @@ struct Tree : FleetFixture {
     REQUIRE(events[0] == "complete");
   }
 
-  Fleet tree{loop, {8, 0, 2, {}}};
+  Fleet tree{loop, {.fan_out = 2, .parallel = 8, .start_timeout_seconds = 0}};
 };
 
 }  // namespace
@@ -418,7 +418,8 @@ TEST_CASE_METHOD(Tree, "a node behind a relay is lost when it sends an invalid m
 
 TEST_CASE_METHOD(FleetFixture, "a relay forwards messages of other nodes unread") {
   starter.is_forking = false;
-  Fleet relayed{loop, {8, 0, 1, {}}};  // node1 is reached through node0
+  Fleet relayed{loop,
+                {.fan_out = 1, .parallel = 8, .start_timeout_seconds = 0}};  // node1 is reached through node0
   REQUIRE(relayed.start(allocation_of(2), std::vector<NodeStarter*>(2, &starter)));
   Fleet::Handlers handlers;
   handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) -> ddl::Status {

@@ -79,8 +79,8 @@ TEST_CASE("on this machine mpirun needs no hosts") {
 TEST_CASE("hosts, mapping, ssh, interfaces and options are in each kind's own words") {
   JobSpec spec = mpi_job_of(4);
   spec.hosts = "a:2,b:2";
-  spec.ssh_port = 2222;
-  spec.ssh_identity_file = "/home/me/key";
+  spec.ssh.port = 2222;
+  spec.ssh.identity_file = "/home/me/key";
   spec.network_interfaces = {"hsn0"};
   spec.oversubscribe = true;
   spec.timestamp_output = true;
@@ -262,7 +262,7 @@ TEST_CASE("what a kind of mpirun cannot do is refused, never dropped") {
   CHECK_THAT(line(interfaces, two, site_of(MpiFlavor::kHydra)),
              Catch::Contains("refused: hydra takes one interface"));
   JobSpec ssh = spec;
-  ssh.ssh_args = {"-o", "ProxyCommand=nc %h 22"};
+  ssh.ssh.args = {"-o", "ProxyCommand=nc %h 22"};
   for (const MpiFlavor flavor : {MpiFlavor::kOpenMpi4, MpiFlavor::kPrrte, MpiFlavor::kHydra})
     CHECK_THAT(line(ssh, two, site_of(flavor)), Catch::Contains("refused: mpirun cannot pass on to ssh"));
 }

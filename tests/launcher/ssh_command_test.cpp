@@ -47,7 +47,7 @@ TEST_CASE("user, port, key and further arguments are passed; a host's own port w
   SshSettings given = settings();
   given.port = 2222;
   given.identity_file = "/keys/cluster";
-  given.extra_args = {"-v", "-o", "Compression=yes"};
+  given.args = {"-v", "-o", "Compression=yes"};
   AllocatedNode node = node_called("node3");
   auto words = ssh_command(given, node, "nonce");
   REQUIRE(words);
