@@ -23,10 +23,6 @@ bool is_failure(const RankOutcome& outcome) {
 /// It failed after it had observed the end of another rank, which is most likely the cause.
 bool is_consequence(const RankOutcome& outcome) { return outcome.gone_rank >= 0; }
 
-int exit_code_of(const RankOutcome& outcome) {
-  return outcome.kind == Kind::kSignalled ? contract::kSignalBase + outcome.signal : outcome.exit_code;
-}
-
 JobEnd end_with(EndReason reason, int exit_code, std::string message = {}, int signal = 0) {
   JobEnd end;
   end.reason = reason;

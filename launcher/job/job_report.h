@@ -9,6 +9,7 @@
 
 #include "base/cpu_set.h"
 #include "base/deadline.h"
+#include "contract/ddlrun.h"
 #include "launcher/job/rank_history.h"
 #include "launcher/process/process_state.h"
 
@@ -41,6 +42,12 @@ struct RankOutcome {
   std::vector<std::string> stderr_tail;  ///< its last lines on standard error, at most 20
   bool operator==(const RankOutcome&) const = default;
 };
+
+/// Of a rank that has ended: as a shell has it.
+inline int exit_code_of(const RankOutcome& outcome) {
+  return outcome.kind == RankOutcome::Kind::kSignalled ? contract::kSignalBase + outcome.signal
+                                                       : outcome.exit_code;
+}
 
 /// A GPU that a rank sees, as the vendor's runtime says it.
 struct SeenGpu {

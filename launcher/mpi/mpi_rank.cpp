@@ -43,6 +43,8 @@ Result<std::optional<int>> fork_behind_proxy(const sigset_t& signals);
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// Names of rank, size, local rank and local size.
 using Names = std::array<const char*, 4>;
 constexpr std::array<Names, 2> kLaunchers = {
@@ -76,31 +78,27 @@ Result<MpiRankNumbers> mpi_rank_numbers(const Environment& environment) {
 Result<std::optional<int>> fork_behind_proxy(const sigset_t& signals) {
   const pid_t parent = ::getpid();
   // Not by Child::start(): the child executes no program, it continues this one.
-  const pid_t child = ::fork();
-  if (child < 0) return fail_errno("fork");
-  if (child == 0) {
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
     ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::raise(SIGTERM);  // it is blocked, and waits to be read
     return std::optional<int>();
   }
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // of mpirun's daemon here
-  for (;;) {
-    int status = 0;
-    if (::waitpid(child, &status, WNOHANG) == child) {
-      constexpr int kSignalBase = 128;
-      return std::optional(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalBase + WTERMSIG(status));
-    }
+  Child child(pid, true);
+  while (!child.wait(Deadline::after(Clock::duration::zero()))) {
     siginfo_t info{};
     const int signal = ::sigwaitinfo(&signals, &info);
-    if (signal > 0 && signal != SIGCHLD) ::kill(child, signal);
+    if (signal > 0 && signal != SIGCHLD) child.signal(signal);
   }
+  return std::optional(child.exit_code());
 }
 
 namespace {
 
 namespace env = contract::env;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kMaxCleanupTime{2};
 constexpr std::chrono::milliseconds kMaxDrainTime{500};
@@ -246,10 +244,11 @@ Result<JobPresence> announce_ranks(const JobAnnouncement& job,
   return presence;
 }
 
-JobReport report_of(RankOutcome outcome, EndReason reason, int exit_code) {
+JobReport report_of(RankOutcome outcome, EndReason reason) {
+  outcome.host = hostname();
   JobReport report;
   report.reason = reason;
-  report.exit_code = exit_code;
+  report.exit_code = exit_code_of(outcome);
   report.first_failure = outcome.rank;  // the only one that is known here
   report.run_seconds = outcome.run_seconds;
   report.saw_output = false;
@@ -294,10 +293,6 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   if (in_job->local_rank == 0 && !job.scheduler_job.empty()) presence.emplace(announce_ranks(job, warn));
   auto started = start_child(*child, fds, open_files_limit());
   if (!started) return refuse(started.error());
-  RankOutcome outcome;
-  outcome.rank = in_job->rank;
-  outcome.host = hostname();
-  outcome.pid = started->pid;
   const FailedCommand command{child->argv.front(), child->workdir, search_path(child->environment)};
   message::ChildFailed failure;
   pollfd entry{started->error_pipe.get(), POLLIN, 0};
@@ -305,26 +300,21 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
     retry_eintr([&] { return ::poll(&entry, 1, -1); });
     state = read_start_state(*started, failure);
     if (state != StartState::kFailed) continue;
-    outcome.kind = RankOutcome::Kind::kStartFailed;
-    describe_start_failure(failure, command, outcome);
+    RankOutcome outcome = start_failure(failure, command);
+    outcome.pid = started->pid;
     retry_eintr([&] { return ::waitpid(started->pid, nullptr, 0); });
-    on_failure(report_of(outcome, EndReason::kStartFailed, outcome.exit_code));
+    on_failure(report_of(outcome, EndReason::kStartFailed));
     return outcome.exit_code;
   }
   WatchedRank rank(started->pid, parent, grace);
   const int status = rank.wait(signals);
   (void)kill_descendants(Deadline::after(kMaxCleanupTime));
-  outcome.run_seconds = std::chrono::duration<double>(Clock::now() - started->started).count();
-  const bool has_exited = WIFEXITED(status);
-  outcome.kind = has_exited ? RankOutcome::Kind::kExited : RankOutcome::Kind::kSignalled;
-  outcome.exit_code = has_exited ? WEXITSTATUS(status) : 0;
-  outcome.signal = has_exited ? 0 : WTERMSIG(status);
-  outcome.core_dumped = !has_exited && WCOREDUMP(status);
-  constexpr int kSignalBase = 128;
-  const int code = has_exited ? outcome.exit_code : kSignalBase + outcome.signal;
+  const std::chrono::duration<double> run_time = Clock::now() - started->started;
+  RankOutcome outcome = rank_end({in_job->rank, status, run_time.count()}, started->pid, {});
+  const int code = exit_code_of(outcome);
   if (code == 0 || rank.was_asked_to_end()) return code;
   describe_carriage_return(command, outcome);
-  on_failure(report_of(outcome, EndReason::kRankFailed, code));
+  on_failure(report_of(std::move(outcome), EndReason::kRankFailed));
   end_job(fds, code);
   return code;
 }

@@ -301,11 +301,8 @@ class Agent {
   }
 
   void on(const message::ChildFailed& message) {
-    RankOutcome outcome;
-    outcome.kind = RankOutcome::Kind::kStartFailed;
-    outcome.rank = message.rank;
+    RankOutcome outcome = start_failure(message, ranks_.command());
     outcome.incarnation = ranks_.incarnation(message.rank);
-    describe_start_failure(message, ranks_.command(), outcome);
     rank_watch_.has_ended(message.rank);
     report(message::RankEnded{outcome});
   }

@@ -247,43 +247,38 @@ std::string exec_failure(const FailedCommand& failed, int error) {
 
 }  // namespace
 
-void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
-                            RankOutcome& outcome) {
+RankOutcome start_failure(const message::ChildFailed& failure, const FailedCommand& command) {
   const std::string reason = std::generic_category().message(failure.error);
+  const int code_of_path =
+      failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound : contract::kNotExecutable;
+  RankOutcome outcome;
+  outcome.kind = RankOutcome::Kind::kStartFailed;
+  outcome.rank = failure.rank;
+  outcome.exit_code = contract::kStartFailure;
   switch (failure.stage) {
     case StartStage::kFork:
-      outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "fork: " + reason + " (see ulimit -u and the pids limit of the cgroup)";
-      return;
+      break;
     case StartStage::kCpus:
-      outcome.exit_code = contract::kStartFailure;
       outcome.start_error =
           "binding it to its CPUs: " + reason + "; without --strict-bind it runs on other CPUs";
-      return;
+      break;
     case StartStage::kMemory:
-      outcome.exit_code = contract::kStartFailure;
       outcome.start_error = "binding its memory: " + reason +
                             "; without --strict-bind, or with --mem-bind none, it uses any node's";
-      return;
-    case StartStage::kStreams:
-      outcome.exit_code = contract::kStartFailure;
-      outcome.start_error = "redirecting its standard streams: " + reason;
-      return;
+      break;
+    case StartStage::kStreams: outcome.start_error = "redirecting its standard streams: " + reason; break;
     case StartStage::kDirectory:
-      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
-                                                                              : contract::kNotExecutable;
+      outcome.exit_code = code_of_path;
       outcome.start_error = "working directory " + command.workdir + ": " + reason;
-      return;
-    case StartStage::kLimits:
-      outcome.exit_code = contract::kStartFailure;
-      outcome.start_error = "setting its resource limits: " + reason;
-      return;
+      break;
+    case StartStage::kLimits: outcome.start_error = "setting its resource limits: " + reason; break;
     case StartStage::kExec:
-      outcome.exit_code = failure.error == ENOENT || failure.error == ENOTDIR ? contract::kNotFound
-                                                                              : contract::kNotExecutable;
+      outcome.exit_code = code_of_path;
       outcome.start_error = exec_failure(command, failure.error);
-      return;
+      break;
   }
+  return outcome;
 }
 
 void describe_carriage_return(const FailedCommand& command, RankOutcome& outcome) {

@@ -60,11 +60,10 @@ struct FailedCommand {
   std::string search_path;
 };
 
-/// Why a rank could not be started: fills start_error and exit_code (as a shell: 127 not found, 126 not executable;
-/// 122 if the command is not the reason). Reads the file to find reasons that errno does not distinguish: a
-/// directory, an interpreter that does not exist.
-void describe_start_failure(const message::ChildFailed& failure, const FailedCommand& command,
-                            RankOutcome& outcome);
+/// The outcome of a rank that could not be started: start_error and exit_code (as a shell: 127 not found, 126 not
+/// executable; 122 if the command is not the reason). Reads the file to find reasons that errno does not distinguish:
+/// a directory, an interpreter that does not exist.
+RankOutcome start_failure(const message::ChildFailed& failure, const FailedCommand& command);
 
 /// The interpreter of a script started, and exited because it took the carriage return at the end of the script's
 /// first line for a part of a name or an option: fills start_error. Nothing if the outcome is another one. Reads the

@@ -29,8 +29,7 @@ std::ostream& operator<<(std::ostream& out, const Described& one) {
 
 Described describe(StartStage stage, int error, const std::string& command = "./train",
                    const std::string& workdir = "/data", const std::string& path = "/bin") {
-  RankOutcome outcome;
-  describe_start_failure({0, stage, error}, {command, workdir, path}, outcome);
+  const RankOutcome outcome = start_failure({0, stage, error}, {command, workdir, path});
   return {outcome.exit_code, outcome.start_error};
 }
 
