@@ -106,7 +106,7 @@ inline constexpr char kClockSkew[] = "DDL_CLOCK_SKEW";  ///< SECONDS:PPM by whic
 
 // Between mpirun and the ranks that it starts.
 inline constexpr char kMpiTmpdir[] = "DDL_MPI_TMPDIR";  ///< TMPDIR of the ranks
-inline constexpr char kMpiHead[] = "DDL_MPI_HEAD";      ///< JOB/HOST/PID: the Slurm job and the ddlrun
+inline constexpr char kMpiHead[] = "DDL_MPI_HEAD";      ///< JOB/HOST/PID: the scheduler's job and the ddlrun
 
 // Read by ddlrun.
 inline constexpr char kAllowExposedPmix[] = "DDL_ALLOW_EXPOSED_PMIX";  ///< 1: root may use an unpatched PMIx

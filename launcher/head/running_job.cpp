@@ -267,7 +267,7 @@ class Job : public RunningJob, private SupervisorActions {
   }
   void on(std::size_t node, const message::NodeShared& m) {
     if (sharing_.insert({m.host, m.pid}).second)
-      note(shared_cpus_warning({m.host, m.pid}, fleet_.name(node), scheduler_job_));
+      note(shared_cpus_warning({m.host, m.pid}, fleet_.name(node), scheduler_, scheduler_job_));
   }
   void on(std::size_t node, const message::RankProgress& m) {
     if (!is_rank_on(node, m.rank)) return;
@@ -347,10 +347,9 @@ class Job : public RunningJob, private SupervisorActions {
 
   /// mpirun only sees that its daemons end, and each kind has an exit code of its own for that.
   void look_for_cancellation() {
-    const Scheduler& scheduler = scheduler_here(context_.head_environment);
     if (supervisor_.report().reason == EndReason::kRankFailed && !scheduler_job_.empty() &&
-        scheduler.is_ending(scheduler_job_, context_.head_environment))
-      supervisor_.on_job_cancelled(scheduler.name() + " has ended job " + scheduler_job_ +
+        scheduler_.is_ending(scheduler_job_, context_.head_environment))
+      supervisor_.on_job_cancelled(scheduler_.name() + " has ended job " + scheduler_job_ +
                                    ", as after scancel or at a time limit");
   }
 
@@ -393,6 +392,7 @@ class Job : public RunningJob, private SupervisorActions {
   EventLoop& loop_ = context_.loop;
   Fleet& fleet_ = context_.fleet;
   Supervisor& supervisor_ = context_.supervisor;
+  const Scheduler& scheduler_ = scheduler_here(context_.head_environment);
   const std::string scheduler_job_ = scheduler_job_of_ranks(context_.allocation, context_.head_environment);
   JobPlanner planner_;
   const Supervisor::Job ranks_;

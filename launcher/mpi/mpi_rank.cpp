@@ -235,12 +235,12 @@ void end_job(const ChildFds& fds, int code) {
 }
 
 /// As an agent does for its ranks. Error: the ranks are not announced, and only the warning is missing.
-Result<JobPresence> announce_ranks(const JobAnnouncement& job,
+Result<JobPresence> announce_ranks(const JobAnnouncement& job, const Scheduler& scheduler,
                                    const std::function<void(const std::string&)>& warn) {
   auto presence = JobPresence::announce(job.scheduler_job, job.head);
   if (!presence) return presence;
   for (const JobHead& other : presence->others())
-    warn(shared_cpus_warning(other, hostname(), job.scheduler_job));
+    warn(shared_cpus_warning(other, hostname(), scheduler, job.scheduler_job));
   return presence;
 }
 
@@ -290,7 +290,8 @@ int run_mpi_rank(JobSpec spec, const Environment& environment,
   (void)become_subreaper();
   std::optional<Result<JobPresence>> presence;  // until the rank has ended
   const JobAnnouncement job = parse_announcement(value_of(environment, env::kMpiHead));
-  if (in_job->local_rank == 0 && !job.scheduler_job.empty()) presence.emplace(announce_ranks(job, warn));
+  if (in_job->local_rank == 0 && !job.scheduler_job.empty())
+    presence.emplace(announce_ranks(job, scheduler_here(environment), warn));
   auto started = start_child(*child, fds, open_files_limit());
   if (!started) return refuse(started.error());
   const FailedCommand command{child->argv.front(), child->workdir, search_path(child->environment)};

@@ -1,5 +1,5 @@
-// Ends of ranks by SIGTERM in a job of a scheduler, which are held back for a moment: Slurm sends SIGTERM to all
-// processes of a job that it ends, in any order, and so do others. The agent's own SIGTERM explains the ends of its
+// Ends of ranks by SIGTERM in a job of a scheduler, which are held back for a moment: a scheduler sends
+// SIGTERM to all processes of a job that it ends, in any order. The agent's own SIGTERM explains the ends of its
 // ranks, and must be reported before them.
 #pragma once
 

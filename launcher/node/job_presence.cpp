@@ -59,13 +59,13 @@ void JobPresence::accept_in(EventLoop& loop) {
   watch_ = loop.watch(fd, [fd] { const UniqueFd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC)); });
 }
 
-std::string shared_cpus_warning(const JobHead& other, const std::string& host,
+std::string shared_cpus_warning(const JobHead& other, const std::string& host, const Scheduler& scheduler,
                                 const std::string& scheduler_job) {
   return "warning: another ddlrun (process " + std::to_string(other.pid) + " on " + other.host +
-         ", seen on " + host + ") runs in Slurm job " + scheduler_job +
+         ", seen on " + host + ") runs in " + scheduler.name() + " job " + scheduler_job +
          " at the same time, and both use the same CPUs and GPUs; start one after the other, "
-         "or give each its nodes with -H, or its part of a node: srun --exact -N 1 -n 1 -c CPUS --gpus GPUS "
-         "ddlrun --launcher local ...";
+         "or give each its nodes with -H, or its part of a node: " +
+         scheduler.command_on_part_of_node();
 }
 
 std::string announcement_text(const JobAnnouncement& announcement) {

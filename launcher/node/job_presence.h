@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 
@@ -49,8 +50,8 @@ class JobPresence {
   std::string name_;
 };
 
-/// A warning for the user: another head uses the same CPUs of the Slurm job on a host. Pure.
-std::string shared_cpus_warning(const JobHead& other, const std::string& host,
+/// A warning for the user: another head uses the same CPUs of the scheduler's job on a host. Pure.
+std::string shared_cpus_warning(const JobHead& other, const std::string& host, const Scheduler& scheduler,
                                 const std::string& scheduler_job);
 
 // What the head passes to the ranks of mpirun in the variable contract::env::kMpiHead, so that they announce it.

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
 namespace env = contract::env;
@@ -22,9 +21,11 @@ int count_of(const FrameworkJob& job, std::string_view role) {
   return found == job.roles.end() ? 0 : found->count;
 }
 
-/// JAX recognises the processes of a Slurm step by its variables.
-bool is_told_slurms(const FrameworkJob& job) {
-  return job.framework == Framework::kJax && job.scheduler != slurm().name();
+constexpr char kJaxNodeList[] = "SLURM_STEP_NODELIST";
+
+/// JAX recognises the processes of a scheduler's step by its variables.
+bool needs_jax_step(const FrameworkJob& job) {
+  return job.framework == Framework::kJax && !job.scheduler_variables.contains(kJaxNodeList);
 }
 
 }  // namespace
@@ -62,9 +63,9 @@ Environment job_variables(const FrameworkJob& job) {
   }
   if (told("deepspeed")) to["CROSS_SIZE"] = text(job.num_nodes);
   if (told("jax")) to[env::kJaxCoordinator] = host_and_port(job.servers.address, job.servers.jax_port);
-  if (is_told_slurms(job)) {
+  if (needs_jax_step(job)) {
     to["SLURM_JOB_ID"] = text(job.servers.jax_port);  // any number will do
-    to["SLURM_STEP_NODELIST"] = job.node_list;
+    to[kJaxNodeList] = job.node_list;
     to["SLURM_NTASKS"] = text(job.num_ranks);
   }
   if (told("mxnet")) {
@@ -108,7 +109,7 @@ Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank) {
     to[env::kTorchRank] = to["ROLE_RANK"] = text(rank.rank);
     to[env::kTorchLocalRank] = text(rank.local_rank);
   }
-  if (is_told_slurms(job)) {
+  if (needs_jax_step(job)) {
     to["SLURM_PROCID"] = text(rank.rank);
     to["SLURM_LOCALID"] = text(rank.local_rank);
   }

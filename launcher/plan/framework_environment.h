@@ -20,7 +20,7 @@ struct FrameworkJob {
   int num_nodes = 0;
   std::string id;  ///< of this run: different for each
   ServersOfRank0 servers;
-  std::string scheduler;                          ///< whose variables ranks get anyway: "Slurm"; "": none
+  Environment scheduler_variables;                ///< that ranks get anyway
   std::string node_list;                          ///< names by comma
   RankRoles roles{};                              ///< JobSpec::roles
   std::vector<std::string> tensorflow_configs{};  ///< of each rank; empty for other frameworks
@@ -38,8 +38,8 @@ struct FrameworkNode {
   std::string address;  ///< node_address()
 };
 
-/// The variables of all ranks, of those of a node, and of one rank. JAX knows its processes by Slurm's variables, so
-/// --framework jax sets these outside of Slurm, too.
+/// The variables of all ranks, of those of a node, and of one rank. JAX knows its processes by variables that a
+/// scheduler sets, so --framework jax sets these outside of its jobs, too.
 Environment job_variables(const FrameworkJob& job);
 Environment node_variables(const FrameworkJob& job, const FrameworkNode& node);
 Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank);

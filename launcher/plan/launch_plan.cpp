@@ -135,7 +135,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                    static_cast<int>(placement.nodes.size()),
                    job_id,
                    servers_of_rank_0(spec, placement, facts[0]),
-                   scheduler.name(),
+                   scheduler.step_variables(step),
                    join(step.node_names, ","),
                    spec.roles};
   if (spec.framework == Framework::kTensorflow)

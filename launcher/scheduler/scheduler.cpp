@@ -31,6 +31,7 @@ class NoScheduler : public Scheduler {
   Environment agent_environment(const Environment& own) const override { return own; }
   Environment mpirun_environment(const Environment& own) const override { return own; }
   Environment mpirun_variables(const SchedulerJob&, const Environment&) const override { return {}; }
+  std::string command_on_part_of_node() const override { return ""; }
   std::string advice(std::string_view) const override { return ""; }
   bool is_ending(const std::string&, const Environment&) const override { return false; }
 };

@@ -73,6 +73,8 @@ class Scheduler {
   virtual Environment mpirun_environment(const Environment& own) const = 0;
   /// Variables for mpirun alone, if this process is in a step: the whole job's resources.
   virtual Environment mpirun_variables(const SchedulerJob& job, const Environment& own) const = 0;
+  /// The command line of a ddlrun that uses a part of a node of its job: "srun --exact ... ddlrun ...".
+  virtual std::string command_on_part_of_node() const = 0;
   /// What to do about an error that starter() has printed; "": unknown.
   virtual std::string advice(std::string_view errors) const = 0;
 

@@ -154,6 +154,10 @@ class Slurm : public Scheduler {
             {"SLURM_OVERLAP", "1"}};
   }
 
+  std::string command_on_part_of_node() const override {
+    return "srun --exact -N 1 -n 1 -c CPUS --gpus GPUS ddlrun --launcher local ...";
+  }
+
   std::string advice(std::string_view errors) const override {
     for (const Advice& one : kAdvice) {
       if (errors.find(one.pattern) != std::string_view::npos) return std::string(one.advice);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "launcher/facts.h"
+#include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
 
 using ddl::Environment;
@@ -15,7 +16,7 @@ namespace {
 const RankPlacement kRank{5, 1, 2, 3, 1, 2};
 
 FrameworkJob job_for(Framework framework) {
-  return {framework, 7, 2, "ddlrun-1-2", {"10.0.0.4", 40004, 50004}, "", "first,second"};
+  return {framework, 7, 2, "ddlrun-1-2", {"10.0.0.4", 40004, 50004}, {}, "first,second"};
 }
 
 const Environment kHorovod{{"HOROVOD_RANK", "5"},         {"HOROVOD_SIZE", "7"},
@@ -97,7 +98,7 @@ TEST_CASE("MXNet's processes get their role, the number of each, and the schedul
 
 TEST_CASE("in a Slurm job JAX finds Slurm's own variables") {
   FrameworkJob job = job_for(Framework::kJax);
-  job.scheduler = "Slurm";
+  job.scheduler_variables = slurm().step_variables({{"first", "second"}, {{0}, {1}}});
   CHECK(of(job) == together({kHorovod, kJax}));
 }
 
