@@ -90,7 +90,7 @@ class TlsPump::Connection {
     bool moved = false;
     if (from_local_.empty() && !local_has_ended_) {
       const ssize_t got = retry_eintr([&] { return ::read(local_.get(), buffer_.data(), buffer_.size()); });
-      if (got > 0) from_local_.assign(buffer_.data(), static_cast<std::size_t>(got));
+      if (got > 0) from_local_.assign(buffer_.data(), got);
       if (got == 0 || (got < 0 && errno != EAGAIN)) local_has_ended_ = true;
       moved = got > 0;
     }
@@ -127,7 +127,7 @@ class TlsPump::Connection {
       const ssize_t put = retry_eintr(
           [&] { return ::send(local_.get(), from_remote_.data(), from_remote_.size(), MSG_NOSIGNAL); });
       if (put > 0) {
-        from_remote_.erase(0, static_cast<std::size_t>(put));
+        from_remote_.erase(0, put);
         moved = true;
       } else if (errno != EAGAIN) {
         close();
@@ -348,7 +348,7 @@ Result<message::Join> read_join(int fd) {
     const ssize_t got = retry_eintr([&] { return ::read(fd, buffer.data(), buffer.size()); });
     if (got < 0) return fail_errno("read");
     if (got == 0) return fail(ErrorCode::kClosed, "ddlrun ended before it sent the address to connect to");
-    decoder.append(std::span(buffer).first(static_cast<std::size_t>(got)));
+    decoder.append(std::span(buffer).first(got));
     DDL_ASSIGN(frame, decoder.next());
     if (!frame) continue;
     auto message = message::decode<message::HeadToJoiningAgent>(*frame);

@@ -37,7 +37,7 @@ void StreamTail::read_available() {
       stream_.reset();
       return;
     }
-    text_.append(buffer.data(), static_cast<std::size_t>(got));
+    text_.append(buffer.data(), got);
     if (text_.size() > kMaxText) text_.erase(0, text_.size() - kMaxText);
   }
 }

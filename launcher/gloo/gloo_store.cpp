@@ -98,7 +98,7 @@ std::optional<int> GlooStore::ranks_of(std::string_view scope) const {
   if (!scope.starts_with(kCrossPrefix)) return std::nullopt;
   const auto local_rank = rank_number(scope.substr(kCrossPrefix.size()));
   if (!local_rank || static_cast<std::size_t>(*local_rank) >= shape_.cross_sizes.size()) return std::nullopt;
-  return shape_.cross_sizes[static_cast<std::size_t>(*local_rank)];
+  return shape_.cross_sizes[*local_rank];
 }
 
 GlooAnswer GlooStore::get(const GlooRequest& request) const {

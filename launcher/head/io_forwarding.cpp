@@ -81,7 +81,7 @@ void StdinReader::on_readable() {
   }
   under_way_ += got;
   update_watch();
-  handlers_.on_bytes(std::string(buffer.data(), static_cast<std::size_t>(got)));
+  handlers_.on_bytes(std::string(buffer.data(), got));
 }
 
 void StdinReader::refund(std::int64_t bytes) {

@@ -91,11 +91,11 @@ JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
   job.job.began =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
-  job.ranks.resize(static_cast<std::size_t>(job.job.num_ranks));
+  job.ranks.resize(job.job.num_ranks);
   for (const std::string& name : job.job.hosts) job.nodes.push_back({name, ""});
   for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
     for (const RankLaunch& launch : plan.nodes[node].ranks) {
-      InspectedRank& rank = job.ranks.at(static_cast<std::size_t>(launch.rank));
+      InspectedRank& rank = job.ranks.at(launch.rank);
       rank.rank = launch.rank;
       rank.node = static_cast<int>(node);
       rank.cpus = launch.cpus.list();
@@ -113,15 +113,14 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
   std::sort(activities.begin(), activities.end(),
             [](const RankActivity& a, const RankActivity& b) { return a.rank < b.rank; });
   std::vector<std::string> hosts;
-  for (const InspectedRank& rank : job.ranks)
-    hosts.push_back(job.nodes[static_cast<std::size_t>(rank.node)].name);
+  for (const InspectedRank& rank : job.ranks) hosts.push_back(job.nodes[rank.node].name);
   for (std::size_t node = 0; node < job.nodes.size(); ++node) job.nodes[node].silence = silences[node];
   for (InspectedRank& rank : job.ranks) {
-    const bool is_silent = !silences[static_cast<std::size_t>(rank.node)].empty();
-    take_outcome(rank, outcomes[static_cast<std::size_t>(rank.rank)], is_silent);
+    const bool is_silent = !silences[rank.node].empty();
+    take_outcome(rank, outcomes[rank.rank], is_silent);
   }
   for (const RankActivity& one : activities) {
-    InspectedRank& rank = job.ranks[static_cast<std::size_t>(one.rank)];
+    InspectedRank& rank = job.ranks[one.rank];
     if (rank.state == InspectedRank::State::kRunning) take_activity(rank, one);
   }
   // Shorter than the pause by the resolution of timers.
@@ -133,7 +132,7 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
     for (const int rank : stall.waiting) {
       // A rank that is stopped in a call keeps the others waiting, and waits for nobody.
       if (std::binary_search(stall.missing.begin(), stall.missing.end(), rank)) continue;
-      int& wait = job.ranks[static_cast<std::size_t>(rank)].wait;
+      int& wait = job.ranks[rank].wait;
       if (wait < 0) wait = static_cast<int>(job.waits.size());
     }
     job.waits.push_back(inspected(stall));
@@ -235,9 +234,9 @@ void JobInspector::conclude() {
   std::vector<std::string> silences(plan_.nodes.size(),
                                     fmt::format("its agent has not answered within {} s",
                                                 std::chrono::duration<double>(kAnswerTime).count()));
-  for (const auto& [node, why] : lost_) silences.at(static_cast<std::size_t>(node)) = why;
+  for (const auto& [node, why] : lost_) silences.at(node) = why;
   for (auto& [node, ranks] : std::exchange(answers_, {})) {
-    silences.at(static_cast<std::size_t>(node)).clear();
+    silences.at(node).clear();
     for (RankActivity& one : ranks) activities.push_back(std::move(one));
   }
   JobInspection job = inspection(plan_, std::move(activities), actions_.outcomes(), silences);

@@ -47,7 +47,7 @@ std::vector<std::size_t> JobPlanner::allocated_nodes() const {
 Supervisor::Job JobPlanner::supervised_job() const {
   Supervisor::Job job;
   for (const RankPlacement& rank : placement_.ranks) {
-    job.rank_hosts.push_back(placement_.nodes[static_cast<std::size_t>(rank.node)].name);
+    job.rank_hosts.push_back(placement_.nodes[rank.node].name);
     job.rank_nodes.push_back(rank.node);
     if (!spec_.roles.empty()) job.serves.push_back(role_of(spec_.roles, rank.rank).serves);
   }
@@ -60,7 +60,7 @@ GlooShape JobPlanner::gloo_shape() const {
   GlooShape shape;
   shape.size = static_cast<int>(placement_.ranks.size());
   for (const RankPlacement& rank : placement_.ranks) {
-    shape.local_sizes[hostnames[static_cast<std::size_t>(rank.node)]] = rank.local_size;
+    shape.local_sizes[hostnames[rank.node]] = rank.local_size;
     const auto local_rank = static_cast<std::size_t>(rank.local_rank);
     if (shape.cross_sizes.size() <= local_rank) shape.cross_sizes.resize(local_rank + 1);
     shape.cross_sizes[local_rank] = rank.cross_size;

@@ -109,13 +109,13 @@ void JobRecording::ask_for_histories() {
 }
 
 bool JobRecording::ask(const message::AskEvents& question) {
-  if (lost_.contains(ranks_[static_cast<std::size_t>(question.rank)].node)) return false;
+  if (lost_.contains(ranks_[question.rank].node)) return false;
   actions_.ask(question);
   return true;
 }
 
 std::pair<std::int64_t, std::string> JobRecording::fate_of(int rank) const {
-  const RankOutcome& outcome = actions_.report().ranks.at(static_cast<std::size_t>(rank));
+  const RankOutcome& outcome = actions_.report().ranks.at(rank);
   std::string fate;
   if (outcome.kind == RankOutcome::Kind::kExited)
     fate = "the rank exited with " + std::to_string(outcome.exit_code);
@@ -133,8 +133,7 @@ void JobRecording::on_lost(int node) {
   lost_.insert(node);
   const std::string why = "its host was lost";
   if (history_collector_)
-    history_collector_->on_lost([&](int rank) { return ranks_[static_cast<std::size_t>(rank)].node == node; },
-                                why);
+    history_collector_->on_lost([&](int rank) { return ranks_[rank].node == node; }, why);
   if (timeline_) timeline_->on_lost(node, why);
 }
 

@@ -78,7 +78,7 @@ void PmixRelay::on(std::size_t node, message::PmixFence&& fence) {
   Group& group = groups_[fence.ranks];
   if (group.nodes.empty()) {
     for (const int rank : fence.ranks) {
-      group.nodes.insert(static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(rank)]));
+      group.nodes.insert(static_cast<std::size_t>(rank_nodes_[rank]));
     }
     if (fence.ranks.empty()) group.nodes = all_nodes_;
   }
@@ -101,7 +101,7 @@ void PmixRelay::complete(const std::vector<int>& ranks, Group& group) {
 void PmixRelay::on(std::size_t node, message::PmixModex&& request) {
   if (!is_rank(request.rank)) return;
   request.node = static_cast<int>(node);
-  send_(static_cast<std::size_t>(rank_nodes_[static_cast<std::size_t>(request.rank)]), request);
+  send_(static_cast<std::size_t>(rank_nodes_[request.rank]), request);
 }
 
 void PmixRelay::on(std::size_t, message::PmixModexData&& answer) {

@@ -52,10 +52,7 @@ BindingReport::BindingReport(const LaunchPlan& plan, const std::vector<NodeBindi
     const NodeLaunch& node = plan.nodes[i];
     for (const RankLaunch& rank : node.ranks) {
       Planned& planned = ranks_[rank.rank];
-      planned = {plan.job.node_names.at(static_cast<std::size_t>(node.node_index)),
-                 rank.cpus,
-                 rank.memory_nodes,
-                 {}};
+      planned = {plan.job.node_names.at(node.node_index), rank.cpus, rank.memory_nodes, {}};
       const auto local = static_cast<std::size_t>(rank.local_rank);
       if (i < bindings.size() && local < bindings[i].plan.ranks.size())
         planned.gpus = visible_gpus(bindings[i], local);
@@ -205,10 +202,10 @@ std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks
                                            const std::string& why) {
   std::vector<int> there;
   for (const RankOutcome& rank : ranks) {
-    if (rank_nodes.at(static_cast<std::size_t>(rank.rank)) == node) there.push_back(rank.rank);
+    if (rank_nodes.at(rank.rank) == node) there.push_back(rank.rank);
   }
   if (there.empty()) return std::nullopt;
-  const RankOutcome& first = ranks.at(static_cast<std::size_t>(there.front()));
+  const RankOutcome& first = ranks.at(there.front());
   return message::HostLost{first.host, first.rank, first.pid,
                            fmt::format("ddlrun has lost {}, where {} {} ran: {}", first.host,
                                        there.size() == 1 ? "rank" : "ranks", CpuSet::of(there).list(), why)};

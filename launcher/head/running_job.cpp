@@ -232,9 +232,7 @@ class Job : public RunningJob, private SupervisorActions {
 
   // ---- what agents report ----
 
-  std::size_t node_of(int rank) const {
-    return static_cast<std::size_t>(ranks_.rank_nodes.at(static_cast<std::size_t>(rank)));
-  }
+  std::size_t node_of(int rank) const { return static_cast<std::size_t>(ranks_.rank_nodes.at(rank)); }
 
   /// Messages come from another process: if one names a rank that is not on this node, the agent is given up.
   bool is_rank_on(std::size_t node, int rank) {

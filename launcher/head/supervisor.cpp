@@ -331,7 +331,7 @@ void Supervisor::on_job_cancelled(const std::string& text) {
 }
 
 void Supervisor::mark_node_finished(int node) {
-  finished_nodes_.at(static_cast<std::size_t>(node)) = true;
+  finished_nodes_.at(node) = true;
   if (std::find(finished_nodes_.begin(), finished_nodes_.end(), false) != finished_nodes_.end()) return;
   phase_ = JobPhase::kDone;
   actions_->done();

@@ -116,14 +116,14 @@ class Supervisor {
   bool have_all_gone_ranks_ended() const;
   /// All ranks but those that serve have ended.
   bool have_clients_ended() const;
-  int node_of(int rank) const { return job_.rank_nodes[static_cast<std::size_t>(rank)]; }
-  const RankOutcome& outcome(int rank) const { return report_.ranks.at(static_cast<std::size_t>(rank)); }
-  RankOutcome& outcome(int rank) { return report_.ranks.at(static_cast<std::size_t>(rank)); }
+  int node_of(int rank) const { return job_.rank_nodes[rank]; }
+  const RankOutcome& outcome(int rank) const { return report_.ranks.at(rank); }
+  RankOutcome& outcome(int rank) { return report_.ranks.at(rank); }
   /// What is said of this incarnation still counts.
   bool is_current(int rank, int incarnation) const;
   void mark_node_finished(int node);
   void look_for_ends();
-  bool serves(int rank) const { return !job_.serves.empty() && job_.serves[static_cast<std::size_t>(rank)]; }
+  bool serves(int rank) const { return !job_.serves.empty() && job_.serves[rank]; }
   /// was_told: libddl had told the rank that the job cannot go on.
   void on_failure(const RankOutcome& failed, bool was_told);
   void on_request_to_end(int signal);
@@ -132,9 +132,7 @@ class Supervisor {
   /// A rank that is stopped now was stopped by somebody else, and others wait for it.
   bool can_be_stopped() const;
   /// Nothing more is expected from this node, and nothing more is accepted.
-  bool is_node_finished(int node) const {
-    return !finished_nodes_.empty() && finished_nodes_.at(static_cast<std::size_t>(node));
-  }
+  bool is_node_finished(int node) const { return !finished_nodes_.empty() && finished_nodes_.at(node); }
 
   /// A request to end may come twice: the second one does not mean that the user does not want to wait.
   enum class Announced : std::uint8_t {

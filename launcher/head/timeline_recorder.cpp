@@ -27,7 +27,7 @@ void TimelineRecorder::write(std::function<void(const std::string&)> done) {
   done_ = std::move(done);
   int nodes = 0;
   for (const TimelineRank& rank : ranks_) nodes = std::max(nodes, rank.node + 1);
-  clocks_.resize(static_cast<std::size_t>(nodes));
+  clocks_.resize(nodes);
   collect(
       0,
       [this](CollectedEvents&& events) {
@@ -39,8 +39,7 @@ void TimelineRecorder::write(std::function<void(const std::string&)> done) {
           ring.events.emplace_back().begin = events.earliest;
           has_events_ = true;
         }
-        clocks_[static_cast<std::size_t>(ranks_[static_cast<std::size_t>(events.rank)].node)].add(events.rank,
-                                                                                                  ring);
+        clocks_[ranks_[events.rank].node].add(events.rank, ring);
       },
       [this] { begin_file(); });
 }
@@ -78,7 +77,7 @@ void TimelineRecorder::begin_file() {
 
 void TimelineRecorder::add(CollectedEvents&& events) {
   if (!failure_.empty()) return;
-  const TimelineRank& rank = ranks_[static_cast<std::size_t>(events.rank)];
+  const TimelineRank& rank = ranks_[events.rank];
   timeline::RankTrace trace;
   trace.rank = events.rank;
   trace.host = rank.host;
@@ -86,7 +85,7 @@ void TimelineRecorder::add(CollectedEvents&& events) {
   trace.missing = std::move(events.missing);
   trace.ring = std::move(events.ring);
   trace.read_at = events.now;
-  trace.clock = aligned_->hosts[static_cast<std::size_t>(rank.node)];
+  trace.clock = aligned_->hosts[rank.node];
   if (const auto added = file_.add(trace); !added) failure_ = added.error().message();
 }
 
@@ -110,7 +109,7 @@ void TimelineRecorder::on_events(const message::Events& piece) {
 
 void TimelineRecorder::on_lost(int node, const std::string& why) {
   if (!collector_) return;
-  collector_->on_lost([&](int rank) { return ranks_[static_cast<std::size_t>(rank)].node == node; }, why);
+  collector_->on_lost([&](int rank) { return ranks_[rank].node == node; }, why);
 }
 
 }  // namespace ddl::launcher

@@ -138,8 +138,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   }
   if (const auto tmpdir = environment.find(env::kMpiTmpdir); tmpdir != environment.end())
     variables["TMPDIR"] = tmpdir->second;
-  ChildSpec child =
-      rank_child(plan.job, node, node.ranks[static_cast<std::size_t>(in_job.local_rank)], variables);
+  ChildSpec child = rank_child(plan.job, node, node.ranks[in_job.local_rank], variables);
   child.rank = in_job.rank;
   std::erase_if(child.environment, [&](const std::string& entry) {
     const std::string name = entry.substr(0, entry.find('='));
@@ -161,7 +160,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
 ChildFds own_fds(const Environment& environment, ChildSpec& child, bool reads_stdin) {
   ChildFds fds;
   for (int stream = 0; stream < 3; ++stream)
-    fds.standard[static_cast<std::size_t>(stream)] = UniqueFd(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
+    fds.standard[stream] = UniqueFd(::fcntl(stream, F_DUPFD_CLOEXEC, 3));
   // hydra leaves the others waiting at an input that never ends.
   if (!reads_stdin) fds.standard[0] = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto pmi = environment.find(env::kPmiFd);

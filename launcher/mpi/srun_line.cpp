@@ -63,9 +63,7 @@ class SrunLineBuilder {
     return {};
   }
 
-  std::string name_of(const NodeLaunch& node) const {
-    return plan_.launch.job.node_names[static_cast<std::size_t>(node.node_index)];
-  }
+  std::string name_of(const NodeLaunch& node) const { return plan_.launch.job.node_names[node.node_index]; }
 
   /// CPUs of the job on this node; 0: unknown.
   int cpus_held_on(const std::string& name) const {

@@ -195,7 +195,7 @@ class Agent {
 
   void on(const message::HoldPorts& message) {
     const int count = std::clamp(message.count, 0, kMaxPorts);
-    report(message::PortsHeld{held_ports_.hold(static_cast<std::size_t>(count))});
+    report(message::PortsHeld{held_ports_.hold(count)});
   }
 
   void on(message::LaunchJob&& message) { job_ = std::move(message.job); }

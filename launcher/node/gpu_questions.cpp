@@ -101,7 +101,7 @@ void GpuQuestions::on_readable(const std::string& key) {
   Question& asked = open_.at(key);
   std::array<char, 4096> buffer;
   const ssize_t got = retry_eintr([&] { return ::read(asked.out.get(), buffer.data(), buffer.size()); });
-  if (got > 0) asked.text.append(buffer.data(), static_cast<std::size_t>(got));
+  if (got > 0) asked.text.append(buffer.data(), got);
   if (got <= 0 || asked.text.size() > kMaxGpusText) answer(key, read_answer(asked.text));
 }
 

@@ -132,7 +132,7 @@ void StdinFeed::write_some(std::list<Reader>::iterator reader) {
       readers_.erase(reader);
       return;
     }
-    reader->pending.erase(0, static_cast<std::size_t>(written));
+    reader->pending.erase(0, written);
   }
   reader->watch.want_write(false);
   if (ended_) {

@@ -88,7 +88,7 @@ class Spawner {
         if (errno != EAGAIN) agent_ = AgentState::kGone;
         return;
       }
-      outgoing_.erase(0, static_cast<std::size_t>(sent));
+      outgoing_.erase(0, sent);
     }
   }
 

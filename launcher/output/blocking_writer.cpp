@@ -159,7 +159,7 @@ int write_blocking(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = retry_eintr([&] { return ::write(fd, bytes.data(), bytes.size()); });
     if (written >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
+      bytes.remove_prefix(written);
     } else if (errno == EAGAIN) {
       pollfd writable{fd, POLLOUT, 0};
       if (retry_eintr([&] { return ::poll(&writable, 1, -1); }) < 0) return errno;

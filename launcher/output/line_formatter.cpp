@@ -69,7 +69,7 @@ std::size_t piece_end(std::string_view text, std::size_t from, bool has_return) 
 
 }  // namespace
 
-bool LineFormatter::is_rank(int stream) const { return !(*tags_)[static_cast<std::size_t>(stream)].empty(); }
+bool LineFormatter::is_rank(int stream) const { return !(*tags_)[stream].empty(); }
 
 bool LineFormatter::is_decorated(int stream) const {
   return is_rank(stream) && !style_.raw && (style_.tag || style_.timestamp);
@@ -114,7 +114,7 @@ void LineFormatter::begin_piece(int stream, std::int64_t time_ns, std::string& o
     out += time_stamp_.text(time_ns);
     out += ' ';
   }
-  if (style_.tag) out += (*tags_)[static_cast<std::size_t>(stream)];
+  if (style_.tag) out += (*tags_)[stream];
 }
 
 void LineFormatter::end_piece(int stream, char last_byte, ChunkEnd end) {

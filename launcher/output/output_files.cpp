@@ -127,7 +127,7 @@ OutputFiles::OutputFiles(int num_ranks, WriterThread thread) : thread_(std::move
 OutputFiles::~OutputFiles() = default;
 
 Sink* OutputFiles::sink(int rank, OutputStream stream) {
-  return &sinks_[static_cast<std::size_t>(2 * rank + (stream == OutputStream::kStderr ? 1 : 0))];
+  return &sinks_[2 * rank + (stream == OutputStream::kStderr ? 1 : 0)];
 }
 
 }  // namespace ddl::launcher

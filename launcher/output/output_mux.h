@@ -131,8 +131,8 @@ class OutputMux {
   void on_consumed(int stream);
   void after_change();
   std::function<void()> guarded(std::function<void()> done);
-  Stream& stream_at(int stream) { return streams_[static_cast<std::size_t>(stream)]; }
-  const Stream& stream_at(int stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+  Stream& stream_at(int stream) { return streams_[stream]; }
+  const Stream& stream_at(int stream) const { return streams_[stream]; }
 
   OutputMuxOptions options_;
   std::vector<std::string> tags_;  // by stream

@@ -113,8 +113,7 @@ Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank) {
     to["SLURM_PROCID"] = text(rank.rank);
     to["SLURM_LOCALID"] = text(rank.local_rank);
   }
-  if (told("tensorflow"))
-    to[env::kTensorflowConfig] = job.tensorflow_configs.at(static_cast<std::size_t>(rank.rank));
+  if (told("tensorflow")) to[env::kTensorflowConfig] = job.tensorflow_configs.at(rank.rank);
   if (told("mxnet")) to["DMLC_ROLE"] = role_of(job.roles, rank.rank).name;
   return to;
 }

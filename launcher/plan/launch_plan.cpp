@@ -168,7 +168,7 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                              node_address(spec, placement, i, facts[i])};
     for (auto& [name, value] : node_variables(job, here)) node.environment[name] = std::move(value);
     for (const int rank : placement.nodes[i].ranks) {
-      const RankPlacement& at = placement.ranks[static_cast<std::size_t>(rank)];
+      const RankPlacement& at = placement.ranks[rank];
       RankLaunch launch;
       launch.rank = rank;
       launch.local_rank = at.local_rank;

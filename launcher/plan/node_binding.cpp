@@ -86,8 +86,8 @@ Result<affinity::BindingPlan> plan_ranks(const JobSpec& spec, const affinity::To
   if (spec.placed_ranks.empty()) return affinity::plan_binding(topology, spec.binding, local_ranks);
   std::vector<affinity::RankOnCores> placed;
   for (int local_rank = 0; local_rank < local_ranks; ++local_rank) {
-    const int rank = ranks[static_cast<std::size_t>(local_rank)];
-    const RankfileEntry& entry = spec.placed_ranks[static_cast<std::size_t>(rank)];
+    const int rank = ranks[local_rank];
+    const RankfileEntry& entry = spec.placed_ranks[rank];
     auto cores = affinity::find_cores(topology, entry.cores);
     if (!cores)
       return fail(std::move(cores.error()).during("rank " + std::to_string(rank)).during(entry.origin));

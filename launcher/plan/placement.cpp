@@ -62,7 +62,7 @@ int distribute(const std::vector<int>& limits, std::vector<int>& counts, int lef
 std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
   std::vector<int> counts(capacity.slots.size(), 0);
   std::vector<std::size_t> nodes;
-  nodes.reserve(static_cast<std::size_t>(num_placed(spec)));
+  nodes.reserve(num_placed(spec));
   if (spec.map_by == MapBy::kNode) {
     const auto assign = [&nodes](std::size_t node) { nodes.push_back(node); };
     int left = distribute(capacity.slots, counts, num_placed(spec), assign);
@@ -184,11 +184,11 @@ void number_across_nodes(Placement& placement) {
   for (const PlacedNode& node : placement.nodes) {
     if (node.ranks.size() > nodes_with.size()) nodes_with.resize(node.ranks.size(), 0);
     for (std::size_t local = 0; local < node.ranks.size(); ++local) {
-      placement.ranks[static_cast<std::size_t>(node.ranks[local])].cross_rank = nodes_with[local]++;
+      placement.ranks[node.ranks[local]].cross_rank = nodes_with[local]++;
     }
   }
   for (RankPlacement& rank : placement.ranks) {
-    rank.cross_size = nodes_with[static_cast<std::size_t>(rank.local_rank)];
+    rank.cross_size = nodes_with[rank.local_rank];
   }
 }
 
@@ -229,7 +229,7 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].empty()) continue;
     for (std::size_t local = 0; local < ranks[i].size(); ++local) {
-      RankPlacement& own = placement.ranks[static_cast<std::size_t>(ranks[i][local])];
+      RankPlacement& own = placement.ranks[ranks[i][local]];
       own.rank = ranks[i][local];
       own.node = static_cast<int>(placement.nodes.size());
       own.local_rank = static_cast<int>(local);

@@ -154,7 +154,7 @@ PmiServer::~PmiServer() = default;
 void PmiServer::register_job(const JobLaunch& job, int node_index) {
   job_id_ = job.job_id;
   num_ranks_ = job.num_ranks;
-  local_size_ = job.node_ranks.at(static_cast<std::size_t>(node_index)).size();
+  local_size_ = job.node_ranks.at(node_index).size();
   is_alone_ = local_size_ == static_cast<std::size_t>(num_ranks_);
   // If it is too long, it is omitted, and MPICH's processes exchange their hosts themselves.
   if (std::string mapping = net::process_mapping(job.node_ranks); mapping.size() < net::kMaxPmiValue)

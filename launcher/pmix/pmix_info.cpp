@@ -110,7 +110,7 @@ std::string node_map(const std::vector<std::string>& names) { return "raw:" + jo
 
 Result<InfoList> job_info(const JobLaunch& job, int node_index, const std::string& directory) {
   const auto num_ranks = static_cast<std::uint32_t>(job.num_ranks);
-  const auto& local_ranks = job.node_ranks.at(static_cast<std::size_t>(node_index));
+  const auto& local_ranks = job.node_ranks.at(node_index);
   const auto local_size = static_cast<std::uint32_t>(local_ranks.size());
 
   // "0,1;2,3": which ranks each node holds.

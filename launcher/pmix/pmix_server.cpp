@@ -104,7 +104,7 @@ class LibraryServer : public PmixServer {
   }
 
   Status register_job(const JobLaunch& job, int node_index) override {
-    const std::vector<int>& ranks = job.node_ranks.at(static_cast<std::size_t>(node_index));
+    const std::vector<int>& ranks = job.node_ranks.at(node_index);
     num_ranks_ = job.num_ranks;
     is_alone_ = job.node_names.size() == 1;
     DDL_ASSIGN(infos, job_info(job, node_index, directory_));

@@ -36,7 +36,7 @@ Events events_message(const AskEvents& ask, const timeline::RingSnapshot& ring, 
   piece.steps = static_cast<std::int64_t>(ring.steps);
   piece.clock_peer = ring.clock_peer;
   piece.samples = bytes_of(std::span(ring.samples));
-  const auto rest = std::span(ring.events).subspan(static_cast<std::size_t>(piece.from));
+  const auto rest = std::span(ring.events).subspan(piece.from);
   piece.events = bytes_of(rest.first(std::min(rest.size(), most)));
   return piece;
 }

@@ -111,7 +111,7 @@ class StreamLink : public Link {
       return close(decoder_.at_boundary() ? "closed by the other side"
                                           : "closed by the other side in mid-message");
     }
-    decoder_.append(std::span(buffer).first(static_cast<std::size_t>(got)));
+    decoder_.append(std::span(buffer).first(got));
     deliver_frames();
   }
 
