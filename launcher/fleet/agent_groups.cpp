@@ -67,7 +67,7 @@ Result<std::unique_ptr<AgentGroups>> AgentGroups::make(EventLoop& loop, AgentGro
 void AgentGroups::start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed) {
   auto started = starter_.start(nodes, nonce_);
   if (!started) {
-    std::vector<std::size_t> all(nodes.size());
+    std::vector<int> all(nodes.size());
     std::iota(all.begin(), all.end(), 0);
     loop_.post([all, on_failed, why = started.error()] { on_failed(all, why); });
     return;

@@ -47,7 +47,7 @@ class AgentGroups {
 
   /// Starts the agents of these nodes. on_failed: the agents of one process that have not joined, as positions in
   /// nodes, and why; called on the loop's thread and never from inside start().
-  using OnFailed = std::function<void(const std::vector<std::size_t>& positions, const Error& why)>;
+  using OnFailed = std::function<void(const std::vector<int>& positions, const Error& why)>;
   void start(const std::vector<AllocatedNode>& nodes, const OnFailed& on_failed);
   /// Adds the key and the nonce by which the agent that holds the rendezvous authenticates the others.
   void describe_rendezvous(message::StartAgents& branch) const;

@@ -12,7 +12,7 @@
 
 namespace ddl::launcher {
 
-std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out) {
+std::vector<Branch> divide(const std::vector<int>& nodes, int fan_out) {
   const std::size_t count =
       fan_out > 0 ? std::min(nodes.size(), static_cast<std::size_t>(fan_out)) : nodes.size();
   std::vector<Branch> branches;
@@ -43,11 +43,11 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
   agents_.resize(allocation.nodes.size());
   facts_.resize(agents_.size());
   nodes_.resize(agents_.size());
-  std::iota(nodes_.begin(), nodes_.end(), std::size_t{0});
+  std::iota(nodes_.begin(), nodes_.end(), 0);
   numbers_.assign(nodes_.begin(), nodes_.end());
   pending_ = agents_.size();
-  std::vector<std::size_t> elsewhere;
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
+  std::vector<int> elsewhere;
+  for (int node = 0; node < std::ssize(agents_); ++node) {
     agents_[node].node = allocation.nodes[node];
     agents_[node].starter = starters[node];
     if (starters[node]->forks()) {
@@ -62,13 +62,13 @@ Status Fleet::start(const Allocation& allocation, std::vector<NodeStarter*> star
   }
   for (Branch& branch : divide(elsewhere, groups_ ? 1 : ssh_.fan_out)) {
     waiting_.push_back(branch.first);
-    for (const std::size_t node : branch.rest) agents_[node].via = branch.first;
+    for (const int node : branch.rest) agents_[node].via = branch.first;
     agents_[branch.first].branch = std::move(branch.rest);
   }
   return {};
 }
 
-Status Fleet::begin(std::size_t node) {
+Status Fleet::begin(int node) {
   Agent& agent = agents_[node];
   DDL_ASSIGN(started, agent.starter->start(agent.node));
   ++starting_;
@@ -80,25 +80,25 @@ Status Fleet::begin(std::size_t node) {
 
 void Fleet::listen(Handlers handlers) {
   handlers_ = std::move(handlers);
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
+  for (int node = 0; node < std::ssize(agents_); ++node) {
     if (agents_[node].state == State::kStarting) listen_to(node);
   }
   start_waiting();
-  for (std::size_t node = 0; groups_ && node < agents_.size(); ++node) {
+  for (int node = 0; groups_ && node < std::ssize(agents_); ++node) {
     if (!agents_[node].branch.empty()) start_groups(node);
   }
 }
 
 /// Starts them at the same time as the agent that they will join. They get its addresses when it has answered.
-void Fleet::start_groups(std::size_t node) {
+void Fleet::start_groups(int node) {
   std::vector<AllocatedNode> nodes;
-  for (const std::size_t other : agents_[node].branch) nodes.push_back(agents_[other].node);
-  groups_->start(nodes, [this, node](const std::vector<std::size_t>& positions, const Error& why) {
-    for (const std::size_t position : positions) on_failed(agents_[node].branch[position], why);
+  for (const int other : agents_[node].branch) nodes.push_back(agents_[other].node);
+  groups_->start(nodes, [this, node](const std::vector<int>& positions, const Error& why) {
+    for (const int position : positions) on_failed(agents_[node].branch[position], why);
   });
 }
 
-void Fleet::listen_to(std::size_t node) {
+void Fleet::listen_to(int node) {
   Agent& agent = agents_[node];
   if (agent.attempts == 1) {
     agent.began = std::chrono::steady_clock::now();
@@ -119,20 +119,20 @@ void Fleet::listen_to(std::size_t node) {
                            [this, node](const std::string& how) { on_lost(node, how); }});
 }
 
-std::size_t Fleet::slowest() const {
+int Fleet::slowest() const {
   const auto last = std::max_element(agents_.begin(), agents_.end(), [](const auto& one, const auto& other) {
     return one.answer_seconds < other.answer_seconds;
   });
-  return static_cast<std::size_t>(last - agents_.begin());
+  return static_cast<int>(last - agents_.begin());
 }
 
-double Fleet::connect_seconds(std::size_t node) const {
+double Fleet::connect_seconds(int node) const {
   const auto& connection = agents_[node].connection;
   if (!connection || !connection->greeted_at()) return 0;
   return std::chrono::duration<double>(*connection->greeted_at() - agents_[node].began).count();
 }
 
-std::string Fleet::errors_so_far(std::size_t node) const {
+std::string Fleet::errors_so_far(int node) const {
   const auto& connection = agents_[node].connection;
   const std::string errors = connection ? last_error_lines(connection->errors()) : "";
   if (!errors.empty()) return "; so far it wrote: " + errors;
@@ -142,7 +142,7 @@ std::string Fleet::errors_so_far(std::size_t node) const {
 
 void Fleet::start_waiting() {
   while (!waiting_.empty() && starting_ < ssh_.parallel) {
-    const std::size_t node = waiting_.front();
+    const int node = waiting_.front();
     waiting_.pop_front();
     if (const auto begun = begin(node)) {
       listen_to(node);
@@ -153,16 +153,16 @@ void Fleet::start_waiting() {
   }
 }
 
-Status Fleet::on_frame(std::size_t node, net::Frame&& frame) {
+Status Fleet::on_frame(int node, net::Frame&& frame) {
   if (!message::is_in<message::FleetReport>(frame)) return report(node, std::move(frame));
   DDL_ASSIGN(report, message::decode<message::FleetReport>(frame));
   std::visit([this, node](auto& message) { on(node, std::move(message)); }, report);
   return {};
 }
 
-void Fleet::on(std::size_t, message::Heartbeat&&) {}  // the connection has counted it
+void Fleet::on(int, message::Heartbeat&&) {}  // the connection has counted it
 
-void Fleet::on(std::size_t node, message::Facts&& message) {
+void Fleet::on(int node, message::Facts&& message) {
   if (!is_pending(node)) return;
   Agent& agent = agents_[node];
   if (message.facts.version != contract::kVersion) {
@@ -183,12 +183,11 @@ void Fleet::on(std::size_t node, message::Facts&& message) {
   complete_startup(node, State::kAnswered);
 }
 
-void Fleet::start_branch(std::size_t node) {
+void Fleet::start_branch(int node) {
   message::StartAgents branch;
-  for (const std::size_t other : agents_[node].branch) {
+  for (const int other : agents_[node].branch) {
     const AllocatedNode& allocated = agents_[other].node;
-    branch.nodes.push_back(
-        {static_cast<int>(other), allocated.name, allocated.user.value_or(""), allocated.port.value_or(0)});
+    branch.nodes.push_back({other, allocated.name, allocated.user.value_or(""), allocated.port.value_or(0)});
   }
   branch.ssh = ssh_;
   if (groups_) {
@@ -200,9 +199,9 @@ void Fleet::start_branch(std::size_t node) {
   send_to(node, message::encode<message::HeadToAgent>(branch));
 }
 
-void Fleet::on(std::size_t via, message::Routed&& routed) {
-  const auto node = static_cast<std::size_t>(routed.node);
-  if (routed.node < 0 || node >= agents_.size() || agents_[node].via != via) return;
+void Fleet::on(int via, message::Routed&& routed) {
+  const int node = routed.node;
+  if (!is_reached_through(via, node)) return;
   if (agents_[node].state == State::kFailed || agents_[node].state == State::kLost) return;
   net::Frame frame{routed.type, std::move(routed.payload)};
   if (handlers_.on_routed) return handlers_.on_routed(node, std::move(frame));
@@ -210,16 +209,15 @@ void Fleet::on(std::size_t via, message::Routed&& routed) {
     on_lost(node, "its agent sent " + accepted.error().message());
 }
 
-void Fleet::on(std::size_t node, message::RendezvousReady&& rendezvous) {
+void Fleet::on(int node, message::RendezvousReady&& rendezvous) {
   if (groups_) groups_->join(rendezvous, facts_[node]);
 }
 
-void Fleet::on(std::size_t via, message::AgentDown&& down) {
-  const auto node = static_cast<std::size_t>(down.node);
-  if (down.node >= 0 && node < agents_.size() && agents_[node].via == via) on_lost(node, down.why);
+void Fleet::on(int via, message::AgentDown&& down) {
+  if (is_reached_through(via, down.node)) on_lost(down.node, down.why);
 }
 
-void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
+void Fleet::on(int node, message::AgentFailed&& failed) {
   if (!is_pending(node)) {
     (void)report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
@@ -228,22 +226,22 @@ void Fleet::on(std::size_t node, message::AgentFailed&& failed) {
   on_failed(node, {ErrorCode::kUnavailable, failed.text});
 }
 
-void Fleet::on(std::size_t node, message::Finished&& finished) {
+void Fleet::on(int node, message::Finished&& finished) {
   if (agents_[node].connection) agents_[node].connection->expect_end();
   (void)report(node, message::encode<message::NodeReport>(finished));
 }
 
-void Fleet::on_lost(std::size_t node, const std::string& how) {
+void Fleet::on_lost(int node, const std::string& how) {
   Agent& agent = agents_[node];
   if (is_pending(node)) return on_failed(node, {ErrorCode::kClosed, how});
   if (agent.state != State::kAnswered) return;
   agent.state = State::kLost;
   if (numbers_[node]) handlers_.on_lost(*numbers_[node], how);
-  for (const std::size_t other : agent.branch)
+  for (const int other : agent.branch)
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
 }
 
-void Fleet::on_failed(std::size_t node, const Error& why) {
+void Fleet::on_failed(int node, const Error& why) {
   Agent& agent = agents_[node];
   if (!is_pending(node)) return;
   if (agent.connection) agent.connection->stop_listening();
@@ -268,13 +266,13 @@ void Fleet::on_failed(std::size_t node, const Error& why) {
   }
   failures_[node] = sentence;
   if (handlers_.on_failed) handlers_.on_failed(node, sentence);
-  for (const std::size_t other : agent.branch)
+  for (const int other : agent.branch)
     on_failed(other, {ErrorCode::kUnavailable,
                       "it is reached through " + agent.node.name + ", which did not come up"});
   complete_startup(node, State::kFailed);
 }
 
-void Fleet::complete_startup(std::size_t node, State state) {
+void Fleet::complete_startup(int node, State state) {
   agents_[node].state = state;
   agents_[node].deadline.cancel();
   agents_[node].retry.cancel();
@@ -287,36 +285,34 @@ void Fleet::complete_startup(std::size_t node, State state) {
   if (handlers_.on_startup_complete) handlers_.on_startup_complete();
 }
 
-std::vector<std::size_t> Fleet::missing() const {
-  std::vector<std::size_t> nodes;
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
+std::vector<int> Fleet::missing() const {
+  std::vector<int> nodes;
+  for (int node = 0; node < std::ssize(agents_); ++node) {
     if (is_pending(node)) nodes.push_back(node);
   }
   return nodes;
 }
 
-void Fleet::select(const std::vector<std::size_t>& nodes) {
-  const std::vector<std::size_t> before = std::exchange(nodes_, {});
+void Fleet::select(const std::vector<int>& nodes) {
+  const std::vector<int> before = std::exchange(nodes_, {});
   numbers_.assign(agents_.size(), std::nullopt);
-  for (const std::size_t node : nodes) {
+  for (const int node : nodes) {
     numbers_[before.at(node)] = nodes_.size();
     nodes_.push_back(before[node]);
   }
-  for (const std::size_t node : before) {
+  for (const int node : before) {
     if (!numbers_[node]) send_to(node, message::encode<message::HeadToAgent>(message::Finish{}));
   }
 }
 
-Status Fleet::report(std::size_t node, net::Frame&& frame) {
+Status Fleet::report(int node, net::Frame&& frame) {
   return numbers_[node] ? handlers_.on_report(*numbers_[node], std::move(frame)) : Status();
 }
 
-void Fleet::send(std::size_t node, const message::HeadToAgent& message) {
-  forward(node, message::encode(message));
-}
+void Fleet::send(int node, const message::HeadToAgent& message) { forward(node, message::encode(message)); }
 
 void Fleet::send_all(const message::HeadToAgent& message) {
-  for (const std::size_t node : nodes_) send_to(node, message::encode(message));
+  for (const int node : nodes_) send_to(node, message::encode(message));
 }
 
 void Fleet::broadcast(const net::Frame& frame) {
@@ -325,20 +321,20 @@ void Fleet::broadcast(const net::Frame& frame) {
   }
 }
 
-void Fleet::forward(std::size_t node, net::Frame&& frame) { send_to(nodes_.at(node), std::move(frame)); }
+void Fleet::forward(int node, net::Frame&& frame) { send_to(nodes_.at(node), std::move(frame)); }
 
-void Fleet::send_to(std::size_t node, net::Frame&& frame) {
+void Fleet::send_to(int node, net::Frame&& frame) {
   const Agent& agent = agents_[node];
   if (agent.via) {
     if (agent.state == State::kFailed || agent.state == State::kLost) return;
-    message::Routed routed{static_cast<int>(node), frame.type, std::move(frame.payload)};
+    message::Routed routed{node, frame.type, std::move(frame.payload)};
     return send_to(*agent.via, message::encode<message::HeadToAgent>(std::move(routed)));
   }
   if (agent.connection) agent.connection->send(frame);
 }
 
 void Fleet::stop_self() {
-  for (std::size_t node = 0; node < agents_.size(); ++node)
+  for (int node = 0; node < std::ssize(agents_); ++node)
     send_to(node, message::encode<message::HeadToAgent>(message::Pausing{}));
   flush();
   ::raise(SIGSTOP);

@@ -25,14 +25,14 @@ namespace ddl::launcher {
 
 /// One subtree of the tree of agents: a host that is connected to directly, and the hosts that its agent connects to.
 struct Branch {
-  std::size_t first = 0;
-  std::vector<std::size_t> rest;
+  int first = 0;
+  std::vector<int> rest;
   bool operator==(const Branch&) const = default;
 };
 
 /// At most fan_out branches of nearly the same size, in order; one for each node if fan_out is 0 or not less
 /// than their number. Pure.
-std::vector<Branch> divide(const std::vector<std::size_t>& nodes, int fan_out);
+std::vector<Branch> divide(const std::vector<int>& nodes, int fan_out);
 
 /// All agents of a job: one for each node of the allocation, which has a number. Handlers run on the loop's thread.
 ///
@@ -49,13 +49,13 @@ class Fleet {
     std::function<void()> on_startup_complete;
     /// A message that the fleet does not read itself, still encoded: a NodeReport for the head. An error states
     /// what the agent sent, and ends the link.
-    std::function<Status(std::size_t node, net::Frame&&)> on_report;
+    std::function<Status(int node, net::Frame&&)> on_report;
     /// An agent that had answered is lost: one sentence without the node's name.
-    std::function<void(std::size_t node, const std::string& how)> on_lost;
-    std::function<void(std::size_t node)> on_answered;  ///< its facts are here
-    std::function<void(std::size_t node, const std::string& why)> on_failed;
+    std::function<void(int node, const std::string& how)> on_lost;
+    std::function<void(int node)> on_answered;  ///< its facts are here
+    std::function<void(int node, const std::string& why)> on_failed;
     /// Only set by a relay: a message from a node that it reaches through another relay, to be forwarded unread.
-    std::function<void(std::size_t node, net::Frame&&)> on_routed{};
+    std::function<void(int node, net::Frame&&)> on_routed{};
   };
 
   /// group_starter: starts the agents of several nodes at once, and outlives the fleet; null: none does.
@@ -70,14 +70,14 @@ class Fleet {
 
   /// Uses only these of the nodes so far, which get new numbers. The agents of the others are asked to finish: they have
   /// nothing to do but to relay, and nothing is heard of them.
-  void select(const std::vector<std::size_t>& nodes);
+  void select(const std::vector<int>& nodes);
 
-  void send(std::size_t node, const message::HeadToAgent& message);
+  void send(int node, const message::HeadToAgent& message);
   void send_all(const message::HeadToAgent& message);
   /// Sends a frame of message::ForAllAgents once to each agent that this process has started; these pass it on.
   void broadcast(const net::Frame& frame);
   /// Sends a message that is encoded already, as a relay does.
-  void forward(std::size_t node, net::Frame&& frame);
+  void forward(int node, net::Frame&& frame);
   /// Blocks until what was sent has left, for a moment at most.
   void flush();
   /// Stops this process, as the shell expects after ^Z: agents will not miss its heartbeats.
@@ -90,27 +90,27 @@ class Fleet {
   /// The facts by number before select().
   const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
   /// Why agents did not start, by node: one sentence without the node's name.
-  const std::map<std::size_t, std::string>& failures() const { return failures_; }
-  std::size_t size() const { return nodes_.size(); }
-  const std::string& name(std::size_t node) const { return agents_[nodes_[node]].node.name; }
+  const std::map<int, std::string>& failures() const { return failures_; }
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const std::string& name(int node) const { return agents_[nodes_[node]].node.name; }
   /// Nodes whose agents have not answered yet.
-  std::vector<std::size_t> missing() const;
+  std::vector<int> missing() const;
   /// The node whose agent took longest to answer.
-  std::size_t slowest() const;
+  int slowest() const;
   /// Seconds from an agent's start to its facts; 0 until then.
-  double answer_seconds(std::size_t node) const { return agents_[node].answer_seconds; }
+  double answer_seconds(int node) const { return agents_[node].answer_seconds; }
   /// The part of these seconds before its greeting, which is ssh's. 0 for an agent that sends no greeting or is
   /// reached through another agent.
-  double connect_seconds(std::size_t node) const;
+  double connect_seconds(int node) const;
   /// Its clock minus ours when its facts arrived; too small by the time that they were in transit.
-  double clock_offset_seconds(std::size_t node) const { return agents_[node].clock_offset_seconds; }
+  double clock_offset_seconds(int node) const { return agents_[node].clock_offset_seconds; }
 
  private:
   enum class State { kWaiting, kStarting, kAnswered, kFailed, kLost };
   struct Agent {
     AllocatedNode node;
-    std::optional<std::size_t> via;   // the agent through which this one is reached
-    std::vector<std::size_t> branch;  // the agents that are reached through this one
+    std::optional<int> via;   // the agent through which this one is reached
+    std::vector<int> branch;  // the agents that are reached through this one
     NodeStarter* starter = nullptr;
     std::unique_ptr<AgentConnection> connection;
     std::vector<std::unique_ptr<AgentConnection>> given_up;  // earlier attempts, to be cleaned up
@@ -125,28 +125,32 @@ class Fleet {
   };
 
   // Here a node is an index into agents_, which select() does not change.
-  Status begin(std::size_t node);
-  void listen_to(std::size_t node);
-  std::string errors_so_far(std::size_t node) const;
+  Status begin(int node);
+  void listen_to(int node);
+  std::string errors_so_far(int node) const;
   void start_waiting();
-  Status on_frame(std::size_t node, net::Frame&& frame);
-  void on(std::size_t node, message::Heartbeat&&);
-  void on(std::size_t node, message::Facts&& facts);
-  void on(std::size_t via, message::Routed&& routed);
-  void on(std::size_t node, message::RendezvousReady&& rendezvous);
-  void on(std::size_t via, message::AgentDown&& down);
-  void on(std::size_t node, message::AgentFailed&& failed);
-  void on(std::size_t node, message::Finished&& finished);
-  void on_lost(std::size_t node, const std::string& how);
-  void send_to(std::size_t node, net::Frame&& frame);
-  Status report(std::size_t node, net::Frame&& frame);
-  void start_branch(std::size_t node);
-  void start_groups(std::size_t node);
-  bool is_pending(std::size_t node) const {
+  Status on_frame(int node, net::Frame&& frame);
+  void on(int node, message::Heartbeat&&);
+  void on(int node, message::Facts&& facts);
+  void on(int via, message::Routed&& routed);
+  void on(int node, message::RendezvousReady&& rendezvous);
+  void on(int via, message::AgentDown&& down);
+  void on(int node, message::AgentFailed&& failed);
+  void on(int node, message::Finished&& finished);
+  void on_lost(int node, const std::string& how);
+  void send_to(int node, net::Frame&& frame);
+  Status report(int node, net::Frame&& frame);
+  void start_branch(int node);
+  void start_groups(int node);
+  bool is_pending(int node) const {
     return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
   }
-  void on_failed(std::size_t node, const Error& why);
-  void complete_startup(std::size_t node, State state);
+  /// The number of the node comes from another process.
+  bool is_reached_through(int via, int node) const {
+    return node >= 0 && node < std::ssize(agents_) && agents_[node].via == via;
+  }
+  void on_failed(int node, const Error& why);
+  void complete_startup(int node, State state);
 
   EventLoop& loop_;
   SshSettings ssh_;
@@ -154,11 +158,11 @@ class Fleet {
   std::unique_ptr<AgentGroups> groups_;  // none: agents are started one by one
   Handlers handlers_;
   std::vector<Agent> agents_;
-  std::vector<std::size_t> nodes_;                   // by number: the index of its agent
-  std::vector<std::optional<std::size_t>> numbers_;  // by index of the agent
+  std::vector<int> nodes_;                   // by number: the index of its agent
+  std::vector<std::optional<int>> numbers_;  // by index of the agent
   std::vector<NodeFacts> facts_;
-  std::map<std::size_t, std::string> failures_;
-  std::deque<std::size_t> waiting_;
+  std::map<int, std::string> failures_;
+  std::deque<int> waiting_;
   std::size_t pending_ = 0;
   int starting_ = 0;
 };

@@ -51,9 +51,9 @@ class NodeStarter {
 /// One process that starts the agents of several nodes. These connect to another agent once they have received a
 /// Join.
 struct StartedAgentGroup {
-  std::vector<std::size_t> nodes;  ///< positions in the argument of AgentGroupStarter::start()
-  UniqueFd in;                     ///< they read Join from it
-  UniqueFd out;                    ///< ends when all of them have ended
+  std::vector<int> nodes;  ///< positions in the argument of AgentGroupStarter::start()
+  UniqueFd in;             ///< they read Join from it
+  UniqueFd out;            ///< ends when all of them have ended
   UniqueFd errors;
   std::unique_ptr<AgentProcess> process;
 };

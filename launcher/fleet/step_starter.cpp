@@ -85,7 +85,7 @@ Result<StartedAgent> StepStarter::start(const AllocatedNode& node) {
 
 Result<std::vector<StartedAgentGroup>> StepStarter::start(const std::vector<AllocatedNode>& nodes,
                                                           const std::string& nonce) {
-  std::map<std::pair<int, int>, std::vector<std::size_t>> alike;  // by CPUs and GPUs
+  std::map<std::pair<int, int>, std::vector<int>> alike;  // by CPUs and GPUs
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const SchedulerNode* const own = find_node(job_, nodes[i].name);
     alike[own ? std::pair(own->cpus, own->gpus) : std::pair(0, 0)].push_back(i);
@@ -93,7 +93,7 @@ Result<std::vector<StartedAgentGroup>> StepStarter::start(const std::vector<Allo
   std::vector<StartedAgentGroup> groups;
   for (auto& [has, members] : alike) {
     std::vector<std::string> names;
-    for (const std::size_t member : members) names.push_back(nodes[member].name);
+    for (const int member : members) names.push_back(nodes[member].name);
     DDL_ASSIGN(child, start_piped({.argv = scheduler_.agent_command(job_, names, Scheduler::AgentInput::kJoin,
                                                                     path_, nonce),
                                    .environment = environment_}));

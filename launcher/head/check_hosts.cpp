@@ -30,15 +30,15 @@ Result<std::vector<HostCheck>> check_hosts(const JobSpec& spec, const Allocation
   FleetProgress shown(loop, fleet, allocation, progress);
   DDL_TRY(fleet.start(allocation, starters.by_node()));
   // A host whose agent is lost after its answer has been checked all the same.
-  fleet.listen({[&loop] { loop.stop(); }, [](std::size_t, const net::Frame&) { return Status(); },
-                [](std::size_t, const std::string&) {}});
+  fleet.listen({[&loop] { loop.stop(); }, [](int, const net::Frame&) { return Status(); },
+                [](int, const std::string&) {}});
   shown.start();
   loop.run();
   shown.stop();
 
   std::vector<HostCheck> hosts(allocation.nodes.size());
   for (const auto& [node, why] : fleet.failures()) hosts[node].failure = why;
-  for (std::size_t node = 0; node < hosts.size(); ++node) {
+  for (int node = 0; node < std::ssize(hosts); ++node) {
     HostCheck& host = hosts[node];
     host.name = allocation.nodes[node].name;
     if (!host.failure.empty()) continue;

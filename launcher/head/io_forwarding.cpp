@@ -13,20 +13,20 @@
 
 namespace ddl::launcher {
 
-std::vector<std::size_t> StdinTakers::nodes() const {
-  std::vector<std::size_t> nodes;
+std::vector<int> StdinTakers::nodes() const {
+  std::vector<int> nodes;
   for (const auto& [node, bytes] : taken_) nodes.push_back(node);
   return nodes;
 }
 
-std::int64_t StdinTakers::take(std::size_t node, std::int64_t bytes) {
+std::int64_t StdinTakers::take(int node, std::int64_t bytes) {
   const auto found = taken_.find(node);
   if (found == taken_.end()) return 0;
   found->second += bytes;
   return newly_taken();
 }
 
-std::int64_t StdinTakers::close(std::size_t node) {
+std::int64_t StdinTakers::close(int node) {
   taken_.erase(node);
   return newly_taken();
 }

@@ -24,22 +24,22 @@ namespace ddl::launcher {
 class StdinTakers {
  public:
   StdinTakers() = default;
-  explicit StdinTakers(const std::vector<std::size_t>& nodes) {
-    for (const std::size_t node : nodes) taken_[node] = 0;
+  explicit StdinTakers(const std::vector<int>& nodes) {
+    for (const int node : nodes) taken_[node] = 0;
   }
 
   /// The nodes that still read, ascending.
-  std::vector<std::size_t> nodes() const;
+  std::vector<int> nodes() const;
   /// A node has consumed this number of further bytes. Returns by how many bytes the slowest node has advanced.
-  std::int64_t take(std::size_t node, std::int64_t bytes);
+  std::int64_t take(int node, std::int64_t bytes);
   /// None of the node's ranks reads any more. Returns by how many bytes the slowest remaining node is further.
-  std::int64_t close(std::size_t node);
+  std::int64_t close(int node);
   bool is_empty() const { return taken_.empty(); }
 
  private:
   std::int64_t newly_taken();
 
-  std::map<std::size_t, std::int64_t> taken_;
+  std::map<int, std::int64_t> taken_;
   std::int64_t reported_ = 0;
 };
 

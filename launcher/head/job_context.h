@@ -34,8 +34,8 @@ class JobPart {
  public:
   virtual ~JobPart() = default;
   /// A message of a node's agent. Error: what was wrong with it; the link ends.
-  virtual Status on_report(std::size_t node, const net::Frame& frame) = 0;
-  virtual void on_agent_lost(std::size_t node, const std::string& why) = 0;
+  virtual Status on_report(int node, const net::Frame& frame) = 0;
+  virtual void on_agent_lost(int node, const std::string& why) = 0;
   virtual void on_signal(int signal) = 0;
   /// The process has ended that the job is to end with, as this sentence says.
   virtual void on_caller_ended(const std::string& text) = 0;

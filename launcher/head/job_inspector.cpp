@@ -93,14 +93,14 @@ JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
           .count();
   job.ranks.resize(job.job.num_ranks);
   for (const std::string& name : job.job.hosts) job.nodes.push_back({name, ""});
-  for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+  for (int node = 0; node < std::ssize(plan.nodes); ++node) {
     for (const RankLaunch& launch : plan.nodes[node].ranks) {
       InspectedRank& rank = job.ranks.at(launch.rank);
       rank.rank = launch.rank;
-      rank.node = static_cast<int>(node);
+      rank.node = node;
       rank.cpus = launch.cpus.list();
-      const auto local = static_cast<std::size_t>(launch.local_rank);
-      if (node >= bindings.size() || local >= bindings[node].plan.ranks.size()) continue;
+      const int local = launch.local_rank;
+      if (node >= std::ssize(bindings) || local >= std::ssize(bindings[node].plan.ranks)) continue;
       for (const affinity::AssignedGpu& gpu : bindings[node].plan.ranks[local].gpus)
         rank.gpus.push_back(gpu.index);
     }
@@ -114,7 +114,7 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
             [](const RankActivity& a, const RankActivity& b) { return a.rank < b.rank; });
   std::vector<std::string> hosts;
   for (const InspectedRank& rank : job.ranks) hosts.push_back(job.nodes[rank.node].name);
-  for (std::size_t node = 0; node < job.nodes.size(); ++node) job.nodes[node].silence = silences[node];
+  for (int node = 0; node < std::ssize(job.nodes); ++node) job.nodes[node].silence = silences[node];
   for (InspectedRank& rank : job.ranks) {
     const bool is_silent = !silences[rank.node].empty();
     take_outcome(rank, outcomes[rank.rank], is_silent);
@@ -133,7 +133,7 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
       // A rank that is stopped in a call keeps the others waiting, and waits for nobody.
       if (std::binary_search(stall.missing.begin(), stall.missing.end(), rank)) continue;
       int& wait = job.ranks[rank].wait;
-      if (wait < 0) wait = static_cast<int>(job.waits.size());
+      if (wait < 0) wait = std::ssize(job.waits);
     }
     job.waits.push_back(inspected(stall));
   }
@@ -210,8 +210,7 @@ JobDescription JobInspector::description() const {
 void JobInspector::on_activity(int node, message::Activity&& activity) {
   if (askers_.empty() || activity.id != question_) return;
   std::erase_if(activity.ranks, [&](const RankActivity& one) {
-    const auto index = static_cast<std::size_t>(one.rank);
-    return one.rank < 0 || index >= plan_.ranks.size() || plan_.ranks[index].node != node;
+    return one.rank < 0 || one.rank >= std::ssize(plan_.ranks) || plan_.ranks[one.rank].node != node;
   });
   answers_[node] = std::move(activity.ranks);
   conclude_if_complete();

@@ -38,8 +38,8 @@ Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation
   return planner;
 }
 
-std::vector<std::size_t> JobPlanner::allocated_nodes() const {
-  std::vector<std::size_t> nodes;
+std::vector<int> JobPlanner::allocated_nodes() const {
+  std::vector<int> nodes;
   for (const PlacedNode& node : placement_.nodes) nodes.push_back(node.allocated);
   return nodes;
 }
@@ -58,27 +58,25 @@ Supervisor::Job JobPlanner::supervised_job() const {
 GlooShape JobPlanner::gloo_shape() const {
   const std::vector<std::string> hostnames = horovod_hostnames(placement_, facts_);
   GlooShape shape;
-  shape.size = static_cast<int>(placement_.ranks.size());
+  shape.size = std::ssize(placement_.ranks);
   for (const RankPlacement& rank : placement_.ranks) {
     shape.local_sizes[hostnames[rank.node]] = rank.local_size;
-    const auto local_rank = static_cast<std::size_t>(rank.local_rank);
-    if (shape.cross_sizes.size() <= local_rank) shape.cross_sizes.resize(local_rank + 1);
-    shape.cross_sizes[local_rank] = rank.cross_size;
+    if (std::ssize(shape.cross_sizes) <= rank.local_rank) shape.cross_sizes.resize(rank.local_rank + 1);
+    shape.cross_sizes[rank.local_rank] = rank.cross_size;
   }
   return shape;
 }
 
-std::size_t JobPlanner::wanted_ports(std::size_t node) const {
-  return ports_for_ranks(spec_.framework, placement_.nodes.at(node).ranks.size());
+int JobPlanner::wanted_ports(int node) const {
+  return ports_for_ranks(spec_.framework, std::ssize(placement_.nodes.at(node).ranks));
 }
 
-Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
-  const std::size_t wanted = wanted_ports(node);
-  if (ports.size() < wanted)
+Status JobPlanner::add_ports(int node, const std::vector<int>& ports) {
+  const int wanted = wanted_ports(node);
+  if (std::ssize(ports) < wanted)
     return fail(ErrorCode::kUnavailable,
                 fmt::format("{}: its ranks need {}, and it has {}; each takes a descriptor, too (ulimit -n)",
-                            placement_.nodes[node].name,
-                            counted(static_cast<std::int64_t>(wanted), "free TCP port"), ports.size()));
+                            placement_.nodes[node].name, counted(wanted, "free TCP port"), ports.size()));
   std::vector<int>& held = facts_.at(node).held_ports;
   held.resize(kPortsOfRank0);
   held.insert(held.end(), ports.begin(), ports.end());
@@ -86,9 +84,9 @@ Status JobPlanner::add_ports(std::size_t node, const std::vector<int>& ports) {
 }
 
 bool JobPlanner::has_all_ports() const {
-  for (std::size_t node = 0; node < facts_.size(); ++node) {
-    const std::size_t wanted = wanted_ports(node);
-    if (wanted > 0 && facts_[node].held_ports.size() < kPortsOfRank0 + wanted) return false;
+  for (int node = 0; node < std::ssize(facts_); ++node) {
+    const int wanted = wanted_ports(node);
+    if (wanted > 0 && std::ssize(facts_[node].held_ports) < kPortsOfRank0 + wanted) return false;
   }
   return true;
 }

@@ -31,15 +31,15 @@ class JobPlanner {
   /// Of the nodes of the placement.
   const std::vector<NodeFacts>& facts() const { return facts_; }
   /// The nodes of the placement, as indices into the allocation.
-  std::vector<std::size_t> allocated_nodes() const;
+  std::vector<int> allocated_nodes() const;
   Supervisor::Job supervised_job() const;
   /// As ranks are told their places by Horovod's variables.
   GlooShape gloo_shape() const;
 
   /// How many ports the agent of a node of the placement is to hold, beside those of its facts.
-  std::size_t wanted_ports(std::size_t node) const;
+  int wanted_ports(int node) const;
   /// The ports that it holds. Error: there are fewer than wanted; names the node.
-  Status add_ports(std::size_t node, const std::vector<int>& ports);
+  Status add_ports(int node, const std::vector<int>& ports);
   /// Whether the nodes hold all that is wanted of them.
   bool has_all_ports() const;
 

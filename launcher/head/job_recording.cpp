@@ -94,7 +94,7 @@ void JobRecording::ask_for_histories() {
   std::vector<int> ranks;
   if (const auto failed = actions_.report().first_failure) ranks.push_back(*failed);
   const std::size_t most = ranks.size() + kOtherHistories;
-  for (int rank = 0; rank < static_cast<int>(ranks_.size()) && ranks.size() < most; ++rank) {
+  for (int rank = 0; rank < std::ssize(ranks_) && ranks.size() < most; ++rank) {
     if (ranks.empty() || rank != ranks.front()) ranks.push_back(rank);
   }
   const auto keep = [this](CollectedEvents&& one) {

@@ -67,12 +67,10 @@ void FleetProgress::tick() {
   const auto missing = fleet_.missing();
   if (!missing.empty()) {
     // Agents are started in this order: the first one that is missing has waited longest.
-    show_(std::to_string(fleet_.size() - missing.size()) + " of " +
-          counted(static_cast<std::int64_t>(fleet_.size()), "host") + " answered, waiting for " +
-          allocation_.nodes[missing.front()].name +
-          (missing.size() > 1 ? " and " + counted(static_cast<std::int64_t>(missing.size()) - 1, "other")
-                              : "") +
-          " (" + std::to_string(seconds_) + " s)");
+    show_(std::to_string(fleet_.size() - missing.size()) + " of " + counted(fleet_.size(), "host") +
+          " answered, waiting for " + allocation_.nodes[missing.front()].name +
+          (missing.size() > 1 ? " and " + counted(missing.size() - 1, "other") : "") + " (" +
+          std::to_string(seconds_) + " s)");
   }
   timer_ = loop_.after(std::chrono::seconds(1), [this] { tick(); });
 }
@@ -97,8 +95,8 @@ JobEnd start_failure(const Fleet& fleet, const Allocation& allocation) {
     end.message = std::move(end.host_failures.front());
     end.host_failures.clear();
   } else {
-    end.message = std::to_string(end.host_failures.size()) + " of " +
-                  counted(static_cast<std::int64_t>(fleet.size()), "host") + " did not come up";
+    end.message = std::to_string(end.host_failures.size()) + " of " + counted(fleet.size(), "host") +
+                  " did not come up";
   }
   return end;
 }
@@ -113,9 +111,9 @@ void JobStart::on_startup_complete() {
     return stop_if_done();
   }
   const auto& names = job_.allocation.nodes;
-  for (std::size_t node = 0; node < fleet.size(); ++node)
+  for (int node = 0; node < fleet.size(); ++node)
     job_.notices.detail(agent_sentence(names[node].name, fleet.facts()[node], fleet.answer_seconds(node)));
-  const std::size_t slowest = fleet.slowest();
+  const int slowest = fleet.slowest();
   job_.times.on_agents_ready(names[slowest].name, fleet.answer_seconds(slowest),
                              fleet.connect_seconds(slowest));
 
@@ -124,36 +122,36 @@ void JobStart::on_startup_complete() {
   const JobPlanner& planner = planner_->emplace(*std::move(placed));
   job_.fleet.select(planner.allocated_nodes());
   if (planner.has_all_ports()) return job_.loop.stop();
-  for (std::size_t node = 0; node < job_.fleet.size(); ++node)
-    job_.fleet.send(node, message::HoldPorts{static_cast<int>(planner.wanted_ports(node))});
+  for (int node = 0; node < job_.fleet.size(); ++node)
+    job_.fleet.send(node, message::HoldPorts{planner.wanted_ports(node)});
 }
 
-Status JobStart::on_report(std::size_t node, const net::Frame& frame) {
+Status JobStart::on_report(int node, const net::Frame& frame) {
   DDL_ASSIGN(report, message::decode<message::NodeReport>(frame));
   if (const auto* const held = std::get_if<message::PortsHeld>(&report)) on(node, *held);
   if (const auto* const failed = std::get_if<message::AgentFailed>(&report)) on(node, *failed);
   return {};
 }
 
-void JobStart::on(std::size_t node, const message::PortsHeld& m) {
+void JobStart::on(int node, const message::PortsHeld& m) {
   if (!planner_ || !*planner_) return;
   JobPlanner& planner = **planner_;
   if (auto status = planner.add_ports(node, m.ports); !status) return give_up(std::move(status.error()));
   if (planner.has_all_ports()) job_.loop.stop();
 }
 
-void JobStart::on(std::size_t node, const message::AgentFailed& m) {
+void JobStart::on(int node, const message::AgentFailed& m) {
   const std::string sentence = job_.fleet.name(node) + ": " + m.text;
   if (m.end_signal != 0) {
-    job_.supervisor.on_agent_termination_requested(static_cast<int>(node), sentence, m.end_signal);
+    job_.supervisor.on_agent_termination_requested(node, sentence, m.end_signal);
   } else {
-    job_.supervisor.on_agent_failed(static_cast<int>(node), sentence, m.lost);
+    job_.supervisor.on_agent_failed(node, sentence, m.lost);
   }
   stop_if_done();
 }
 
-void JobStart::on_agent_lost(std::size_t node, const std::string& why) {
-  job_.supervisor.on_agent_failed(static_cast<int>(node), job_.fleet.name(node) + ": " + why, true);
+void JobStart::on_agent_lost(int node, const std::string& why) {
+  job_.supervisor.on_agent_failed(node, job_.fleet.name(node) + ": " + why, true);
   stop_if_done();
 }
 

@@ -81,14 +81,14 @@ class JobStart : public JobPart {
   /// Every agent has answered, or has failed.
   void on_startup_complete();
 
-  Status on_report(std::size_t node, const net::Frame& frame) override;
-  void on_agent_lost(std::size_t node, const std::string& why) override;
+  Status on_report(int node, const net::Frame& frame) override;
+  void on_agent_lost(int node, const std::string& why) override;
   void on_signal(int signal) override;
   void on_caller_ended(const std::string& text) override;
 
  private:
-  void on(std::size_t node, const message::PortsHeld& m);
-  void on(std::size_t node, const message::AgentFailed& m);
+  void on(int node, const message::PortsHeld& m);
+  void on(int node, const message::AgentFailed& m);
   void give_up(Error error);
   void stop_if_done();
 

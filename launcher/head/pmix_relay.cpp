@@ -69,16 +69,16 @@ bool NameService::has_all(const std::vector<std::string>& keys) const {
 
 PmixRelay::PmixRelay(EventLoop& loop, std::vector<int> rank_nodes, Send send)
     : loop_(loop), rank_nodes_(std::move(rank_nodes)), send_(std::move(send)) {
-  for (const int node : rank_nodes_) all_nodes_.insert(static_cast<std::size_t>(node));
+  for (const int node : rank_nodes_) all_nodes_.insert(node);
 }
 
-void PmixRelay::on(std::size_t node, message::PmixFence&& fence) {
+void PmixRelay::on(int node, message::PmixFence&& fence) {
   if (!std::all_of(fence.ranks.begin(), fence.ranks.end(), [this](int rank) { return is_rank(rank); }))
     return;
   Group& group = groups_[fence.ranks];
   if (group.nodes.empty()) {
     for (const int rank : fence.ranks) {
-      group.nodes.insert(static_cast<std::size_t>(rank_nodes_[rank]));
+      group.nodes.insert(rank_nodes_[rank]);
     }
     if (fence.ranks.empty()) group.nodes = all_nodes_;
   }
@@ -95,26 +95,26 @@ void PmixRelay::complete(const std::vector<int>& ranks, Group& group) {
     entry = entry->second.empty() ? group.arrived.erase(entry) : std::next(entry);
   }
   const message::HeadToAgent done = message::PmixFenceDone{ranks, std::move(data)};
-  for (const std::size_t node : group.nodes) send_(node, done);
+  for (const int node : group.nodes) send_(node, done);
 }
 
-void PmixRelay::on(std::size_t node, message::PmixModex&& request) {
+void PmixRelay::on(int node, message::PmixModex&& request) {
   if (!is_rank(request.rank)) return;
-  request.node = static_cast<int>(node);
-  send_(static_cast<std::size_t>(rank_nodes_[request.rank]), request);
+  request.node = node;
+  send_(rank_nodes_[request.rank], request);
 }
 
-void PmixRelay::on(std::size_t, message::PmixModexData&& answer) {
+void PmixRelay::on(int, message::PmixModexData&& answer) {
   const auto node = static_cast<std::size_t>(answer.node);
   if (answer.node >= 0 && all_nodes_.contains(node)) send_(node, answer);
 }
 
-void PmixRelay::on(std::size_t node, message::PmixPublish&& request) {
+void PmixRelay::on(int node, message::PmixPublish&& request) {
   const auto status = names_.publish(request.pairs, request.first_read_only);
   send_(node, message::PmixNames{request.id, status, {}});
 }
 
-void PmixRelay::on(std::size_t node, message::PmixLookup&& request) {
+void PmixRelay::on(int node, message::PmixLookup&& request) {
   const auto waiting =
       names_.lookup(std::move(request.keys), request.wait,
                     [this, node, id = request.id](NameService::Status status, NameService::Pairs found) {
@@ -127,19 +127,19 @@ void PmixRelay::on(std::size_t node, message::PmixLookup&& request) {
   });
 }
 
-void PmixRelay::on(std::size_t node, message::PmixUnpublish&& request) {
+void PmixRelay::on(int node, message::PmixUnpublish&& request) {
   names_.unpublish(request.publisher, request.keys);
   send_(node, message::PmixNames{request.id, NameService::Status::kDone, {}});
 }
 
-void PmixRelay::on(std::size_t node, message::PmixEvent&& event) {
+void PmixRelay::on(int node, message::PmixEvent&& event) {
   const message::HeadToAgent forwarded = std::move(event);
-  for (const std::size_t other : all_nodes_) {
+  for (const int other : all_nodes_) {
     if (other != node) send_(other, forwarded);
   }
 }
 
-void PmiBarriers::on(std::size_t node, message::PmiBarrier&& barrier) {
+void PmiBarriers::on(int node, message::PmiBarrier&& barrier) {
   if (!nodes_.contains(node)) return;
   arrived_.try_emplace(node, std::move(barrier.pairs));
   if (arrived_.size() < nodes_.size()) return;
@@ -148,7 +148,7 @@ void PmiBarriers::on(std::size_t node, message::PmiBarrier&& barrier) {
     done.pairs.insert(done.pairs.end(), std::make_move_iterator(pairs.begin()),
                       std::make_move_iterator(pairs.end()));
   const message::HeadToAgent all = std::move(done);
-  for (const std::size_t to : nodes_) send_(to, all);
+  for (const int to : nodes_) send_(to, all);
 }
 
 }  // namespace ddl::launcher

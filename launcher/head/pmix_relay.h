@@ -60,31 +60,31 @@ class NameService {
 /// the loop's thread. Numbers in messages come from agents and are checked: an invalid request is not answered.
 class PmixRelay {
  public:
-  using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
+  using Send = std::function<void(int node, const message::HeadToAgent& message)>;
   /// rank_nodes: the agent of each rank.
   PmixRelay(EventLoop& loop, std::vector<int> rank_nodes, Send send);
 
-  void on(std::size_t node, message::PmixFence&& fence);
-  void on(std::size_t node, message::PmixModex&& request);
-  void on(std::size_t node, message::PmixModexData&& answer);
-  void on(std::size_t node, message::PmixPublish&& request);
-  void on(std::size_t node, message::PmixLookup&& request);
-  void on(std::size_t node, message::PmixUnpublish&& request);
-  void on(std::size_t node, message::PmixEvent&& event);
+  void on(int node, message::PmixFence&& fence);
+  void on(int node, message::PmixModex&& request);
+  void on(int node, message::PmixModexData&& answer);
+  void on(int node, message::PmixPublish&& request);
+  void on(int node, message::PmixLookup&& request);
+  void on(int node, message::PmixUnpublish&& request);
+  void on(int node, message::PmixEvent&& event);
 
  private:
   /// The fences of one group of ranks. Each node takes part in them in the same order.
   struct Group {
-    std::set<std::size_t> nodes;                             // the nodes of its ranks
-    std::map<std::size_t, std::deque<std::string>> arrived;  // data of incomplete fences, by node
+    std::set<int> nodes;                             // the nodes of its ranks
+    std::map<int, std::deque<std::string>> arrived;  // data of incomplete fences, by node
   };
-  bool is_rank(int rank) const { return rank >= 0 && static_cast<std::size_t>(rank) < rank_nodes_.size(); }
+  bool is_rank(int rank) const { return rank >= 0 && rank < std::ssize(rank_nodes_); }
   void complete(const std::vector<int>& ranks, Group& group);
 
   EventLoop& loop_;
   std::vector<int> rank_nodes_;
   Send send_;
-  std::set<std::size_t> all_nodes_;
+  std::set<int> all_nodes_;
   std::map<std::vector<int>, Group> groups_;
   NameService names_;
   std::map<NameService::LookupId, EventLoop::Timer> timeouts_;
@@ -94,19 +94,19 @@ class PmixRelay {
 /// put. Lives on the loop's thread.
 class PmiBarriers {
  public:
-  using Send = std::function<void(std::size_t node, const message::HeadToAgent& message)>;
+  using Send = std::function<void(int node, const message::HeadToAgent& message)>;
   /// rank_nodes: the agent of each rank.
   PmiBarriers(const std::vector<int>& rank_nodes, Send send) : send_(std::move(send)) {
-    for (const int node : rank_nodes) nodes_.insert(static_cast<std::size_t>(node));
+    for (const int node : rank_nodes) nodes_.insert(node);
   }
 
   /// Ignored from a node without ranks, and the second time from one node in one barrier.
-  void on(std::size_t node, message::PmiBarrier&& barrier);
+  void on(int node, message::PmiBarrier&& barrier);
 
  private:
   Send send_;
-  std::set<std::size_t> nodes_;
-  std::map<std::size_t, std::vector<message::PmiPair>> arrived_;
+  std::set<int> nodes_;
+  std::map<int, std::vector<message::PmiPair>> arrived_;
 };
 
 }  // namespace ddl::launcher

@@ -48,15 +48,15 @@ std::string reason_text(int error) {
 }  // namespace
 
 BindingReport::BindingReport(const LaunchPlan& plan, const std::vector<NodeBinding>& bindings) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+  for (int i = 0; i < std::ssize(plan.nodes); ++i) {
     const NodeLaunch& node = plan.nodes[i];
     for (const RankLaunch& rank : node.ranks) {
       Planned& planned = ranks_[rank.rank];
       planned = {plan.job.node_names.at(node.node_index), rank.cpus, rank.memory_nodes, {}};
-      const auto local = static_cast<std::size_t>(rank.local_rank);
-      if (i < bindings.size() && local < bindings[i].plan.ranks.size())
+      const int local = rank.local_rank;
+      if (i < std::ssize(bindings) && local < std::ssize(bindings[i].plan.ranks))
         planned.gpus = visible_gpus(bindings[i], local);
-      if (i < bindings.size() && bindings[i].shares_view_of_gpus) planned.own = local;
+      if (i < std::ssize(bindings) && bindings[i].shares_view_of_gpus) planned.own = local;
       // As the agent asks for them.
       const auto vendor = vendor_of_gpus(rank.environment);
       if (vendor && *vendor != affinity::GpuVendor::kIntel) without_gpus_.insert(rank.rank);
@@ -189,8 +189,7 @@ std::vector<std::string> reduced_limit_notes(
     constexpr std::size_t kMaxNames = 8;
     const std::size_t all = names.size();
     names.resize(std::min(all, kMaxNames));
-    const std::string others =
-        all > kMaxNames ? " and " + counted(static_cast<std::int64_t>(all - kMaxNames), "other host") : "";
+    const std::string others = all > kMaxNames ? " and " + counted(all - kMaxNames, "other host") : "";
     notes.push_back("ranks on " + join(names, ", ") + others + " have the soft limits " + reduced +
                     " as in this shell: the hard limits there (ulimit -H) do not allow more");
   }

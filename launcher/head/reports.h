@@ -43,7 +43,7 @@ class BindingReport {
     CpuSet cpus;
     std::vector<int> memory_nodes;
     std::vector<affinity::AssignedGpu> gpus;  ///< that it sees
-    std::optional<std::size_t> own;           ///< among them, if it sees those of other ranks, too
+    std::optional<int> own;                   ///< among them, if it sees those of other ranks, too
   };
   const Planned* planned(int rank) const;
   std::vector<std::string> lines_if_complete();

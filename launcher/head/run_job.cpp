@@ -38,8 +38,8 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
   DDL_TRY(job.fleet.start(job.allocation, starters));
   // From here on there may be threads.
   job.fleet.listen({[&] { start.on_startup_complete(); },
-                    [&](std::size_t node, net::Frame&& frame) { return now->on_report(node, frame); },
-                    [&](std::size_t node, const std::string& how) { now->on_agent_lost(node, how); }});
+                    [&](int node, net::Frame&& frame) { return now->on_report(node, frame); },
+                    [&](int node, const std::string& how) { now->on_agent_lost(node, how); }});
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which OutputRouter reports
   std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
   job.loop.watch_signals(watched_signals(), [&](int signal) {

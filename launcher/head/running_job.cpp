@@ -40,15 +40,15 @@ constexpr auto kClientsDeadline = std::chrono::milliseconds(500);
 
 std::vector<TimelineRank> timeline_ranks(const Supervisor::Job& job) {
   std::vector<TimelineRank> ranks;
-  for (std::size_t rank = 0; rank < job.rank_hosts.size(); ++rank)
+  for (int rank = 0; rank < std::ssize(job.rank_hosts); ++rank)
     ranks.push_back({job.rank_hosts[rank], job.rank_nodes[rank]});
   return ranks;
 }
 
 /// The nodes whose ranks read ddlrun's standard input.
-std::vector<std::size_t> stdin_readers(const LaunchPlan& plan) {
-  std::vector<std::size_t> readers;
-  for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
+std::vector<int> stdin_readers(const LaunchPlan& plan) {
+  std::vector<int> readers;
+  for (int node = 0; node < std::ssize(plan.nodes); ++node) {
     const auto& ranks = plan.nodes[node].ranks;
     if (std::any_of(ranks.begin(), ranks.end(), [](const RankLaunch& rank) { return rank.reads_stdin; }))
       readers.push_back(node);
@@ -64,9 +64,9 @@ class Job : public RunningJob, private SupervisorActions {
         planner_(std::move(planner)),
         ranks_(planner_.supervised_job()),
         relay_(job.loop, ranks_.rank_nodes,
-               [this](std::size_t node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
+               [this](int node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
         pmi_barriers_(ranks_.rank_nodes,
-                      [this](std::size_t node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
+                      [this](int node, const message::HeadToAgent& m) { fleet_.send(node, m); }),
         gloo_store_(planner_.gloo_shape()),
         stalls_(
             job.loop,
@@ -82,9 +82,7 @@ class Job : public RunningJob, private SupervisorActions {
         inspector_(
             job.loop, planned_job(spec_, planned.launch, planned.bindings),
             {[this](const message::AskActivity& ask) { fleet_.send_all(ask); },
-             [this](int node, const message::ForwardedAnswer& answer) {
-               fleet_.send(static_cast<std::size_t>(node), answer);
-             },
+             [this](int node, const message::ForwardedAnswer& answer) { fleet_.send(node, answer); },
              [this]() -> const std::vector<RankOutcome>& { return supervisor_.report().ranks; },
              [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
         stdin_takers_(stdin_readers(planned.launch)),
@@ -140,17 +138,17 @@ class Job : public RunningJob, private SupervisorActions {
     return report;
   }
 
-  Status on_report(std::size_t node, const net::Frame& frame) override {
+  Status on_report(int node, const net::Frame& frame) override {
     DDL_ASSIGN(report, message::decode<message::NodeReport>(frame));
     std::visit([this, node](auto& message) { on(node, message); }, report);
     return {};
   }
 
-  void on_agent_lost(std::size_t node, const std::string& why) override {
-    inspector_.on_lost(static_cast<int>(node), why);
-    recording_.on_lost(static_cast<int>(node));
+  void on_agent_lost(int node, const std::string& why) override {
+    inspector_.on_lost(node, why);
+    recording_.on_lost(node);
     tell_ranks(node, why);
-    supervisor_.on_agent_failed(static_cast<int>(node), fleet_.name(node) + ": " + why, true);
+    supervisor_.on_agent_failed(node, fleet_.name(node) + ": " + why, true);
   }
 
   void on_signal(int signal) override {
@@ -165,7 +163,7 @@ class Job : public RunningJob, private SupervisorActions {
 
   Status open_output(const JobLaunch& job) {
     auto output = OutputRouter::create(
-        loop_, spec_, !job.split_lines, static_cast<std::size_t>(job.output_window),
+        loop_, spec_, !job.split_lines, job.output_window,
         {[this](int rank, OutputStream stream, std::size_t bytes) {
            fleet_.send(node_of(rank), message::OutputCredit{rank, stream, static_cast<std::int64_t>(bytes)});
          },
@@ -185,7 +183,7 @@ class Job : public RunningJob, private SupervisorActions {
     began_ = Clock::now();
     if (plan.nodes.size() > 1) DDL_TRY(send_job_key());
     fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));
-    for (std::size_t node = 0; node < plan.nodes.size(); ++node)
+    for (int node = 0; node < std::ssize(plan.nodes); ++node)
       fleet_.send(node, message::Launch{plan.nodes[node]});
     context_.times.on_launched(spec_.num_ranks);
     return {};
@@ -209,13 +207,13 @@ class Job : public RunningJob, private SupervisorActions {
                        [this] { send_stdin(message::StdinEof{}); }});
   }
   void send_stdin(const message::HeadToAgent& message) {
-    for (const std::size_t node : stdin_takers_.nodes()) fleet_.send(node, message);
+    for (const int node : stdin_takers_.nodes()) fleet_.send(node, message);
   }
 
   void report_bindings(const std::vector<NodeBinding>& bindings) {
     // A rankfile may place two ranks on one core by mistake.
     const bool may_share = spec_.placed_ranks.empty() || spec_.oversubscribe;
-    for (std::size_t node = 0; node < bindings.size(); ++node) {
+    for (int node = 0; node < std::ssize(bindings); ++node) {
       const std::string name = fleet_.name(node) + ": ";
       const BindingNotes said = binding_notes(bindings[node], may_share);
       for (const std::string& text : said.details) notices_.detail(name + text);
@@ -225,28 +223,28 @@ class Job : public RunningJob, private SupervisorActions {
 
   void report_reduced_limits() const {
     std::vector<std::pair<std::string, ResourceLimits>> hosts;
-    for (std::size_t node = 0; node < planner_.facts().size(); ++node)
+    for (int node = 0; node < std::ssize(planner_.facts()); ++node)
       hosts.emplace_back(fleet_.name(node), planner_.facts()[node].hard_limits);
     for (const std::string& note : reduced_limit_notes(spec_.shell.soft_limits, hosts)) notices_.note(note);
   }
 
   // ---- what agents report ----
 
-  std::size_t node_of(int rank) const { return static_cast<std::size_t>(ranks_.rank_nodes.at(rank)); }
+  int node_of(int rank) const { return ranks_.rank_nodes.at(rank); }
 
   /// Messages come from another process: if one names a rank that is not on this node, the agent is given up.
-  bool is_rank_on(std::size_t node, int rank) {
-    if (supervisor_.is_rank_on(static_cast<int>(node), rank)) return true;
+  bool is_rank_on(int node, int rank) {
+    if (supervisor_.is_rank_on(node, rank)) return true;
     on_agent_lost(
         node, "its agent sent a message about rank " + std::to_string(rank) + ", which does not run there");
     return false;
   }
 
-  void on(std::size_t, const message::PortsHeld&) {}  // JobStart has all
-  void on(std::size_t node, const message::PortTaken& m) {
+  void on(int, const message::PortsHeld&) {}  // JobStart has all
+  void on(int node, const message::PortTaken& m) {
     supervisor_.on_port_taken(fleet_.name(node) + ": " + m.how);
   }
-  void on(std::size_t node, message::RankStarted& m) {
+  void on(int node, message::RankStarted& m) {
     if (!is_rank_on(node, m.rank)) return;
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
                     fleet_.name(node));
@@ -255,7 +253,7 @@ class Job : public RunningJob, private SupervisorActions {
   }
   template <class Binding>  // RankBound, VisibleGpus
     requires requires(BindingReport& report, Binding& binding) { report.add(binding); }
-  void on(std::size_t node, Binding& m) {
+  void on(int node, Binding& m) {
     if (!is_rank_on(node, m.rank)) return;
     if (spec_.report_bindings) {
       for (const std::string& line : binding_report_.add(m)) note(line);
@@ -263,11 +261,11 @@ class Job : public RunningJob, private SupervisorActions {
     if (const std::string difference = binding_report_.difference(m); !difference.empty())
       note("warning: " + difference);
   }
-  void on(std::size_t node, const message::NodeShared& m) {
+  void on(int node, const message::NodeShared& m) {
     if (sharing_.insert({m.host, m.pid}).second)
       note(shared_cpus_warning({m.host, m.pid}, fleet_.name(node), scheduler_, scheduler_job_));
   }
-  void on(std::size_t node, const message::RankProgress& m) {
+  void on(int node, const message::RankProgress& m) {
     if (!is_rank_on(node, m.rank)) return;
     if (m.step == message::RankProgress::Step::kInitialised) {
       context_.times.on_rank_initialised();
@@ -275,12 +273,12 @@ class Job : public RunningJob, private SupervisorActions {
       context_.times.on_first_collective();
     }
   }
-  void on(std::size_t node, message::RankEnded& m) {
+  void on(int node, message::RankEnded& m) {
     if (!is_rank_on(node, m.outcome.rank)) return;
     stopped_.erase(m.outcome.rank);
     supervisor_.on_rank_ended(std::move(m.outcome));
   }
-  void on(std::size_t node, const message::RankStopped& m) {
+  void on(int node, const message::RankStopped& m) {
     if (!is_rank_on(node, m.rank)) return;
     stopped_.erase(m.rank);
     if (m.signal == 0) return supervisor_.on_rank_continued(m.rank);
@@ -289,57 +287,52 @@ class Job : public RunningJob, private SupervisorActions {
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_.on_rank_stayed_stopped(rank, signal); });
   }
-  void on(std::size_t, const message::Stalled&) { stalls_.on_stalled(); }
-  void on(std::size_t node, message::Activity& m) {
+  void on(int, const message::Stalled&) { stalls_.on_stalled(); }
+  void on(int node, message::Activity& m) {
     if (m.id == kAskForStall.id) {
-      stalls_.on_activity(static_cast<int>(node), std::move(m.ranks));
+      stalls_.on_activity(node, std::move(m.ranks));
     } else {
-      inspector_.on_activity(static_cast<int>(node), std::move(m));
+      inspector_.on_activity(node, std::move(m));
     }
   }
-  void on(std::size_t node, const message::Events& m) {
+  void on(int node, const message::Events& m) {
     if (is_rank_on(node, m.rank)) recording_.on_events(m);
   }
-  void on(std::size_t node, const message::ForwardedRequest& m) {
-    inspector_.on_request(static_cast<int>(node), m);
-  }
-  void on(std::size_t node, const message::AbortRequested& m) {
+  void on(int node, const message::ForwardedRequest& m) { inspector_.on_request(node, m); }
+  void on(int node, const message::AbortRequested& m) {
     if (is_rank_on(node, m.rank)) supervisor_.on_abort(m.rank, m.exit_code, m.text);
   }
-  void on(std::size_t node, const message::StdinCredit& m) {
+  void on(int node, const message::StdinCredit& m) {
     if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
   }
-  void on(std::size_t node, const message::StdinClosed&) {
+  void on(int node, const message::StdinClosed&) {
     if (!stdin_) return;
     stdin_->refund(stdin_takers_.close(node));
     if (stdin_takers_.is_empty()) stdin_->stop();
   }
-  void on(std::size_t node, OutputChunk& chunk) {
+  void on(int node, OutputChunk& chunk) {
     if (is_rank_on(node, chunk.rank)) output_->accept(std::move(chunk));
   }
-  void on(std::size_t node, const message::Finished& m) {
-    supervisor_.on_finished(static_cast<int>(node), m.leftovers_ended);
-  }
-  void on(std::size_t node, const message::AgentFailed& m) {
+  void on(int node, const message::Finished& m) { supervisor_.on_finished(node, m.leftovers_ended); }
+  void on(int node, const message::AgentFailed& m) {
     const std::string sentence = fleet_.name(node) + ": " + m.text;
-    if (m.end_signal != 0)
-      return supervisor_.on_agent_termination_requested(static_cast<int>(node), sentence, m.end_signal);
+    if (m.end_signal != 0) return supervisor_.on_agent_termination_requested(node, sentence, m.end_signal);
     if (m.lost) tell_ranks(node, m.text);
-    supervisor_.on_agent_failed(static_cast<int>(node), sentence, m.lost);
+    supervisor_.on_agent_failed(node, sentence, m.lost);
   }
-  void on(std::size_t node, message::PmiBarrier& m) { pmi_barriers_.on(node, std::move(m)); }
-  void on(std::size_t node, const message::AskGlooStore& m) {
+  void on(int node, message::PmiBarrier& m) { pmi_barriers_.on(node, std::move(m)); }
+  void on(int node, const message::AskGlooStore& m) {
     fleet_.send(node, message::GlooStoreAnswered{m.id, gloo_store_.apply(m.request)});
   }
   template <class Message>
     requires requires(PmixRelay& relay, Message& message) { relay.on(0, std::move(message)); }
-  void on(std::size_t node, Message& message) {
+  void on(int node, Message& message) {
     relay_.on(node, std::move(message));
   }
 
   /// Before the signal that ends them, so that they report the lost node, and not a rank that the signal has ended.
-  void tell_ranks(std::size_t node, const std::string& why) {
-    const auto lost = lost_host(supervisor_.report().ranks, ranks_.rank_nodes, static_cast<int>(node), why);
+  void tell_ranks(int node, const std::string& why) {
+    const auto lost = lost_host(supervisor_.report().ranks, ranks_.rank_nodes, node, why);
     if (lost) fleet_.send_all(*lost);
   }
 

@@ -31,8 +31,7 @@ void StallInspector::on_stalled() {
 void StallInspector::on_activity(int node, std::vector<RankActivity> ranks) {
   if (!is_asking_) return;
   std::erase_if(ranks, [&](const RankActivity& one) {
-    return one.rank < 0 || static_cast<std::size_t>(one.rank) >= settings_.nodes.size() ||
-           settings_.nodes[one.rank] != node;
+    return one.rank < 0 || one.rank >= std::ssize(settings_.nodes) || settings_.nodes[one.rank] != node;
   });
   answers_[node] = std::move(ranks);
   if (answers_.size() == num_nodes_) conclude();

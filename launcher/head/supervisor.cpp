@@ -96,10 +96,10 @@ void Supervisor::launch(Job job, SupervisorActions& actions) {
   DDL_CHECK(!job_.rank_nodes.empty() && job_.rank_nodes.size() == job_.rank_hosts.size(),
             std::to_string(job_.rank_nodes.size()) + " nodes of ranks");
   const int last = *std::max_element(job_.rank_nodes.begin(), job_.rank_nodes.end());
-  finished_nodes_.assign(static_cast<std::size_t>(last) + 1, false);
-  for (std::size_t rank = 0; rank < job_.rank_hosts.size(); ++rank) {
+  finished_nodes_.assign(last + 1, false);
+  for (int rank = 0; rank < std::ssize(job_.rank_hosts); ++rank) {
     RankOutcome outcome;
-    outcome.rank = static_cast<int>(rank);
+    outcome.rank = rank;
     outcome.host = job_.rank_hosts[rank];
     report_.ranks.push_back(std::move(outcome));
   }
@@ -107,7 +107,7 @@ void Supervisor::launch(Job job, SupervisorActions& actions) {
 }
 
 bool Supervisor::is_rank_on(int node, int rank) const {
-  return rank >= 0 && static_cast<std::size_t>(rank) < job_.rank_nodes.size() && node_of(rank) == node;
+  return rank >= 0 && rank < std::ssize(job_.rank_nodes) && node_of(rank) == node;
 }
 
 bool Supervisor::is_current(int rank, int incarnation) const {
@@ -127,8 +127,7 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   ended.host = recorded.host;
   const bool was_told = ended.gone_rank >= 0;
   // The number comes from another process.
-  if (ended.gone_rank == ended.rank || ended.gone_rank >= static_cast<int>(report_.ranks.size()))
-    ended.gone_rank = -1;
+  if (ended.gone_rank == ended.rank || ended.gone_rank >= std::ssize(report_.ranks)) ended.gone_rank = -1;
   recorded = std::move(ended);
   ++ended_;
   stopped_.erase(recorded.rank);
@@ -286,8 +285,7 @@ void Supervisor::on_request_to_end(int signal) {
           : end_by_signal(signal, phase_ == JobPhase::kStarting ? "no rank had been started" : "");
   if (react(JobEvent::kSignal, std::move(why), signal) == JobReaction::kEnd && signal == SIGINT &&
       !is_done()) {
-    actions_->note("ending " + counted(static_cast<std::int64_t>(report_.ranks.size()), "rank") +
-                   "; press ^C again to kill them now");
+    actions_->note("ending " + counted(report_.ranks.size(), "rank") + "; press ^C again to kill them now");
   }
 }
 

@@ -60,10 +60,9 @@ void TimelineRecorder::begin_file() {
                                 : "nothing could be read of the ranks: " + missing_);
   aligned_ = timeline::align_clocks(clocks_);
   timeline::TraceJob job;
-  for (std::size_t node = 0; node < clocks_.size(); ++node) {
-    const auto on_node = std::find_if(ranks_.begin(), ranks_.end(), [node](const TimelineRank& rank) {
-      return rank.node == static_cast<int>(node);
-    });
+  for (int node = 0; node < std::ssize(clocks_); ++node) {
+    const auto on_node = std::find_if(ranks_.begin(), ranks_.end(),
+                                      [node](const TimelineRank& rank) { return rank.node == node; });
     job.hosts.push_back({on_node == ranks_.end() ? "" : on_node->host, aligned_->hosts[node]});
   }
   job.ranks = ranks_.size();

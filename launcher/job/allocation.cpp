@@ -41,7 +41,7 @@ std::string described(const SchedulerJob& job) {
     gpus += node.gpus;
     cpus += node.cpus;
   }
-  std::vector<std::string> parts = {counted(static_cast<std::int64_t>(job.nodes.size()), "node")};
+  std::vector<std::string> parts = {counted(job.nodes.size(), "node")};
   if (job.num_tasks) parts.push_back(counted(*job.num_tasks, "task"));
   if (gpus > 0) parts.push_back(counted(gpus, "GPU"));
   if (cpus > 0) parts.push_back(counted(cpus, "CPU"));

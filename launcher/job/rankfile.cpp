@@ -160,9 +160,9 @@ Result<Rankfile> parse_rankfile(std::string_view whole_text, std::string_view na
 }
 
 Status resolve_hosts(Rankfile& ranks, const Allocation& allocation, const std::string& hostname) {
-  std::unordered_map<std::string, std::size_t> nodes;
-  std::optional<std::size_t> here;
-  for (std::size_t i = 0; i < allocation.nodes.size(); ++i) {
+  std::unordered_map<std::string, int> nodes;
+  std::optional<int> here;
+  for (int i = 0; i < std::ssize(allocation.nodes); ++i) {
     nodes.emplace(host_key(allocation.nodes[i].name), i);
     if (is_this_machine(allocation.nodes[i], hostname)) here = i;
   }
@@ -171,11 +171,11 @@ Status resolve_hosts(Rankfile& ranks, const Allocation& allocation, const std::s
     RankfileEntry& entry = ranks[rank];
     const std::string place = entry.origin + ": rank " + std::to_string(rank);
     if (entry.host_index) {
-      if (static_cast<std::size_t>(*entry.host_index) >= allocation.nodes.size())
+      if (*entry.host_index >= std::ssize(allocation.nodes))
         return refuse(place + ": +n" + std::to_string(*entry.host_index) + " is beyond the " +
-                      counted(static_cast<std::int64_t>(allocation.nodes.size()), "host") + " of " +
-                      allocation.origin + ", which count from +n0");
-      entry.node = static_cast<std::size_t>(*entry.host_index);
+                      counted(allocation.nodes.size(), "host") + " of " + allocation.origin +
+                      ", which count from +n0");
+      entry.node = *entry.host_index;
     } else {
       const auto found = nodes.find(host_key(entry.host));
       AllocatedNode named;

@@ -20,7 +20,7 @@ struct RankfileEntry {
   std::optional<int> host_index;  ///< of "+n2": the host of this index in the allocation
   affinity::NamedCores cores;     ///< not empty
   std::string origin;             ///< for messages: "ranks.txt:3"
-  std::size_t node = 0;           ///< index into Allocation::nodes; of resolve_hosts()
+  int node = 0;                   ///< index into Allocation::nodes; of resolve_hosts()
   bool operator==(const RankfileEntry&) const = default;
 };
 

@@ -255,7 +255,7 @@ class Line {
     if (options_.binding_args.empty()) add({"-bind-to", "none"});
     if (spec_.network_interfaces.size() > 1)
       return cannot("hydra takes one interface, and --network-interfaces names " +
-                    counted(static_cast<std::int64_t>(spec_.network_interfaces.size()), "interface"));
+                    counted(spec_.network_interfaces.size(), "interface"));
     if (!spec_.network_interfaces.empty()) add({"-iface", spec_.network_interfaces.front()});
     DDL_TRY(as_one_word(ssh_words(spec_.ssh)));
     if (spec_.stdin_target == StdinTarget::kAll)

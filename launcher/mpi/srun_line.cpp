@@ -47,9 +47,8 @@ class SrunLineBuilder {
       names.push_back(name_of(node));
       if (node.ranks.size() != per_node)
         return refuse("srun places the same number of ranks on each node, but " + names.back() +
-                      " would have " + counted(static_cast<std::int64_t>(node.ranks.size()), "rank") +
-                      " and " + names.front() + " " + std::to_string(per_node) +
-                      ": choose another -np, or let ddlrun start them");
+                      " would have " + counted(node.ranks.size(), "rank") + " and " + names.front() + " " +
+                      std::to_string(per_node) + ": choose another -np, or let ddlrun start them");
     }
     add("--nodes=" + std::to_string(nodes().size()));
     add("--nodelist=" + join(names, ","));

@@ -145,7 +145,7 @@ class Agent {
   }
 
   void end_processes(const std::string& how, double grace_seconds) {
-    say(how + "; ending " + counted(static_cast<std::int64_t>(ranks_.size()), "rank"));
+    say(how + "; ending " + counted(ranks_.size(), "rank"));
     terminator_.begin(SIGTERM, grace_seconds);
     spawner_.send(message::ReportGone{});
   }

@@ -46,9 +46,9 @@ int port_of(int socket) {
 
 }  // namespace
 
-std::vector<int> HeldPorts::hold(std::size_t count) {
+std::vector<int> HeldPorts::hold(int count) {
   std::vector<int> added;
-  while (added.size() < count) {
+  while (std::ssize(added) < count) {
     UniqueFd socket = holder(0);
     const int port = socket ? port_of(socket.get()) : 0;
     if (port == 0) break;

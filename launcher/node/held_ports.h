@@ -15,7 +15,7 @@ class HeldPorts {
  public:
   /// Holds this number of further ports, or fewer if the machine has no more, and returns them. The kernel chooses
   /// them.
-  std::vector<int> hold(std::size_t count);
+  std::vector<int> hold(int count);
 
  private:
   std::vector<UniqueFd> sockets_;

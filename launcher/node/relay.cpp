@@ -41,18 +41,18 @@ void Relay::start(const message::StartAgents& branch) {
   // Fails only for starters that fork, and this one does not.
   (void)fleet_->start(allocation, std::vector<NodeStarter*>(allocation.nodes.size(), starter_.get()));
   Fleet::Handlers handlers;
-  handlers.on_answered = [this](std::size_t node) {
+  handlers.on_answered = [this](int node) {
     pass_up(node, message::encode<message::AgentToHead>(message::Facts{fleet_->facts()[node]}));
   };
-  handlers.on_failed = [this](std::size_t node, const std::string& why) {
+  handlers.on_failed = [this](int node, const std::string& why) {
     report_(message::AgentDown{numbers_[node], why});
   };
-  handlers.on_report = [this](std::size_t node, net::Frame&& frame) -> Status {
+  handlers.on_report = [this](int node, net::Frame&& frame) -> Status {
     pass_up(node, std::move(frame));
     return {};
   };
-  handlers.on_routed = [this](std::size_t node, net::Frame&& frame) { pass_up(node, std::move(frame)); };
-  handlers.on_lost = [this](std::size_t node, const std::string& how) {
+  handlers.on_routed = [this](int node, net::Frame&& frame) { pass_up(node, std::move(frame)); };
+  handlers.on_lost = [this](int node, const std::string& how) {
     report_(message::AgentDown{numbers_[node], how});
   };
   fleet_->listen(std::move(handlers));
@@ -60,15 +60,14 @@ void Relay::start(const message::StartAgents& branch) {
   if (port != 0) report_(message::RendezvousReady{port});
 }
 
-void Relay::pass_up(std::size_t node, net::Frame&& frame) {
+void Relay::pass_up(int node, net::Frame&& frame) {
   report_(message::Routed{numbers_[node], frame.type, std::move(frame.payload)});
 }
 
 void Relay::pass_down(message::Routed&& routed) {
   const auto found = std::find(numbers_.begin(), numbers_.end(), routed.node);
   if (!fleet_ || found == numbers_.end()) return;
-  fleet_->forward(static_cast<std::size_t>(found - numbers_.begin()),
-                  {routed.type, std::move(routed.payload)});
+  fleet_->forward(static_cast<int>(found - numbers_.begin()), {routed.type, std::move(routed.payload)});
 }
 
 void Relay::pass_to_all(const net::Frame& frame) {

@@ -30,7 +30,7 @@ class Relay {
   void shut_down(Deadline deadline);
 
  private:
-  void pass_up(std::size_t node, net::Frame&& frame);
+  void pass_up(int node, net::Frame&& frame);
 
   EventLoop& loop_;
   std::function<void(const message::AgentToHead&)> report_;

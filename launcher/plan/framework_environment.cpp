@@ -33,12 +33,11 @@ bool needs_jax_step(const FrameworkJob& job) {
 std::vector<std::string> tensorflow_configs(const RankRoles& roles,
                                             const std::vector<std::string>& addresses) {
   nlohmann::json config;
-  const auto role_at = [&](std::size_t rank) { return role_of(roles, static_cast<int>(rank)); };
-  for (std::size_t rank = 0; rank < addresses.size(); ++rank)
-    config["cluster"][role_at(rank).name].push_back(addresses[rank]);
+  for (int rank = 0; rank < std::ssize(addresses); ++rank)
+    config["cluster"][role_of(roles, rank).name].push_back(addresses[rank]);
   std::vector<std::string> texts;
-  for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-    const RoleOfRank role = role_at(rank);
+  for (int rank = 0; rank < std::ssize(addresses); ++rank) {
+    const RoleOfRank role = role_of(roles, rank);
     config["task"] = {{"type", role.name}, {"index", role.index}};
     texts.push_back(config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }

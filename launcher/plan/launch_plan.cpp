@@ -16,7 +16,7 @@ namespace env = contract::env;
 namespace {
 
 void bind_rank(RankLaunch& launch, const NodeBinding& node, const Environment& common, Framework framework) {
-  const auto local_rank = static_cast<std::size_t>(launch.local_rank);
+  const int local_rank = launch.local_rank;
   const affinity::RankBinding& binding = node.plan.ranks.at(local_rank);
   launch.cpus = binding.cpus;
   if (node.plan.binds_memory) launch.memory_nodes = binding.numa_nodes;
@@ -32,13 +32,13 @@ std::vector<int> told_ports(const JobSpec& spec, const NodeFacts& facts, const N
   std::vector<int> told;
   if (spec.starts_mpirun) return told;
   const Framework framework = spec.framework;
-  const auto add = [&](std::size_t index) {
-    if (index < facts.held_ports.size()) told.push_back(facts.held_ports[index]);
+  const auto add = [&](int index) {
+    if (index < std::ssize(facts.held_ports)) told.push_back(facts.held_ports[index]);
   };
   const bool has_rank_0 = node.node_index == 0;
   if (has_rank_0 && (is_told(framework, "torch") || is_told(framework, "mxnet"))) add(0);
   if (has_rank_0 && is_told(framework, "jax")) add(1);
-  for (std::size_t i = 0; i < ports_for_ranks(framework, node.ranks.size()); ++i) add(kPortsOfRank0 + i);
+  for (int i = 0; i < ports_for_ranks(framework, std::ssize(node.ranks)); ++i) add(kPortsOfRank0 + i);
   return told;
 }
 
@@ -63,7 +63,7 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   const Placement& placement = placed.placement;
   JobLaunch job;
   job.job_id = placed.job_id;
-  job.num_ranks = static_cast<int>(placement.ranks.size());
+  job.num_ranks = std::ssize(placement.ranks);
   for (const PlacedNode& node : placement.nodes) {
     job.node_names.push_back(node.name);
     job.node_ranks.push_back(node.ranks);
@@ -97,7 +97,7 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   }
   // The output of a single rank without a tag need not be split into lines: its bytes are forwarded as they arrive.
   job.split_lines = job.num_ranks > 1 || spec.tag_output || spec.timestamp_output;
-  job.output_window = static_cast<int>(output_window(job.num_ranks));
+  job.output_window = output_window(job.num_ranks);
   return job;
 }
 
@@ -142,9 +142,9 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
     job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
   for (auto& [name, value] : job_variables(job)) plan.job.environment[name] = std::move(value);
   const std::vector<std::string> hostnames = horovod_hostnames(placement, facts);
-  for (std::size_t i = 0; i < placement.nodes.size(); ++i) {
+  for (int i = 0; i < std::ssize(placement.nodes); ++i) {
     NodeLaunch node;
-    node.node_index = static_cast<int>(i);
+    node.node_index = i;
     node.environment = with_visible_devices(visible, facts[i], spec, scheduler);
     const auto add_default = [&](const char* name, const std::string& value) {
       if (!value.empty() && !plan.job.environment.contains(name)) node.environment.emplace(name, value);
@@ -177,9 +177,9 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
       launch.environment = rank_variables(job, at);
       launch.environment.merge(thread_environment(at, facts[i], plan.job.environment));
       // Ranks that take no slots are not bound.
-      if (i < bindings.size() && static_cast<std::size_t>(at.local_rank) < bindings[i].plan.ranks.size())
+      if (i < std::ssize(bindings) && at.local_rank < std::ssize(bindings[i].plan.ranks))
         bind_rank(launch, bindings[i], common, spec.framework);
-      launch.environment.merge(scheduler.rank_variables(step, i, static_cast<std::size_t>(at.local_rank)));
+      launch.environment.merge(scheduler.rank_variables(step, i, at.local_rank));
       node.ranks.push_back(std::move(launch));
     }
     if (scheduler.selects_gpus()) remove_inherited_visibility(node);

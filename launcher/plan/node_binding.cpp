@@ -50,8 +50,7 @@ affinity::Topology as_visible(affinity::Topology topology, const Environment& co
 /// Ranks that take no slots are the last ones, and are not bound.
 int bound_ranks(const JobSpec& spec, const PlacedNode& node) {
   const int end = spec.num_ranks - num_without_slots(spec.roles);
-  return static_cast<int>(
-      std::count_if(node.ranks.begin(), node.ranks.end(), [end](int rank) { return rank < end; }));
+  return std::count_if(node.ranks.begin(), node.ranks.end(), [end](int rank) { return rank < end; });
 }
 
 /// Level Zero's variable selects GPUs, and does not order them.
@@ -164,7 +163,7 @@ bool chooses_gpu_by_local_rank(Framework framework) {
          framework == kJax;
 }
 
-std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, std::size_t local_rank) {
+std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, int local_rank) {
   if (!binding.shares_view_of_gpus) return binding.plan.ranks.at(local_rank).gpus;
   std::vector<affinity::AssignedGpu> gpus;
   for (const affinity::RankBinding& rank : binding.plan.ranks) gpus.push_back(rank.gpus.front());

@@ -29,7 +29,7 @@ struct NodeBinding {
 bool chooses_gpu_by_local_rank(Framework framework);
 
 /// The GPUs that a bound rank sees, in the order of its program's indices.
-std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, std::size_t local_rank);
+std::vector<affinity::AssignedGpu> visible_gpus(const NodeBinding& binding, int local_rank);
 
 /// Whether the user has given any option of binding: then a binding that is not possible is an error. By default
 /// ranks are bound if it is possible.

@@ -25,7 +25,7 @@ int num_placed(const JobSpec& spec) { return spec.num_ranks - num_without_slots(
 Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                      const std::vector<int>& mapped_rank_limits) {
   Capacity capacity;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (int i = 0; i < std::ssize(slots); ++i) {
     int max_ranks = num_placed(spec);
     if (spec.ranks_per_node > 0) max_ranks = std::min(max_ranks, spec.ranks_per_node);
     if (!mapped_rank_limits.empty()) max_ranks = std::min(max_ranks, mapped_rank_limits[i]);
@@ -43,12 +43,12 @@ Capacity capacity_of(const JobSpec& spec, const Allocation& allocation, const st
 /// for each rank. Returns how many ranks are left.
 template <class Assign>
 int distribute(const std::vector<int>& limits, std::vector<int>& counts, int left, Assign assign) {
-  std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < limits.size(); ++i) open.push_back(i);
+  std::vector<int> open;
+  for (int i = 0; i < std::ssize(limits); ++i) open.push_back(i);
   while (left > 0) {
-    std::erase_if(open, [&](std::size_t node) { return counts[node] >= limits[node]; });
+    std::erase_if(open, [&](int node) { return counts[node] >= limits[node]; });
     if (open.empty()) break;
-    for (const std::size_t node : open) {
+    for (const int node : open) {
       if (left == 0) break;
       ++counts[node];
       --left;
@@ -59,49 +59,48 @@ int distribute(const std::vector<int>& limits, std::vector<int>& counts, int lef
 }
 
 /// The node of every rank, as an index into the allocation.
-std::vector<std::size_t> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
+std::vector<int> nodes_of_ranks(const JobSpec& spec, const Capacity& capacity) {
   std::vector<int> counts(capacity.slots.size(), 0);
-  std::vector<std::size_t> nodes;
+  std::vector<int> nodes;
   nodes.reserve(num_placed(spec));
   if (spec.map_by == MapBy::kNode) {
-    const auto assign = [&nodes](std::size_t node) { nodes.push_back(node); };
+    const auto assign = [&nodes](int node) { nodes.push_back(node); };
     int left = distribute(capacity.slots, counts, num_placed(spec), assign);
     left = distribute(capacity.spare, counts, left, assign);
     distribute(capacity.max, counts, left, assign);
     return nodes;
   }
   int left = num_placed(spec);
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+  for (int i = 0; i < std::ssize(counts); ++i) {
     counts[i] = std::min(capacity.slots[i], left);
     left -= counts[i];
   }
-  left = distribute(capacity.spare, counts, left, [](std::size_t) {});
-  distribute(capacity.max, counts, left, [](std::size_t) {});
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    nodes.insert(nodes.end(), static_cast<std::size_t>(counts[i]), i);
+  left = distribute(capacity.spare, counts, left, [](int) {});
+  distribute(capacity.max, counts, left, [](int) {});
+  for (int i = 0; i < std::ssize(counts); ++i) nodes.insert(nodes.end(), counts[i], i);
   return nodes;
 }
 
 /// Numbers the ranks anew; each node keeps as many as it has.
-void number(RankBy rank_by, std::size_t num_nodes, std::vector<std::size_t>& nodes) {
+void number(RankBy rank_by, int num_nodes, std::vector<int>& nodes) {
   std::sort(nodes.begin(), nodes.end());
   if (rank_by == RankBy::kSlot) return;
   std::vector<int> limits(num_nodes, 0), counts(num_nodes, 0);
-  for (const std::size_t node : nodes) ++limits[node];
-  const int ranks = static_cast<int>(nodes.size());
+  for (const int node : nodes) ++limits[node];
+  const int ranks = std::ssize(nodes);
   nodes.clear();
-  distribute(limits, counts, ranks, [&nodes](std::size_t node) { nodes.push_back(node); });
+  distribute(limits, counts, ranks, [&nodes](int node) { nodes.push_back(node); });
 }
 
 /// Ranks without slots: to the nodes that have ranks in turn, beginning with that of rank 0.
-void add_without_slots(const JobSpec& spec, std::vector<std::size_t>& nodes) {
+void add_without_slots(const JobSpec& spec, std::vector<int>& nodes) {
   const int count = num_without_slots(spec.roles);
   if (count == 0) return;
-  std::vector<std::size_t> used;
-  for (const std::size_t node : nodes) {
+  std::vector<int> used;
+  for (const int node : nodes) {
     if (std::find(used.begin(), used.end(), node) == used.end()) used.push_back(node);
   }
-  for (int i = 0; i < count; ++i) nodes.push_back(used[static_cast<std::size_t>(i) % used.size()]);
+  for (int i = 0; i < count; ++i) nodes.push_back(used[i % used.size()]);
 }
 
 /// "node1 2, node2 4"; "" for a single host, and for too many hosts for one line.
@@ -109,7 +108,7 @@ std::string slots_by_host(const Allocation& allocation, const std::vector<int>& 
   constexpr std::size_t kMaxListedHosts = 8;
   if (slots.size() < 2 || slots.size() > kMaxListedHosts) return "";
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (int i = 0; i < std::ssize(slots); ++i) {
     parts.push_back(allocation.nodes[i].name + " " + std::to_string(slots[i]));
   }
   return join(parts, ", ");
@@ -124,7 +123,7 @@ std::string limit_text(const JobSpec& spec, const Allocation& allocation,
   }
   if (spec.ranks_per_node == 0) return "the sum of its max_slots";
   return "--ranks-per-node " + std::to_string(spec.ranks_per_node) + " on " +
-         counted(static_cast<std::int64_t>(allocation.nodes.size()), "host");
+         counted(allocation.nodes.size(), "host");
 }
 
 Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Capacity& capacity,
@@ -160,19 +159,19 @@ Error too_many_ranks(const JobSpec& spec, const Allocation& allocation, const Ca
 }
 
 /// The node of every rank that takes a slot.
-Result<std::vector<std::size_t>> place_by_capacity(const JobSpec& spec, const Allocation& allocation,
-                                                   const std::vector<int>& slots,
-                                                   const std::vector<int>& mapped_rank_limits) {
+Result<std::vector<int>> place_by_capacity(const JobSpec& spec, const Allocation& allocation,
+                                           const std::vector<int>& slots,
+                                           const std::vector<int>& mapped_rank_limits) {
   const Capacity capacity = capacity_of(spec, allocation, slots, mapped_rank_limits);
   if (sum_of(spec.oversubscribe ? capacity.max : capacity.spare) < num_placed(spec))
     return fail(too_many_ranks(spec, allocation, capacity, mapped_rank_limits));
-  std::vector<std::size_t> nodes = nodes_of_ranks(spec, capacity);
+  std::vector<int> nodes = nodes_of_ranks(spec, capacity);
   if (spec.rank_by != RankBy::kPlaced) number(spec.rank_by, slots.size(), nodes);
   return nodes;
 }
 
-std::vector<std::size_t> nodes_in(const Rankfile& ranks) {
-  std::vector<std::size_t> nodes;
+std::vector<int> nodes_in(const Rankfile& ranks) {
+  std::vector<int> nodes;
   for (const RankfileEntry& rank : ranks) nodes.push_back(rank.node);
   return nodes;
 }
@@ -183,7 +182,7 @@ void number_across_nodes(Placement& placement) {
   std::vector<int> nodes_with;  // by local rank
   for (const PlacedNode& node : placement.nodes) {
     if (node.ranks.size() > nodes_with.size()) nodes_with.resize(node.ranks.size(), 0);
-    for (std::size_t local = 0; local < node.ranks.size(); ++local) {
+    for (int local = 0; local < std::ssize(node.ranks); ++local) {
       placement.ranks[node.ranks[local]].cross_rank = nodes_with[local]++;
     }
   }
@@ -198,7 +197,7 @@ Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocatio
                                             const std::vector<NodeFacts>& facts) {
   std::vector<int> limits;
   if (spec.binding.mapping.ranks_per_object == 0) return limits;
-  for (std::size_t i = 0; i < facts.size(); ++i) {
+  for (int i = 0; i < std::ssize(facts); ++i) {
     const affinity::Topology& topology = facts[i].topology;
     auto limit = topology.cores.empty()
                      ? Result<int>(fail(ErrorCode::kUnavailable,
@@ -216,24 +215,22 @@ Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocatio
 Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const std::vector<int>& slots,
                         const std::vector<int>& mapped_rank_limits) {
   DDL_CHECK(slots.size() == allocation.nodes.size(), std::to_string(slots.size()) + " slots");
-  DDL_ASSIGN(nodes, spec.placed_ranks.empty()
-                        ? place_by_capacity(spec, allocation, slots, mapped_rank_limits)
-                        : Result<std::vector<std::size_t>>(nodes_in(spec.placed_ranks)));
+  DDL_ASSIGN(nodes, spec.placed_ranks.empty() ? place_by_capacity(spec, allocation, slots, mapped_rank_limits)
+                                              : Result<std::vector<int>>(nodes_in(spec.placed_ranks)));
   add_without_slots(spec, nodes);
   std::vector<std::vector<int>> ranks(slots.size());
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank)
-    ranks[nodes[rank]].push_back(static_cast<int>(rank));
+  for (int rank = 0; rank < std::ssize(nodes); ++rank) ranks[nodes[rank]].push_back(rank);
 
   Placement placement;
   placement.ranks.resize(nodes.size());
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
+  for (int i = 0; i < std::ssize(ranks); ++i) {
     if (ranks[i].empty()) continue;
-    for (std::size_t local = 0; local < ranks[i].size(); ++local) {
+    for (int local = 0; local < std::ssize(ranks[i]); ++local) {
       RankPlacement& own = placement.ranks[ranks[i][local]];
       own.rank = ranks[i][local];
-      own.node = static_cast<int>(placement.nodes.size());
-      own.local_rank = static_cast<int>(local);
-      own.local_size = static_cast<int>(ranks[i].size());
+      own.node = std::ssize(placement.nodes);
+      own.local_rank = local;
+      own.local_size = std::ssize(ranks[i]);
     }
     placement.nodes.push_back({allocation.nodes[i].name, std::move(ranks[i]), i});
   }

@@ -23,8 +23,8 @@ struct RankPlacement {
 
 struct PlacedNode {
   std::string name;
-  std::vector<int> ranks;     ///< ascending
-  std::size_t allocated = 0;  ///< index into Allocation::nodes
+  std::vector<int> ranks;  ///< ascending
+  int allocated = 0;       ///< index into Allocation::nodes
 };
 
 struct Placement {

@@ -23,14 +23,13 @@ const NodeAddress* first_address(const JobSpec& spec, const NodeFacts& facts) {
   return nullptr;
 }
 
-int held_port(const NodeFacts& facts, std::size_t index, int otherwise) {
-  return index < facts.held_ports.size() ? facts.held_ports[index] : otherwise;
+int held_port(const NodeFacts& facts, int index, int otherwise) {
+  return index < std::ssize(facts.held_ports) ? facts.held_ports[index] : otherwise;
 }
 
 }  // namespace
 
-std::string node_address(const JobSpec& spec, const Placement& placement, std::size_t node,
-                         const NodeFacts& facts) {
+std::string node_address(const JobSpec& spec, const Placement& placement, int node, const NodeFacts& facts) {
   if (placement.nodes.size() == 1) return facts.master_address;
   const NodeAddress* const address = first_address(spec, facts);
   return address != nullptr ? address->address : placement.nodes[node].name;
@@ -48,7 +47,7 @@ std::string host_and_port(const std::string& address, int port) {
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-std::size_t ports_for_ranks(Framework framework, std::size_t local_ranks) {
+int ports_for_ranks(Framework framework, int local_ranks) {
   return framework == Framework::kTensorflow ? local_ranks : 0;
 }
 
@@ -56,10 +55,10 @@ std::vector<std::string> rank_addresses(const JobSpec& spec, const Placement& pl
                                         const std::vector<NodeFacts>& facts) {
   std::vector<std::string> addresses;
   for (const RankPlacement& rank : placement.ranks) {
-    const auto node = static_cast<std::size_t>(rank.node);
-    const int port = held_port(facts[node], kPortsOfRank0 + static_cast<std::size_t>(rank.local_rank), 0);
+    const NodeFacts& node = facts[rank.node];
+    const int port = held_port(node, kPortsOfRank0 + rank.local_rank, 0);
     addresses.push_back(port == 0 ? std::string(kUnknownUntilLaunch)
-                                  : host_and_port(node_address(spec, placement, node, facts[node]), port));
+                                  : host_and_port(node_address(spec, placement, rank.node, node), port));
   }
   return addresses;
 }

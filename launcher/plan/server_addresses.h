@@ -14,7 +14,7 @@ namespace ddl::launcher {
 
 /// What NodeFacts::held_ports begins with, for servers of rank 0: torch's store or MXNet's scheduler, and JAX's
 /// coordinator. Others follow, one for each local rank, if the framework needs them.
-inline constexpr std::size_t kPortsOfRank0 = 2;
+inline constexpr int kPortsOfRank0 = 2;
 
 /// Where each agent serves its own ranks the rendezvous of Horovod's Gloo.
 inline constexpr char kGlooAddress[] = "127.0.0.1";
@@ -29,14 +29,13 @@ struct ServersOfRank0 {
 ServersOfRank0 servers_of_rank_0(const JobSpec& spec, const Placement& placement, const NodeFacts& facts);
 
 /// At which all ranks reach a node of the placement: the loopback if there is one node.
-std::string node_address(const JobSpec& spec, const Placement& placement, std::size_t node,
-                         const NodeFacts& facts);
+std::string node_address(const JobSpec& spec, const Placement& placement, int node, const NodeFacts& facts);
 
 /// "10.0.0.1:4000", "[2001:db8::1]:4000".
 std::string host_and_port(const std::string& address, int port);
 
 /// How many ports a node's agent is to hold for servers of its ranks, beside kPortsOfRank0.
-std::size_t ports_for_ranks(Framework framework, std::size_t local_ranks);
+int ports_for_ranks(Framework framework, int local_ranks);
 
 /// "10.0.0.1:4001": where the server of each rank listens, by rank. facts[i] belongs to placement.nodes[i], and has
 /// ports_for_ranks(); where it has none yet, kUnknownUntilLaunch.

@@ -19,7 +19,7 @@ class NoScheduler : public Scheduler {
   Status check_single_task(const Environment&) const override { return {}; }
   std::string node_name(const Environment&) const override { return ""; }
   Environment step_variables(const SchedulerStep&) const override { return {}; }
-  Environment rank_variables(const SchedulerStep&, std::size_t, std::size_t) const override { return {}; }
+  Environment rank_variables(const SchedulerStep&, int, int) const override { return {}; }
   std::vector<std::string> node_variables() const override { return {}; }
   bool describes_task(std::string_view) const override { return false; }
   bool selects_gpus() const override { return false; }

@@ -48,8 +48,7 @@ class Scheduler {
   /// The variables that are the same for all ranks of a step.
   virtual Environment step_variables(const SchedulerStep& step) const = 0;
   /// The variables that differ, of a node's rank.
-  virtual Environment rank_variables(const SchedulerStep& step, std::size_t node,
-                                     std::size_t local_rank) const = 0;
+  virtual Environment rank_variables(const SchedulerStep& step, int node, int local_rank) const = 0;
   /// The names of variables that describe a node: ranks get the values of their own node, not those of the head.
   virtual std::vector<std::string> node_variables() const = 0;
   /// True for variables that describe another process than a rank: its task number, its binding, and how it reaches

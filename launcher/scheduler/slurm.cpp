@@ -60,7 +60,7 @@ class Slurm : public Scheduler {
     std::vector<int> tasks;
     int num_tasks = 0;
     for (const std::vector<int>& ranks : step.node_ranks) {
-      tasks.push_back(static_cast<int>(ranks.size()));
+      tasks.push_back(std::ssize(ranks));
       num_tasks += tasks.back();
     }
     const std::string num_ranks = std::to_string(num_tasks);
@@ -81,8 +81,7 @@ class Slurm : public Scheduler {
     return environment;
   }
 
-  Environment rank_variables(const SchedulerStep& step, std::size_t node,
-                             std::size_t local_rank) const override {
+  Environment rank_variables(const SchedulerStep& step, int node, int local_rank) const override {
     const std::vector<int>& ranks = step.node_ranks[node];
     return {{"SLURM_PROCID", std::to_string(ranks[local_rank])},
             {"SLURM_LOCALID", std::to_string(local_rank)},

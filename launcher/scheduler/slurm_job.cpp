@@ -89,10 +89,9 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::initiali
   auto counts = parse_slurm_counts(variable->second, nodes);
   if (!counts) return fail(std::move(counts.error()).during(variable->first));
   if (counts->size() != nodes) {
-    return fail(ErrorCode::kInvalidArgument, variable->first + ": " +
-                                                 launcher::in_double_quotes(variable->second) + " is for " +
-                                                 counted(static_cast<std::int64_t>(counts->size()), "node") +
-                                                 ", but the job has " + std::to_string(nodes));
+    return fail(ErrorCode::kInvalidArgument,
+                variable->first + ": " + launcher::in_double_quotes(variable->second) + " is for " +
+                    counted(counts->size(), "node") + ", but the job has " + std::to_string(nodes));
   }
   return counts;
 }

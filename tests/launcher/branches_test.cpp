@@ -6,9 +6,9 @@ using namespace ddl::launcher;
 
 namespace {
 
-std::vector<std::size_t> nodes(std::size_t count) {
-  std::vector<std::size_t> list;
-  for (std::size_t i = 0; i < count; ++i) list.push_back(100 + i);
+std::vector<int> nodes(int count) {
+  std::vector<int> list;
+  for (int i = 0; i < count; ++i) list.push_back(100 + i);
   return list;
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("a fan-out divides the nodes into branches of nearly the same size, in
     for (int fan_out = 1; fan_out < 20; ++fan_out) {
       const auto branches = divide(nodes(count), fan_out);
       CHECK(branches.size() == std::min(count, static_cast<std::size_t>(fan_out)));
-      std::vector<std::size_t> all;
+      std::vector<int> all;
       std::size_t smallest = count, largest = 0;
       for (const Branch& branch : branches) {
         all.push_back(branch.first);

@@ -80,8 +80,8 @@ struct FleetFixture {
            for (const auto& [node, why] : fleet.failures()) event += "; " + std::to_string(node) + ": " + why;
            note(event);
          },
-         [this](std::size_t node, ddl::net::Frame&& frame) { return note_report(node, frame); },
-         [this](std::size_t node, const std::string& how) { note(std::to_string(node) + " lost: " + how); }});
+         [this](int node, ddl::net::Frame&& frame) { return note_report(node, frame); },
+         [this](int node, const std::string& how) { note(std::to_string(node) + " lost: " + how); }});
     hear_new_agents();
   }
   void hear_new_agents() {
@@ -95,7 +95,7 @@ struct FleetFixture {
     }
   }
   /// Closes the fleet in the same way as the head.
-  ddl::Status note_report(std::size_t node, const ddl::net::Frame& frame) {
+  ddl::Status note_report(int node, const ddl::net::Frame& frame) {
     const auto report = message::decode<message::NodeReport>(frame);
     if (!report) return ddl::fail(report.error());
     note(std::to_string(node) + " reports " + std::to_string(frame.type));
@@ -105,7 +105,7 @@ struct FleetFixture {
     events.push_back(std::move(event));
     driver.check();
   }
-  void answer(std::size_t node, const std::string& version = ddl::contract::kVersion) {
+  void answer(int node, const std::string& version = ddl::contract::kVersion) {
     hear_new_agents();
     NodeFacts facts = facts_of("host" + std::to_string(node), 4);
     facts.version = version;
@@ -165,7 +165,7 @@ TEST_CASE_METHOD(FleetFixture, "send_all reaches every agent, and flush waits un
 
 TEST_CASE_METHOD(FleetFixture, "after select() nodes have new numbers, and nothing is heard of the others") {
   start(3);
-  for (std::size_t node = 0; node < 3; ++node) answer(node);
+  for (int node = 0; node < 3; ++node) answer(node);
   wait_for_events(1);
   fleet.select({0, 2});
   CHECK(fleet.size() == 2);
@@ -203,7 +203,7 @@ TEST_CASE_METHOD(
 TEST_CASE_METHOD(FleetFixture,
                  "an agent that sends an invalid message is lost, and its later messages are ignored") {
   start(4);
-  for (std::size_t node = 0; node < 4; ++node) answer(node);
+  for (int node = 0; node < 4; ++node) answer(node);
   wait_for_events(1);
   starter.agents[0]->send(999, "");
   wait_for_events(2);
@@ -270,10 +270,10 @@ TEST_CASE_METHOD(FleetFixture, "agents that need no fork are started a limited n
   starter.is_forking = false;
   start(4);
   CHECK(starter.agents.size() == 2);
-  CHECK(fleet.missing() == std::vector<std::size_t>{0, 1, 2, 3});
+  CHECK(fleet.missing() == std::vector<int>{0, 1, 2, 3});
   answer(0);
   driver.run_until("a third", [&] { return starter.agents.size() == 3; });
-  CHECK(fleet.missing() == std::vector<std::size_t>{1, 2, 3});
+  CHECK(fleet.missing() == std::vector<int>{1, 2, 3});
   starter.agents[1].reset();
   driver.run_until("a fourth", [&] { return starter.agents.size() == 4; });
   answer(3);
@@ -340,21 +340,19 @@ struct Tree : FleetFixture {
       for (const auto& [node, why] : tree.failures()) event += "; " + std::to_string(node) + ": " + why;
       note(event);
     };
-    handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) {
-      return note_report(node, frame);
-    };
-    handlers.on_lost = [this](std::size_t node, const std::string& how) {
+    handlers.on_report = [this](int node, ddl::net::Frame&& frame) { return note_report(node, frame); };
+    handlers.on_lost = [this](int node, const std::string& how) {
       note(std::to_string(node) + " lost: " + how);
     };
     tree.listen(std::move(handlers));
     REQUIRE(starter.agents.size() == 2);
   }
-  void answer_through(std::size_t relay, int node) {
+  void answer_through(int relay, int node) {
     NodeFacts facts = facts_of("host" + std::to_string(node), 4);
     facts.version = ddl::contract::kVersion;
     up(relay, node, message::Facts{std::move(facts)});
   }
-  void up(std::size_t relay, int node, const message::AgentToHead& inner) {
+  void up(int relay, int node, const message::AgentToHead& inner) {
     ddl::net::Frame frame = message::encode(inner);
     report(*starter.agents[relay], message::Routed{node, frame.type, std::move(frame.payload)});
   }
@@ -376,7 +374,7 @@ TEST_CASE_METHOD(Tree, "agents of a tree receive their branches, and answer thro
   answer(0);
   driver.run_until("the branch", [this] { return heard.size() == 1; });
   CHECK(heard[0] == type_of(message::StartAgents{}));
-  CHECK(tree.missing() == std::vector<std::size_t>{1, 2, 3, 4, 5});
+  CHECK(tree.missing() == std::vector<int>{1, 2, 3, 4, 5});
   answer(1);
   for (const int node : {1, 2}) answer_through(0, node);
   for (const int node : {4, 5}) answer_through(1, node);
@@ -422,11 +420,11 @@ TEST_CASE_METHOD(FleetFixture, "a relay forwards messages of other nodes unread"
                 {.fan_out = 1, .parallel = 8, .start_timeout_seconds = 0}};  // node1 is reached through node0
   REQUIRE(relayed.start(allocation_of(2), std::vector<NodeStarter*>(2, &starter)));
   Fleet::Handlers handlers;
-  handlers.on_report = [this](std::size_t node, ddl::net::Frame&& frame) -> ddl::Status {
+  handlers.on_report = [this](int node, ddl::net::Frame&& frame) -> ddl::Status {
     note(std::to_string(node) + " reports " + frame.payload);
     return {};
   };
-  handlers.on_routed = [this](std::size_t node, ddl::net::Frame&& frame) {
+  handlers.on_routed = [this](int node, ddl::net::Frame&& frame) {
     note(std::to_string(node) + " routed " + std::to_string(frame.type) + " " + frame.payload);
   };
   relayed.listen(std::move(handlers));

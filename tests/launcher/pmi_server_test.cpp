@@ -122,7 +122,7 @@ TEST_CASE("a barrier of several nodes gives all ranks what all have put") {
   const std::vector<std::vector<int>> ranks = {{0, 2}, {1}};
   Node first(loop, 0, ranks);
   Node second(loop, 1, ranks);
-  PmiBarriers barriers({0, 1, 0}, [&](std::size_t node, const message::HeadToAgent& message) {
+  PmiBarriers barriers({0, 1, 0}, [&](int node, const message::HeadToAgent& message) {
     (node == 0 ? first : second).server().take(std::get<message::PmiBarrierDone>(message));
   });
   for (const std::string round : {"a", "b"}) {

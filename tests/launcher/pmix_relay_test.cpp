@@ -12,14 +12,14 @@ namespace {
 struct RelayFixture {
   EventLoop loop;
   LoopDriver driver{loop};
-  std::vector<std::pair<std::size_t, message::HeadToAgent>> sent;
-  PmixRelay relay{loop, {0, 0, 1, 2}, [this](std::size_t node, const message::HeadToAgent& m) {
+  std::vector<std::pair<int, message::HeadToAgent>> sent;
+  PmixRelay relay{loop, {0, 0, 1, 2}, [this](int node, const message::HeadToAgent& m) {
                     sent.emplace_back(node, m);
                     driver.check();
                   }};
 
   template <class Message>
-  const Message& sent_to(std::size_t index, std::size_t node) {
+  const Message& sent_to(std::size_t index, int node) {
     REQUIRE(index < sent.size());
     REQUIRE(sent[index].first == node);
     const auto* found = std::get_if<Message>(&sent[index].second);
@@ -40,7 +40,7 @@ TEST_CASE_METHOD(
   CHECK(sent.empty());
   relay.on(1, message::PmixFence{{}, "b"});
   REQUIRE(sent.size() == 3);
-  for (std::size_t node = 0; node < 3; ++node) {
+  for (int node = 0; node < 3; ++node) {
     CHECK(sent_to<message::PmixFenceDone>(node, node).data == "abc");
     CHECK(sent_to<message::PmixFenceDone>(node, node).ranks.empty());
   }

@@ -5,7 +5,7 @@
 namespace ddl::launcher {
 namespace {
 
-using Nodes = std::vector<std::size_t>;
+using Nodes = std::vector<int>;
 
 TEST_CASE("standard input advances as far as the slowest node") {
   StdinTakers takers({2, 5});
