@@ -66,7 +66,7 @@ std::string_view end_of_flood(std::string_view text) {
   for (std::size_t newlines = 0; newlines <= StderrTail::kMaxLines; ++newlines) {
     const void* newline = size == 0 ? nullptr : ::memrchr(text.data(), '\n', size);
     if (newline == nullptr) return text;
-    size = static_cast<std::size_t>(static_cast<const char*>(newline) - text.data());
+    size = static_cast<const char*>(newline) - text.data();
   }
   return text.substr(size);
 }

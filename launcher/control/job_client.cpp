@@ -44,7 +44,7 @@ class Question {
     const ssize_t got = retry_eintr([&] { return ::read(fd_.get(), buffer.data(), buffer.size()); });
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) return end(fail(ErrorCode::kClosed, "the job has ended"));
-    const auto size = static_cast<std::size_t>(got);
+    const std::size_t size = got;
     read_bytes_ += size;
     decoder_.append(std::span(buffer).first(size));
     while (!is_over()) {
@@ -164,9 +164,7 @@ Result<JobInspection> inspection_of(Result<Answers>&& answers) {
     return unexpected_answer();
   JobInspection inspection{
       std::move(overview->job), std::move(overview->nodes), std::move(overview->waits), {}};
-  const auto is_index = [](int index, std::size_t size) {
-    return index >= 0 && static_cast<std::size_t>(index) < size;
-  };
+  const auto is_index = [](int index, std::ptrdiff_t size) { return index >= 0 && index < size; };
   for (std::size_t i = 1; i + 1 < answers->size(); ++i) {
     auto* const some = std::get_if<message::InspectedRanks>(&(*answers)[i]);
     if (some == nullptr) return unexpected_answer();

@@ -13,15 +13,12 @@
 namespace ddl::launcher {
 
 std::vector<Branch> divide(const std::vector<int>& nodes, int fan_out) {
-  const std::size_t count =
-      fan_out > 0 ? std::min(nodes.size(), static_cast<std::size_t>(fan_out)) : nodes.size();
+  const std::ptrdiff_t size = std::ssize(nodes),
+                       count = fan_out > 0 ? std::min<std::ptrdiff_t>(size, fan_out) : size;
   std::vector<Branch> branches;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t begin = nodes.size() * i / count;
-    const std::size_t end = nodes.size() * (i + 1) / count;
-    branches.push_back({nodes[begin],
-                        {nodes.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
-                         nodes.begin() + static_cast<std::ptrdiff_t>(end)}});
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const auto begin = nodes.begin() + size * i / count, end = nodes.begin() + size * (i + 1) / count;
+    branches.push_back({*begin, {begin + 1, end}});
   }
   return branches;
 }
@@ -193,7 +190,7 @@ void Fleet::start_branch(int node) {
   if (groups_) {
     groups_->describe_rendezvous(branch);
     // They connect by themselves and are all expected at once.
-    branch.ssh.parallel = static_cast<int>(branch.nodes.size());
+    branch.ssh.parallel = branch.nodes.size();
     branch.ssh.fan_out = 0;
   }
   send_to(node, message::encode<message::HeadToAgent>(branch));

@@ -97,7 +97,7 @@ std::optional<int> GlooStore::ranks_of(std::string_view scope) const {
   }
   if (!scope.starts_with(kCrossPrefix)) return std::nullopt;
   const auto local_rank = rank_number(scope.substr(kCrossPrefix.size()));
-  if (!local_rank || static_cast<std::size_t>(*local_rank) >= shape_.cross_sizes.size()) return std::nullopt;
+  if (!local_rank || *local_rank >= std::ssize(shape_.cross_sizes)) return std::nullopt;
   return shape_.cross_sizes[*local_rank];
 }
 
@@ -158,7 +158,7 @@ void GlooStore::remove(const GlooRequest& request) {
       if (const auto one = rank_number(key)) present.insert(*one);
     // Before the last rank has written, there has been no barrier: whatever this DELETE means, the others still need
     // the values.
-    if (context->is_whole && present.size() < static_cast<std::size_t>(context->max_ranks)) return;
+    if (context->is_whole && std::ssize(present) < context->max_ranks) return;
     present.erase(*rank);
     erase_all_values(scope);
     scope.leaving = std::move(present);

@@ -36,7 +36,7 @@ void EventCollector::ask_more() {
 
 void EventCollector::ask(int rank) {
   Asked& asked = asked_.at(rank);
-  const auto from = static_cast<std::int64_t>(asked.collected.ring.events.size());
+  const std::int64_t from = asked.collected.ring.events.size();
   asked.limit = loop_.after(limit_, [this, rank] { end(rank, "its agent did not answer"); });
   if (!actions_.ask({id_, rank, latest_, from, of_timeline_})) end(rank, "its host was lost");
 }
@@ -48,8 +48,7 @@ void EventCollector::on_events(const message::Events& piece) {
   if (!message::add_piece(piece, collected.ring)) return end(piece.rank, "its agent sent something invalid");
   collected.earliest = piece.earliest;
   collected.now = piece.now;
-  const bool is_last =
-      piece.events.empty() || static_cast<std::int64_t>(collected.ring.events.size()) >= piece.total;
+  const bool is_last = piece.events.empty() || std::ssize(collected.ring.events) >= piece.total;
   is_last ? end(piece.rank, "") : ask(piece.rank);
 }
 

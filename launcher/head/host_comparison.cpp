@@ -21,7 +21,7 @@ constexpr double kClockTolerance = 1.0;
 
 /// "63.2 GB", "512 MB": powers of ten, as for disks and networks.
 std::string bytes_text(std::int64_t bytes) {
-  const auto number = static_cast<double>(bytes);
+  const double number = bytes;
   if (bytes >= 1'000'000'000'000) return fmt::format("{:.1f} TB", number / 1e12);
   if (bytes >= 100'000'000'000) return fmt::format("{:.0f} GB", number / 1e9);
   if (bytes >= 1'000'000'000) return fmt::format("{:.1f} GB", number / 1e9);
@@ -52,7 +52,7 @@ std::string libddl_text(const NodeFacts& facts) {
 
 std::int64_t median(std::vector<std::int64_t> numbers) {
   if (numbers.empty()) return 0;
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>((numbers.size() - 1) / 2);
+  const auto middle = numbers.begin() + (std::ssize(numbers) - 1) / 2;
   std::nth_element(numbers.begin(), middle, numbers.end());
   return *middle;
 }
@@ -180,7 +180,7 @@ class Comparison {
   static std::string names_text(std::vector<std::string> names) {
     constexpr std::size_t kMaxNames = 8;
     if (names.size() <= kMaxNames) return join(names, ", ");
-    const auto others = static_cast<std::int64_t>(names.size() - kMaxNames);
+    const std::int64_t others = names.size() - kMaxNames;
     names.resize(kMaxNames);
     return join(names, ", ") + " and " + counted(others, "other");
   }

@@ -70,7 +70,7 @@ void StdinReader::on_readable() {
   pollfd entry{fd_, POLLIN, 0};
   if (::poll(&entry, 1, 0) == 0) return;
   std::array<char, 65536> buffer;
-  const auto limit = std::min<std::size_t>(buffer.size(), static_cast<std::size_t>(kWindow - under_way_));
+  const auto limit = std::min<std::size_t>(buffer.size(), kWindow - under_way_);
   const ssize_t got = retry_eintr([&] { return ::read(fd_, buffer.data(), limit); });
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
   // EIO: moved to the background between the check and the read.

@@ -105,8 +105,7 @@ void PmixRelay::on(int node, message::PmixModex&& request) {
 }
 
 void PmixRelay::on(int, message::PmixModexData&& answer) {
-  const auto node = static_cast<std::size_t>(answer.node);
-  if (answer.node >= 0 && all_nodes_.contains(node)) send_(node, answer);
+  if (all_nodes_.contains(answer.node)) send_(answer.node, answer);
 }
 
 void PmixRelay::on(int node, message::PmixPublish&& request) {

@@ -39,7 +39,7 @@ class StallFinder {
       by_rank_[rank.rank] = &rank;
       for (const SetActivity& set : rank.sets) sets_[set.generation].all.emplace_back(&rank, &set);
     }
-    for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
+    for (int rank = 0; rank < std::ssize(hosts); ++rank) {
       if (by_rank_.contains(rank)) continue;
       silent_.emplace_back().rank = rank;
     }
@@ -80,8 +80,8 @@ class StallFinder {
   }
 
   std::string label(const RankActivity& rank) const {
-    const auto index = static_cast<std::size_t>(rank.rank);
-    return "rank " + std::to_string(rank.rank) + " (" + (index < hosts_.size() ? hosts_[index] : "") +
+    return "rank " + std::to_string(rank.rank) + " (" +
+           (rank.rank >= 0 && rank.rank < std::ssize(hosts_) ? hosts_[rank.rank] : "") +
            (rank.pid == 0 ? "" : ", pid " + std::to_string(rank.pid)) + ")";
   }
 
@@ -285,7 +285,7 @@ class StallFinder {
       Ranks missing, unknown = silent();
       for (const auto& [rank, set] : members.all) {
         if (tensor.ranks.contains(rank->rank) || set->has_joined) continue;
-        const bool shows_all = rank->open_tensors == static_cast<std::int64_t>(rank->tensors.size());
+        const bool shows_all = rank->open_tensors == std::ssize(rank->tensors);
         (shows_all ? missing : unknown).push_back(rank);
       }
       by_awaited[{missing, unknown}].push_back(&tensor);

@@ -47,7 +47,7 @@ JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_fi
       break;
     case JobReaction::kEnd: end(std::move(why), signal); break;
     case JobReaction::kReport:
-      if (is_first || !has_reason()) static_cast<JobEnd&>(report_) = std::move(why);
+      if (is_first || !has_reason()) job_end() = std::move(why);
       break;
     case JobReaction::kAwait:
       phase_ = event == JobEvent::kServerFailed ? JobPhase::kAwaitingClients : JobPhase::kAwaitingCause;
@@ -67,7 +67,7 @@ JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_fi
       actions_->finish();
       break;
     case JobReaction::kAbandon:
-      if (!has_reason()) static_cast<JobEnd&>(report_) = std::move(why);
+      if (!has_reason()) job_end() = std::move(why);
       if (actions_ != nullptr) actions_->abandon_output();
       break;
   }
@@ -75,7 +75,7 @@ JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_fi
 }
 
 void Supervisor::end(JobEnd why, int signal) {
-  static_cast<JobEnd&>(report_) = std::move(why);
+  job_end() = std::move(why);
   if (phase_ == JobPhase::kStarting) {
     phase_ = JobPhase::kDone;
     return;

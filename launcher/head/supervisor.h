@@ -117,6 +117,7 @@ class Supervisor {
   /// All ranks but those that serve have ended.
   bool have_clients_ended() const;
   int node_of(int rank) const { return job_.rank_nodes[rank]; }
+  JobEnd& job_end() { return report_; }
   const RankOutcome& outcome(int rank) const { return report_.ranks.at(rank); }
   RankOutcome& outcome(int rank) { return report_.ranks.at(rank); }
   /// What is said of this incarnation still counts.

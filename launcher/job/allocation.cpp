@@ -90,7 +90,7 @@ int implied_num_ranks(const SchedulerJob& job) {
   if (job.num_tasks) return *job.num_tasks;
   int gpus = 0;
   for (const SchedulerNode& node : job.nodes) gpus += node.gpus;
-  return gpus > 0 ? gpus : static_cast<int>(job.nodes.size());
+  return gpus > 0 ? gpus : std::ssize(job.nodes);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ bool is_number(std::string_view text) {
 
 std::size_t number_of(std::string_view digits) {
   std::size_t number = 0;
-  for (const char c : digits) number = 10 * number + static_cast<std::size_t>(c - '0');
+  for (const char c : digits) number = 10 * number + (c - '0');
   return number;
 }
 

@@ -74,7 +74,7 @@ class SrunLineBuilder {
   int cpus_per_rank() const {
     int minimum = 0;
     for (const NodeLaunch& node : nodes()) {
-      const int each = cpus_held_on(name_of(node)) / static_cast<int>(node.ranks.size());
+      const int each = cpus_held_on(name_of(node)) / std::ssize(node.ranks);
       if (each == 0) return 0;
       minimum = minimum == 0 ? each : std::min(minimum, each);
     }

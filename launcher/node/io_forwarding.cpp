@@ -43,7 +43,7 @@ void RankOutput::drain() {
   // Not until it is empty: a process that the rank left behind may write to it as fast as this reads.
   int held = 0;
   if (is_closed() || ::ioctl(pipe_.get(), FIONREAD, &held) != 0) return;
-  std::size_t left = static_cast<std::size_t>(held);
+  std::size_t left = held;
   while (left > 0 && !is_closed()) {
     const std::size_t got = read_once(std::min(left, kReadSize));
     if (got == 0) return;
@@ -106,7 +106,7 @@ void StdinFeed::add(UniqueFd pipe) {
 }
 
 void StdinFeed::send(std::string_view bytes) {
-  sent_ += static_cast<std::int64_t>(bytes.size());
+  sent_ += bytes.size();
   for (auto reader = readers_.begin(); reader != readers_.end();) {
     const auto current = reader++;
     current->pending += bytes;
@@ -142,9 +142,9 @@ void StdinFeed::write_some(std::list<Reader>::iterator reader) {
 }
 
 void StdinFeed::report_progress() {
-  std::size_t slowest = 0;
-  for (const Reader& reader : readers_) slowest = std::max(slowest, reader.pending.size());
-  const std::int64_t taken = sent_ - static_cast<std::int64_t>(slowest);
+  std::int64_t slowest = 0;
+  for (const Reader& reader : readers_) slowest = std::max<std::int64_t>(slowest, reader.pending.size());
+  const std::int64_t taken = sent_ - slowest;
   if (taken > reported_) {
     handlers_.on_taken(taken - reported_);
     reported_ = taken;

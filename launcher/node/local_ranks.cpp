@@ -110,7 +110,7 @@ void LocalRanks::on(const message::OutputCredit& message) {
   const auto output = outputs_.find(message.rank);
   if (output == outputs_.end() || message.bytes < 0) return;
   auto& stream = message.stream == OutputStream::kStdout ? output->second.out : output->second.err;
-  stream->refund(static_cast<std::size_t>(message.bytes));
+  stream->refund(message.bytes);
 }
 
 void LocalRanks::on(const message::GlooStoreAnswered& message) {

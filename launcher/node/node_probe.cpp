@@ -52,7 +52,7 @@ int count_cores(const std::vector<std::string>& sibling_lists) {
       cores.insert(siblings);
     }
   }
-  return static_cast<int>(cores.size()) + unknown;
+  return std::ssize(cores) + unknown;
 }
 
 NodeFacts probe_node() {
@@ -71,7 +71,7 @@ NodeFacts probe_node() {
   facts.hostname = hostname();
   facts.kernel = system.release;
   facts.architecture = system.machine;
-  facts.allowed_cpus = std::max<int>(1, static_cast<int>(cpus.size()));
+  facts.allowed_cpus = std::max<int>(1, cpus.size());
   facts.allowed_cores = std::max(1, count_cores(sibling_lists));
   facts.slots = facts.allowed_cpus;
   facts.master_address = "127.0.0.1";  // every rank is on this node
@@ -145,7 +145,7 @@ std::int64_t soft_limit(int resource) {
 std::int64_t free_bytes(const std::string& directory) {
   struct statvfs file_system {};
   if (::statvfs(directory.c_str(), &file_system) != 0) return -1;
-  return static_cast<std::int64_t>(file_system.f_bavail) * static_cast<std::int64_t>(file_system.f_frsize);
+  return file_system.f_bavail * file_system.f_frsize;
 }
 
 std::string installed_libddl() {

@@ -43,11 +43,11 @@ std::optional<std::set<std::uint64_t>> open_sockets(pid_t pid) {
   while (const dirent* const entry = ::readdir(folder.get())) {
     std::array<char, 64> link{};
     const ssize_t size = ::readlinkat(::dirfd(folder.get()), entry->d_name, link.data(), link.size());
-    std::string_view target(link.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+    std::string_view target(link.data(), std::max<ssize_t>(size, 0));
     shows_any = shows_any || !target.empty();  // "." and ".." are no links
     if (!target.starts_with(kBefore) || !target.ends_with(']')) continue;
     target = target.substr(kBefore.size(), target.size() - kBefore.size() - 1);
-    if (const auto inode = parse_integer(target)) inodes.insert(static_cast<std::uint64_t>(*inode));
+    if (const auto inode = parse_integer(target)) inodes.insert(*inode);
   }
   return shows_any ? std::optional(std::move(inodes)) : std::nullopt;
 }

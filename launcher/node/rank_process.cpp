@@ -90,7 +90,7 @@ ProcessActivity process_activity(pid_t pid) {
 void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid) {
   const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
   activity.pid = is_known_here ? now.pid : pid;
-  activity.process = process_activity(static_cast<pid_t>(activity.pid));
+  activity.process = process_activity(activity.pid);
   activity.is_stopped = activity.process.state == "T";
 }
 
@@ -122,7 +122,7 @@ std::string beginning_of(const std::string& path) {
   if (!file) return "";
   std::string text(kMaxHeaderBytes, '\0');
   const ssize_t got = retry_eintr([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  text.resize(std::max<ssize_t>(got, 0));
   return text;
 }
 

@@ -47,7 +47,7 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
   if (!bell) return fail_errno("eventfd");
   // A record and a ring take memory only as far as they are used.
   const std::size_t each = bytes_of_each(events), bytes = local_ranks * each;
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return fail_errno("ftruncate");
+  if (::ftruncate(fd.get(), bytes) != 0) return fail_errno("ftruncate");
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return fail_errno("fcntl F_ADD_SEALS");
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
@@ -169,7 +169,7 @@ RankSnapshot RankRecords::read(std::size_t local_rank) const {
     const contract::SetRecord& set = found->sets[i];
     const std::uint64_t name = set.name;
     if (name == 0) continue;
-    generations[i] = static_cast<std::uint32_t>(name >> 32);
+    generations[i] = name >> 32;
     snapshot.sets.push_back({generations[i], static_cast<std::uint32_t>(name) - 1, set.call, set.named_call,
                              std::max(set.peer.load(), 0) - 1, set.has_joined != 0, set.waiters != 0});
   }

@@ -26,7 +26,7 @@ void RankWatch::prepare(const JobLaunch& job, const NodeLaunch& node) {
 }
 
 std::size_t RankWatch::local_rank(int rank) const {
-  return static_cast<std::size_t>(std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+  return std::find(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
 }
 
 void RankWatch::has_ended(int rank) {
@@ -76,7 +76,7 @@ void RankWatch::on(const message::AskActivity& ask) {
 
 void RankWatch::report_activity(const message::AskActivity& ask) {
   message::Activity answer{ask.id, activities()};
-  const auto most = static_cast<std::size_t>(std::max(ask.max_tensors, 0));
+  const std::size_t most = std::max(ask.max_tensors, 0);
   for (RankActivity& one : answer.ranks) one.tensors.resize(std::min(one.tensors.size(), most));
   report_(std::move(answer));
 }

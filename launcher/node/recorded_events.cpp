@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, as the ranks'
 
 /// Of a message: a quarter of a MiB, so that heartbeats pass in between.
-constexpr std::size_t kEventsOfPiece = 2048;
+constexpr std::int64_t kEventsOfPiece = 2048;
 
 std::int64_t nanoseconds(Clock::time_point time) {
   return time.time_since_epoch() / std::chrono::nanoseconds(1);
@@ -74,13 +74,13 @@ message::Events RecordedEvents::answer(const message::AskEvents& ask, std::size_
   message::Events piece = message::events_message(ask, copy.ring, kEventsOfPiece);
   piece.now = copy.now;
   piece.earliest = copy.earliest;
-  if (piece.from + static_cast<std::int64_t>(kEventsOfPiece) >= piece.total) copies_.erase(local_rank);
+  if (piece.from + kEventsOfPiece >= piece.total) copies_.erase(local_rank);
   return piece;
 }
 
 RecordedEvents::Copy RecordedEvents::copy_of(const message::AskEvents& ask, std::size_t local_rank) const {
   constexpr std::int64_t kMost = contract::EventRing::kMaxCapacity;
-  const auto latest = static_cast<std::ptrdiff_t>(std::clamp<std::int64_t>(ask.latest, 0, kMost));
+  const std::ptrdiff_t latest = std::clamp<std::int64_t>(ask.latest, 0, kMost);
   Copy copy;
   copy.id = ask.id;
   const auto ended = ended_.find(local_rank);
@@ -105,7 +105,7 @@ void RecordedEvents::record_timeline(std::int64_t events) {
   for (std::size_t local_rank = 0; local_rank < local_ranks_; ++local_rank)
     before_timeline_[local_rank] = records_.events(local_rank, 0).count;
   constexpr std::int64_t kMost = contract::EventRing::kMaxCapacity;
-  records_.record_timeline(static_cast<std::uint32_t>(std::min(events, kMost)));
+  records_.record_timeline(std::min(events, kMost));
 }
 
 void RecordedEvents::has_ended(std::size_t local_rank) { ended_[local_rank] = nanoseconds(Clock::now()); }

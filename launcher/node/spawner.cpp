@@ -114,7 +114,7 @@ class Spawner {
   /// After an invalid message nothing more is read: the ranks are ended as if the agent had died.
   void refuse(const Error& error) {
     std::fprintf(stderr, "ddlrun spawner on %s: the agent (process %d) sent %s; its ranks are ended\n",
-                 hostname().c_str(), static_cast<int>(::getppid()), error.message().c_str());
+                 hostname().c_str(), ::getppid(), error.message().c_str());
     agent_ = AgentState::kGone;
   }
 
@@ -161,8 +161,7 @@ class Spawner {
 
   void on(const message::ReportGone&) {
     on_child_events();  // processes that have ended already are not leftovers
-    if (has_children())
-      report(message::Leftovers{std::max(1, static_cast<int>(descendants_of(::getpid()).size()))});
+    if (has_children()) report(message::Leftovers{std::max<int>(1, descendants_of(::getpid()).size())});
     report_gone_ = true;
     on_child_events();
   }
@@ -186,7 +185,7 @@ class Spawner {
         early_ends_.erase(status);
       }
     }
-    starting_.erase(starting_.begin() + static_cast<std::ptrdiff_t>(index));
+    starting_.erase(starting_.begin() + index);
     report_if_all_gone();
   }
 
@@ -316,7 +315,7 @@ Status read_directory_report(const UniqueFd& channel) {
     std::fprintf(stderr,
                  "ddlrun spawner on %s: the agent (process %d) was stopped; its ranks were ended, and it was "
                  "killed\n",
-                 hostname().c_str(), static_cast<int>(agent));
+                 hostname().c_str(), agent);
     ::kill(agent, SIGKILL);
   }
   std::error_code ignored;

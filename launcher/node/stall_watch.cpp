@@ -20,7 +20,7 @@ CallActivity activity_of(std::uint64_t word, double seconds) {
   if (word == 0) return activity;
   const std::size_t kind = CallWord::kind(word);
   activity.kind = kind < contract::kCallNames.size() ? contract::kCallNames[kind] : "call";
-  activity.number = static_cast<std::int64_t>(CallWord::number(word));
+  activity.number = CallWord::number(word);
   activity.is_inside = CallWord::is_inside(word);
   return activity;
 }
@@ -71,11 +71,11 @@ RankActivity StallWatch::look(int number, const RankSnapshot& now, Clock::time_p
     TensorActivity one;
     one.generation = tensor.generation;
     one.name = tensor.name.size() < contract::TensorRecord::kNameBytes ? tensor.name : tensor.name + "...";
-    one.digest = static_cast<std::int64_t>(tensor.digest);
+    one.digest = tensor.digest;
     one.seconds = seconds_of(rank, {tensor.state, kTensor}, tensor.digest, time);
     activity.tensors.push_back(std::move(one));
   }
-  activity.open_tensors = static_cast<std::int64_t>(now.tensors.size() + now.hidden_tensors);
+  activity.open_tensors = now.tensors.size() + now.hidden_tensors;
   std::stable_sort(activity.tensors.begin(), activity.tensors.end(),
                    [](const TensorActivity& a, const TensorActivity& b) { return a.seconds > b.seconds; });
   if (activity.tensors.size() > kMaxTensors) activity.tensors.resize(kMaxTensors);

@@ -27,7 +27,7 @@ constexpr std::size_t kWordBits = sizeof(unsigned long) * CHAR_BIT;
 std::vector<unsigned long> words_of(const std::vector<int>& numbers) {
   std::vector<unsigned long> words(1);
   for (const int number : numbers) {
-    const auto bit = static_cast<std::size_t>(number);
+    const std::size_t bit = number;
     words.resize(std::max(words.size(), bit / kWordBits + 1));
     words[bit / kWordBits] |= 1UL << (bit % kWordBits);
   }
@@ -71,7 +71,7 @@ Command command_of(const ChildSpec& spec, const ChildFds& fds, const rlimit& ope
   };
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != spawner) ::_exit(127);  // it died before the line above took effect
-  if (spec.shell.umask >= 0) ::umask(static_cast<mode_t>(spec.shell.umask));
+  if (spec.shell.umask >= 0) ::umask(spec.shell.umask);
   if (!spec.cpus.is_empty()) {
     if (const int error = spec.cpus.bind_this_thread()) report({StartStage::kCpus, error, spec.strict_bind});
   }

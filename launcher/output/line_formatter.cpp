@@ -14,7 +14,7 @@ constexpr std::size_t kMillisecondsAt = 20;  // "2026-03-29T02:00:00." comes bef
 
 /// "2026-03-29T02:00:00.000+01:00".
 std::string whole_second(std::int64_t second) {
-  const auto time = static_cast<std::time_t>(second);
+  const std::time_t time = second;
   std::tm local{};
   ::localtime_r(&time, &local);
   const long offset_minutes = std::labs(local.tm_gmtoff) / 60;

@@ -34,7 +34,7 @@ class AppendedFiles {
   }
 
   /// Returns what is to be posted, if anything.
-  std::function<void()> append(std::size_t index, const std::string& bytes) {
+  std::function<void()> append(int index, const std::string& bytes) {
     File& file = files_[index];
     if (file.is_broken) return nullptr;
     int error = 0;
@@ -113,9 +113,7 @@ Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& dire
   }
   auto files = std::make_shared<AppendedFiles>(std::move(paths), std::move(on_error));
   DDL_TRY(files->open_all());
-  auto write = [files](int index, const std::string& bytes) {
-    return files->append(static_cast<std::size_t>(index), bytes);
-  };
+  auto write = [files](int index, const std::string& bytes) { return files->append(index, bytes); };
   DDL_ASSIGN(thread, WriterThread::start(std::move(write), std::move(post)));
   return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(thread)));
 }

@@ -25,7 +25,7 @@ OutputMux::OutputMux(OutputMuxOptions options) : options_(std::move(options)) {
     tags_.push_back(is_rank ? output_tag(rank, stream_of(stream)) : "");
     streams_.emplace_back();
     const bool is_first = is_shared || (is_rank && options_.merges_stderr);
-    streams_.back().screen = is_first ? 0 : static_cast<std::size_t>(stream % 2);
+    streams_.back().screen = is_first ? 0 : stream % 2;
     if (is_rank && options_.file_sink) streams_.back().file = options_.file_sink(rank, stream_of(stream));
   }
   const auto add_screen = [this](Sink* sink, bool is_terminal) {
@@ -102,7 +102,7 @@ bool OutputMux::may_join(const Waiting& last, const OutputChunk& chunk) const {
     return false;
   if (options_.timestamp && last.chunk.time_ns / kTimeStampUnit != chunk.time_ns / kTimeStampUnit)
     return false;
-  const auto index = static_cast<std::size_t>(index_of(chunk.rank, chunk.stream));
+  const std::size_t index = index_of(chunk.rank, chunk.stream);
   return last.order == screens_[streams_[index].screen].last_order || waiting_chunks_ >= kManyChunks;
 }
 
@@ -173,7 +173,7 @@ void OutputMux::on_consumed(int index) {
   const std::uint64_t due = consumed - stream.reported;
   if (due == 0 || due < options_.refund_step || index >= 2 * options_.num_ranks) return;
   stream.reported = consumed;
-  if (options_.on_consumed) options_.on_consumed(index / 2, stream_of(index), static_cast<std::size_t>(due));
+  if (options_.on_consumed) options_.on_consumed(index / 2, stream_of(index), due);
 }
 
 std::optional<OutputMux::TimePoint> OutputMux::next_deadline() const {

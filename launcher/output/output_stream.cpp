@@ -29,12 +29,11 @@ std::size_t first_end(std::string_view text) {
 std::size_t last_end(std::string_view text) {
   for (std::size_t size = text.size(); size > 0;) {
     const auto* newline = static_cast<const char*>(::memrchr(text.data(), '\n', size));
-    const std::size_t after_newline =
-        newline == nullptr ? 0 : static_cast<std::size_t>(newline - text.data()) + 1;
+    const std::size_t after_newline = newline == nullptr ? 0 : newline - text.data() + 1;
     const auto* found =
         static_cast<const char*>(::memrchr(text.data() + after_newline, '\r', size - after_newline));
     if (found == nullptr) return after_newline;
-    const auto at = static_cast<std::size_t>(found - text.data());
+    const std::size_t at = found - text.data();
     if (is_lone_return(text, at)) return at + 1;
     size = at;  // the last byte of all: whether "\n" follows is not known yet
   }

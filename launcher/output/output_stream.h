@@ -91,7 +91,7 @@ class LineSplitter {
 /// Window of each of the 2 * num_ranks streams, in bytes: up to 2,048 ranks no more than 16 MiB are on their way.
 constexpr std::size_t output_window(int num_ranks) {
   constexpr std::size_t kAllStreams = std::size_t{16} << 20;
-  const auto streams = 2 * static_cast<std::size_t>(std::max(num_ranks, 1));
+  const std::size_t streams = 2 * std::max(num_ranks, 1);
   return std::clamp(kAllStreams / streams, std::size_t{4} << 10, std::size_t{256} << 10);
 }
 

@@ -283,8 +283,7 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     job.environment[env::kHorovodGlooPort] = kUnknownUntilLaunch;
   }
   mark_unknown(plan.launch, is_known, spec.framework);
-  if (!limits.empty())
-    plan.unknown_objects = static_cast<int>(std::count(is_known.begin(), is_known.end(), false));
+  if (!limits.empty()) plan.unknown_objects = std::count(is_known.begin(), is_known.end(), false);
   plan.asked_all = std::find(known.begin(), known.end(), std::nullopt) == known.end();
   return plan;
 }

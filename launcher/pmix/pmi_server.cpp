@@ -131,7 +131,7 @@ class PmiServer::Client {
     // Each request has one short answer: if the socket has no space for it, the client does not read.
     const ssize_t sent =
         retry_eintr([&] { return ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT); });
-    if (sent != static_cast<ssize_t>(text.size())) close();
+    if (sent != std::ssize(text)) close();
   }
 
   void close() {
@@ -155,7 +155,7 @@ void PmiServer::register_job(const JobLaunch& job, int node_index) {
   job_id_ = job.job_id;
   num_ranks_ = job.num_ranks;
   local_size_ = job.node_ranks.at(node_index).size();
-  is_alone_ = local_size_ == static_cast<std::size_t>(num_ranks_);
+  is_alone_ = std::ssize(job.node_ranks[node_index]) == num_ranks_;
   // If it is too long, it is omitted, and MPICH's processes exchange their hosts themselves.
   if (std::string mapping = net::process_mapping(job.node_ranks); mapping.size() < net::kMaxPmiValue)
     space_.keep(net::kPmiProcessMapping, std::move(mapping));

@@ -69,7 +69,7 @@ Result<pmix_value_t> unpack_value(const std::string& bytes) {
 
 Result<std::string> pack_infos(const pmix_info_t* infos, std::size_t count) {
   Buffer buffer;
-  const auto number = static_cast<std::int32_t>(count);
+  const std::int32_t number = count;
   DDL_TRY(buffer.pack(&number, 1, PMIX_INT32));
   if (count > 0) DDL_TRY(buffer.pack(infos, number, PMIX_INFO));
   return buffer.bytes();
@@ -80,7 +80,7 @@ Result<std::vector<pmix_info_t>> unpack_infos(const std::string& bytes) {
   std::int32_t count = 0;
   DDL_TRY(buffer.unpack(&count, 1, PMIX_INT32));
   if (count < 0 || count > kMaxInfos) return fail(ErrorCode::kProtocol, "an event with too many pairs");
-  std::vector<pmix_info_t> infos(static_cast<std::size_t>(count));
+  std::vector<pmix_info_t> infos(count);
   for (auto& info : infos) PMIX_INFO_CONSTRUCT(&info);
   if (count > 0) DDL_TRY(buffer.unpack(infos.data(), count, PMIX_INFO));
   return infos;
@@ -109,9 +109,9 @@ std::string rank_list(const std::vector<int>& ranks) {
 std::string node_map(const std::vector<std::string>& names) { return "raw:" + join(names, ","); }
 
 Result<InfoList> job_info(const JobLaunch& job, int node_index, const std::string& directory) {
-  const auto num_ranks = static_cast<std::uint32_t>(job.num_ranks);
+  const std::uint32_t num_ranks = job.num_ranks;
   const auto& local_ranks = job.node_ranks.at(node_index);
-  const auto local_size = static_cast<std::uint32_t>(local_ranks.size());
+  const std::uint32_t local_size = local_ranks.size();
 
   // "0,1;2,3": which ranks each node holds.
   std::vector<std::string> rank_lists;
@@ -146,8 +146,8 @@ Result<InfoList> job_info(const JobLaunch& job, int node_index, const std::strin
       process.add_rank(PMIX_GLOBAL_RANK, rank);
       process.add_rank(PMIX_APP_RANK, rank);
       process.add(PMIX_APPNUM, std::uint32_t{0});
-      process.add_uint16(PMIX_LOCAL_RANK, static_cast<std::uint16_t>(local));
-      process.add_uint16(PMIX_NODE_RANK, static_cast<std::uint16_t>(local));
+      process.add_uint16(PMIX_LOCAL_RANK, local);
+      process.add_uint16(PMIX_NODE_RANK, local);
       process.add(PMIX_NODEID, static_cast<std::uint32_t>(index));
       process.add(PMIX_HOSTNAME, job.node_names[index]);
       infos.add_array(PMIX_PROC_DATA, process);

@@ -31,7 +31,7 @@ class InfoList {
   void add(const char* key, std::uint32_t value) { load(key, &value, PMIX_UINT32); }
   void add_uint16(const char* key, std::uint16_t value) { load(key, &value, PMIX_UINT16); }
   void add_rank(const char* key, int rank) {
-    const auto value = static_cast<pmix_rank_t>(rank);
+    const pmix_rank_t value = rank;
     load(key, &value, PMIX_PROC_RANK);
   }
   void add_bool(const char* key, bool value) { load(key, &value, PMIX_BOOL); }

@@ -59,6 +59,8 @@ constexpr std::pair<const char*, std::size_t> kStoreSizes[] = {
     {"NS_DATA_SEG_SIZE", std::size_t{2} << 20},
 };
 
+int rank_of(const pmix_proc_t& process) { return static_cast<int>(process.rank); }
+
 /// Requests arrive on the library's thread and are handed to the loop; the library keeps the arguments alive until
 /// its callback is called.
 class LibraryServer : public PmixServer {
@@ -109,9 +111,9 @@ class LibraryServer : public PmixServer {
     is_alone_ = job.node_names.size() == 1;
     DDL_ASSIGN(infos, job_info(job, node_index, directory_));
     PMIX_LOAD_NSPACE(nspace_, job.job_id.c_str());
-    DDL_TRY(check_pmix("PMIx_server_register_nspace",
-                       PMIx_server_register_nspace(nspace_, static_cast<int>(ranks.size()), infos.data(),
-                                                   infos.size(), nullptr, nullptr)));
+    DDL_TRY(check_pmix(
+        "PMIx_server_register_nspace",
+        PMIx_server_register_nspace(nspace_, ranks.size(), infos.data(), infos.size(), nullptr, nullptr)));
     for (const int rank : ranks) {
       const pmix_proc_t process = process_of(rank);
       DDL_TRY(check_pmix(
@@ -139,7 +141,7 @@ class LibraryServer : public PmixServer {
  private:
   pmix_proc_t process_of(int rank) const {
     pmix_proc_t process;
-    PMIX_LOAD_PROCID(&process, nspace_, static_cast<pmix_rank_t>(rank));
+    PMIX_LOAD_PROCID(&process, nspace_, rank);
     return process;
   }
 
@@ -155,11 +157,11 @@ class LibraryServer : public PmixServer {
     };
     module.abort = [](const pmix_proc_t* process, void*, int status, const char text[], pmix_proc_t[], size_t,
                       pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([rank = static_cast<int>(process->rank), status,
-                              message = std::string(text ? text : ""), done, data] {
-        the_server->report_(message::AbortRequested{rank, status, message});
-        if (done != nullptr) done(PMIX_SUCCESS, data);
-      });
+      the_server->loop_.post(
+          [rank = rank_of(*process), status, message = std::string(text ? text : ""), done, data] {
+            the_server->report_(message::AbortRequested{rank, status, message});
+            if (done != nullptr) done(PMIX_SUCCESS, data);
+          });
       return PMIX_SUCCESS;
     };
     // Called once all ranks of this node that belong to the group have called fence; the data is ours from here on.
@@ -176,14 +178,13 @@ class LibraryServer : public PmixServer {
     // Asked for processes of other nodes only.
     module.direct_modex = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
                              pmix_modex_cbfunc_t done, void* context) {
-      the_server->loop_.post([rank = static_cast<int>(process->rank),
-                              timeout = timeout_seconds_of(infos, count), done,
+      the_server->loop_.post([rank = rank_of(*process), timeout = timeout_seconds_of(infos, count), done,
                               context] { the_server->modex_.ask(rank, timeout, done, context); });
       return PMIX_SUCCESS;
     };
     module.publish = [](const pmix_proc_t* process, const pmix_info_t infos[], size_t count,
                         pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([publisher = static_cast<int>(process->rank), infos, count, done, data] {
+      the_server->loop_.post([publisher = rank_of(*process), infos, count, done, data] {
         the_server->names_.publish(publisher, infos, count, done, data);
       });
       return PMIX_SUCCESS;
@@ -197,8 +198,9 @@ class LibraryServer : public PmixServer {
     };
     module.unpublish = [](const pmix_proc_t* process, char** keys, const pmix_info_t[], size_t,
                           pmix_op_cbfunc_t done, void* data) {
-      the_server->loop_.post([publisher = static_cast<int>(process->rank), keys = key_list(keys), done,
-                              data] { the_server->names_.unpublish(publisher, keys, done, data); });
+      the_server->loop_.post([publisher = rank_of(*process), keys = key_list(keys), done, data] {
+        the_server->names_.unpublish(publisher, keys, done, data);
+      });
       return PMIX_SUCCESS;
     };
     // The library keeps the registrations of its clients itself.
@@ -222,19 +224,17 @@ class LibraryServer : public PmixServer {
       // Answered at once: the callback would touch the library's state on our thread (4.2.2).
       auto packed = pack_infos(infos, count);
       if (!packed) return PMIX_ERR_PACK_FAILURE;
-      the_server->loop_.post([event = message::PmixEvent{code, static_cast<int>(source->rank), range,
-                                                         std::move(*packed)}]() mutable {
-        the_server->report_(std::move(event));
-      });
+      the_server->loop_.post(
+          [event = message::PmixEvent{code, rank_of(*source), range, std::move(*packed)}]() mutable {
+            the_server->report_(std::move(event));
+          });
       return PMIX_OPERATION_SUCCEEDED;
     };
     return module;
   }
 
   void report_progress(const pmix_proc_t* process, message::RankProgress::Step step) {
-    loop_.post([this, rank = static_cast<int>(process->rank), step] {
-      report_(message::RankProgress{rank, step});
-    });
+    loop_.post([this, rank = rank_of(*process), step] { report_(message::RankProgress{rank, step}); });
   }
 
   // The ranks of a fence, ascending; empty for the whole job.
@@ -242,10 +242,10 @@ class LibraryServer : public PmixServer {
     std::vector<int> ranks;
     for (std::size_t i = 0; i < count; ++i) {
       if (processes[i].rank == PMIX_RANK_WILDCARD) return {};
-      ranks.push_back(static_cast<int>(processes[i].rank));
+      ranks.push_back(processes[i].rank);
     }
     std::sort(ranks.begin(), ranks.end());
-    if (ranks.size() == static_cast<std::size_t>(num_ranks_)) ranks.clear();
+    if (std::ssize(ranks) == num_ranks_) ranks.clear();
     return ranks;
   }
 

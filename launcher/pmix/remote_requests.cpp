@@ -91,7 +91,7 @@ void give_found(const message::PmixNames& names, const char* nspace, pmix_lookup
     if (!value) continue;
     answers.emplace_back();
     PMIX_PDATA_CONSTRUCT(&answers.back());
-    PMIX_LOAD_PROCID(&answers.back().proc, nspace, static_cast<pmix_rank_t>(pair.publisher));
+    PMIX_LOAD_PROCID(&answers.back().proc, nspace, pair.publisher);
     PMIX_LOAD_KEY(answers.back().key, pair.key.c_str());
     answers.back().value = *value;
   }

@@ -20,7 +20,7 @@ void close_all_fds_but(int keep, int also_keep) {
   if (directory == nullptr) return;
   while (const dirent* entry = ::readdir(directory)) {
     const auto fd = parse_integer(entry->d_name);
-    if (fd && *fd > 2 && *fd != ::dirfd(directory)) found.push_back(static_cast<int>(*fd));
+    if (fd && *fd > 2 && *fd != ::dirfd(directory)) found.push_back(*fd);
   }
   ::closedir(directory);
   for (const int fd : found) {

@@ -90,8 +90,7 @@ StoppedWatch::StoppedWatch(pid_t pid, int probes)
 bool StoppedWatch::is_stopped_for_good() {
   std::array<char, 1024> buffer;
   const ssize_t got = retry_eintr([&] { return ::pread(stat_.get(), buffer.data(), buffer.size(), 0); });
-  const auto stat =
-      parse_process_stat({buffer.data(), got > 0 ? static_cast<std::size_t>(got) : std::size_t{0}});
+  const auto stat = parse_process_stat(std::string_view(buffer.data(), std::max<ssize_t>(got, 0)));
   stopped_probes_ = stat && stat->is_stopped() ? stopped_probes_ + 1 : 0;
   return stopped_probes_ >= probes_;
 }

@@ -45,7 +45,7 @@ ShellAttributes own_shell_attributes() {
   ShellAttributes shell;
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  shell.umask = static_cast<int>(mask);
+  shell.umask = mask;
   for (const auto& [name, resource] : kCarried)
     shell.soft_limits[name] = number_of(own_limit(resource).rlim_cur);
   shell.ignores_interrupt = is_ignored(SIGINT);

@@ -30,10 +30,10 @@ Events events_message(const AskEvents& ask, const timeline::RingSnapshot& ring, 
   Events piece;
   piece.id = ask.id;
   piece.rank = ask.rank;
-  piece.total = static_cast<std::int64_t>(ring.events.size());
+  piece.total = ring.events.size();
   piece.from = std::clamp<std::int64_t>(ask.from, 0, piece.total);
-  piece.count = static_cast<std::int64_t>(ring.count);
-  piece.steps = static_cast<std::int64_t>(ring.steps);
+  piece.count = ring.count;
+  piece.steps = ring.steps;
   piece.clock_peer = ring.clock_peer;
   piece.samples = bytes_of(std::span(ring.samples));
   const auto rest = std::span(ring.events).subspan(piece.from);
@@ -42,10 +42,9 @@ Events events_message(const AskEvents& ask, const timeline::RingSnapshot& ring, 
 }
 
 bool add_piece(const Events& piece, timeline::RingSnapshot& ring) {
-  if (piece.from != static_cast<std::int64_t>(ring.events.size()) || piece.count < 0 || piece.steps < 0)
-    return false;
-  ring.count = static_cast<std::uint64_t>(piece.count);
-  ring.steps = static_cast<std::uint64_t>(piece.steps);
+  if (piece.from != std::ssize(ring.events) || piece.count < 0 || piece.steps < 0) return false;
+  ring.count = piece.count;
+  ring.steps = piece.steps;
   ring.clock_peer = piece.clock_peer;
   ring.samples.clear();
   return append(piece.samples, ring.samples) && append(piece.events, ring.events);

@@ -136,7 +136,7 @@ class StreamLink : public Link {
         write_failed_ = true;
         return write_watch().want_write(false);
       }
-      sent_ += static_cast<std::size_t>(written);
+      sent_ += written;
       if (sent_ > kCompactAbove) {  // a busy queue may never be quite empty
         queue_.erase(0, sent_);
         sent_ = 0;

@@ -36,7 +36,7 @@ Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t m
     if (static_cast<std::size_t>(*times) > max_nodes - counts.size())
       return fail(ErrorCode::kInvalidArgument,
                   in_double_quotes(text) + " is for more than " + std::to_string(max_nodes) + " nodes");
-    counts.insert(counts.end(), static_cast<std::size_t>(*times), *count);
+    counts.insert(counts.end(), *times, *count);
   }
   return counts;
 }
@@ -71,7 +71,7 @@ int gpus_in(std::string_view text) {
     const std::size_t colon = part.rfind(':');
     const auto count = parse_integer(colon == std::string_view::npos ? part : part.substr(colon + 1));
     if (!count || *count < 0 || *count > kMaxSlots) return 0;
-    sum += static_cast<int>(*count);
+    sum += *count;
   }
   return sum;
 }
@@ -101,7 +101,7 @@ void add_gpus(const Environment& environment, SchedulerJob& job) {
   const int each = gpus_of(environment, {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"});
   const int per_task = gpus_of(environment, {"SLURM_GPUS_PER_TASK"});
   const int total = gpus_of(environment, {"SLURM_GPUS"});
-  const int nodes = static_cast<int>(job.nodes.size());
+  const int nodes = std::ssize(job.nodes);
   for (SchedulerNode& node : job.nodes) {
     if (each > 0) {
       node.gpus = each;
