@@ -131,9 +131,7 @@ class IpcBuffers {
   }
 
  private:
-  const IpcBuffer& at(int rank, std::size_t index) const {
-    return all_[static_cast<std::size_t>(rank) * 2 * parts_ + index];
-  }
+  const IpcBuffer& at(int rank, std::size_t index) const { return all_[times(rank, 2) * parts_ + index]; }
 
   std::size_t parts_;
   int size_;

@@ -178,7 +178,7 @@ void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::b
   const std::size_t bytes = count * known_element_size(merge_.dtype);
   const auto hosts = static_cast<std::size_t>(layout_.host_count());
   partials_.resize(hosts * bytes);
-  const auto partial = [&](int host) { return partials_.data() + static_cast<std::size_t>(host) * bytes; };
+  const auto partial = [&](int host) { return partials_.data() + times(host, bytes); };
   int contributors = 0;
   for (int host = 0; host < layout_.host_count(); ++host) {
     given.clear();

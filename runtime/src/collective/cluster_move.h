@@ -7,6 +7,7 @@
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/cluster_call.h"
+#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -50,7 +51,7 @@ class ClusterMove final : public ClusterCall {
   std::byte* destination_of(int from, std::uint64_t chunk) const;
   /// The offset of the block for a rank in the sender's input area.
   std::size_t input_at(int to) const {
-    return work_.move.is_shared() ? 0 : static_cast<std::size_t>(to) * per_chunk_ * work_.element;
+    return work_.move.is_shared() ? 0 : times(to, per_chunk_) * work_.element;
   }
 
   MoveInBuffers work_;

@@ -160,7 +160,7 @@ void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
   if (!request_.contributes_data(own_rank())) return;
   for (int to = 0; to < move_.size(); ++to) {
     const ElementRange part = move_.part(own_rank(), to, chunk, per_chunk_);
-    stage_bytes(channel(), input + static_cast<std::size_t>(to) * per_chunk_ * element_,
+    stage_bytes(channel(), input + times(to, per_chunk_) * element_,
                 request_.send + (move_.send_offset(own_rank(), to) + part.first) * element_,
                 part.count * element_);
   }
@@ -181,7 +181,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (int host = 0; host < host_count(); ++host) {
     for (const int to : ranks_on(host)) {
       const ElementRange slice = slice_for(to, chunk, own_lane());
-      const std::size_t at = (static_cast<std::size_t>(to) * per_chunk_ + slice.first) * element_;
+      const std::size_t at = (times(to, per_chunk_) + slice.first) * element_;
       inputs.clear();
       for (int i = 0; i < local_size(); ++i) {
         if (request_.contributes_data(rank_at(i))) inputs.push_back(input_of(i) + at);

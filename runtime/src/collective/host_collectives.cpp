@@ -181,9 +181,7 @@ struct SlotGrid {
   std::size_t bytes(const BlockMove& move) const {
     return stride * static_cast<std::size_t>(move.blocks_per_sender());
   }
-  std::size_t offset(const BlockMove& move, int to) const {
-    return move.is_shared() ? 0 : static_cast<std::size_t>(to) * stride;
-  }
+  std::size_t offset(const BlockMove& move, int to) const { return move.is_shared() ? 0 : times(to, stride); }
 };
 
 /// Copies this rank's parts of a chunk into its slot, except those that no other rank reads.

@@ -36,8 +36,7 @@ void for_others(int hosts, int own, Each each) {
 
 Route route_of(const HostSteps& steps, std::size_t unit_bytes) {
   const auto bytes = [unit_bytes](const UnitRange& units) {
-    return ByteRange{static_cast<std::size_t>(units.first) * unit_bytes,
-                     static_cast<std::size_t>(units.count) * unit_bytes};
+    return ByteRange{times(units.first, unit_bytes), times(units.count, unit_bytes)};
   };
   Route route;
   for (const HostStep& step : steps) {
@@ -77,7 +76,7 @@ Stage reduce_scatter_stage(const std::vector<std::size_t>& units, int own) {
   stage.own = nth(ranges, own);
   stage.unit_bytes = stage.own.count;
   for_others(int_size(units), own, [&](int host) {
-    const ByteRange aside{static_cast<std::size_t>(host) * stage.unit_bytes, stage.unit_bytes};
+    const ByteRange aside{times(host, stage.unit_bytes), stage.unit_bytes};
     stage.transfers.push_back({host, nth(ranges, host), aside, Merge::kAside});
   });
   return stage;

@@ -14,4 +14,9 @@ constexpr decltype(auto) nth(Container&& container, int index) {
 /// The number of elements.
 constexpr int int_size(const auto& container) { return static_cast<int>(container.size()); }
 
+/// The bytes of so many things of this size: of those before an element, if number is its index.
+constexpr std::size_t times(int number, std::size_t bytes) {
+  return static_cast<std::size_t>(number) * bytes;
+}
+
 }  // namespace ddl::runtime

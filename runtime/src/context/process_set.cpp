@@ -54,7 +54,7 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   segment.has_duplicate = true;
   // At least a cache line for every rank's part.
   segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
-                                static_cast<std::size_t>(membership.size) * kLineBytes);
+                                times(membership.size, kLineBytes));
   if (layout.host_count() > 1)
     segment.slot_bytes = cluster_slot_bytes(settings, membership.size, layout.max_local_size());
   const auto local = int_size(layout.local());

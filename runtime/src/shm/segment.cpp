@@ -23,18 +23,15 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a new page, so that flags and data never share one.
-  return round_up(group_lines_offset() + static_cast<std::size_t>(members_) * 2 * sizeof(GroupLine),
-                  kPageBytes);
+  return round_up(group_lines_offset() + times(members_, 2 * sizeof(GroupLine)), kPageBytes);
 }
 
 std::size_t Segment::heap_offset() const {
-  return round_up(slots_offset() + static_cast<std::size_t>(members_) * 2 * slot_bytes_,
+  return round_up(slots_offset() + times(members_, 2) * slot_bytes_,
                   heap_bytes_ == 0 ? kPageBytes : kMaxPageBytes);
 }
 
-std::size_t Segment::pairs_offset() const {
-  return heap_offset() + static_cast<std::size_t>(members_) * heap_bytes_;
-}
+std::size_t Segment::pairs_offset() const { return heap_offset() + times(members_, heap_bytes_); }
 
 Segment Segment::plain(std::byte* base, int members, std::size_t slot_bytes) {
   SegmentConfig config;
@@ -80,7 +77,7 @@ Segment Segment::pair(int a, int b) const {
 
 std::size_t Segment::bytes_for(int members, const SegmentConfig& config) {
   const Segment shape(nullptr, members, config);
-  return shape.rings_offset() + static_cast<std::size_t>(members) * shape.ring_bytes();
+  return shape.rings_offset() + times(members, shape.ring_bytes());
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentConfig& config) {
