@@ -15,8 +15,8 @@ using namespace ddl::runtime;
 
 namespace {
 
-/// Two slices are awaited, of which one comes in pieces, and more chunks have been begun; each piece that is accepted
-/// arrives at once.
+/// Two slices are awaited, of which one comes in fragments, and more chunks have been begun; each fragment that is
+/// accepted arrives at once.
 void claim_frames(std::span<const std::byte> bytes) {
   struct Awaited {
     std::vector<std::byte> memory;
@@ -44,13 +44,13 @@ void claim_frames(std::span<const std::byte> bytes) {
     const bool is_over = head.chunk <= 1 && all[head.chunk].pending == 0;
     if (head.chunk > 1 || head.turn > 0 || is_over) {
       // Stored until its call.
-      if (head.bytes > kMaxBytes || claim.to.size() != head.piece) std::abort();
+      if (head.bytes > kMaxBytes || claim.to.size() != head.fragment) std::abort();
       std::memset(claim.to.data(), 1, claim.to.size());
       awaited.note_arrived(claim.slice, claim.to.size());
       continue;
     }
     Awaited& slice = all.at(head.chunk);
-    if (claim.to.data() != slice.memory.data() + head.first || claim.to.size() != head.piece) std::abort();
+    if (claim.to.data() != slice.memory.data() + head.first || claim.to.size() != head.fragment) std::abort();
     for (std::size_t i = head.first; i < head.first + claim.to.size(); ++i) {
       if (slice.is_claimed.at(i)) std::abort();
       slice.is_claimed[i] = true;

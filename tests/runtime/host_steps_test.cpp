@@ -76,7 +76,7 @@ TEST_CASE("an allreduce over hosts is one tree from left to right, the same on e
   std::vector<HostSteps> steps;
   for (int host = 0; host < hosts; ++host) {
     buffers.push_back({host_letter(host)});
-    steps.push_back(allreduce_steps(hosts, host));
+    steps.push_back(tree_steps(hosts, host));
   }
   const auto results = run(buffers, steps);
   for (const Units& result : results) CHECK(result == results.front());
@@ -94,7 +94,7 @@ TEST_CASE("the canonical tree is the documented one") {
     std::vector<HostSteps> steps;
     for (int host = 0; host < hosts; ++host) {
       buffers.push_back({host_letter(host)});
-      steps.push_back(allreduce_steps(hosts, host));
+      steps.push_back(tree_steps(hosts, host));
     }
     return run(buffers, steps).front().front();
   };
@@ -122,7 +122,7 @@ TEST_CASE("halving and doubling combines every unit along the canonical tree") {
     wholes.push_back(buffer);
     steps.push_back(halving_steps(hosts, host, units, root));
     whole_steps.push_back(HostSteps());
-    for (HostStep step : allreduce_steps(hosts, host)) {
+    for (HostStep step : tree_steps(hosts, host)) {
       for (UnitRange* range : {&step.send, &step.recv}) range->count *= units;
       whole_steps.back().push_back(step);
     }
@@ -193,7 +193,7 @@ TEST_CASE("a rank that has every host's value combines them along the same tree"
   for (int host = 0; host < hosts; ++host) {
     values.push_back(host_letter(host));
     buffers.push_back({host_letter(host)});
-    steps.push_back(allreduce_steps(hosts, host));
+    steps.push_back(tree_steps(hosts, host));
   }
   for (const auto& [left, right] : tree_pairs(hosts)) {
     std::string& to = values[static_cast<std::size_t>(left)];

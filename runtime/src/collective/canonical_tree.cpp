@@ -41,7 +41,7 @@ class TreePosition {
 
 }  // namespace
 
-HostSteps allreduce_steps(int hosts, int own) {
+HostSteps tree_steps(int hosts, int own) {
   const TreePosition position(hosts, own);
   if (position.has_stand_in()) {
     return {{position.stand_in(), kValue, kNothing, Merge::kReplace},
@@ -158,7 +158,7 @@ std::vector<std::pair<int, int>> tree_pairs(int hosts) {
 
 std::vector<int> partner_hosts(int hosts, int own) {
   std::vector<int> partners;
-  for (const HostStep& step : allreduce_steps(hosts, own)) partners.push_back(step.host);
+  for (const HostStep& step : tree_steps(hosts, own)) partners.push_back(step.host);
   std::sort(partners.begin(), partners.end());
   partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
   return partners;

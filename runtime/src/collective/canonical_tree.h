@@ -56,7 +56,7 @@ struct HostStep {
 using HostSteps = std::vector<HostStep>;
 
 /// One unit: the value. The value of every host, combined along the tree, on every host.
-HostSteps allreduce_steps(int hosts, int own);
+HostSteps tree_steps(int hosts, int own);
 
 /// The same for a value of this number of units, by recursive halving and doubling. In step k of the first phase the
 /// two partners of the tree's step k have the same range of units: the lower number combines and keeps the first half

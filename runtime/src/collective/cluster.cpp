@@ -32,7 +32,7 @@ Cluster::Cluster(Connections& connections)
       channel_(connections.channel()),
       lane_(connections.lane()),
       has_mesh_(layout_.host_count() <= kMeshHosts),
-      agreement_steps_(allreduce_steps(layout_.host_count(), layout_.own)) {}
+      agreement_steps_(tree_steps(layout_.host_count(), layout_.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.size();

@@ -93,7 +93,7 @@ Route ClusterReduce::gather(std::uint64_t chunk, SliceBuffers& buffers) {
                       partial_);
     case Algorithm::kRing: return route_of(ring_steps(host_count(), own_host()), units_of(slice));
     case Algorithm::kUnits: break;
-    default: return route_of(allreduce_steps(host_count(), own_host()), bytes);
+    default: return route_of(tree_steps(host_count(), own_host()), bytes);
   }
   const std::vector<std::size_t> units = units_of(slice);
   Stage back = allgather_stage(units, own_host());
