@@ -90,8 +90,8 @@ TEST_CASE("check_ddl prints the features of libddl on two ranks") {
   CHECK(outcome.exit_code == 0);
   for (const char* const line :
        {"--ROCm's HIP can be loaded here.", "--CUDA's driver can be loaded here.",
-        "--MPI support is not enabled", "--NCCL or RCCL can be loaded here.",
-        "--Collectives are run by ddl.", "Hello, rank = 1, local_rank = 1, size = 2, local_size = 2"})
+        "--MPI support is not enabled", "--NCCL or RCCL can be loaded here.", "--Collectives are run by ddl.",
+        "Hello, rank = 1, local_rank = 1, size = 2, local_size = 2"})
     CHECK_THAT(outcome.output, Contains(line));
 }
 

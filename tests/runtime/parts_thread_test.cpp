@@ -381,21 +381,21 @@ TEST_CASE("the parts of any range of the elements are found, in any order of ran
       const std::uint64_t first = total == 0 ? 0 : random() % total;
       const std::uint64_t count = random() % (total - first + 1);
       std::vector<std::uint32_t> found;
-      int parts = 0;
+      int num_parts = 0;
       const std::byte* begin = nullptr;
       buffers.for_parts(first, count,
                         [&](const std::byte* send, std::byte* recv, std::uint64_t size, std::uint64_t at) {
                           CHECK(send == recv);
                           CHECK(at == found.size());
                           CHECK(size > 0);
-                          if (parts++ == 0) begin = send;
+                          if (num_parts++ == 0) begin = send;
                           const auto* const elements = reinterpret_cast<const std::uint32_t*>(send);
                           found.insert(found.end(), elements, elements + size);
                         });
       std::vector<std::uint32_t> wanted(count);
       std::iota(wanted.begin(), wanted.end(), static_cast<std::uint32_t>(first));
       CHECK(found == wanted);
-      CHECK(buffers.contiguous(first, count).send == (parts == 1 ? begin : nullptr));
+      CHECK(buffers.contiguous(first, count).send == (num_parts == 1 ? begin : nullptr));
     }
   }
 }
