@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/program_run.h"
+#include "contract/ddlrun.h"
 #include "contract/version.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
