@@ -10,7 +10,7 @@
 namespace ddl::cli {
 
 /// The page of a topic of --help, at most 100 columns wide. "": how ddlrun is used, in 25 lines; "all": every topic;
-/// "markdown": every topic for the manual page ddlrun(1), each line as long as it is. Error: there is no such topic, with those that there are.
+/// "markdown": every topic, unwrapped, for the manual page ddlrun(1). Error: an unknown topic; it lists the known ones.
 Result<std::string> help_text(std::string_view topic = {});
 /// "ranks", ..., "all", "markdown".
 std::vector<std::string> help_topics();

@@ -1,14 +1,13 @@
 // What the two parts of a job in the head share: its start, and its run.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "launcher/fleet/fleet.h"
-#include "launcher/head/notices.h"
 #include "launcher/head/reports.h"
+#include "launcher/head/run_job.h"
 #include "launcher/head/supervisor.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"

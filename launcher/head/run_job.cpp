@@ -74,12 +74,13 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   StartTimes times;
   auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times},
                            starters.by_node());
+  const auto ended = std::chrono::steady_clock::now();
   // Nothing of the job may be left when this returns, whatever happened.
   fleet.shut_down(Deadline::after(kCleanUpDeadline));
   if (!ran) return fail(std::move(ran.error()));
   if (*ran) return (*ran)->conclude();
   JobReport report = supervisor.report();
-  report.run_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  report.run_seconds = std::chrono::duration<double>(ended - began).count();
   return report;
 }
 

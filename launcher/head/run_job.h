@@ -1,14 +1,25 @@
 // Runs a job: from a JobSpec to a JobReport.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "base/environment.h"
 #include "base/error.h"
-#include "launcher/head/notices.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 
 namespace ddl::launcher {
+
+/// Sentences for the user while the job runs, each without a newline.
+struct Notices {
+  std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
+  std::function<void(const std::string&)> detail;  ///< only with --verbose
+  /// What ddlrun waits for, called whenever the text changes; "" when the wait is over. For a terminal's last line.
+  /// The function may be empty.
+  std::function<void(const std::string&)> progress;
+};
 
 /// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
 /// Uses standard input and output; installs signal handling for its duration; must be called while the

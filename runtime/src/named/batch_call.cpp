@@ -8,7 +8,7 @@
 namespace ddl::runtime {
 namespace {
 
-/// A number by which the ranks compare what they execute: names, terms, and who has data. Never 0.
+/// A hash of what a batch executes (names, terms, who has data), which the ranks compare. Never 0.
 std::uint64_t digest_of_batch(const Batch& batch) {
   std::vector<std::uint64_t> numbers(batch.has_data.begin(), batch.has_data.end());
   numbers.insert(numbers.end(), {batch.first, batch.count});
