@@ -30,7 +30,8 @@ std::vector<int> watched_signals() {
   return wanted;
 }
 
-/// Starts and runs the job. Afterwards the agents may still be there.
+/// Starts and runs the job. Afterwards the agents may still be there, but the loop, which alone calls what refers to this
+/// function, does not run again.
 Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
                                                   const std::vector<NodeStarter*>& starters) {
   JobStart start(job);
