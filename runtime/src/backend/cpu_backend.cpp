@@ -1,7 +1,6 @@
 #include "runtime/src/backend/cpu_backend.h"
 
 #include "runtime/src/collective/host_collectives.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -23,7 +22,7 @@ Outcome CpuBackend::run(const Request& request, CallDeadline deadline) {
 }
 
 Outcome CpuBackend::transfer(Request request, CallDeadline deadline) {
-  request.call.root = nth(connections_.job_ranks(), request.call.root);
+  request.call.root = connections_.job_ranks()[request.call.root];
   auto found = pairs_.find(request.peer);
   if (found == pairs_.end()) {
     DDL_ASSIGN(pair, connections_.connect_pair(request.peer, request.call, deadline));

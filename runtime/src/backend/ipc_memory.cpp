@@ -1,7 +1,5 @@
 #include "runtime/src/backend/ipc_memory.h"
 
-#include "runtime/src/common/index.h"
-
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -58,8 +56,7 @@ SharedEvent& SharedEvent::operator=(SharedEvent&& other) noexcept {
 
 IpcMemory::IpcMemory(Device& device, int rank, std::span<const IpcPeerInfo> peers)
     : device_(device), opened_(peers.size()) {
-  for (const IpcPeerInfo& info : peers)
-    is_in_process_.push_back(info.process == nth(peers, rank).process ? 1 : 0);
+  for (const IpcPeerInfo& info : peers) is_in_process_.push_back(info.process == peers[rank].process ? 1 : 0);
 }
 
 IpcMemory::~IpcMemory() {
@@ -89,19 +86,19 @@ IpcBuffer IpcMemory::describe(const void* address) {
 }
 
 bool IpcMemory::is_new(int rank, const IpcBuffer& buffer) const {
-  const OfRank& opened = nth(opened_, rank);
+  const OfRank& opened = opened_[rank];
   return buffer.kind == IpcBuffer::Kind::kShared && opened.find(buffer.allocation.id) == opened.end();
 }
 
 bool IpcMemory::must_close(int rank, const IpcBuffer& buffer, std::size_t opened_now) const {
-  const OfRank& opened = nth(opened_, rank);
+  const OfRank& opened = opened_[rank];
   return opened.size() + opened_now > kMostOpened ||
          std::any_of(opened.begin(), opened.end(),
                      [&](const auto& entry) { return overlap(entry.second.allocation, buffer.allocation); });
 }
 
 Status IpcMemory::open(int rank, const IpcBuffer& buffer) {
-  OfRank& opened = nth(opened_, rank);
+  OfRank& opened = opened_[rank];
   // The rank has freed what lay there.
   for (auto entry = opened.begin(); entry != opened.end();) {
     const auto next = std::next(entry);
@@ -126,7 +123,7 @@ Status IpcMemory::open(int rank, const IpcBuffer& buffer) {
 }
 
 void IpcMemory::refuse(int rank, const IpcBuffer& buffer) {
-  OfRank& opened = nth(opened_, rank);
+  OfRank& opened = opened_[rank];
   const auto entry = opened.find(buffer.allocation.id);
   if (entry == opened.end()) return;
   if (entry->second.begin != nullptr && !is_in_process(rank)) device_.close_memory(entry->second.begin);
@@ -134,7 +131,7 @@ void IpcMemory::refuse(int rank, const IpcBuffer& buffer) {
 }
 
 std::byte* IpcMemory::find(int rank, const IpcBuffer& buffer) {
-  OfRank& opened = nth(opened_, rank);
+  OfRank& opened = opened_[rank];
   const auto entry = opened.find(buffer.allocation.id);
   if (entry == opened.end() || entry->second.begin == nullptr) return nullptr;
   entry->second.last_use = ++uses_;
@@ -143,7 +140,7 @@ std::byte* IpcMemory::find(int rank, const IpcBuffer& buffer) {
 
 void IpcMemory::close(int rank, OfRank::iterator entry) {
   if (entry->second.begin != nullptr && !is_in_process(rank)) device_.close_memory(entry->second.begin);
-  nth(opened_, rank).erase(entry);
+  opened_[rank].erase(entry);
 }
 
 IpcBuffers::IpcBuffers(const Request& request, int rank, int size)

@@ -12,7 +12,6 @@
 #include "runtime/src/backend/cpu_exchange.h"
 #include "runtime/src/backend/gpu_peer_info.h"
 #include "runtime/src/collective/request.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/device/device.h"
 
 namespace ddl::runtime {
@@ -86,7 +85,7 @@ class IpcMemory {
   /// A rank's open allocations by id.
   using OfRank = std::map<std::uint64_t, Opened>;
 
-  bool is_in_process(int rank) const { return nth(is_in_process_, rank) != 0; }
+  bool is_in_process(int rank) const { return is_in_process_[rank] != 0; }
   void close(int rank, OfRank::iterator entry);
 
   Device& device_;
@@ -131,7 +130,7 @@ class IpcBuffers {
   }
 
  private:
-  const IpcBuffer& at(int rank, std::size_t index) const { return all_[times(rank, 2) * parts_ + index]; }
+  const IpcBuffer& at(int rank, std::size_t index) const { return all_[rank * 2 * parts_ + index]; }
 
   std::size_t parts_;
   int size_;

@@ -8,7 +8,6 @@
 #include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -238,12 +237,12 @@ class MpiReduction {
     }
     buffers().packed.resize(end * element_);
     for (int to = 0; contributes_ && to < size(); ++to) {
-      const ElementRange& range = nth(ranges, to);
+      const ElementRange& range = ranges[to];
       const std::uint64_t from = blocks.send_offset(0, to) + chunk_for(to).first;
       copy_bytes(buffers().packed.data() + range.first * element_, request_.send + from * element_,
                  range.count * element_);
     }
-    return spread(buffers().packed.data(), [&](int to) { return nth(ranges, to); });
+    return spread(buffers().packed.data(), [&](int to) { return ranges[to]; });
   }
 
   Outcome slices(const Row& row) {
@@ -253,7 +252,7 @@ class MpiReduction {
     if (auto moved = spread(row.send, slice, may_keep ? &row : nullptr); !moved) return moved;
     const ElementRange mine = slice(own());
     auto inputs = inputs_of(mine.count);
-    if (may_keep && keeps_own(row)) nth(inputs, own()) = row.send + mine.first * element_;
+    if (may_keep && keeps_own(row)) inputs[own()] = row.send + mine.first * element_;
     // Directly into recv, if this rank receives the complete result.
     if (!receives()) buffers().result.resize(mine.count * element_);
     std::byte* const result = receives() ? row.recv + mine.first * element_ : buffers().result.data();
@@ -331,7 +330,7 @@ Outcome MpiBackend::describe_mismatch(const Call& call) {
   agreement.first = buffers.stamps.front();
   for (const auto& host : steps_.layout().hosts) {
     for (const int rank : host) {
-      const CallStamp& stamp = nth(buffers.stamps, rank);
+      const CallStamp& stamp = buffers.stamps[rank];
       if (agreement.has_mismatch != 0 || stamp.call.fingerprint() == agreement.first.call.fingerprint())
         continue;
       agreement.has_mismatch = 1;
@@ -355,7 +354,7 @@ Outcome MpiBackend::alltoallv_by_mpi(const Request& request, CallDeadline deadli
 Outcome MpiBackend::transfer(Request request, CallDeadline deadline) {
   const bool sends = request.call.root == steps_.rank();
   Call call = request.call;
-  call.root = nth(steps_.job_ranks(), call.root);
+  call.root = steps_.job_ranks()[call.root];
   call.number = ++transfers_[request.peer];
   Channel& channel = steps_.channel();
   if (auto begun = channel.begin(call, deadline, 0); !begun) return begun;

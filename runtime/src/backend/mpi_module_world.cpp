@@ -7,7 +7,6 @@
 
 #include "runtime/src/backend/mpi_module_process.h"
 #include "runtime/src/bootstrap/mpi_world.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime::mpi {
 
@@ -20,7 +19,7 @@ namespace {
 
 constexpr int kExchangeTag = 1;
 
-int size_of(std::span<const std::byte> bytes) { return int_size(bytes); }
+int size_of(std::span<const std::byte> bytes) { return std::ssize(bytes); }
 
 class MpiCommunicator final : public Communicator {
  public:
@@ -105,7 +104,7 @@ Status MpiCommunicator::start_move() {
 
 Status MpiCommunicator::start_min(std::span<const std::uint64_t> own, std::span<std::uint64_t> minimum) {
   const auto lock = MpiProcess::instance().lock();
-  return check(MPI_Iallreduce(own.data(), minimum.data(), int_size(own), MPI_UINT64_T, MPI_MIN, comm_,
+  return check(MPI_Iallreduce(own.data(), minimum.data(), std::ssize(own), MPI_UINT64_T, MPI_MIN, comm_,
                               requests_.data()),
                "MPI_Iallreduce");
 }
@@ -175,7 +174,7 @@ class World final : public MpiWorld {
     const auto lock = MpiProcess::instance().lock_to_wait();
     MPI_Group all = MPI_GROUP_NULL, chosen = MPI_GROUP_NULL;
     DDL_TRY(check(MPI_Comm_group(comm_, &all), "MPI_Comm_group"));
-    const int included = MPI_Group_incl(all, int_size(job_ranks), job_ranks.data(), &chosen);
+    const int included = MPI_Group_incl(all, std::ssize(job_ranks), job_ranks.data(), &chosen);
     (void)MPI_Group_free(&all);
     DDL_TRY(check(included, "MPI_Group_incl"));
     MPI_Comm comm = MPI_COMM_NULL;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/src/collective/block_move.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -150,10 +149,10 @@ std::optional<Member> MpiSteps::who_left(const MpiAwaited& awaited) {
   const HostLayout& layout = this->layout();
   if (awaited.peer >= 0 && layout.host_of(awaited.peer) == layout.own) {
     const int index = layout.local_rank(awaited.peer);
-    if (abort().has_left(index)) left = nth(channel().members(), index);
+    if (abort().has_left(index)) left = channel().members()[index];
   } else if (layout.host_count() > 1) {
     left = connections_.first_left();
-    const bool is_other = left && awaited.peer >= 0 && left->rank != nth(job_ranks(), awaited.peer);
+    const bool is_other = left && awaited.peer >= 0 && left->rank != job_ranks()[awaited.peer];
     if (is_other) left.reset();
   }
   if (!left) return std::nullopt;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/src/collective/parts.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -99,7 +98,7 @@ void StagedChunks::make_blocks(std::uint64_t index, StagedChunk& chunk) const {
   Call& call = chunk.request.call;
   if (kind == CallKind::kAlltoallv) {
     chunk.counts.assign(static_cast<std::size_t>(2 * size_), 0);
-    for (int rank = 0; rank < size_; ++rank) nth(chunk.counts, rank) = chunk_of(rank_, rank).count;
+    for (int rank = 0; rank < size_; ++rank) chunk.counts[rank] = chunk_of(rank_, rank).count;
     chunk.request.counts = std::span(chunk.counts).first(static_cast<std::size_t>(size_));
     chunk.request.recv_capacity = at / element;
     // Nobody reads it: the numbers are known.

@@ -1,7 +1,5 @@
 #include "runtime/src/bootstrap/host_layout.h"
 
-#include "runtime/src/common/index.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,12 +14,12 @@ Result<HostLayout> HostLayout::of(std::vector<std::vector<int>> groups, int rank
   for (std::vector<int>& group : groups) {
     std::sort(group.begin(), group.end());
     for (const int member : group) {
-      if (member < 0 || member >= size || nth(seen, member)) {
+      if (member < 0 || member >= size || seen[member]) {
         return fail(ErrorCode::kProtocol, "rank " + std::to_string(member) +
                                               " is on two hosts or does not exist in a job of " +
                                               std::to_string(size));
       }
-      nth(seen, member) = true;
+      seen[member] = true;
       ++count;
     }
   }
@@ -71,18 +69,19 @@ int HostLayout::local_rank(int rank) const {
 int HostLayout::lane_count() const {
   const auto smallest = std::min_element(hosts.begin(), hosts.end(),
                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  return int_size(*smallest);
+  return std::ssize(*smallest);
 }
 
 int HostLayout::cross_rank(int local_rank) const {
   return static_cast<int>(std::count_if(hosts.begin(), hosts.begin() + own, [local_rank](const auto& ranks) {
-    return int_size(ranks) > local_rank;
+    return std::ssize(ranks) > local_rank;
   }));
 }
 
 int HostLayout::cross_size(int local_rank) const {
-  return static_cast<int>(std::count_if(
-      hosts.begin(), hosts.end(), [local_rank](const auto& ranks) { return int_size(ranks) > local_rank; }));
+  return static_cast<int>(std::count_if(hosts.begin(), hosts.end(), [local_rank](const auto& ranks) {
+    return std::ssize(ranks) > local_rank;
+  }));
 }
 
 std::string host_name() {

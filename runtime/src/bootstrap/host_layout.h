@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -19,8 +18,8 @@ struct HostLayout {
   /// Sorts the groups, which may be in any order. An error unless they hold every rank from 0 to size - 1 once.
   static Result<HostLayout> of(std::vector<std::vector<int>> groups, int rank, int size);
 
-  int host_count() const { return int_size(hosts); }
-  const std::vector<int>& local() const { return nth(hosts, own); }
+  int host_count() const { return std::ssize(hosts); }
+  const std::vector<int>& local() const { return hosts[own]; }
   int size() const;
   int local_rank(int rank) const;  ///< of a rank of the own host
   int host_of(int rank) const;     ///< the host, as an index of hosts, that a rank is on

@@ -9,7 +9,6 @@
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"
 #include "runtime/src/bootstrap/module_loader.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -47,7 +46,7 @@ class MpiBootstrap final : public Bootstrap {
   }
 
   Result<std::string> get(int rank, std::string_view key, Deadline) override {
-    return nth(all_, rank).get(rank, key);
+    return all_[rank].get(rank, key);
   }
 
   void notify_launcher(int) override {}

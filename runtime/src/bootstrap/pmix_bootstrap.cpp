@@ -24,7 +24,6 @@
 #include "contract/environment.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/host_layout.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/interruption.h"
 
 namespace ddl::runtime {
@@ -432,7 +431,7 @@ Status PmixBootstrap::load_membership(const JobFacts& facts, std::uint32_t gener
     return fail(pmix_error("PMIx_Get of " PMIX_LOCAL_PEERS, facts.peers_found));
   DDL_ASSIGN(local, ranks_of_list(facts.peers.value_or("")));
   std::vector<std::vector<int>> groups{local};
-  if (int_size(local) != membership_.size) DDL_TRY(map_hosts(groups));
+  if (std::ssize(local) != membership_.size) DDL_TRY(map_hosts(groups));
   auto layout = HostLayout::of(std::move(groups), membership_.rank, membership_.size);
   if (!layout) return fail(std::move(layout.error().during("the PMIx server's map of the job")));
   membership_.layout = *std::move(layout);

@@ -1,7 +1,5 @@
 #include "runtime/src/collective/block_move.h"
 
-#include "runtime/src/common/index.h"
-
 #include <algorithm>
 
 namespace ddl::runtime {
@@ -46,7 +44,7 @@ BlockMove BlockMove::allgather(int ranks, std::uint64_t count) {
 }
 
 BlockMove BlockMove::allgatherv(std::span<const std::uint64_t> counts) {
-  BlockMove move(int_size(counts), Counts::kPerSender, {counts.begin(), counts.end()});
+  BlockMove move(std::ssize(counts), Counts::kPerSender, {counts.begin(), counts.end()});
   move.is_shared_ = true;
   return move;
 }
@@ -59,15 +57,16 @@ BlockMove BlockMove::alltoallv(int ranks, std::vector<std::uint64_t> counts) {
 
 BlockMove BlockMove::reduce_scatter(std::span<const std::uint64_t> counts) {
   const auto differs = [&](std::uint64_t count) { return count != counts.front(); };
-  if (std::none_of(counts.begin(), counts.end(), differs)) return {int_size(counts), counts.front()};
-  return {int_size(counts), Counts::kPerReceiver, {counts.begin(), counts.end()}};
+  if (std::none_of(counts.begin(), counts.end(), differs))
+    return {static_cast<int>(counts.size()), counts.front()};
+  return {static_cast<int>(counts.size()), Counts::kPerReceiver, {counts.begin(), counts.end()}};
 }
 
 std::uint64_t BlockMove::count_of(int from, int to) const {
   switch (kind_) {
     case Counts::kOne: break;
-    case Counts::kPerSender: return nth(counts_, from);
-    case Counts::kPerReceiver: return nth(counts_, to);
+    case Counts::kPerSender: return counts_[from];
+    case Counts::kPerReceiver: return counts_[to];
     case Counts::kMatrix:
       return counts_[static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
                      static_cast<std::size_t>(to)];

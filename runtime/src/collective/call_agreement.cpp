@@ -1,12 +1,10 @@
 #include "runtime/src/collective/call_agreement.h"
 
-#include "runtime/src/common/index.h"
-
 namespace ddl::runtime {
 namespace {
 
 CallStamp stamp_of(const Channel& channel, int index) {
-  const Member& member = nth(channel.members(), index);
+  const Member& member = channel.members()[index];
   return {member.rank, 0, HostField::of(member.host), channel.call_of(index)};
 }
 

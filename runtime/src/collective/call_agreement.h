@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/member.h"
 #include "runtime/src/shm/channel.h"
 #include "runtime/src/shm/segment.h"
@@ -52,8 +51,8 @@ struct SlotAreas {
   /// staging_bytes is a multiple of kLineBytes. An area has space for a cache line per rank, and for an element of
   /// every rank for each rank of the largest host.
   static SlotAreas of(std::size_t staging_bytes, int ranks, int max_local_size) {
-    const std::size_t line = std::max(kLineBytes, times(max_local_size, sizeof(std::uint64_t)));
-    const std::size_t min_bytes = times(ranks, line);
+    const std::size_t line = std::max(kLineBytes, max_local_size * sizeof(std::uint64_t));
+    const std::size_t min_bytes = ranks * line;
     return {std::max(staging_bytes, (min_bytes + kLineBytes - 1) / kLineBytes * kLineBytes)};
   }
   /// The areas of a slot that was made with slot_bytes().

@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -178,14 +177,14 @@ void CanonicalReduction::reduce(std::span<const std::byte* const> inputs, std::b
   const std::size_t bytes = count * known_element_size(merge_.dtype);
   const auto hosts = static_cast<std::size_t>(layout_.host_count());
   partials_.resize(hosts * bytes);
-  const auto partial = [&](int host) { return partials_.data() + times(host, bytes); };
+  const auto partial = [&](int host) { return partials_.data() + host * bytes; };
   int contributors = 0;
   for (int host = 0; host < layout_.host_count(); ++host) {
     given.clear();
-    for (const int rank : nth(layout_.hosts, host)) {
-      if (const std::byte* const input = nth(inputs, rank)) given.push_back(input);
+    for (const int rank : layout_.hosts[host]) {
+      if (const std::byte* const input = inputs[rank]) given.push_back(input);
     }
-    contributors += int_size(given);
+    contributors += std::ssize(given);
     reduce_host(reduction_, given, partial(host), count);
   }
   for (const auto& [left, right] : tree_pairs(layout_.host_count())) {

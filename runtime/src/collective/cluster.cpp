@@ -7,7 +7,6 @@
 #include "runtime/src/collective/cluster_move.h"
 #include "runtime/src/collective/cluster_reduce.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -55,7 +54,7 @@ Outcome Cluster::run(const Request& request, CallDeadline deadline) {
     }
     case CallKind::kScan: return scan(request, deadline);
     case CallKind::kAlltoallv: {
-      const int own = nth(layout_.local(), channel_.index());
+      const int own = layout_.local()[channel_.index()];
       return alltoallv(
           request, ranks, own, channel_.self().host,
           [&](const Request& part, const BlockMove& blocks) { return move(part, blocks, deadline); },
@@ -96,7 +95,7 @@ Outcome Cluster::scan(const Request& request, CallDeadline deadline) {
   constexpr std::size_t kPartBytes = std::size_t{1} << 20;
   const std::size_t element = request.element_size;
   const auto ranks = static_cast<std::uint64_t>(layout_.size());
-  const auto own = static_cast<std::size_t>(nth(layout_.local(), channel_.index()));
+  const auto own = static_cast<std::size_t>(layout_.local()[channel_.index()]);
   const Chunking parts{request.call.count, std::max<std::uint64_t>(kPartBytes / element / ranks, 1), 1};
   Request part = request;
   std::vector<std::byte> inputs;

@@ -8,7 +8,6 @@
 #include "runtime/src/bootstrap/host_layout.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/slice_route.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/shm/channel.h"
 
 namespace ddl::runtime {
@@ -74,12 +73,12 @@ class ClusterCall {
 
  protected:
   const HostLayout& layout() const { return context_.layout; }
-  const std::vector<int>& ranks_on(int host) const { return nth(layout().hosts, host); }
+  const std::vector<int>& ranks_on(int host) const { return layout().hosts[host]; }
   int host_count() const { return layout().host_count(); }
   int own_host() const { return layout().own; }
   int own_lane() const { return context_.channel.index(); }
   /// The rank that has this local rank on this host.
-  int rank_at(int local_rank) const { return nth(layout().local(), local_rank); }
+  int rank_at(int local_rank) const { return layout().local()[local_rank]; }
   int own_rank() const { return rank_at(own_lane()); }
   int local_size() const { return context_.channel.size(); }
   const Channel& channel() const { return context_.channel; }

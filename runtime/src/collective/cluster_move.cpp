@@ -5,7 +5,6 @@
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/staging.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -16,7 +15,7 @@ std::uint64_t elements_per_chunk(const BlockMove& move, const HostLayout& layout
   std::uint64_t max_parts = 0;
   const auto all_senders = static_cast<std::uint64_t>(move.only_sender() ? 1 : move.size());
   for (int host = 0; host < layout.host_count(); ++host) {
-    const auto& here = nth(layout.hosts, host);
+    const auto& here = layout.hosts[host];
     const auto sends = [&move](int rank) { return move.sends(rank); };
     const auto receives = [&move](int rank) { return move.receives(rank); };
     auto receivers = static_cast<std::uint64_t>(std::count_if(here.begin(), here.end(), receives));
@@ -92,7 +91,7 @@ void ClusterMove::fill(std::uint64_t chunk, std::byte* input) {
 void ClusterMove::take_inputs(std::uint64_t chunk) {
   const int own = own_rank();
   for (int i = 0; i < local_size(); ++i) {
-    const int from = nth(ranks_on(own_host()), i);
+    const int from = ranks_on(own_host())[i];
     const ElementRange part = work_.move.part(from, own, chunk, per_chunk_);
     if (part.count == 0) continue;
     std::byte* const to = destination_of(from, chunk);

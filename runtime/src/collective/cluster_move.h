@@ -7,7 +7,6 @@
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/cluster_call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -50,9 +49,7 @@ class ClusterMove final : public ClusterCall {
   /// Where this rank receives a chunk of another rank's block.
   std::byte* destination_of(int from, std::uint64_t chunk) const;
   /// The offset of the block for a rank in the sender's input area.
-  std::size_t input_at(int to) const {
-    return work_.move.is_shared() ? 0 : times(to, per_chunk_) * work_.element;
-  }
+  std::size_t input_at(int to) const { return work_.move.is_shared() ? 0 : to * per_chunk_ * work_.element; }
 
   MoveInBuffers work_;
   int root_host_ = 0;  ///< of a broadcast

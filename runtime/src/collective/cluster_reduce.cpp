@@ -6,7 +6,6 @@
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/collective/staging.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -160,7 +159,7 @@ void ClusterReduceScatter::fill(std::uint64_t chunk, std::byte* input) {
   if (!request_.contributes_data(own_rank())) return;
   for (int to = 0; to < move_.size(); ++to) {
     const ElementRange part = move_.part(own_rank(), to, chunk, per_chunk_);
-    stage_bytes(channel(), input + times(to, per_chunk_) * element_,
+    stage_bytes(channel(), input + to * per_chunk_ * element_,
                 request_.send + (move_.send_offset(own_rank(), to) + part.first) * element_,
                 part.count * element_);
   }
@@ -170,7 +169,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   std::vector<std::size_t> units(static_cast<std::size_t>(host_count()), 0);
   for (int host = 0; host < host_count(); ++host) {
     for (const int to : ranks_on(host)) {
-      nth(units, host) += slice_for(to, chunk, own_lane()).count * partial_;
+      units[host] += slice_for(to, chunk, own_lane()).count * partial_;
     }
   }
   std::size_t bytes = 0;
@@ -181,7 +180,7 @@ Route ClusterReduceScatter::gather(std::uint64_t chunk, SliceBuffers& buffers) {
   for (int host = 0; host < host_count(); ++host) {
     for (const int to : ranks_on(host)) {
       const ElementRange slice = slice_for(to, chunk, own_lane());
-      const std::size_t at = (times(to, per_chunk_) + slice.first) * element_;
+      const std::size_t at = (to * per_chunk_ + slice.first) * element_;
       inputs.clear();
       for (int i = 0; i < local_size(); ++i) {
         if (request_.contributes_data(rank_at(i))) inputs.push_back(input_of(i) + at);
@@ -213,7 +212,7 @@ void ClusterReduceScatter::take(std::uint64_t chunk) {
   for (int lane = 0; lane < layout().lane_count(); ++lane) {
     std::size_t before = 0;
     for (int i = 0; i < own_lane(); ++i) {
-      before += slice_for(nth(layout().local(), i), chunk, lane).count;
+      before += slice_for(layout().local()[i], chunk, lane).count;
     }
     const ElementRange slice = slice_for(own_rank(), chunk, lane);
     copy_bytes(to + slice.first * element_, result_of(lane) + before * element_, slice.count * element_);

@@ -6,7 +6,6 @@
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/host_collectives.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -44,8 +43,8 @@ HeapOffsets own_offsets(const Channel& channel, const Request& request, const Bl
 
 /// Whether all buffers that other ranks must access lie in the heap.
 bool all_reachable(const std::vector<HeapOffsets>& offsets, const Request& request, const BlockMove* blocks) {
-  for (int rank = 0; rank < int_size(offsets); ++rank) {
-    const HeapOffsets& buffers = nth(offsets, rank);
+  for (int rank = 0; rank < std::ssize(offsets); ++rank) {
+    const HeapOffsets& buffers = offsets[rank];
     const bool sends = blocks == nullptr || blocks->sends(rank);
     const bool is_pushed_to =
         blocks == nullptr && (request.call.kind != CallKind::kReduce || rank == request.call.root);
@@ -109,7 +108,7 @@ void pull_blocks(Channel& channel, const Request& request, const BlockMove& bloc
     const std::uint64_t count = blocks.count(from, own);
     if (count == 0) continue;
     const std::byte* const source =
-        channel.heap().at(nth(offsets, from).send) + blocks.send_offset(from, own) * element;
+        channel.heap().at(offsets[from].send) + blocks.send_offset(from, own) * element;
     copy_bytes(request.recv + blocks.recv_offset(from, own) * element, source, count * element);
     channel.pass(FaultPoint::kInDirect);
   }

@@ -9,7 +9,6 @@
 #include "runtime/src/collective/parts.h"
 #include "runtime/src/collective/staging.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -21,7 +20,7 @@ class SlotInputs {
 
   /// Those of the first ranks, which all give data.
   std::span<const std::byte* const> at(std::size_t offset, int ranks) {
-    for (int i = 0; i < ranks; ++i) nth(pointers_, i) = channel_.slot(i) + offset;
+    for (int i = 0; i < ranks; ++i) pointers_[i] = channel_.slot(i) + offset;
     return {pointers_.data(), static_cast<std::size_t>(ranks)};
   }
   /// Those of all ranks that give data.
@@ -34,7 +33,7 @@ class SlotInputs {
     return {pointers_.data(), inputs};
   }
   /// Takes the input at this position from elsewhere.
-  void replace(int position, const std::byte* input) { nth(pointers_, position) = input; }
+  void replace(int position, const std::byte* input) { pointers_[position] = input; }
 
  private:
   const Channel& channel_;
@@ -181,7 +180,7 @@ struct SlotGrid {
   std::size_t bytes(const BlockMove& move) const {
     return stride * static_cast<std::size_t>(move.blocks_per_sender());
   }
-  std::size_t offset(const BlockMove& move, int to) const { return move.is_shared() ? 0 : times(to, stride); }
+  std::size_t offset(const BlockMove& move, int to) const { return move.is_shared() ? 0 : to * stride; }
 };
 
 /// Copies this rank's parts of a chunk into its slot, except those that no other rank reads.

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -50,7 +49,7 @@ std::optional<std::uint64_t> limited_product(std::uint64_t a, std::uint64_t b) {
 /// The sum of the counts of the ranks before end.
 std::optional<std::uint64_t> total_of(std::span<const std::uint64_t> counts, int end) {
   std::optional<std::uint64_t> sum = 0;
-  for (int i = 0; i < end && sum; ++i) sum = limited_sum(*sum, nth(counts, i));
+  for (int i = 0; i < end && sum; ++i) sum = limited_sum(*sum, counts[i]);
   return sum;
 }
 
@@ -100,7 +99,7 @@ std::optional<Extents> extents_of(const Request& request, int rank, int size) {
     case CallKind::kAlltoallv: {
       const auto total = total_of(request.counts, size), before = total_of(request.counts, rank);
       if (!total) return std::nullopt;
-      const std::uint64_t part = nth(request.counts, rank);
+      const std::uint64_t part = request.counts[rank];
       if (call.kind == CallKind::kReduceScatter) {
         extents.send.count = *total;
         extents.own_in_send = *before;

@@ -8,7 +8,6 @@
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/device/device.h"
 
 namespace ddl::runtime {
@@ -72,7 +71,7 @@ struct Request {
 
   ddl_dtype dtype() const { return call.dtype; }
   Reduction reduction() const { return {call.dtype, call.op, call.prescale, call.postscale}; }
-  bool contributes_data(int rank) const { return contributes.empty() || nth(contributes, rank) != 0; }
+  bool contributes_data(int rank) const { return contributes.empty() || contributes[rank] != 0; }
   /// The number of ranks before end that give data.
   int contributors_before(int end) const;
 };

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "runtime/src/collective/reduce_kernel.h"
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -36,7 +35,7 @@ void for_others(int hosts, int own, Each each) {
 
 Route route_of(const HostSteps& steps, std::size_t unit_bytes) {
   const auto bytes = [unit_bytes](const UnitRange& units) {
-    return ByteRange{times(units.first, unit_bytes), times(units.count, unit_bytes)};
+    return ByteRange{units.first * unit_bytes, units.count * unit_bytes};
   };
   Route route;
   for (const HostStep& step : steps) {
@@ -48,7 +47,7 @@ Route route_of(const HostSteps& steps, std::size_t unit_bytes) {
 Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size_t>& units) {
   const auto ranges = laid_out(units);
   const auto bytes = [&ranges](const UnitRange& of) {
-    return of.count == 0 ? ByteRange{} : nth(ranges, of.first);
+    return of.count == 0 ? ByteRange{} : ranges[of.first];
   };
   Route route;
   for (const HostSteps& steps : rounds) {
@@ -62,8 +61,8 @@ Route route_of(const std::vector<HostSteps>& rounds, const std::vector<std::size
 Stage allgather_stage(const std::vector<std::size_t>& units, int own) {
   const auto ranges = laid_out(units);
   Stage stage;
-  for_others(int_size(units), own, [&](int host) {
-    stage.transfers.push_back({host, nth(ranges, own), nth(ranges, host), Merge::kReplace});
+  for_others(std::ssize(units), own, [&](int host) {
+    stage.transfers.push_back({host, ranges[own], ranges[host], Merge::kReplace});
   });
   return stage;
 }
@@ -73,11 +72,11 @@ Stage reduce_scatter_stage(const std::vector<std::size_t>& units, int own) {
   Stage stage;
   stage.combines_all = true;
   stage.own_host = own;
-  stage.own = nth(ranges, own);
+  stage.own = ranges[own];
   stage.unit_bytes = stage.own.count;
-  for_others(int_size(units), own, [&](int host) {
-    const ByteRange aside{times(host, stage.unit_bytes), stage.unit_bytes};
-    stage.transfers.push_back({host, nth(ranges, host), aside, Merge::kAside});
+  for_others(std::ssize(units), own, [&](int host) {
+    const ByteRange aside{host * stage.unit_bytes, stage.unit_bytes};
+    stage.transfers.push_back({host, ranges[host], aside, Merge::kAside});
   });
   return stage;
 }

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/context/set_creation.h"
 
 namespace ddl::runtime {
@@ -263,7 +262,7 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   std::string failure;
   if (is_member) {
     std::vector<int> job_ranks;
-    for (const int rank : members) job_ranks.push_back(nth(parent.job_ranks(), rank));
+    for (const int rank : members) job_ranks.push_back(parent.job_ranks()[rank]);
     auto joined = ProcessSet::join(
         job_,
         std::make_unique<SetBootstrap>(membership_of(parent.membership(), members, made), members, gather),

@@ -8,7 +8,6 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/context/process_set.h"
 #include "runtime/src/context/recording.h"
 #include "runtime/src/context/set_creation.h"
@@ -33,7 +32,7 @@ class Context {
   int rank() const { return world_->rank(); }
   int size() const { return world_->size(); }
   int local_rank() const { return world_->membership().local_rank(); }
-  int local_size() const { return int_size(layout().local()); }
+  int local_size() const { return std::ssize(layout().local()); }
   int cross_rank() const { return layout().cross_rank(local_rank()); }
   int cross_size() const { return layout().cross_size(local_rank()); }
   const char* bootstrap_name() const { return world_->bootstrap().name(); }

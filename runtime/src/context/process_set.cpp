@@ -6,7 +6,6 @@
 #include "runtime/src/bootstrap/duplicate_bootstrap.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/canonical_tree.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/src/shm/segment.h"
 #include "runtime/src/shm/shared_heap.h"
@@ -53,11 +52,11 @@ ConnectionPlan plan_connections(const Settings& settings, const Membership& memb
   segment.exchange = settings.exchange;
   segment.has_duplicate = true;
   // At least a cache line for every rank's part.
-  segment.slot_bytes = std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes),
-                                times(membership.size, kLineBytes));
+  segment.slot_bytes =
+      std::max(settings.staging_bytes.value_or(Settings::kHostStagingBytes), membership.size * kLineBytes);
   if (layout.host_count() > 1)
     segment.slot_bytes = cluster_slot_bytes(settings, membership.size, layout.max_local_size());
-  const auto local = int_size(layout.local());
+  const int local = std::ssize(layout.local());
   if (has_heap) segment.heap_bytes = heap_share(local);
   segment.pair_slot_bytes = pair_slot_bytes(local, segment.slot_bytes);
   plan.remote_pair_slot_bytes = cluster_slot_bytes(settings, 2, 1);
@@ -114,7 +113,7 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   EventLog* const log = job_.log();
   if (shown_ == nullptr && log == nullptr) return backend_->run(request, deadline);
   if (shown_ != nullptr && request.peer >= 0) {
-    const int peer = nth(job_ranks(), request.peer);
+    const int peer = job_ranks()[request.peer];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
   const std::uint64_t number = backend_->next_number();

@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/context/set_creation.h"
 
 namespace ddl::runtime {
@@ -116,7 +115,7 @@ RingSnapshot Recording::read(const contract::EventRing& ring, std::span<const st
 }
 
 RankTrace Recording::trace_of(int rank) const {
-  const Rank& known = nth(ranks_, rank);
+  const Rank& known = ranks_[rank];
   RankTrace trace;
   trace.rank = rank;
   trace.host = known.host;
@@ -129,14 +128,14 @@ Outcome Recording::stop(CallDeadline deadline) {
   if (auto met = meet(false, deadline); !met) return met;
   log_.compare_clock_now(Deadline::after(kComparison));
   log_.stop_recording();
-  const RingSnapshot own = read(log_.ring(), log_.memory(), nth(first_, world_.rank()));
+  const RingSnapshot own = read(log_.ring(), log_.memory(), first_[world_.rank()]);
   const auto texts = gather_texts(world_, text_of(description_of(own, log_.exact_now())), deadline);
   if (!texts) return failure(texts.error());
   std::vector<RankTrace> ranks;
   std::vector<std::uint64_t> events;
   for (const std::string& text : *texts) {
     const Json json = Json::parse(text);
-    RankTrace& trace = ranks.emplace_back(trace_of(int_size(ranks)));
+    RankTrace& trace = ranks.emplace_back(trace_of(std::ssize(ranks)));
     describe(json, trace);
     read_integer(json.at("events"), events.emplace_back());
   }
@@ -198,13 +197,13 @@ Outcome Recording::write(std::vector<RankTrace> ranks) {
   const auto& hosts = world_.membership().layout.hosts;
   std::vector<timeline::HostClock> clocks(hosts.size());
   for (std::size_t host = 0; host < hosts.size(); ++host) {
-    for (const int rank : hosts[host]) clocks[host].add(rank, nth(ranks, rank).ring);
+    for (const int rank : hosts[host]) clocks[host].add(rank, ranks[rank].ring);
   }
   const timeline::JobClocks aligned = timeline::align_clocks(clocks);
   timeline::TraceJob job;
   for (std::size_t host = 0; host < hosts.size(); ++host) {
-    job.hosts.push_back({nth(ranks, hosts[host].front()).host, aligned.hosts[host]});
-    for (const int rank : hosts[host]) nth(ranks, rank).clock = aligned.hosts[host];
+    job.hosts.push_back({ranks[hosts[host].front()].host, aligned.hosts[host]});
+    for (const int rank : hosts[host]) ranks[rank].clock = aligned.hosts[host];
   }
   job.ranks = ranks.size();
   job.origin = aligned.origin;

@@ -5,19 +5,17 @@
 #include <cstring>
 
 #include "runtime/src/common/call.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
 std::vector<int> members_of_color(std::span<const Coloring> all, int own) {
   std::vector<int> members;
-  const std::int32_t color = nth(all, own).color;
+  const std::int32_t color = all[own].color;
   if (color < 0) return members;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].color == color) members.push_back(static_cast<int>(rank));
   }
-  std::stable_sort(members.begin(), members.end(),
-                   [&](int a, int b) { return nth(all, a).key < nth(all, b).key; });
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return all[a].key < all[b].key; });
   return members;
 }
 
@@ -30,7 +28,7 @@ Membership membership_of(const Membership& parent, const std::vector<int>& membe
                                            static_cast<std::uint64_t>(members.front())};
   membership.generation = static_cast<std::uint32_t>(digest_of(names));
   membership.rank = rank_of(parent.rank);
-  membership.size = int_size(members);
+  membership.size = std::ssize(members);
   membership.host = parent.host;
   std::vector<std::vector<int>> groups;
   for (const auto& host : parent.layout.hosts) {
@@ -55,12 +53,12 @@ Status SetBootstrap::fence(Deadline) {
   auto texts = gather_(own_.text());
   gather_ = nullptr;
   if (!texts) return fail(std::move(texts.error()));
-  for (const int rank : parent_ranks_) DDL_TRY(all_.emplace_back().add(nth(*texts, rank)));
+  for (const int rank : parent_ranks_) DDL_TRY(all_.emplace_back().add((*texts)[rank]));
   return {};
 }
 
 Result<std::string> SetBootstrap::get(int rank, std::string_view key, Deadline) {
-  return nth(all_, rank).get(rank, key);
+  return all_[rank].get(rank, key);
 }
 
 namespace {

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {
@@ -126,7 +125,7 @@ Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler, Gp
     return fail(ErrorCode::kSystem, std::string(compiler.create) + ": error " + std::to_string(result));
   std::vector<const char*> texts;
   for (const std::string& option : options) texts.push_back(option.c_str());
-  if (const auto result = rtc.compile(owned.program, int_size(texts), texts.data()); result != 0) {
+  if (const auto result = rtc.compile(owned.program, std::ssize(texts), texts.data()); result != 0) {
     return fail(ErrorCode::kSystem, std::string(compiler.compile) + ": error " + std::to_string(result) +
                                         log_of(rtc, owned.program));
   }

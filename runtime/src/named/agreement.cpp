@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 
@@ -45,7 +44,7 @@ Agreement::Round Agreement::add_round(const std::vector<Frame>& frames) {
     ended_steps_ = ended;
     prediction_.end_step();
   }
-  if (newest && joined_ == int_size(labels_)) {
+  if (newest && joined_ == std::ssize(labels_)) {
     round.last_joined = newest;
     std::fill(is_joined_.begin(), is_joined_.end(), std::uint8_t{0});
     joined_ = 0;
@@ -95,7 +94,7 @@ std::vector<Agreement::Announced> Agreement::take_ready() {
 
 std::optional<std::string> Agreement::complaint(const Announced& announced) const {
   const auto& [first_rank, first] = *announced.by_rank.begin();
-  const auto label = [&](int rank) { return nth(labels_, rank); };
+  const auto label = [&](int rank) { return labels_[rank]; };
   for (const auto& [rank, other] : announced.by_rank) {
     if (first.terms != other.terms) {
       return "the ranks gave different tensors the name \"" + first.name + "\": " + label(first_rank) +
@@ -130,7 +129,7 @@ Batch Agreement::batch_of_one(const Announced& announced) const {
     tensor.follows_completion = tensor.follows_completion || announcement.follows_completion;
   if (announced.by_rank.size() < labels_.size()) {
     batch.has_data.assign(labels_.size(), 0);
-    for (const auto& [rank, announcement] : announced.by_rank) nth(batch.has_data, rank) = 1;
+    for (const auto& [rank, announcement] : announced.by_rank) batch.has_data[rank] = 1;
   }
   batch.tensors.push_back(std::make_shared<const AgreedTensor>(std::move(tensor)));
   return batch;

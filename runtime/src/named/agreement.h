@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/named/frame.h"
 #include "runtime/src/named/prediction.h"
 
@@ -42,9 +41,9 @@ class Agreement {
   /// All ranks have executed next(). The parts that follow a predicted one are agreed.
   void executed();
 
-  bool has_joined(int rank) const { return nth(is_joined_, rank) != 0; }
+  bool has_joined(int rank) const { return is_joined_[rank] != 0; }
   /// That a rank has announced the end of.
-  std::uint64_t steps_of(int rank) const { return nth(steps_, rank); }
+  std::uint64_t steps_of(int rank) const { return steps_[rank]; }
 
  private:
   /// A tensor that some ranks have announced.

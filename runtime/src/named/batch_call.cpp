@@ -1,7 +1,5 @@
 #include "runtime/src/named/batch_call.h"
 
-#include "runtime/src/common/index.h"
-
 #include <algorithm>
 #include <numeric>
 
@@ -131,7 +129,7 @@ class BatchCall {
     std::vector<std::byte> zeros, unused;
     if (sends_zeros()) {
       zeros.resize(count * element_);
-      unused.resize(nth(terms_.counts, members_.rank) * element_);
+      unused.resize(terms_.counts[members_.rank] * element_);
       request.send = zeros.data();
       request.recv = unused.data();
     }

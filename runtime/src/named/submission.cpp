@@ -1,7 +1,5 @@
 #include "runtime/src/named/submission.h"
 
-#include "runtime/src/common/index.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +8,7 @@ namespace ddl::runtime {
 std::vector<SubmissionPtr> OpenTensors::of(const Batch& batch, int own_rank) const {
   std::vector<SubmissionPtr> submissions;
   // A rank that had joined may have submitted a tensor of the same name since.
-  if (!batch.has_data.empty() && nth(batch.has_data, own_rank) == 0) return submissions;
+  if (!batch.has_data.empty() && batch.has_data[own_rank] == 0) return submissions;
   for (const AgreedTensorPtr& tensor : batch.tensors) {
     if (const auto found = by_name_.find(tensor->name); found != by_name_.end())
       submissions.push_back(found->second);

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -32,7 +31,7 @@ void raise_in(Segment segment, AbortCause cause, int doorbell) {
   const bool in_groups = ExchangeRole::of(leaders, 0).in_groups;
   for (int i = 0; i < segment.size(); ++i) {
     for (const unsigned parity : {0u, 1u}) protocol.interrupt(segment.flag(i, parity).word);
-    if (!in_groups || nth(leaders, i) != i) continue;
+    if (!in_groups || leaders[i] != i) continue;
     protocol.interrupt(segment.gathered(i).word);
     protocol.interrupt(segment.released(i).word);
   }
@@ -102,14 +101,14 @@ std::string AbortDomain::describe_timeout(int culprit) const {
     const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
     missing = awaited.describe() + ", or a rank that it waits for";
   }
-  return nth(members_, culprit).label() + " gave up after " + seconds_text(record.seconds) + " in " +
+  return members_[culprit].label() + " gave up after " + seconds_text(record.seconds) + " in " +
          record.call.describe() + ": not arrived: " + missing;
 }
 
 AbortNotice AbortDomain::notice() const {
   const auto cause = AbortCause::decode(segment_.abort_line().cause.load());
   DDL_CHECK(cause.has_value(), "the reason of an abort was asked for before there is one");
-  const Member& member = nth(members_, cause->member);
+  const Member& member = members_[cause->member];
   switch (cause->where) {
     case AbortCause::Where::kDied: return AbortNotice::of(AbortReason::kDied, member);
     case AbortCause::Where::kLeft: return AbortNotice::of(AbortReason::kLeft, member);

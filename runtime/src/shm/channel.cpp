@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -163,9 +162,8 @@ Outcome Channel::await_others(CallDeadline deadline) {
 Outcome Channel::mismatch(int member) const {
   // Every rank compares with the first, so all find the same pair and report the same message.
   return fail(DDL_ERROR_MISMATCH, "the ranks called different collectives: " + members_[0].label() +
-                                      " called " + call_of(0).signature() + ", " +
-                                      nth(members_, member).label() + " called " +
-                                      call_of(member).signature());
+                                      " called " + call_of(0).signature() + ", " + members_[member].label() +
+                                      " called " + call_of(member).signature());
 }
 
 void Channel::show(const Note& note) {
@@ -373,7 +371,7 @@ Outcome Channel::give_up(Reason reason) {
   for (int i = 0; i < size(); ++i) {
     if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) {
       missing[static_cast<std::size_t>(i) / 64] |= std::uint64_t{1} << (i % 64);
-      if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(nth(members_, i));
+      if (awaited.size() < kMaxAwaitedNamed) awaited.push_back(members_[i]);
     }
   }
   // All may have arrived just before the reason appeared, or a leader may be unable to release this rank.

@@ -28,7 +28,6 @@
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/member.h"
 #include "runtime/src/common/wait_limits.h"
 #include "runtime/src/shm/abort.h"
@@ -72,7 +71,7 @@ class Channel {
 
   const Members& members() const { return members_; }
   int index() const { return index_; }
-  const Member& self() const { return nth(members_, index_); }
+  const Member& self() const { return members_[index_]; }
   int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -26,13 +25,13 @@ int square_root_up(int number) {
 
 /// Cuts a group into the fewest parts of at most width members, as equal as possible, and sets the leader of each.
 void lead(const std::vector<int>& group, int width, std::vector<int>& leader_of) {
-  const int size = int_size(group);
+  const int size = std::ssize(group);
   const int parts = (size + width - 1) / width;
   for (int i = 0; i < size; ++i) {
     const int part = static_cast<int>((static_cast<long>(i) * parts) / size);
     // The first of a part is where the part's number changes.
     const int first = static_cast<int>((static_cast<long>(part) * size + parts - 1) / parts);
-    nth(leader_of, nth(group, i)) = nth(group, first);
+    leader_of[group[i]] = group[first];
   }
 }
 
@@ -67,7 +66,7 @@ std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus
     std::map<int, std::vector<int>> together;
     std::vector<int> without;
     for (const int member : left) {
-      const int number = place_of.empty() ? -1 : nth(place_of, member).*level;
+      const int number = place_of.empty() ? -1 : place_of[member].*level;
       (number < 0 ? without : together[number]).push_back(member);
     }
     for (const auto& [number, group] : together) {
@@ -87,9 +86,9 @@ std::vector<int> plan_groups(const ExchangeConfig& config, int members, int cpus
 ExchangeRole ExchangeRole::of(std::span<const int> leader_of, int index) {
   ExchangeRole role;
   role.index = index;
-  role.leader = nth(leader_of, index);
-  for (int i = 0; i < int_size(leader_of); ++i) {
-    const int leader = nth(leader_of, i);
+  role.leader = leader_of[index];
+  for (int i = 0; i < std::ssize(leader_of); ++i) {
+    const int leader = leader_of[i];
     if (leader != i) role.in_groups = true;
     if (role.leader != index || i == index) continue;
     if (leader == index) role.followers.push_back(i);

@@ -4,7 +4,6 @@
 #include <new>
 #include <string>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/shm/flag_protocol.h"
 #include "timeline/event_ring.h"
 
@@ -23,15 +22,14 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit
 
 std::size_t Segment::slots_offset() const {
   // On a new page, so that flags and data never share one.
-  return round_up(group_lines_offset() + times(members_, 2 * sizeof(GroupLine)), kPageBytes);
+  return round_up(group_lines_offset() + members_ * 2 * sizeof(GroupLine), kPageBytes);
 }
 
 std::size_t Segment::heap_offset() const {
-  return round_up(slots_offset() + times(members_, 2) * slot_bytes_,
-                  heap_bytes_ == 0 ? kPageBytes : kMaxPageBytes);
+  return round_up(slots_offset() + members_ * 2 * slot_bytes_, heap_bytes_ == 0 ? kPageBytes : kMaxPageBytes);
 }
 
-std::size_t Segment::pairs_offset() const { return heap_offset() + times(members_, heap_bytes_); }
+std::size_t Segment::pairs_offset() const { return heap_offset() + members_ * heap_bytes_; }
 
 Segment Segment::plain(std::byte* base, int members, std::size_t slot_bytes) {
   SegmentConfig config;
@@ -77,7 +75,7 @@ Segment Segment::pair(int a, int b) const {
 
 std::size_t Segment::bytes_for(int members, const SegmentConfig& config) {
   const Segment shape(nullptr, members, config);
-  return shape.rings_offset() + times(members, shape.ring_bytes());
+  return shape.rings_offset() + members * shape.ring_bytes();
 }
 
 Segment Segment::create(std::span<std::byte> memory, int members, const SegmentConfig& config) {
@@ -152,7 +150,7 @@ Result<Segment> Segment::open(std::span<std::byte> memory) {
 void Segment::set_leaders(std::span<const int> leader_of) const {
   DDL_CHECK(leader_of.size() == static_cast<std::size_t>(members_), std::to_string(leader_of.size()));
   for (int i = 0; i < members_; ++i) {
-    const int leader = nth(leader_of, i);
+    const int leader = leader_of[i];
     DDL_CHECK(leader >= 0 && leader <= i, std::to_string(leader));
     presence(i).behind_leader = static_cast<std::uint32_t>(i - leader);
   }

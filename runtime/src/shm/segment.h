@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/settings.h"
 
 namespace ddl::runtime {
@@ -194,29 +193,27 @@ class Segment {
   Segment pair(int a, int b) const;
   /// The line of one member for the exchanges of the given parity (0 or 1).
   FlagLine& flag(int index, unsigned parity) const {
-    return at<FlagLine>(flags_offset() + (times(index, 2) + parity) * sizeof(FlagLine));
+    return at<FlagLine>(flags_offset() + (index * 2 + parity) * sizeof(FlagLine));
   }
   CallLine& call(int index, unsigned parity) const {
-    return at<CallLine>(calls_offset() + (times(index, 2) + parity) * sizeof(CallLine));
+    return at<CallLine>(calls_offset() + (index * 2 + parity) * sizeof(CallLine));
   }
   /// Published when the member's group has arrived, and when the group may go on.
   GroupLine& gathered(int index) const {
-    return at<GroupLine>(group_lines_offset() + times(index, 2 * sizeof(GroupLine)));
+    return at<GroupLine>(group_lines_offset() + index * 2 * sizeof(GroupLine));
   }
   GroupLine& released(int index) const {
-    return at<GroupLine>(group_lines_offset() + (times(index, 2) + 1) * sizeof(GroupLine));
+    return at<GroupLine>(group_lines_offset() + (index * 2 + 1) * sizeof(GroupLine));
   }
   /// The parts of all members, one after the other; empty if there is no heap.
-  std::span<std::byte> heap() const { return {base_ + heap_offset(), times(members_, heap_bytes_)}; }
-  std::span<std::byte> heap_part(int index) const {
-    return heap().subspan(times(index, heap_bytes_), heap_bytes_);
-  }
+  std::span<std::byte> heap() const { return {base_ + heap_offset(), members_ * heap_bytes_}; }
+  std::span<std::byte> heap_part(int index) const { return heap().subspan(index * heap_bytes_, heap_bytes_); }
   /// A member's ring of events and the memory that it lies in; empty if there are no rings.
   std::span<std::byte> ring(int index) const {
-    return {base_ + rings_offset() + times(index, ring_bytes()), ring_bytes()};
+    return {base_ + rings_offset() + index * ring_bytes(), ring_bytes()};
   }
   std::byte* slot(int index, unsigned parity) const {
-    return base_ + slots_offset() + (times(index, 2) + parity) * slot_bytes_;
+    return base_ + slots_offset() + (index * 2 + parity) * slot_bytes_;
   }
 
  private:
@@ -241,11 +238,11 @@ class Segment {
   }
   SegmentHeader& header() const { return at<SegmentHeader>(0); }
   std::size_t member_offset(int index) const {
-    return sizeof(SegmentHeader) + sizeof(AbortLine) + times(index, kMemberBytes);
+    return sizeof(SegmentHeader) + sizeof(AbortLine) + index * kMemberBytes;
   }
   std::size_t flags_offset() const { return member_offset(members_); }
-  std::size_t calls_offset() const { return flags_offset() + times(members_, 2 * sizeof(FlagLine)); }
-  std::size_t group_lines_offset() const { return calls_offset() + times(members_, 2 * sizeof(CallLine)); }
+  std::size_t calls_offset() const { return flags_offset() + members_ * 2 * sizeof(FlagLine); }
+  std::size_t group_lines_offset() const { return calls_offset() + members_ * 2 * sizeof(CallLine); }
   std::size_t slots_offset() const;
   std::size_t heap_offset() const;
   std::size_t pairs_offset() const;

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/core_distance.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -90,7 +89,7 @@ StoreChoice::StoreChoice(Stores first, Origin origin) : is_fixed_(origin == Orig
 std::uint32_t StoreChoice::streamed_classes() const {
   std::uint32_t classes = 0;
   for (int c = 0; c < kChunkClasses; ++c) {
-    const Choice& choice = nth(choices_, c);
+    const Choice& choice = choices_[c];
     const Stores now = choice.state == State::kTries ? other(choice.chosen) : choice.chosen;
     if (now == Stores::kStreaming) classes |= std::uint32_t{1} << c;
   }
@@ -100,7 +99,7 @@ std::uint32_t StoreChoice::streamed_classes() const {
 std::string StoreChoice::describe() const {
   std::string sizes;
   for (int c = 0; c < kChunkClasses; ++c) {
-    if (nth(choices_, c).chosen != Stores::kStreaming) continue;
+    if (choices_[c].chosen != Stores::kStreaming) continue;
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(1 << c) + " KiB";
   }
   return sizes.empty() ? "plain stores" : "streaming stores for chunks from " + sizes + " to twice as much";
@@ -123,7 +122,7 @@ void StoreChoice::compare(Choice& choice, CallKind kind) {
 
 void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, double cost) {
   if (is_fixed_) return;
-  Choice& choice = nth(choices_, chunk_class);
+  Choice& choice = choices_[chunk_class];
   ++choice.samples;
   const bool is_alike = kind == choice.kind;
   switch (choice.state) {

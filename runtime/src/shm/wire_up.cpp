@@ -15,7 +15,6 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/fd_passing.h"
@@ -74,7 +73,7 @@ Status send_when_there_is_room(int socket, std::span<const std::byte> data, std:
 
 Result<WireUpLeader> WireUpLeader::open(const Membership& membership, const SegmentConfig& config) {
   WireUpLeader leader;
-  const int count = int_size(membership.local_members());
+  const int count = std::ssize(membership.local_members());
   const std::size_t bytes = Segment::bytes_for(count, config);
   DDL_ASSIGN(memory_fd, make_sealed_memory(bytes));
   DDL_ASSIGN(memory, MappedMemory::map_shared(memory_fd.get(), bytes));
@@ -215,7 +214,7 @@ Status WireUpLeader::admit(Caller caller) {
 }
 
 void WireUpLeader::plan_exchange() {
-  const int count = int_size(members_);
+  const int count = std::ssize(members_);
   std::vector<CpuPlace> place_of;
   if (asks_for_places(exchange_, count, cpus_.count())) {
     const CpuPlaces places = CpuPlaces::read(cpus_);

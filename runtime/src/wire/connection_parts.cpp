@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/src/common/index.h"
 #include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/fd_passing.h"
 
@@ -115,8 +114,8 @@ Result<SharedGroup> Connections::Parts::pair_memory(int other) const {
     group.memory = whole_.group_.memory;
     group.segment = whole_.group_.segment.pair(own, other);
     group.index = index_in_pair(own, other);
-    group.members = {nth(whole_.group_.members, std::min(own, other)),
-                     nth(whole_.group_.members, std::max(own, other))};
+    group.members = {whole_.group_.members[std::min(own, other)],
+                     whole_.group_.members[std::max(own, other)]};
   }
   group.cpus = whole_.group_.cpus;
   // Each process has its own doorbell. An abort of the pair aborts the set, and this rings the other process's
@@ -129,7 +128,7 @@ Result<SharedGroup> Connections::Parts::pair_memory(int other) const {
 Result<std::shared_ptr<Connections>> Connections::Parts::make_pair(int rank) {
   const bool is_here = whole_.layout().host_of(rank) == whole_.layout().own;
   DDL_ASSIGN(group, pair_memory(is_here ? whole_.layout().local_rank(rank) : -1));
-  const auto job_rank = [this](int of) { return nth(whole_.job_ranks_, of); };
+  const auto job_rank = [this](int of) { return whole_.job_ranks_[of]; };
   const int own = whole_.membership_.rank;
   return std::shared_ptr<Connections>(
       new Connections(whole_.job_, whole_.bootstrap_, membership_of_pair(whole_.membership_, rank),
@@ -156,7 +155,7 @@ Status Connections::Parts::link_pair(Connections& pair, int rank, CallDeadline d
     return fail(std::move(links.error().during("connecting " + whole_.self().label() + " to other hosts by " +
                                                whole_.link_transport_->name())));
   }
-  links->front().peer.rank = nth(whole_.job_ranks_, rank);
+  links->front().peer.rank = whole_.job_ranks_[rank];
   pair.report_links(*links);
   pair.add_links(*std::move(links));
   return pair.watch();

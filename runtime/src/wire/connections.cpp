@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "contract/environment.h"
-#include "runtime/src/common/index.h"
 #include "runtime/src/shm/doorbell.h"
 #include "runtime/src/wire/connection_parts.h"
 
@@ -70,7 +69,7 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
   DDL_TRY(duplicate_published);
   DDL_ASSIGN(group, within_host->connect(bootstrap, limit));
   // Messages name ranks of the job.
-  for (Member& member : group.members) member.rank = nth(job_ranks, member.rank);
+  for (Member& member : group.members) member.rank = job_ranks[member.rank];
   make_event_log(job, group);
 
   std::unique_ptr<Connections> made(new Connections(job, bootstrap, membership, std::move(job_ranks),
@@ -112,14 +111,14 @@ Result<std::vector<PeerLink>> Connections::link_to(const std::vector<int>& hosts
   const auto lane = static_cast<std::size_t>(membership_.local_rank());
   std::vector<LinkPartner> partners;
   for (const int host : hosts) {
-    partners.push_back({host, nth(layout().hosts, host)[lane], host < layout().own});
+    partners.push_back({host, layout().hosts[host][lane], host < layout().own});
   }
   auto links = link_transport_->connect(bootstrap_, partners, {use_, channel_.slot_bytes(), limit});
   if (!links) {
     return fail(std::move(links.error().during("connecting " + self().label() + " to other hosts by " +
                                                link_transport_->name())));
   }
-  for (PeerLink& link : *links) link.peer.rank = nth(job_ranks_, link.peer.rank);
+  for (PeerLink& link : *links) link.peer.rank = job_ranks_[link.peer.rank];
   report_links(*links);
   return links;
 }
@@ -147,7 +146,7 @@ void Connections::compare_clocks(const std::vector<PeerLink>& links) {
                                        [](const PeerLink& a, const PeerLink& b) { return a.host < b.host; });
   if (lowest == links.end() || lowest->host >= layout().own) return;
   clock_link_ = static_cast<std::size_t>(lowest - links.begin());
-  clock_comparison_.emplace(*job_.events, nth(job_ranks_, lowest->peer.rank));
+  clock_comparison_.emplace(*job_.events, job_ranks_[lowest->peer.rank]);
 }
 
 void Connections::guard_descriptors() {
@@ -184,7 +183,7 @@ Status Connections::connect_hosts(const ConnectLimit& limit) {
 
 std::vector<PeerLink> Connections::established_links() {
   std::vector<PeerLink> links = link_transport_->take_established();
-  for (PeerLink& link : links) link.peer.rank = nth(job_ranks_, link.peer.rank);
+  for (PeerLink& link : links) link.peer.rank = job_ranks_[link.peer.rank];
   return links;
 }
 
@@ -212,9 +211,9 @@ Outcome Connections::connect_mesh() {
 }
 
 Member Connections::who_is(int rank) const {
-  if (layout().host_of(rank) == layout().own) return nth(group_.members, layout().local_rank(rank));
+  if (layout().host_of(rank) == layout().own) return group_.members[layout().local_rank(rank)];
   Member member = link_transport_->who_is(bootstrap_, rank);
-  member.rank = nth(job_ranks_, rank);
+  member.rank = job_ranks_[rank];
   return member;
 }
 

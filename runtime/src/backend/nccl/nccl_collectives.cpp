@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "runtime/src/backend/nccl/fused_parts.h"
-#include "runtime/src/common/index.h"
 
 namespace ddl::runtime {
 namespace {
@@ -108,7 +107,7 @@ class Calls {
     }
     const std::byte* send = request_.send;
     for (int root = 0; root < size_; ++root) {
-      const std::uint64_t count = nth(counts, root);
+      const std::uint64_t count = counts[root];
       DDL_TRY(reduce(send, root == rank_ ? request_.recv : nullptr, count, root));
       send += bytes(count);
     }
@@ -122,7 +121,7 @@ class Calls {
   Status allgatherv() const {
     std::byte* recv = request_.recv;
     for (int root = 0; root < size_; ++root) {
-      const std::uint64_t count = nth(request_.counts, root);
+      const std::uint64_t count = request_.counts[root];
       DDL_TRY(broadcast(root == rank_ ? request_.send : recv, recv, count, root));
       recv += bytes(count);
     }
@@ -235,7 +234,7 @@ Status scale_results(NcclCommunicator& communicator, const Request& request, con
   const int rank = communicator.rank();
   if (request.call.kind == CallKind::kReduce && request.call.root != rank) return {};
   const bool is_scattered = request.call.kind == CallKind::kReduceScatter;
-  return scale_one(request.recv, is_scattered ? nth(request.counts, rank) : request.call.count);
+  return scale_one(request.recv, is_scattered ? request.counts[rank] : request.call.count);
 }
 
 /// The blocks of an exchange: those for other ranks are NCCL's messages; this rank's own is copied.
