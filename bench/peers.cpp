@@ -74,7 +74,7 @@ Row by_mpi() {
 Row by_name() {
   Row row{{.name = "ddl-named",
            .label = "libddl, named tensors",
-           .why = "ours, every gradient handed over by name; it makes its own buckets",
+           .why = "ours, every gradient submitted by name; it makes its own buckets",
            .is_ours = true},
           "collective_ddl_named",
           Launcher::kDdlrun};

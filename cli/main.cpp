@@ -44,5 +44,5 @@ int main(int argc, char** argv) {
       cli::parse_command_line(words, {cli::current_directory().value_or(""), CpuSet::allowed().count(),
                                       launcher::hostname(), cli::read_user_file, environment});
   if (!request) return console.refuse(request.error());
-  return cli::carry_out(*request, environment, console);
+  return cli::run_action(*request, environment, console);
 }

@@ -17,9 +17,9 @@ struct Event {
   enum class Kind : std::uint8_t {
     kNone = 0,
     kCall,       ///< an ordered call
-    kTensor,     ///< a named tensor: begins when it is handed over, ends when it is complete
+    kTensor,     ///< a named tensor: begins when it is submitted, ends when it is complete
     kAgreement,  ///< the ranks agree on named tensors
-    kBatch,      ///< named tensors that are carried out together
+    kBatch,      ///< named tensors that are processed together
     kPacking,    ///< tensors are copied into one buffer
     kUnpacking,  ///< results are copied out of it
     kExchange,   ///< a call moves data between hosts

@@ -1,4 +1,4 @@
-// Who carries out collectives: the words of DDL_CPU_OPERATIONS and DDL_GPU_OPERATIONS, and of ddlrun's options.
+// Who runs collectives: the words of DDL_CPU_OPERATIONS and DDL_GPU_OPERATIONS, and of ddlrun's options.
 #pragma once
 
 #include <array>

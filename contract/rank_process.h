@@ -13,7 +13,7 @@ inline constexpr int kPmiFd = 4;
 /// Where the rank shows its agent what it does (env::kRankRecord, RankRecord).
 inline constexpr int kRankRecordFd = 5;
 /// The eventfd that is readable once the agent has written there (env::kRankRecord, LostHost).
-inline constexpr int kBellFd = 6;
+inline constexpr int kDoorbellFd = 6;
 
 // What libddl reports to its launcher through PMIx, if the launcher has asked for it.
 

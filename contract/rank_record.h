@@ -57,7 +57,7 @@ struct SetRecord {
 };
 static_assert(sizeof(SetRecord) == 40);
 
-/// A named tensor that the rank has handed over and that is not complete.
+/// A named tensor that the rank has submitted and that is not complete.
 struct TensorRecord {
   static constexpr std::size_t kNameBytes = 48;
 
@@ -79,10 +79,10 @@ struct LostHost {
 };
 static_assert(sizeof(LostHost) == 496);
 
-/// env::kRankRecord, "FD:OFFSET:BYTES:BELL", says where it lies in an inherited memfd that is sealed against another
-/// size, and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher writes the
-/// first field and lost_host into memory of zeros, and libddl the others. BELL is an inherited eventfd, which is readable
-/// once lost_host is written.
+/// env::kRankRecord, "FD:OFFSET:BYTES:DOORBELL", says where it lies in an inherited memfd that is sealed against
+/// another size, and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher
+/// writes the first field and lost_host into memory of zeros, and libddl the others. DOORBELL is an inherited eventfd,
+/// which is readable once lost_host is written.
 struct RankRecord {
   static constexpr std::uint32_t kMagic = 0x444C'5834;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size

@@ -1,4 +1,4 @@
-// libddl with named tensors: each is handed over, and all are waited for at the end of what is timed.
+// libddl with named tensors: each is submitted, and all are waited for at the end of what is timed.
 #include <cstddef>
 #include <string>
 #include <vector>

@@ -252,7 +252,7 @@ Result<Gradients> allocate_gradients(Model model, const Allocate& allocate) {
   return gradients;
 }
 
-// How a contender does its calls: one by one, or handed over and completed together.
+// How a contender does its calls: one by one, or submitted and completed together.
 struct StepCalls {
   Call call;
   Complete complete;  // null: what has been called is complete
@@ -264,7 +264,7 @@ class Step {
  public:
   static Result<Step> allocate(RankJob& job, Model model, const StepCalls& calls, const Allocate& allocate) {
     DDL_ASSIGN(gradients, allocate_gradients(model, allocate));
-    // Buckets that are handed over are all in use at once.
+    // Buckets that are submitted are all in use at once.
     std::uint64_t bytes = calls.complete ? gradients.span * sizeof(float) : sizeof(float);
     for (const SizePlan& size : job.plan) {
       if (size.bytes < kInOneBuffer) bytes = std::max(bytes, size.bytes);

@@ -62,7 +62,7 @@ struct Buffers {
 /// failed.
 using Call = std::function<const float*(Collective what, const Buffers& buffers)>;
 
-/// Completes the calls that have only been handed over, at the end of what is timed: one call, or all gradients of a
+/// Completes the calls that have only been submitted, at the end of what is timed: one call, or all gradients of a
 /// step. Returns whether all succeeded.
 using Complete = std::function<bool()>;
 
@@ -97,7 +97,7 @@ enum class Buckets {
   kOfLibrary,  ///< it gets every gradient by itself, whatever the plan says
 };
 
-/// The same, in private memory, for a library to which calls are handed over.
+/// The same, in private memory, for a library to which calls are submitted.
 Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& hand_over, const Complete& complete);
 
 }  // namespace ddl::bench

@@ -25,7 +25,7 @@ struct ActionOption {
   /// Whether an option has an effect, beside those that every action has.
   bool (*uses)(const OptionEntry& entry);
   ReadOptions* read;
-  Command* carry_out;
+  Command* command;
   /// What to do about words in the place of a command; the word follows a "=" or blank. "": the reader takes them.
   std::string_view without_words = "";
 };
@@ -201,7 +201,7 @@ Result<Request> parse_command_line(std::span<const std::string> words, const Com
   return request;
 }
 
-int carry_out(Request request, const Environment& environment, const Console& console) {
+int run_action(Request request, const Environment& environment, const Console& console) {
   if (!request.job.quiet) {
     for (const std::string& note : request.notes) console.note(note);
   }
@@ -209,7 +209,7 @@ int carry_out(Request request, const Environment& environment, const Console& co
     return console.refuse(Error(found.error()).with_hint(kSitesHint));
   const auto* action = std::find_if(std::begin(kActions), std::end(kActions),
                                     [&](const ActionOption& one) { return one.action == request.action; });
-  return action->carry_out(request, environment, console);
+  return action->command(request, environment, console);
 }
 
 }  // namespace ddl::cli

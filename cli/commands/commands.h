@@ -21,7 +21,7 @@ namespace ddl::cli {
 Result<Request> parse_command_line(std::span<const std::string> words, const CommandLineContext& context);
 
 /// Prints the notes of the request, finds its site, and returns the exit code of its command.
-int carry_out(Request request, const Environment& environment, const Console& console);
+int run_action(Request request, const Environment& environment, const Console& console);
 
 /// Runs the request, prints the result, and returns ddlrun's exit code.
 using Command = int(const Request& request, const Environment& environment, const Console& console);

@@ -221,7 +221,7 @@ class StallFinder {
     }
   }
 
-  /// A tensor that some members have handed over.
+  /// A tensor that some members have submitted.
   struct Tensor {
     std::string name;
     std::int64_t digest = 0;
@@ -257,8 +257,8 @@ class StallFinder {
     return names + set_suffix(members.set().id);
   }
 
-  /// Process sets agree on their tensors each by itself. So if a rank has handed over a tensor of the name to another
-  /// set, only this can tell: "; rank 2 (node1, pid 7) has handed over a tensor "a" to process set 1".
+  /// Process sets agree on their tensors each by itself. So if a rank has submitted a tensor of the name to another
+  /// set, only this can tell: "; rank 2 (node1, pid 7) has submitted a tensor "a" to process set 1".
   std::string elsewhere(const std::vector<const Tensor*>& tensors, const Ranks& missing) const {
     for (const Tensor* tensor : tensors) {
       for (const RankActivity* rank : missing) {
@@ -270,7 +270,7 @@ class StallFinder {
           return one.generation == other->generation;
         });
         if (set == rank->sets.end()) continue;
-        return "; " + label(*rank) + " has handed over a tensor \"" + tensor->name + "\" to " +
+        return "; " + label(*rank) + " has submitted a tensor \"" + tensor->name + "\" to " +
                (set->id == 0 ? "the process set of all ranks" : "process set " + std::to_string(set->id));
       }
     }

@@ -61,7 +61,7 @@ struct InspectedRank {
   State state = State::kNotStarted;
   ProcessActivity process;
   CurrentWork work;
-  std::int64_t open_tensors = 0;  ///< named tensors that it has handed over and that are not complete
+  std::int64_t open_tensors = 0;  ///< named tensors that it has submitted and that are not complete
   std::string oldest_tensor;      ///< the name of the one that is open for the longest time
   Seconds oldest_tensor_seconds;
   int wait = -1;  ///< of JobInspection::waits: the longest one in which it waits; -1: in none

@@ -30,12 +30,12 @@ struct SetActivity {
   bool operator==(const SetActivity&) const = default;
 };
 
-/// A named tensor that the rank has handed over and that is not complete.
+/// A named tensor that the rank has submitted and that is not complete.
 struct TensorActivity {
   std::int64_t generation = 0;  ///< of its set
   std::string name;             ///< or the beginning of it, and "..."
   std::int64_t digest = 0;      ///< of the whole name
-  Seconds seconds;              ///< since it was handed over
+  Seconds seconds;              ///< since it was submitted
   bool operator==(const TensorActivity&) const = default;
 };
 

@@ -385,7 +385,7 @@ int become_mpirun(const std::vector<std::string>& words) {
   if (!words[0].empty()) ::setenv(env::kMasterAddr, words[0].c_str(), 1);
   ::close(contract::kPmiFd);
   ::close(contract::kRankRecordFd);
-  ::close(contract::kBellFd);
+  ::close(contract::kDoorbellFd);
   const std::vector<std::string> command(words.begin() + 2, words.end());
   const Error error = become(command);
   std::fprintf(stderr, "ddlrun: %s\n", error.message().c_str());

@@ -10,7 +10,7 @@
 
 namespace ddl::launcher {
 
-/// The main function of an agent process: forks the spawner, answers with NodeFacts, carries out the messages of
+/// The main function of an agent process: forks the spawner, answers with NodeFacts, acts on the messages of
 /// the head, and returns the process's exit status when nothing of the job is left on this node. If the head ends,
 /// the agent ends the ranks. The calling process must have one thread, and must end by _exit() afterwards.
 /// session_directory: a name from new_session_directory_name(). The spawner creates the directory, and removes it

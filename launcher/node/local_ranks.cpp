@@ -67,7 +67,7 @@ Status LocalRanks::start(const JobLaunch& job, const NodeLaunch& node, const Ran
   };
   if (const RankRecords* const records = watch.records()) {
     inherit(records->fd(), contract::kRankRecordFd);
-    inherit(records->bell(), contract::kBellFd);
+    inherit(records->doorbell(), contract::kDoorbellFd);
     environment[contract::env::kRankRecord] = records->place_of(watch.local_rank(launch.rank));
   }
   if (job_key_) {

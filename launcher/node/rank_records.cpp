@@ -43,8 +43,8 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
     return fail(ErrorCode::kUnavailable, "the limit on the size of files (ulimit -f) is too small");
   UniqueFd fd(::memfd_create("ddl-rank-records", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return fail_errno("memfd_create");
-  UniqueFd bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!bell) return fail_errno("eventfd");
+  UniqueFd doorbell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!doorbell) return fail_errno("eventfd");
   // A record and a ring take memory only as far as they are used.
   const std::size_t each = bytes_of_each(events), bytes = local_ranks * each;
   if (::ftruncate(fd.get(), bytes) != 0) return fail_errno("ftruncate");
@@ -52,7 +52,7 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
     return fail_errno("fcntl F_ADD_SEALS");
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return fail_errno("mmap");
-  RankRecords records(std::move(fd), std::move(bell), memory, local_ranks, each);
+  RankRecords records(std::move(fd), std::move(doorbell), memory, local_ranks, each);
   for (std::size_t rank = 0; rank < local_ranks; ++rank) {
     const std::uint32_t magic = RankRecord::kMagic;
     std::memcpy(records.part(rank).data(), &magic, sizeof magic);
@@ -62,17 +62,17 @@ Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t e
   return records;
 }
 
-RankRecords::RankRecords(UniqueFd fd, UniqueFd bell, void* memory, std::size_t local_ranks,
+RankRecords::RankRecords(UniqueFd fd, UniqueFd doorbell, void* memory, std::size_t local_ranks,
                          std::size_t bytes_each)
     : fd_(std::move(fd)),
-      bell_(std::move(bell)),
+      doorbell_(std::move(doorbell)),
       memory_(memory),
       local_ranks_(local_ranks),
       bytes_each_(bytes_each) {}
 
 RankRecords::RankRecords(RankRecords&& other) noexcept
     : fd_(std::move(other.fd_)),
-      bell_(std::move(other.bell_)),
+      doorbell_(std::move(other.doorbell_)),
       memory_(std::exchange(other.memory_, nullptr)),
       local_ranks_(other.local_ranks_),
       bytes_each_(other.bytes_each_) {}
@@ -83,7 +83,7 @@ RankRecords::~RankRecords() {
 
 std::string RankRecords::place_of(std::size_t local_rank) const {
   return std::to_string(contract::kRankRecordFd) + ":" + std::to_string(local_rank * bytes_each_) + ":" +
-         std::to_string(bytes_each_) + ":" + std::to_string(contract::kBellFd);
+         std::to_string(bytes_each_) + ":" + std::to_string(contract::kDoorbellFd);
 }
 
 std::span<std::byte> RankRecords::part(std::size_t local_rank) const {
@@ -143,7 +143,7 @@ bool RankRecords::tell(const message::HostLost& lost) {
     told->lost_host.rank.store(lost.rank + 1, std::memory_order_release);
   }
   // Nobody reads it, so it stays readable.
-  (void)::eventfd_write(bell_.get(), 1);
+  (void)::eventfd_write(doorbell_.get(), 1);
   return any_has_joined;
 }
 

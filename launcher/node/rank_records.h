@@ -54,8 +54,8 @@ class RankRecords {
   int fd() const { return fd_.get(); }
   /// The value of contract::env::kRankRecord.
   std::string place_of(std::size_t local_rank) const;
-  /// For the ranks to inherit as contract::kBellFd.
-  int bell() const { return bell_.get(); }
+  /// For the ranks to inherit as contract::kDoorbellFd.
+  int doorbell() const { return doorbell_.get(); }
   /// Tells the ranks. False if none of them has joined by libddl, and so none can be reading it.
   bool tell(const message::HostLost& lost);
   /// The rank whose end this rank has observed, as it wrote it: any number, to be checked. -1: none.
@@ -68,14 +68,14 @@ class RankRecords {
   void stop_timeline();
 
  private:
-  RankRecords(UniqueFd fd, UniqueFd bell, void* memory, std::size_t local_ranks, std::size_t bytes_each);
+  RankRecords(UniqueFd fd, UniqueFd doorbell, void* memory, std::size_t local_ranks, std::size_t bytes_each);
   std::span<std::byte> part(std::size_t local_rank) const;
   std::span<std::byte> ring_part(std::size_t local_rank) const;
   /// Null if the rank has destroyed it.
   contract::RankRecord* record(std::size_t local_rank) const;
 
   UniqueFd fd_;
-  UniqueFd bell_;
+  UniqueFd doorbell_;
   void* memory_;  ///< mapped
   std::size_t local_ranks_;
   std::size_t bytes_each_;  ///< of a record and its ring

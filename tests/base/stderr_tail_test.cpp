@@ -89,7 +89,7 @@ TEST_CASE("a printable line contains no control sequence") {
   CHECK(printable_line("unfinished \x1b[31") == "unfinished ");
   CHECK(printable_line("unfinished \x1b") == "unfinished ");
   CHECK(printable_line("\x1b\xe2\x82\xac") == "\xe2\x82\xac");
-  CHECK(printable_line("bell\a back\b") == "bell^G back^H");
+  CHECK(printable_line("doorbell\a back\b") == "doorbell^G back^H");
   CHECK(printable_line(std::string("nul\0 del\x7f", 9)) == "nul^@ del^?");
   CHECK(printable_line("\xc2\x9b"
                        "31m") == "<U+009B>31m");

@@ -109,7 +109,7 @@ TEST_CASE("a rank that dies is named on all hosts in the errors of their open te
       CHECK(status == 128 + SIGKILL);
       for (const std::string rank : {"0", "1"}) {
         const std::string head = "[" + rank + "]<stdout>:", dead = "rank 2 on node2 (pid ";
-        // A survivor may have gone on to its next tensors, and not have handed over all of them.
+        // A survivor may have gone on to its next tensors, and not have submitted all of them.
         if (job.out().find(head + "allreduce_async: aborted: ") != std::string::npos) {
           CHECK_THAT(job.out(), Contains("aborted earlier: " + dead));
           continue;

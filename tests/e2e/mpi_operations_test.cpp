@@ -32,7 +32,7 @@ Command by_mpi(const std::string& mpi, int size, std::vector<std::string> words,
   return command;
 }
 
-TEST_CASE("an MPI carries out the collectives of a program without MPI, in two consecutive contexts",
+TEST_CASE("an MPI runs the collectives of a program without MPI, in two consecutive contexts",
           "[mpi_operations]") {
   for (const std::string& mpi : mpi_modules()) {
     CAPTURE(mpi);
@@ -78,7 +78,7 @@ TEST_CASE("a rank that dies is named by the others in the errors of their open t
       CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
       for (const std::string rank : {"0", "2"}) {
         const std::string head = "[" + rank + "]<stdout>:";
-        // A survivor may have gone on to its next tensors, and not have handed over all of them.
+        // A survivor may have gone on to its next tensors, and not have submitted all of them.
         if (job.out().find(head + "allreduce_async: aborted: ") != std::string::npos) {
           CHECK_THAT(job.out(), Contains("aborted earlier: rank 1 on "));
           continue;

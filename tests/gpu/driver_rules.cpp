@@ -151,7 +151,7 @@ std::string a_copy_of_pinned_memory(Other*) {
   pinned.data()[7] = 1;
   Gate gate(held.get());
   check(driver().copy(memory.address(), pinned.data(), kBytes, held.get()), "a copy");
-  expect(!is_idle(held.get()), "it was carried out at once");
+  expect(!is_idle(held.get()), "it was executed at once");
   pinned.data()[7] = 2;  // read when the stream has come so far
   gate.open();
   synchronize(held.get());

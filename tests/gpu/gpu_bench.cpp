@@ -108,7 +108,7 @@ void measure_copies(const Scale& scale) {
       {.name = "both at once, " + size, .value = link_rate(gpu, scale, true, true), .unit = "GB/s each way"});
 }
 
-/// A model's gradients as named tensors: handed over all at once, or each when the one before is complete.
+/// A model's gradients as named tensors: submitted all at once, or each when the one before is complete.
 void measure_gradients(Rank& rank, Gpu& gpu, const Scale& scale, const char* way) {
   std::vector<std::size_t> counts;
   for (const std::uint64_t count : bench::tensors_backward(bench::Model::kResnet50))

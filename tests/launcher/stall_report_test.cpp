@@ -131,7 +131,7 @@ TEST_CASE("tensors that wait for the same ranks are one stall") {
             "tensor \"e\": 2 of 2 ranks have waited for 61 s, and none is missing",
             "tensors \"a\", \"b\", \"c\" and 1 more: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid "
             "101), which has waited for tensor \"e\" for 61 s"});
-  // A rank that has joined hands over nothing.
+  // A rank that has joined submits nothing.
   RankActivity joined = rank(2, none);
   joined.sets[0].has_joined = true;
   joined.seconds = 5;
@@ -187,7 +187,7 @@ TEST_CASE("ranks that have not answered are not said to have come") {
                   "perhaps for rank 1 (node1), which has not answered"});
 }
 
-TEST_CASE("a rank that has handed over the tensor to another process set is named with it") {
+TEST_CASE("a rank that has submitted the tensor to another process set is named with it") {
   const CallActivity none;
   RankActivity other = rank(1, none);
   SetActivity second;
@@ -203,6 +203,6 @@ TEST_CASE("a rank that has handed over the tensor to another process set is name
   CHECK(said[0] ==
         "tensor \"a\": 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has waited for "
         "tensor "
-        "\"a\" of process set 4 for 61 s; rank 1 (node1, pid 101) has handed over a tensor \"a\" to process "
+        "\"a\" of process set 4 for 61 s; rank 1 (node1, pid 101) has submitted a tensor \"a\" to process "
         "set 4");
 }

@@ -70,7 +70,7 @@ TEST_CASE("a look at the ranks comes often enough, and not too often") {
   CHECK(StallWatch({0.1, 0}).pause() == std::chrono::milliseconds(50));
 }
 
-TEST_CASE("ranks are told the first host that was lost, and the bell stays readable") {
+TEST_CASE("ranks are told the first host that was lost, and the doorbell stays readable") {
   using contract::RankRecord;
   auto records = RankRecords::create(2, 256, 256, false);
   REQUIRE(records);
@@ -78,12 +78,12 @@ TEST_CASE("ranks are told the first host that was lost, and the bell stays reada
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, records->fd(), 0);
   REQUIRE(memory != MAP_FAILED);
   auto* const record = static_cast<RankRecord*>(memory);
-  pollfd bell{records->bell(), POLLIN, 0};
-  CHECK(::poll(&bell, 1, 0) == 0);
+  pollfd doorbell{records->doorbell(), POLLIN, 0};
+  CHECK(::poll(&doorbell, 1, 0) == 0);
   CHECK_FALSE(records->tell({"node4", 6, 4711, std::string(1000, 'x')}));  // none has joined
   record->phase = RankRecord::Phase::kJoined;
   CHECK(records->tell({"node3", 4, 4710, "later"}));
-  CHECK(::poll(&bell, 1, 0) == 1);
+  CHECK(::poll(&doorbell, 1, 0) == 1);
   CHECK(record->lost_host.rank == 7);
   CHECK(record->lost_host.pid == 4711);
   CHECK(std::string(record->lost_host.name.data()) == "node4");

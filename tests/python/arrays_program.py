@@ -155,7 +155,7 @@ def test_mistakes():
 
 
 def test_other_threads_run_while_a_call_waits():
-    # The thread of rank 0 hands over what the main thread of each rank waits for.
+    # The thread of rank 0 submits what the main thread of each rank waits for.
     if ddl.rank() == 0:
         answer = []
         thread = threading.Thread(target=lambda: answer.append(ddl.allreduce_async(np.ones(1), "late").wait()))

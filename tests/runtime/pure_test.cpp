@@ -299,7 +299,7 @@ TEST_CASE(
   auto* const set = record->add_set(9, 2);
   CHECK(shown->sets[0].name.load() == (std::uint64_t{9} << 32 | 3));
   {
-    const ShownCall call(&set->call, CallKind::kAllreduce, 812);
+    const RecordedCall call(&set->call, CallKind::kAllreduce, 812);
     CHECK(CallWord::is_inside(shown->sets[0].call.load()));
     CHECK(CallWord::number(shown->sets[0].call.load()) == 812);
     CHECK(CallWord::kind(shown->sets[0].call.load()) == 1);

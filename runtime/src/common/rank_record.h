@@ -86,17 +86,17 @@ class RankRecord {
 };
 
 /// This rank is inside a call while this lives. word: of the stream of calls; null: there is no record.
-class ShownCall {
+class RecordedCall {
  public:
-  ShownCall(std::atomic<std::uint64_t>* word, CallKind kind, std::uint64_t number)
+  RecordedCall(std::atomic<std::uint64_t>* word, CallKind kind, std::uint64_t number)
       : word_(word), value_(contract::CallWord::of(number, static_cast<std::uint8_t>(kind))) {
     if (word_ != nullptr) word_->store(value_ | contract::CallWord::kInside, std::memory_order_relaxed);
   }
-  ~ShownCall() {
+  ~RecordedCall() {
     if (word_ != nullptr) word_->store(value_, std::memory_order_relaxed);
   }
-  ShownCall(const ShownCall&) = delete;
-  ShownCall& operator=(const ShownCall&) = delete;
+  RecordedCall(const RecordedCall&) = delete;
+  RecordedCall& operator=(const RecordedCall&) = delete;
 
  private:
   std::atomic<std::uint64_t>* word_;

@@ -151,7 +151,7 @@ constexpr Variable kVariables[] = {
      "algorithms of allreduce and reduce instead of those that the table of `ddl-bench --explain` chooses: "
      "`allreduce=halving,reduce=tree` ([which there are](libddl.md#algorithms)); the same on all ranks"},
     {{env::kCpuOperations}, "ddl or mpi", take<&Settings::cpu_operations, contract::parse_cpu_operations>,
-     "what carries out collectives: `ddl` (default), or `mpi`, [the site's "
+     "what runs collectives: `ddl` (default), or `mpi`, [the site's "
      "MPI](../guide/backends.md#collectives-of-libddl-by-the-sites-mpi); `--cpu-operations` sets it"},
     {{env::kMpi}, "the name of an MPI, such as openmpi or mpich", take<&Settings::mpi, mpi_name>,
      "the MPI for `mpi`, if libddl was built with several: `openmpi`, `mpich`"},
@@ -166,14 +166,14 @@ constexpr Variable kVariables[] = {
      "whichever is measured to be faster"},
     {{env::kFusionBytes, env::kHorovodFusionThreshold}, "a number of bytes, 0 or above",
      take<&Settings::fusion_bytes, integer<0, std::numeric_limits<std::int64_t>::max()>>,
-     "[named tensors](../guide/async.md) are carried out together up to this number of bytes, 0: each alone; "
+     "[named tensors](../guide/async.md) are processed together up to this number of bytes, 0: each alone; "
      "default 67108864; the first one is looked at first; that of the process set's first rank counts"},
     // The next row's value replaces this one.
     {{env::kHorovodGpuOperations}, nullptr,
      take<&Settings::gpu_operations, horovods_gpu_operations>, nullptr},
     {{env::kGpuOperations}, "auto, nccl or staged",
      take<&Settings::gpu_operations, contract::parse_gpu_operations>,
-     "what carries out collectives on [memory of GPUs](../guide/gpu.md): `auto` (default: NCCL or RCCL, the "
+     "what runs collectives on [memory of GPUs](../guide/gpu.md): `auto` (default: NCCL or RCCL, the "
      "memory of a GPU that the ranks share, or the host's), `nccl` (NCCL or RCCL, or an error) or `staged` "
      "(by way of the host); `--gpu-operations` sets it. If it is unset, `HOROVOD_GPU_OPERATIONS`: `NCCL`, or "
      "`MPI`, which means `staged`"},
@@ -210,7 +210,7 @@ constexpr Variable kVariables[] = {
      "set by the launcher: number of an inherited descriptor, a sealed memfd that holds the job's key of 32 "
      "bytes. It is made close-on-exec by `ddl_init`"},
     {{env::kRankRecord}, nullptr, take<&Settings::rank_record, rank_record_location>,
-     "set by the launcher: `FD:OFFSET:BYTES:BELL`: a place in an inherited memfd that is sealed against "
+     "set by the launcher: `FD:OFFSET:BYTES:DOORBELL`: a place in an inherited memfd that is sealed against "
      "another size, and an inherited eventfd. libddl writes there which calls this rank is in, its open "
      "named tensors, when a context is aborted the rank that the error names, and, behind 64 KiB, its "
      "events, and reads there, once the eventfd is readable, which host the launcher has lost; ignored if "

@@ -46,7 +46,7 @@ void Engine::log_steps() {
 Outcome Engine::make(NextCall call, Lock& lock) try {
   const Batch* const batch = call == NextCall::kRound ? nullptr : agreement_.next();
   const CallKind kind = batch == nullptr ? CallKind::kAgree : batch->tensors.front()->terms.call.kind;
-  const ShownCall recorded(record_ == nullptr ? nullptr : &record_->named_call, kind, counts_.all() + 1);
+  const RecordedCall recorded(record_ == nullptr ? nullptr : &record_->named_call, kind, counts_.all() + 1);
   if (own_connections_ == nullptr) {
     if (auto connected = connect(lock); !connected) return connected;
   }

@@ -29,7 +29,7 @@ struct Submission {
   /// each rank; the numbers may be null.
   void** result = nullptr;
   std::uint64_t* recv_counts = nullptr;
-  /// The GPU that the buffers lie on, and when they may be used; null: they lie on the host.
+  /// The GPU that the buffers lie on, and when they may be used; null: in CPU memory.
   Device* device = nullptr;
   DeviceEvent ready;
   /// Called once, when it is complete, by a thread that waits for some tensor, by the engine's own, or by one that

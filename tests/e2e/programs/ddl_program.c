@@ -164,7 +164,7 @@ static int vanish(void) {
   _exit(8);
 }
 
-/* Rank 1 does not hand over the second tensor, which the others wait for. */
+/* Rank 1 does not submit the second tensor, which the others wait for. */
 static int skip_a_tensor(void) {
   ddl_context* context = NULL;
   if (failed("init", ddl_init(NULL, &context))) return 1;

@@ -1,7 +1,7 @@
 /* own_mpi_program single|funneled|serialized|multiple|finalized: an MPI program whose MPI libddl uses.
  *   single ... multiple  initialises MPI at this thread level, sums with both in turn, and uses MPI after libddl was
  *                        finalized; a second thread calls libddl, which works or is refused. Then sums of named
- *                        tensors, of which a second thread hands over and awaits some
+ *                        tensors, of which a second thread submits and awaits some
  *   finalized            finalizes MPI first */
 #include <ddl/ddl.h>
 #include <mpi.h>
@@ -37,7 +37,7 @@ static int mpi_sum(void) {
   return ranks;
 }
 
-/* Tensors that one thread hands over and waits for. */
+/* Tensors that one thread submits and waits for. */
 enum { kTensors = 4 };
 struct Tensors {
   ddl_context* context;
@@ -80,7 +80,7 @@ static int wrong_sums(const struct Tensors* own) {
   return wrong;
 }
 
-/* The number of wrong sums and errors. The main thread waits for tensors that come last, so it carries out all. */
+/* The number of wrong sums and errors. The main thread waits for tensors that come last, so it executes all. */
 static int named_sums(ddl_context* context) {
   static struct Tensors theirs = {.prefix = "another thread's"}, ours = {.prefix = "ours", .priority = -1};
   theirs.context = ours.context = context;
