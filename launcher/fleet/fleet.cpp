@@ -70,7 +70,7 @@ Status Fleet::begin(int node) {
   DDL_ASSIGN(started, agent.starter->start(agent.node));
   ++starting_;
   ++agent.attempts;
-  agent.state = State::kStarting;
+  agent.phase = Phase::kStarting;
   agent.connection = std::make_unique<AgentConnection>(loop_, std::move(started));
   return {};
 }
@@ -78,7 +78,7 @@ Status Fleet::begin(int node) {
 void Fleet::listen(Handlers handlers) {
   handlers_ = std::move(handlers);
   for (int node = 0; node < std::ssize(agents_); ++node) {
-    if (agents_[node].state == State::kStarting) listen_to(node);
+    if (agents_[node].phase == Phase::kStarting) listen_to(node);
   }
   start_waiting();
   for (int node = 0; groups_ && node < std::ssize(agents_); ++node) {
@@ -177,7 +177,7 @@ void Fleet::on(int node, message::Facts&& message) {
           .count();
   if (!agent.branch.empty()) start_branch(node);
   if (handlers_.on_answered) handlers_.on_answered(node);
-  complete_startup(node, State::kAnswered);
+  complete_startup(node, Phase::kAnswered);
 }
 
 void Fleet::start_branch(int node) {
@@ -199,7 +199,7 @@ void Fleet::start_branch(int node) {
 void Fleet::on(int via, message::Routed&& routed) {
   const int node = routed.node;
   if (!is_reached_through(via, node)) return;
-  if (agents_[node].state == State::kFailed || agents_[node].state == State::kLost) return;
+  if (is_gone(node)) return;
   net::Frame frame{routed.type, std::move(routed.payload)};
   if (handlers_.on_routed) return handlers_.on_routed(node, std::move(frame));
   if (const Status accepted = on_frame(node, std::move(frame)); !accepted)
@@ -231,8 +231,8 @@ void Fleet::on(int node, message::Finished&& finished) {
 void Fleet::on_lost(int node, const std::string& how) {
   Agent& agent = agents_[node];
   if (is_pending(node)) return on_failed(node, {ErrorCode::kClosed, how});
-  if (agent.state != State::kAnswered) return;
-  agent.state = State::kLost;
+  if (is_gone(node)) return;
+  agent.phase = Phase::kLost;
   if (numbers_[node]) handlers_.on_lost(*numbers_[node], how);
   for (const int other : agent.branch)
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
@@ -266,11 +266,11 @@ void Fleet::on_failed(int node, const Error& why) {
   for (const int other : agent.branch)
     on_failed(other, {ErrorCode::kUnavailable,
                       "it is reached through " + agent.node.name + ", which did not come up"});
-  complete_startup(node, State::kFailed);
+  complete_startup(node, Phase::kFailed);
 }
 
-void Fleet::complete_startup(int node, State state) {
-  agents_[node].state = state;
+void Fleet::complete_startup(int node, Phase phase) {
+  agents_[node].phase = phase;
   agents_[node].deadline.cancel();
   agents_[node].retry.cancel();
   --pending_;
@@ -323,7 +323,7 @@ void Fleet::forward(int node, net::Frame&& frame) { send_to(nodes_.at(node), std
 void Fleet::send_to(int node, net::Frame&& frame) {
   const Agent& agent = agents_[node];
   if (agent.via) {
-    if (agent.state == State::kFailed || agent.state == State::kLost) return;
+    if (is_gone(node)) return;
     message::Routed routed{node, frame.type, std::move(frame.payload)};
     return send_to(*agent.via, message::encode<message::HeadToAgent>(std::move(routed)));
   }

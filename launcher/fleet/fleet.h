@@ -106,7 +106,14 @@ class Fleet {
   double clock_offset_seconds(int node) const { return agents_[node].clock_offset_seconds; }
 
  private:
-  enum class State { kWaiting, kStarting, kAnswered, kFailed, kLost };
+  /// In this order; an agent that has failed or is lost stays so.
+  enum class Phase {
+    kWaiting,   // for its turn to be started
+    kStarting,  // until its facts have arrived, with pauses between attempts
+    kAnswered,
+    kFailed,  // it did not start
+    kLost,    // after it had answered
+  };
   struct Agent {
     AllocatedNode node;
     std::optional<int> via;   // the agent through which this one is reached
@@ -117,7 +124,7 @@ class Fleet {
     EventLoop::Timer deadline;
     EventLoop::Timer retry;
     std::chrono::steady_clock::time_point began;
-    State state = State::kWaiting;
+    Phase phase = Phase::kWaiting;
     int attempts = 0;
     std::string last_failure;  ///< of the previous attempt; "": this is the first
     double answer_seconds = 0;
@@ -142,15 +149,14 @@ class Fleet {
   Status report(int node, net::Frame&& frame);
   void start_branch(int node);
   void start_groups(int node);
-  bool is_pending(int node) const {
-    return agents_[node].state == State::kWaiting || agents_[node].state == State::kStarting;
-  }
+  bool is_pending(int node) const { return agents_[node].phase < Phase::kAnswered; }
+  bool is_gone(int node) const { return agents_[node].phase > Phase::kAnswered; }
   /// The number of the node comes from another process.
   bool is_reached_through(int via, int node) const {
     return node >= 0 && node < std::ssize(agents_) && agents_[node].via == via;
   }
   void on_failed(int node, const Error& why);
-  void complete_startup(int node, State state);
+  void complete_startup(int node, Phase phase);
 
   EventLoop& loop_;
   SshSettings ssh_;
