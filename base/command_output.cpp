@@ -62,7 +62,7 @@ Status read_until_end(pid_t pid, Stream& out, Stream& err, const Deadline& deadl
     DDL_TRY(out.read_on());
     DDL_TRY(err.read_on());
     if (has_ended) return {};
-    if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "it does not end in time");
+    if (deadline.has_passed()) return fail(ErrorCode::kTimeout, "it did not end in time and was killed");
   }
 }
 

@@ -1,6 +1,6 @@
-// What fingers and word processors make of a command line: dashes and quotes of a printed page, an option in the place
-// of a value, "~" that no shell has replaced. Each is refused by its name, where
-// it would otherwise become the name of a program, a folder or a host.
+// Common typing mistakes in a command line: dashes and quotes of a printed page, an option in the place of a value, "~"
+// that no shell has replaced. Each is refused with a sentence about it; otherwise it would become the name of a program,
+// a folder or a host.
 #pragma once
 
 #include <string>

@@ -193,14 +193,18 @@ class ProcessSet:
 world = ProcessSet(_WORLD)
 
 
+# Looked up once: that takes as long as a small call.
+_CALL_OPTIONS = ffi.typeof("ddl_call_options *")
+_CALL_OPTIONS_SIZE = ffi.sizeof("ddl_call_options")
+
+
 def call_ordered(
     function: Callable[..., int], arguments: Sequence[Any],
     process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = NULL, *scales: float,
 ) -> None:
     """Makes an ordered call of libddl. scales: prescale and postscale; none: 1."""
-    kind = "ddl_call_options"
-    values = (ffi.sizeof(kind), 0, process_set.number, timeout_seconds, stream, *(scales or (1.0, 1.0)))
-    check(function(context(), *arguments, ffi.new(kind + " *", values)))
+    values = (_CALL_OPTIONS_SIZE, 0, process_set.number, timeout_seconds, stream, *(scales or (1.0, 1.0)))
+    check(function(context(), *arguments, ffi.new(_CALL_OPTIONS, values)))
 
 
 def members_of(process_set: ProcessSet) -> int:

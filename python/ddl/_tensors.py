@@ -70,6 +70,11 @@ def _reap() -> None:
             Handle._abandoned.append(one)
 
 
+# Looked up once: that takes as long as a small call.
+_OPTIONS = ffi.typeof("ddl_async_options *")
+_OPTIONS_SIZE = ffi.sizeof("ddl_async_options")
+
+
 def submit(
     call: Callable[..., int], name: bytes, *arguments: Any,
     process_set: ProcessSet = world, shape: Sequence[int] = (), stream: Any = NULL,
@@ -79,13 +84,12 @@ def submit(
     """The handle of a tensor that one of libddl's functions takes."""
     group_name = ffi.new("char[]", group.encode()) if group else NULL
     dimensions = ffi.new("uint64_t[]", list(shape))
-    kind = "ddl_async_options"
     values = dict(
-        struct_size=ffi.sizeof(kind), process_set=process_set.number, stream=stream, prescale=prescale,
+        struct_size=_OPTIONS_SIZE, process_set=process_set.number, stream=stream, prescale=prescale,
         postscale=postscale, priority=priority, group=group_name, group_size=group_size, shape=dimensions,
         dimensions=len(shape), zeros_if_joined=int(zeros_if_joined),
     )
-    options = ffi.new(kind + " *", values)
+    options = ffi.new(_OPTIONS, values)
     _reap()
     handle = ffi.new("ddl_handle **")
     check(call(context(), name, *arguments, options, handle))

@@ -86,7 +86,7 @@ TEST_CASE("a command that is late is killed with its group") {
   const auto late = run_shell("exec 9>" + path + "; trap '' TERM; sleep 1000 & sleep 1000", {}, 300ms);
   REQUIRE_FALSE(late);
   CHECK(late.error().code() == ErrorCode::kTimeout);
-  CHECK_THAT(late.error().message(), Contains("sh: it does not end in time"));
+  CHECK_THAT(late.error().message(), Contains("sh: it did not end in time and was killed"));
   pipe->second.reset();
   pollfd gone{pipe->first.get(), POLLIN, 0};
   CHECK(::poll(&gone, 1, 10'000) == 1);

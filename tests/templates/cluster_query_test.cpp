@@ -117,7 +117,7 @@ TEST_CASE("when no program answers, the reason of each is reported, in time") {
   const auto late = ask_cluster(slurm.program("probe", "exec sleep 1000"), 200ms);
   REQUIRE_FALSE(late);
   CHECK_FALSE(deadline.has_passed());
-  CHECK_THAT(late.error().message(), Contains("scontrol: it does not end in time"));
+  CHECK_THAT(late.error().message(), Contains("scontrol: it did not end in time and was killed"));
 }
 
 TEST_CASE("SLURM_CONF that names no file is reported at once, and nothing is started") {
