@@ -7,9 +7,11 @@
 #include <map>
 #include <set>
 
+#include "base/process_tree.h"
 #include "launcher/spawner_harness.h"
 #include "support/temporary_directory.h"
 
+using ddl::become_subreaper;
 using ddl::descendants_of;
 using ddl::kill_descendants;
 using ddl::ProcessId;
