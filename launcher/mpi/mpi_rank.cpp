@@ -28,6 +28,7 @@
 #include "launcher/node/start_child.h"
 #include "launcher/plan/framework_environment.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/plan/rank_environment.h"
 #include "launcher/process/child.h"
 #include "net/pmi_line.h"
 
@@ -138,6 +139,10 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   }
   if (const auto tmpdir = environment.find(env::kMpiTmpdir); tmpdir != environment.end())
     variables["TMPDIR"] = tmpdir->second;
+  // hydra serves PMI-1. A daemon of it that srun has started may have PMIx of Slurm's, too.
+  if (environment.contains(env::kPmiSize)) {
+    if (const auto version = mpich_pmi_version(environment)) variables[version->name] = version->value;
+  }
   ChildSpec child = rank_child(plan.job, node, node.ranks[in_job.local_rank], variables);
   child.rank = in_job.rank;
   std::erase_if(child.environment, [&](const std::string& entry) {

@@ -58,6 +58,13 @@ Environment common_environment(const Environment& head, const std::vector<Enviro
   return environment;
 }
 
+std::optional<DefaultVariable> mpich_pmi_version(const Environment& environment) {
+  for (const char* const name : {"MPIR_CVAR_PMI_VERSION", "MPICH_PMI_VERSION", "MPIR_PARAM_PMI_VERSION"}) {
+    if (environment.contains(name)) return std::nullopt;
+  }
+  return DefaultVariable{"MPIR_CVAR_PMI_VERSION", "1", "MPICH"};
+}
+
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
                                                const std::vector<DefaultVariable>& others) {
   Environment set = own;
@@ -68,6 +75,9 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
   const auto add = [&](const DefaultVariable& one) {
     if (set.try_emplace(one.name, one.value).second) defaults.push_back(one);
   };
+  if (has_agents(spec)) {
+    if (const auto version = mpich_pmi_version(set)) add(*version);
+  }
   // "=": exactly these names, not all that begin so.
   if (!spec.network_interfaces.empty())
     add({env::kNcclSocketIfname, "=" + join(spec.network_interfaces, ","), "--network-interfaces"});

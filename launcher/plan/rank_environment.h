@@ -2,6 +2,7 @@
 // and -x. Pure: text in, text out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,15 @@ struct DefaultVariable {
   bool operator==(const DefaultVariable&) const = default;
 };
 
-/// The default variables of a job: those that --network-interfaces and DDL_DETERMINISTIC=1 mean for NCCL, then others.
-/// They are the same for agents, srun and mpirun. If a variable has several defaults, the first one counts. own:
-/// ddlrun's environment, to which the caller adds the result. Pure.
+/// The variable by which MPICH 5 takes PMI-1 where it finds PMIx as well: by itself it ends then, with an error message.
+/// MPICH since 4.2 reads the variable, and takes PMI-1 anyway, unless it was built with PMIx alone: then PMIx.
+/// nullopt: the environment has it by one of MPICH's three names. Pure.
+std::optional<DefaultVariable> mpich_pmi_version(const Environment& environment);
+
+/// The default variables of a job: what MPICH needs to join ddlrun's agents, those that --network-interfaces and
+/// DDL_DETERMINISTIC=1 mean for NCCL, then others. But for the first, they are the same for agents, srun and mpirun. If
+/// a variable has several defaults, the first one counts. own: ddlrun's environment, to which the caller adds the
+/// result. Pure.
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
                                                const std::vector<DefaultVariable>& others);
 

@@ -324,6 +324,10 @@ void PmixServer::prepare_environment(const std::string& directory) {
   // A second store of everything, for clients of PMIx 1.2, of 2017.
   for (const auto& [name, size] : kStoreSizes) ::setenv(name, std::to_string(size).c_str(), 0);
   ::setenv("PMIX_MCA_gds", has_space_for_store(directory) ? "^ds12" : "^ds12,ds21", 0);
+  // Where munge runs, the server would ask clients for munge's credentials first, and the libpmix of a wheel, which has
+  // none, prints an error message in each rank. The credential that remains is the user that a client says it has.
+  // So the accept guard decides who may connect, by the word of the kernel; start() fails where there is no guard.
+  ::setenv("PMIX_MCA_psec", "native", 0);
 }
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,

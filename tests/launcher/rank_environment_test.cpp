@@ -23,6 +23,17 @@ Environment with_defaults(Environment expected) {
   return expected;
 }
 
+/// What MPICH 5 needs to join agents.
+const DefaultVariable kMpichPmi{"MPIR_CVAR_PMI_VERSION", "1", "MPICH"};
+
+/// The defaults but this one.
+std::vector<DefaultVariable> defaults_of(const JobSpec& spec, const Environment& own,
+                                         const std::vector<DefaultVariable>& others) {
+  std::vector<DefaultVariable> defaults = default_variables(spec, own, others);
+  std::erase(defaults, kMpichPmi);
+  return defaults;
+}
+
 Environment values(const std::vector<DefaultVariable>& defaults) {
   Environment environment;
   for (const DefaultVariable& one : defaults) environment.emplace(one.name, one.value);
@@ -78,7 +89,7 @@ TEST_CASE(
   CHECK(set.at("NCCL_MIN_CTAS") == set.at("NCCL_MAX_CTAS"));
   CHECK(values(default_variables({}, {{"DDL_DETERMINISTIC", "1"}}, {})).at("NCCL_PROTO") == "Simple");
   spec.exports = {{"DDL_DETERMINISTIC", "0"}};
-  CHECK(default_variables(spec, {{"DDL_DETERMINISTIC", "1"}}, {}).empty());
+  CHECK(defaults_of(spec, {{"DDL_DETERMINISTIC", "1"}}, {}).empty());
 }
 
 TEST_CASE("defaults come from options before the site, and never replace what the user has set") {
@@ -86,7 +97,7 @@ TEST_CASE("defaults come from options before the site, and never replace what th
                                                 {"NCCL_PROTO", "^LL128", "site own"},
                                                 {"NCCL_NET", "OFI", "site own"}};
   const auto defaults = [&](const JobSpec& spec, const Environment& own) {
-    return default_variables(spec, own, of_site);
+    return defaults_of(spec, own, of_site);
   };
   JobSpec spec;
   spec.framework = Framework::kMpi;
@@ -109,11 +120,32 @@ TEST_CASE("errors of NCCL end a program of torch, as under torchrun, unless the 
   const DefaultVariable old{"NCCL_ASYNC_ERROR_HANDLING", "1", "torch"};
   const DefaultVariable now{"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1", "torch"};
   JobSpec spec;
-  CHECK(default_variables(spec, {}, {}) == std::vector{old, now});
+  CHECK(defaults_of(spec, {}, {}) == std::vector{old, now});
   spec.framework = Framework::kDeepspeed;
-  CHECK(default_variables(spec, {{old.name, "0"}}, {}) == std::vector{now});
+  CHECK(defaults_of(spec, {{old.name, "0"}}, {}) == std::vector{now});
   spec.framework = Framework::kJax;
-  CHECK(default_variables(spec, {}, {}).empty());
+  CHECK(defaults_of(spec, {}, {}).empty());
+}
+
+TEST_CASE(
+    "MPICH 5 takes PMI-1 of the two that agents serve, unless the user has chosen by any name of MPICH's") {
+  JobSpec spec;
+  spec.framework = Framework::kNone;
+  CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi});
+  for (const char* name : {"MPIR_CVAR_PMI_VERSION", "MPICH_PMI_VERSION", "MPIR_PARAM_PMI_VERSION"}) {
+    CAPTURE(name);
+    CHECK(default_variables(spec, {{name, "x"}}, {}).empty());
+    spec.exports = {{name, "2"}};
+    CHECK(default_variables(spec, {}, {}).empty());
+    spec.exports = {{name, std::nullopt}};
+    CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi});
+    spec.exports = {};
+  }
+  // srun offers one PMI of its own choice, and an mpirun may be PRRTE's, which serves PMIx alone.
+  for (const LauncherChoice other : {LauncherChoice::kSrun, LauncherChoice::kMpirun}) {
+    spec.launcher = other;
+    CHECK(default_variables(spec, {}, {}).empty());
+  }
 }
 
 TEST_CASE(

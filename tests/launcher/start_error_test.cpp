@@ -39,7 +39,7 @@ TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
   CHECK(describe(StartStage::kExec, ENOENT, "train") ==
         Described{127, "command not found: train (no such program in PATH)"});
   const ddl::test::TemporaryDirectory directory;
-  const std::string here = directory.path();
+  const std::string& here = directory.path();
   std::ofstream(here + "/train.py");
   std::ofstream(here + "/test.py");
   const auto not_found = [&here](const std::string& command) {
