@@ -42,7 +42,8 @@ struct YamlReader {
       : read(std::move(how)), accepts(std::move(what)) {}
   template <class Read>
     requires std::is_invocable_r_v<Status, Read, const YamlNode&>
-  YamlReader(Read how) : read(std::move(how)) {}
+  YamlReader(Read how)  // NOLINT(google-explicit-constructor): a table of fields names the function alone
+      : read(std::move(how)) {}
 };
 
 /// A key, the reader of its value, and what a document says of it.

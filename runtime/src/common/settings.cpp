@@ -106,6 +106,7 @@ std::string take(std::string_view text, const char* expected, Settings& settings
   const auto value = kParse(text);
   if (value) {
     auto& setting = settings.*kSetting;
+    // NOLINTNEXTLINE(bugprone-assignment-in-if-condition): it asks whether the assignment compiles
     if constexpr (requires { setting = *value; }) {
       setting = *value;
     } else {
