@@ -57,6 +57,24 @@ TEST_CASE("programs of an MPI run by its mpirun, and its sums are right", "[mpir
   }
 }
 
+TEST_CASE("ranks of hydra's mpirun are told that they use PMI-1, unless the user has chosen", "[mpirun]") {
+  const auto told = [](const Mpi& mpi, const std::string& option) {
+    const Scratch scratch;
+    Words options = {"-np", "1"};
+    if (!option.empty()) options.insert(options.end(), {"-x", option});
+    Job job(scratch, by(mpi, options, {"sh", "-c", "echo version ${MPIR_CVAR_PMI_VERSION-unset}."}));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    return job.out().substr(job.out().find("version "));
+  };
+  for (const Mpi& mpi : mpis()) {
+    CAPTURE(mpi.mpirun);
+    const bool is_hydra = mpi.program == "mpich_program";
+    CHECK(told(mpi, "") == std::string("version ") + (is_hydra ? "1" : "unset") + ".\n");
+    CHECK(told(mpi, "MPIR_CVAR_PMI_VERSION=2") == "version 2.\n");
+    CHECK(told(mpi, "MPICH_PMI_VERSION=2") == "version unset.\n");
+  }
+}
+
 /// The MPI's own mpirun with two ranks.
 Words plain_mpirun(const Mpi& mpi, const Words& command) {
   Words words = {mpi.mpirun, "-np", "2"};

@@ -108,6 +108,37 @@ TEST_CASE("another user of the node can neither end nor delay a job through the 
   attack_while_ranks_join(300);
 }
 
+TEST_CASE("another user of the node who claims to be the job's user is refused by the PMIx server",
+          "[pmix_client]") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes connections of another user");
+  // What a process prints that connects as this user and claims to be the rank, before the rank itself does next.
+  const auto outcome_of = [](uid_t user, const std::string& next) {
+    const Scratch scratch;
+    Fifo go(scratch, "go");
+    Job job(scratch,
+            ddlrun({"-np", "1", "--no-tag-output", "sh", "-c",
+                    "env | grep ^PMIX_; echo ready; read -r line <" + go.path() + "; exec " + next}));
+    job.wait_for("ready\n");
+    // Nothing but the user is asked for, also where munge runs.
+    CHECK_THAT(job.out(), Contains("PMIX_SECURITY_MODE=native\n"));
+    Command command;
+    command.argv = {program("pmix_stranger"), std::to_string(user)};
+    for (const std::string_view line : split(job.out(), '\n')) {
+      if (const std::size_t equals = line.find('='); equals != std::string_view::npos)
+        command.environment.emplace(line.substr(0, equals), line.substr(equals + 1));
+    }
+    const Scratch own;
+    Job stranger(own, command);
+    CHECK(stranger.wait() == 0);
+    go.write("go\n");
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    return stranger.out() + job.out().substr(job.out().find("ready\n"));
+  };
+  CHECK_THAT(outcome_of(kNobody, program("pmix_client") + " modex"),
+             Contains("init=-") && Contains("modex=1\n"));
+  CHECK_THAT(outcome_of(::geteuid(), "true"), Contains("init=0\n"));
+}
+
 TEST_CASE("a process of the same user that connects to the PMIx server and falls silent does not stop a job",
           "[pmix_client]") {
   const Scratch scratch;
