@@ -42,7 +42,7 @@ struct Row {
   /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
   std::string variable;
   bool needs_mpi = false;    ///< libddl's collectives are done by MPI
-  bool hands_over = false;   ///< allreduces only; takes part in the steps of a model, and else if it is named
+  bool submits = false;      ///< allreduces only; takes part in the steps of a model, and else if it is named
   bool is_recorded = false;  ///< with a timeline; takes part only if it is named
 };
 
@@ -78,7 +78,7 @@ Row by_name() {
            .is_ours = true},
           "collective_ddl_named",
           Launcher::kDdlrun};
-  row.hands_over = true;
+  row.submits = true;
   return row;
 }
 
@@ -100,7 +100,7 @@ Row by_torch() {
        .is_bound = false},
       "collective_torch",
       Launcher::kDdlrun};
-  row.hands_over = true;
+  row.submits = true;
   return row;
 }
 
@@ -210,9 +210,9 @@ Words launcher_options(const Row& row, const Settings& settings) {
 
 bool is_wanted(const Row& row, const Words& wanted, const RankWork& work) {
   const bool is_collective = parse_collective(work.name).has_value();
-  if (row.hands_over && is_collective && work.name != name_of(Collective::kAllreduce)) return false;
-  if (work.needs_overlap && !row.hands_over) return false;
-  if (wanted.empty()) return row.variable.empty() && !row.is_recorded && !(row.hands_over && is_collective);
+  if (row.submits && is_collective && work.name != name_of(Collective::kAllreduce)) return false;
+  if (work.needs_overlap && !row.submits) return false;
+  if (wanted.empty()) return row.variable.empty() && !row.is_recorded && !(row.submits && is_collective);
   return std::find(wanted.begin(), wanted.end(), row.contender.name) != wanted.end();
 }
 

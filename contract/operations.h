@@ -16,9 +16,9 @@ enum class CpuOperations : std::uint8_t {
 
 /// On memory of GPUs.
 enum class GpuOperations : std::uint8_t {
-  kAuto,  ///< NCCL or RCCL where it can be used, otherwise in a GPU that the ranks share, or by way of the host
+  kAuto,  ///< NCCL or RCCL where it can be used, else in a GPU that the ranks share, or through the host's memory
   kNccl,    ///< NCCL or RCCL; an error where it cannot be used
-  kStaged,  ///< by way of the host
+  kStaged,  ///< through the memory of the host
 };
 
 template <class Operations>

@@ -14,7 +14,7 @@ class OpenTensors {
  public:
   explicit OpenTensors(ddl_context* context) : context_(context) {}
 
-  const float* hand_over(Collective what, const Buffers& of) {
+  const float* submit(Collective what, const Buffers& of) {
     if (what != Collective::kAllreduce) return nullptr;
     const std::size_t number = handles_.size();
     if (number == names_.size()) names_.push_back("gradient " + std::to_string(number));
@@ -48,7 +48,7 @@ int run_rank(int argc, char** argv) {
   if (status) {
     status = measure(
         *job, Expect::kResults, Buckets::kOfLibrary,
-        [&](Collective what, const Buffers& buffers) { return tensors.hand_over(what, buffers); },
+        [&](Collective what, const Buffers& buffers) { return tensors.submit(what, buffers); },
         [&] { return tensors.complete(); });
   }
   // A failed rank exits without ddl_finalize(): the others may be waiting for it, and its exit ends the job.

@@ -29,18 +29,17 @@ DDL_BENCH_EXPORT int ddl_bench_join(int argc, char** argv, int* rank, int* ranks
   return 0;
 }
 
-/// Does the job's work. hand_over begins the sum of this many floats at data over all ranks, in place, and complete
+/// Does the job's work. submit begins the sum of this many floats at data over all ranks, in place, and complete
 /// waits for all that have begun; both return whether they succeeded. Returns 0 when all ranks have ended, or an exit
 /// code.
-DDL_BENCH_EXPORT int ddl_bench_measure(int rank, int ranks,
-                                       bool (*hand_over)(float* data, std::uint64_t count),
+DDL_BENCH_EXPORT int ddl_bench_measure(int rank, int ranks, bool (*submit)(float* data, std::uint64_t count),
                                        bool (*complete)()) {
   ddl::Status status = check_world(*the_job, rank, ranks);
   if (status) {
     status = measure(
         *the_job, Expect::kResults, Buckets::kOfHarness,
-        [hand_over](Collective what, const Buffers& of) {
-          return what == Collective::kAllreduce && hand_over(of.recv, of.count) ? of.recv : nullptr;
+        [submit](Collective what, const Buffers& of) {
+          return what == Collective::kAllreduce && submit(of.recv, of.count) ? of.recv : nullptr;
         },
         complete);
   }

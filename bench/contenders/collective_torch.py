@@ -39,7 +39,7 @@ def main():
     tensors = {}  # by address and length; made once, as a program's are
     open_calls = []
 
-    def hand_over(data, count):
+    def submit(data, count):
         tensor = tensors.get((data, count))
         if tensor is None:
             memory = (ctypes.c_float * count).from_address(data)
@@ -54,12 +54,12 @@ def main():
         return True
 
     # An exception in one of them is printed, and returns false.
-    hand_over_type = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64)
+    submit_type = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64)
     complete_type = ctypes.CFUNCTYPE(ctypes.c_bool)
     failed = module.ddl_bench_measure(
         torch.distributed.get_rank(),
         torch.distributed.get_world_size(),
-        hand_over_type(hand_over),
+        submit_type(submit),
         complete_type(complete),
     )
     # A failed rank does not wait for the others.

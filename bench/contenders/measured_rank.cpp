@@ -398,11 +398,10 @@ Status measure(RankJob& job, Expect expect, const Call& call) {
   return measure(job, expect, Buckets::kOfHarness, call, nullptr);
 }
 
-Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& hand_over,
-               const Complete& complete) {
+Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& submit, const Complete& complete) {
   PrivateMemory memory;
   return measure_work(job, expect, [&memory](std::size_t bytes) { return memory.allocate(bytes); },
-                      {hand_over, complete, buckets});
+                      {submit, complete, buckets});
 }
 
 }  // namespace ddl::bench

@@ -98,6 +98,6 @@ enum class Buckets {
 };
 
 /// The same, in private memory, for a library to which calls are submitted.
-Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& hand_over, const Complete& complete);
+Status measure(RankJob& job, Expect expect, Buckets buckets, const Call& submit, const Complete& complete);
 
 }  // namespace ddl::bench

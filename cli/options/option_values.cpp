@@ -114,7 +114,7 @@ Result<launcher::EnvironmentExport> parse_cpu_operations(std::string_view text) 
 Result<launcher::EnvironmentExport> parse_gpu_operations(std::string_view text) {
   if (!contract::parse_gpu_operations(text)) {
     return refuse(in_quotes(text) +
-                  " is neither auto, nccl (NCCL or RCCL) nor staged (by way of the host's memory)");
+                  " is neither auto, nccl (NCCL or RCCL) nor staged (through the memory of the host)");
   }
   return launcher::EnvironmentExport{contract::env::kGpuOperations, std::string(text)};
 }

@@ -75,7 +75,7 @@ void sum_by_layers(ddl::Context& context, const Mlp& model, const Part& mine, do
                    Eigen::VectorXd& buffer) {
   const Eigen::Index weights = model.parameters().size();
   std::vector<ddl::Future<void>> sums;
-  const auto hand_over = [&](const std::string& name, Eigen::Index first, Eigen::Index count) {
+  const auto submit = [&](const std::string& name, Eigen::Index first, Eigen::Index count) {
     auto part = buffer.segment(first, count);
     part /= batch;
     sums.push_back(context.allreduce_async(name, part, ddl::Op::sum));
@@ -86,10 +86,10 @@ void sum_by_layers(ddl::Context& context, const Mlp& model, const Part& mine, do
     const ddl::Range computes = context.range("gradients");
     buffer[weights] = model.squared_error(
         mine.x, mine.y, buffer.head(weights), [&](std::size_t layer, Eigen::Index first, Eigen::Index count) {
-          hand_over("gradient of layer " + std::to_string(layer), first, count);
+          submit("gradient of layer " + std::to_string(layer), first, count);
         });
   }
-  hand_over("loss", weights, 1);
+  submit("loss", weights, 1);
   for (ddl::Future<void>& sum : sums) sum.get();
 }
 

@@ -193,7 +193,7 @@ class ProcessSet:
 world = ProcessSet(_WORLD)
 
 
-# Looked up once: that takes as long as a small call.
+# Looked up once, not at each call.
 _CALL_OPTIONS = ffi.typeof("ddl_call_options *")
 _CALL_OPTIONS_SIZE = ffi.sizeof("ddl_call_options")
 

@@ -70,7 +70,7 @@ def _reap() -> None:
             Handle._abandoned.append(one)
 
 
-# Looked up once: that takes as long as a small call.
+# Looked up once, not at each call.
 _OPTIONS = ffi.typeof("ddl_async_options *")
 _OPTIONS_SIZE = ffi.sizeof("ddl_async_options")
 
@@ -108,7 +108,7 @@ def _shape(array: Any) -> tuple[int, ...]:
     return tuple(getattr(array, "shape", ()) or ())
 
 
-def _hand_over(
+def _submit_array(
     call: Callable[..., int], kind: str, name: str | None, buffer: Buffer, shape: Sequence[int], *arguments: Any,
     process_set: ProcessSet = world, stream: Any = None, **options: Any,
 ) -> Any:
@@ -130,7 +130,7 @@ def allreduce_async(
     result = new_like(array) if out is None else out
     recv = place_for(result, send.count, send, dtype)
     arguments = (send.address, recv.address, send.count, send.dtype, op)
-    handle = _hand_over(lib.ddl_allreduce_async, "allreduce", name, send, _shape(array), *arguments, **options)
+    handle = _submit_array(lib.ddl_allreduce_async, "allreduce", name, send, _shape(array), *arguments, **options)
     return Handle(handle, lambda: result, (send, recv))
 
 
@@ -140,7 +140,7 @@ def broadcast_async(
     """Submits a tensor for a broadcast of root's elements; wait() returns the array."""
     buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
     arguments = (buffer.address, buffer.count, buffer.dtype, root)
-    handle = _hand_over(lib.ddl_broadcast_async, "broadcast", name, buffer, _shape(array), *arguments, **options)
+    handle = _submit_array(lib.ddl_broadcast_async, "broadcast", name, buffer, _shape(array), *arguments, **options)
     return Handle(handle, lambda: array, buffer)
 
 
@@ -153,7 +153,7 @@ def allgather_into(
         raise InvalidArgument("arrays on a GPU have no named allgather here; use allgather(), or ddl.torch")
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(options.get("process_set", world)))
     arguments = (send.address, send.count, memory, counts, send.dtype)
-    handle = _hand_over(lib.ddl_allgatherv_async, "allgather", name, send, _shape(array)[1:], *arguments, **options)
+    handle = _submit_array(lib.ddl_allgatherv_async, "allgather", name, send, _shape(array)[1:], *arguments, **options)
 
     def result() -> Any:
         size = sum(counts) * int(lib.ddl_dtype_size(send.dtype))

@@ -203,14 +203,14 @@ void measure_staged(const Scale& scale) {
                        .unit = "GB/s each way of a rank"});
   rank.print_if_first(
       {.name = "allreduce on the host" + of, .value = on_host, .unit = "GB/s of a rank's buffer"});
-  rank.print_if_first({.name = "allreduce by way of the host" + of,
+  rank.print_if_first({.name = "allreduce through the memory of the host" + of,
                        .value = staged,
                        .unit = "GB/s of a rank's buffer",
                        .compared_with = link_is_slower ? "the copies" : "the allreduce on the host",
                        .reference = limit,
                        .aim = "at least 0.85 of the slower one",
                        .is_met = staged >= 0.85 * limit});
-  measure_gradients(rank, gpu, scale, "by way of the host");
+  measure_gradients(rank, gpu, scale, "through the memory of the host");
 }
 
 void measure_ipc(const Scale& scale) {

@@ -40,11 +40,11 @@ void make_steps(ddl::Context& context) {
 }
 
 /// This rank's tensor, which the others have not submitted yet.
-ddl::Future<void> hand_over_early(ddl::Context& context, std::vector<float>& values) {
+ddl::Future<void> submit_early(ddl::Context& context, std::vector<float>& values) {
   return context.allreduce_async("of rank " + std::to_string(context.rank()), values);
 }
 
-void hand_over_others(ddl::Context& context) {
+void submit_others(ddl::Context& context) {
   std::vector<float> values(1);
   for (int rank = 0; rank < context.size(); ++rank) {
     if (rank != context.rank()) context.allreduce_async("of rank " + std::to_string(rank), values).get();
@@ -58,7 +58,7 @@ int main() {
     ddl::Context context;
     make_steps(context);
     std::vector<float> values(1);
-    ddl::Future<void> early = hand_over_early(context, values);
+    ddl::Future<void> early = submit_early(context, values);
     context.barrier();
     long used = kLimit;
     for (int second = 0; second < kSeconds && used >= kLimit; ++second) {
@@ -67,7 +67,7 @@ int main() {
       used = cpu_microseconds() - before;
     }
     context.barrier();
-    hand_over_others(context);
+    submit_others(context);
     early.get();
     std::printf("%s: rank %d used %ld microseconds of an idle second\n", used < kLimit ? "idle" : "busy",
                 context.rank(), used);

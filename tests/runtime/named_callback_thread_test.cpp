@@ -60,8 +60,8 @@ class CallbackThread {
   std::promise<Completion> completed_;
 };
 
-ddl_handle* hand_over_sum(ddl_context* context, const char* name, std::vector<float>& values,
-                          const ddl_async_options& options) {
+ddl_handle* submit_sum(ddl_context* context, const char* name, std::vector<float>& values,
+                       const ddl_async_options& options) {
   ddl_handle* handle = nullptr;
   expect_ok(ddl_allreduce_async(context, name, values.data(), values.data(), values.size(), DDL_FLOAT32,
                                 DDL_SUM, &options, &handle),
@@ -70,10 +70,10 @@ ddl_handle* hand_over_sum(ddl_context* context, const char* name, std::vector<fl
 }
 
 /// Tensors of which a group lacks another one: they stay open.
-ddl_handle* hand_over_part(ddl_context* context, std::vector<float>& values, ddl_async_options options) {
+ddl_handle* submit_part(ddl_context* context, std::vector<float>& values, ddl_async_options options) {
   options.group = "group";
   options.group_size = 2;
-  return hand_over_sum(context, "x", values, options);
+  return submit_sum(context, "x", values, options);
 }
 
 /// libddl's own threads make calls; or only threads that wait do.
@@ -99,7 +99,7 @@ TEST_CASE("libddl's own thread calls back if no thread waits") {
   job.run([](ddl_context*& context) {
     std::vector<float> values(4, 1.0f);
     CallbackThread callback;
-    ddl_handle* const handle = hand_over_sum(context, "x", values, callback.options());
+    ddl_handle* const handle = submit_sum(context, "x", values, callback.options());
     const Completion completion = callback.wait();
     expect(completion.status == DDL_OK && completion.message.empty(), completion.message);
     expect(completion.thread != std::this_thread::get_id(), "called back on the thread of the program");
@@ -116,8 +116,8 @@ TEST_CASE("a thread that waits calls back if libddl's own must not call MPI") {
     // The thread waits for another tensor than the one that is called back.
     std::vector<float> values(4, 1.0f), others(4, 1.0f);
     CallbackThread callback;
-    ddl_handle* const handle = hand_over_sum(context, "x", values, callback.options());
-    ddl_handle* const other = hand_over_sum(context, "y", others, DDL_ASYNC_OPTIONS_INIT);
+    ddl_handle* const handle = submit_sum(context, "x", values, callback.options());
+    ddl_handle* const other = submit_sum(context, "y", others, DDL_ASYNC_OPTIONS_INIT);
     expect_ok(ddl_wait(other), "y");
     expect_ok(ddl_wait(handle), "x");
     const Completion completion = callback.get();
@@ -132,7 +132,7 @@ TEST_CASE("a rank that leaves the job with an open tensor calls back before ddl_
   job.run([&](ddl_context*& context) {
     std::vector<float> values(4, 1.0f);
     CallbackThread callback;
-    ddl_handle* const handle = hand_over_part(context, values, callback.options());
+    ddl_handle* const handle = submit_part(context, values, callback.options());
     expect_ok(ddl_finalize(context), "finalize");
     context = nullptr;
     expect_left(callback.get(), job.mpi.has_value());
@@ -151,7 +151,7 @@ TEST_CASE("a rank that frees a process set with an open tensor calls back before
     expect_ok(ddl_process_set_split(context, DDL_WORLD, ddl_rank(context), 0, &set), "split");
     std::vector<float> values(4, 1.0f);
     CallbackThread callback;
-    ddl_handle* const handle = hand_over_part(context, values, callback.options(set));
+    ddl_handle* const handle = submit_part(context, values, callback.options(set));
     expect_ok(ddl_process_set_free(context, set), "free");
     expect_left(callback.get(), job.mpi.has_value());
     expect_status(ddl_wait(handle), DDL_ERROR_ABORTED, "wait");

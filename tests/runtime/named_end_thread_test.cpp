@@ -273,13 +273,13 @@ TEST_CASE("a tensor that a rank submits after it had joined is another one than 
       ddl_handle *of_a = nullptr, *of_z = nullptr;
       std::binary_semaphore handed_over{0};
     } chain{context, rank};
-    const auto hand_over_z = [](void* argument, ddl_status, const char*) {
+    const auto submit_z = [](void* argument, ddl_status, const char*) {
       auto& of = *static_cast<Chain*>(argument);
       of.of_z = sum_of(of.context, "z", of.z, 1);
     };
     ddl_async_options first_options = DDL_ASYNC_OPTIONS_INIT, options = DDL_ASYNC_OPTIONS_INIT;
     first_options.argument = options.argument = &chain;
-    if (rank == 2) options.completed = hand_over_z;
+    if (rank == 2) options.completed = submit_z;
     if (rank == 1) {
       // All ranks have joined when what it submits is ready: it keeps the engine longer than that takes.
       first_options.completed = [](void* argument, ddl_status, const char*) {

@@ -115,7 +115,7 @@ class _Gradients:
             self.sparse_dimensions[parameter] = gradient.sparse_dim()
             if not self.sparse_as_dense:
                 finish = sparse_allreduce_async(gradient, self.names[parameter], self.op, self.process_set)
-                self._hand_over_nothing(parameter, finish)
+                self._submit_nothing(parameter, finish)
                 return
             gradient = gradient.to_dense()
         small, kept = self.compression.compress(gradient)
@@ -131,7 +131,7 @@ class _Gradients:
         handle = allreduce_handle(tensor, tensor, name, self.op, process_set=self.process_set, **options)
         return opened(handle, lambda: tensor, tensor, name, self.process_set)
 
-    def _hand_over_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
+    def _submit_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
         """Submits no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
         told that ours is none."""
         number = self._handed_over(parameter, parameter.detach().new_empty(0))
@@ -142,14 +142,14 @@ class _Gradients:
 
         self.open[parameter] = wait
 
-    def _hand_over_missing(self) -> None:
+    def _submit_missing(self) -> None:
         """The gradients that the pass has not computed, as zeros."""
         for parameter in self.names:
             if parameter in self.open:
                 continue
             if not parameter.requires_grad:
                 if parameter in self.group_of:  # since it was frozen
-                    self._hand_over_nothing(parameter, lambda: None)
+                    self._submit_nothing(parameter, lambda: None)
                 continue
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
@@ -160,7 +160,7 @@ class _Gradients:
     def synchronize(self) -> None:
         """Waits for all gradients."""
         if self.is_shared:
-            self._hand_over_missing()
+            self._submit_missing()
         failure = None
         for parameter, wait in self.open.items():
             try:

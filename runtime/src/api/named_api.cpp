@@ -162,8 +162,8 @@ Outcome place(const Receiver& receiver, Submission& submission) {
   return {};
 }
 
-ddl_status hand_over(const Receiver& receiver, const std::vector<SubmissionPtr>& submissions,
-                     ddl_handle** handles) {
+ddl_status submit(const Receiver& receiver, const std::vector<SubmissionPtr>& submissions,
+                  ddl_handle** handles) {
   if (handles == nullptr && receiver.options.completed == nullptr)
     return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null, and options.completed too");
   std::vector<std::unique_ptr<ddl_handle>> made;
@@ -185,7 +185,7 @@ ddl_status submit_one(ddl_context* context, const ddl_async_options* options, co
   if (!submission) return report(submission.error());
   if (Outcome fits = check_shape((*submission)->terms()); !fits) return report(fits);
   if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
-  return hand_over(*receiver, {*submission}, handle);
+  return submit(*receiver, {*submission}, handle);
 } catch (...) {
   return report_exception();
 }
@@ -216,7 +216,7 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
     if (Outcome placed = place(*receiver, **submission); !placed) return report(placed);
     submissions.push_back(*std::move(submission));
   }
-  return hand_over(*receiver, submissions, handles);
+  return submit(*receiver, submissions, handles);
 } catch (...) {
   return report_exception();
 }

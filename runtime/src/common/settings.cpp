@@ -176,8 +176,8 @@ constexpr Variable kVariables[] = {
      take<&Settings::gpu_operations, contract::parse_gpu_operations>,
      "what runs collectives on [memory of GPUs](../guide/gpu.md): `auto` (default: NCCL or RCCL, the "
      "memory of a GPU that the ranks share, or the host's), `nccl` (NCCL or RCCL, or an error) or `staged` "
-     "(by way of the host); `--gpu-operations` sets it. If it is unset, `HOROVOD_GPU_OPERATIONS`: `NCCL`, or "
-     "`MPI`, which means `staged`"},
+     "(through the memory of the host); `--gpu-operations` sets it. If it is unset, `HOROVOD_GPU_OPERATIONS`: "
+     "`NCCL`, or `MPI`, which means `staged`"},
     {{env::kCheck}, "0 or 1", take<&Settings::agrees_first, flag>,
      "`1`: ranks compare their calls before data move between GPUs by NCCL, not beside it; the same on all "
      "ranks"},
@@ -187,7 +187,7 @@ constexpr Variable kVariables[] = {
      "([guide](../guide/gpu.md#what-is-promised))"},
     {{env::kGpuPieceBytes}, "a power of two, from 4096 to 67108864",
      take<&Settings::gpu_chunk_bytes, chunk_bytes>,
-     "pieces in which memory of a [GPU](../guide/gpu.md) goes by way of the host; default 2097152; must be "
+     "pieces in which memory of a [GPU](../guide/gpu.md) goes through the memory of the host; default 2097152; must be "
      "the same on all ranks"},
     {{env::kTimeline, env::kHorovodTimeline}, nullptr, take<&Settings::timeline_file, timeline_file>,
      "without `ddlrun`'s agents: where rank 0 writes a [timeline](../guide/timeline.md); the first one is "

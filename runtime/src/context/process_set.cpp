@@ -117,7 +117,7 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
   const std::uint64_t number = backend_->next_number();
-  const RecordedCall shown(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
+  const RecordedCall recorded(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
   contract::Event event = event_of(request.call, request.call.count * request.element_size);
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;

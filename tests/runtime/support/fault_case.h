@@ -87,7 +87,7 @@ struct FaultScene {
   bool is_first = false;  ///< no earlier call has made the connections that the call under test needs
 
   bool joins() const { return row->kind == CallKind::kNone; }
-  bool hands_over() const { return row->kind == CallKind::kAgree; }
+  bool submits() const { return row->kind == CallKind::kAgree; }
   /// "allreduce by slices on one host, in a process set".
   std::string name() const;
 };

@@ -31,11 +31,11 @@ constexpr int kMostRuns = 8;
 bool makes_sets(const FaultScene& scene) { return scene.row->kind == CallKind::kMakeSets; }
 
 /// The call under test makes connections first.
-bool connects(const FaultScene& scene) { return scene.joins() || (scene.hands_over() && scene.is_first); }
+bool connects(const FaultScene& scene) { return scene.joins() || (scene.submits() && scene.is_first); }
 
 /// Its calls have no timeout of their own.
 bool has_default_timeout(const FaultScene& scene) {
-  return makes_sets(scene) || scene.row->kind == CallKind::kTimeline || scene.hands_over();
+  return makes_sets(scene) || scene.row->kind == CallKind::kTimeline || scene.submits();
 }
 
 /// A pair of ranks that send to each other is a set, too.
@@ -108,7 +108,7 @@ bool is_over(const FaultRun& run, FaultArguments& desk) {
 /// A rank's report: "notified", its status, the seconds until then, and the message, each on a line of its own.
 std::string fare(RankPlace& place, const FaultRun& run, double timeout, PassedPoints& passed) {
   const FaultScene& scene = *run.scene;
-  if (scene.hands_over()) place.watch_faults(&passed);
+  if (scene.submits()) place.watch_faults(&passed);
   ddl_context* context = nullptr;
   const double began_joining = now();
   try {
@@ -122,10 +122,10 @@ std::string fare(RankPlace& place, const FaultRun& run, double timeout, PassedPo
   ddl_status status = call_before(scene, desk);
   desk.options.timeout_seconds = timeout;
   const auto has_succeeded = [&](int made) {
-    return run.fault == Fault::kGoingOn && made >= 3 && (!scene.hands_over() || is_over(run, desk));
+    return run.fault == Fault::kGoingOn && made >= 3 && (!scene.submits() || is_over(run, desk));
   };
   for (int made = 0; status == DDL_OK && !has_succeeded(made); ++made) {
-    if (scene.hands_over() && made == kMostCalls) {
+    if (scene.submits() && made == kMostCalls) {
       expect_ok(ddl_finalize(context), "finalize");
       return "not reached\n0\n0\n";
     }
@@ -139,7 +139,7 @@ std::string fare(RankPlace& place, const FaultRun& run, double timeout, PassedPo
   }
   std::string sentence = ddl_last_error();
   // An ordered call after named tensors is the first of its kind that fails, unless one before them has failed.
-  const bool is_named = scene.hands_over();
+  const bool is_named = scene.submits();
   const ddl_status next = ddl_barrier(context, &desk.options);
   if (!is_named || next != status) expect_status(next, DDL_ERROR_ABORTED, "the next call");
   // Except for the ranks that this rank waited for meanwhile, this is the same for all calls.

@@ -35,8 +35,8 @@ class Handles {
   ddl_status refused_ = DDL_OK;
 };
 
-void hand_over_sum(FaultArguments& d, Handles& handles, const std::string& name, std::uint64_t part,
-                   const ddl_async_options& options) {
+void submit_sum(FaultArguments& d, Handles& handles, const std::string& name, std::uint64_t part,
+                const ddl_async_options& options) {
   const std::uint64_t first = part * d.count;
   handles.note(ddl_allreduce_async(d.context, name.c_str(), d.send + first, d.recv + first, d.count,
                                    DDL_FLOAT32, DDL_SUM, &options, handles.next()));
@@ -44,7 +44,7 @@ void hand_over_sum(FaultArguments& d, Handles& handles, const std::string& name,
 
 ddl_status sum_expected(FaultArguments& d, const ddl_async_options& options) {
   Handles handles;
-  hand_over_sum(d, handles, "expected", 0, options);
+  submit_sum(d, handles, "expected", 0, options);
   return handles.wait();
 }
 
@@ -72,9 +72,9 @@ ddl_status sum_group_with_sleep(FaultArguments& d, const std::string& group,
   };
   const auto before = d.passed.mark(d.set == DDL_WORLD ? "agree.before_sleep" : "set.agree.before_sleep");
   Handles handles;
-  hand_over_sum(d, handles, group + ", first", 1, calling_back);
+  submit_sum(d, handles, group + ", first", 1, calling_back);
   if (!handles.are_refused()) d.passed.wait_since(before);
-  hand_over_sum(d, handles, group + ", second", 2, options);
+  submit_sum(d, handles, group + ", second", 2, options);
   return handles.wait();
 }
 
