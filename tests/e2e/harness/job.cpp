@@ -72,7 +72,10 @@ Command ddlrun(std::vector<std::string> arguments) {
 std::string program(const std::string& name) { return std::string(DDL_E2E_PROGRAMS) + "/" + name; }
 
 Job::Job(const Scratch& scratch, const Command& command)
-    : scratch_(scratch), temporary_(scratch.make_directory("tmp")), mark_(new_mark()) {
+    : scratch_(scratch),
+      temporary_(scratch.make_directory("tmp")),
+      mark_(new_mark()),
+      patience_(command.patience) {
   start(command);
 }
 
@@ -142,7 +145,7 @@ void Job::wait_for(std::string_view text, int times) {
 }
 
 void Job::wait_until(const std::string& what, const std::function<bool()>& condition) {
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   while (!condition()) {
     if (!out_.fd && !err_.fd) give_up("waiting " + what + ", when its output ended");
     if (!pump(deadline)) give_up("waiting " + what);
@@ -152,7 +155,7 @@ void Job::wait_until(const std::string& what, const std::function<bool()>& condi
 bool Job::is_silent_for(std::chrono::milliseconds duration) { return !pump(Deadline::after(duration)); }
 
 std::size_t Job::read_some(std::size_t max) {
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   pollfd entry{out_.fd.get(), POLLIN, 0};
   if (retry_eintr([&] { return ::poll(&entry, 1, deadline.poll_milliseconds()); }) == 0)
     give_up("waiting for output");
@@ -173,7 +176,7 @@ void Job::close_output() { out_.fd.reset(); }
 
 void Job::write(std::string_view bytes) {
   to_write_ = bytes;
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   while (!to_write_.empty()) {
     if (!pump(deadline)) give_up("writing to its standard input");
   }
@@ -192,7 +195,7 @@ int Job::wait_until_stopped() {
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &child, &before);
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   siginfo_t info{};
   for (;;) {
     ::waitid(P_PID, static_cast<id_t>(pid()), &info, WSTOPPED | WNOHANG);
@@ -214,7 +217,7 @@ bool Job::ends_within(std::chrono::milliseconds duration) {
 }
 
 int Job::wait_for_exit() {
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   while (!ended_) {
     if (!pump(deadline)) give_up("waiting for its end");
   }
@@ -222,7 +225,7 @@ int Job::wait_for_exit() {
 }
 
 int Job::wait() {
-  const auto deadline = Deadline::after(kTestTimeout);
+  const auto deadline = Deadline::after(patience_);
   while (!ended_ || out_.fd || err_.fd) {
     if (!pump(deadline)) give_up(ended_ ? "waiting for the end of its output" : "waiting for its end");
   }
@@ -239,7 +242,7 @@ int Job::wait_and_require_nothing_left() {
 
 void Job::require_all_gone() {
   INFO("standard error:\n" << last_part(err()));
-  if (!wait_until_gone(mark_, Deadline::after(kTestTimeout))) FAIL("still there: " << describe(processes()));
+  if (!wait_until_gone(mark_, Deadline::after(patience_))) FAIL("still there: " << describe(processes()));
   REQUIRE(names_in(temporary_) == std::vector<std::string>{});
 }
 

@@ -36,7 +36,8 @@ struct Command {
   Output output = Output::kTwoPipes;
   bool terminal =
       false;  ///< the three streams are a new terminal, which controls a new session; input, output: unused
-  std::vector<int> ignored_signals;  ///< ignored at the start, as SIGHUP under nohup
+  std::vector<int> ignored_signals;              ///< ignored at the start, as SIGHUP under nohup
+  std::chrono::seconds patience = kTestTimeout;  ///< how long each wait for it lasts
 };
 
 /// ddlrun of this build with these arguments.
@@ -47,7 +48,8 @@ std::string program(const std::string& name);
 /// A command and all processes that it starts. They have a unique environment entry, by which the destructor finds
 /// and kills those that a failed test has left behind. The command is a child of the caller. For one thread.
 ///
-/// Every function that waits also reads the streams, and fails the test case when kTestTimeout is over.
+/// Every function that waits also reads the streams, and fails the test case when the command's
+/// patience is over.
 class Job {
  public:
   /// TMPDIR and the working directory are inside scratch, which must outlive the job.
@@ -117,6 +119,7 @@ class Job {
   const Scratch& scratch_;
   std::string temporary_;
   std::string mark_;
+  std::chrono::seconds patience_;
   std::optional<Child> child_;
   UniqueFd pidfd_;
   UniqueFd input_;
