@@ -1,0 +1,57 @@
+#include "frameworks/run.h"
+
+#include "cluster/harness/host_job.h"
+#include "cluster/harness/salloc.h"
+#include "e2e/harness/fifo.h"
+#include "e2e/harness/job.h"
+#include "frameworks/environment.h"
+#include "support/catch.h"
+
+namespace ddl::frameworks {
+namespace {
+
+/// Importing a framework takes seconds for each rank, on a loaded machine many.
+constexpr std::chrono::seconds kPatience(240);
+
+struct Result {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Result output_of(Place place, std::vector<std::string> arguments) {
+  e2e::Command settings;
+  settings.patience = kPatience;
+  if (place == Place::kHere) {
+    const e2e::Scratch scratch;
+    settings.argv = e2e::ddlrun(std::move(arguments)).argv;
+    e2e::Job job(scratch, settings);
+    const int status = job.wait_and_require_nothing_left();
+    return {status, job.out(), job.err()};
+  }
+  if (place == Place::kSlurm)
+    settings.argv = cluster::in_salloc({"-N", "2", "-n", "2", "-w", "node[1-2]"}).argv;
+  cluster::HostJob job(std::move(arguments), settings);
+  const int status = job.wait();
+  return {status, job.out(), job.err()};
+}
+
+}  // namespace
+
+void run(Place place, const Program& program) {
+  const auto python = python_of(program.environment);
+  if (!python) return;
+  std::vector<std::string> arguments = program.options;
+  if (place == Place::kHere) arguments.emplace_back("--oversubscribe");
+  if (place == Place::kTwoHosts) arguments.insert(arguments.end(), {"-H", "node1:4,node2:4"});
+  arguments.insert(arguments.end(), {*python, std::string(DDL_FRAMEWORKS_PROGRAMS) + "/" + program.file});
+  arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
+  const Result result = output_of(place, arguments);
+  INFO(program.environment << ", " << program.file << ": exit code " << result.status << "\n"
+                           << result.out << "\n"
+                           << result.err);
+  CHECK(result.status == 0);
+  CHECK(e2e::occurrences(result.out, ": right\n") == program.ranks);
+}
+
+}  // namespace ddl::frameworks

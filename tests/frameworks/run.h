@@ -1,0 +1,26 @@
+// A program of a framework under ddlrun.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ddl::frameworks {
+
+/// kHere: on this host. kTwoHosts: on node1 and node2 of the cluster on whose head the test runs. kSlurm: in a job of
+/// its Slurm, on two nodes.
+enum class Place { kHere, kTwoHosts, kSlurm };
+
+/// A program of tests/frameworks/programs, run by the Python of an environment.
+struct Program {
+  std::string environment;
+  std::string file;
+  std::vector<std::string> options{};    ///< of ddlrun
+  std::vector<std::string> arguments{};  ///< of the program
+  int ranks = 2;                         ///< each prints one line that ends with ": right"
+};
+
+/// Runs it, and requires that it succeeds, that each rank prints its line, and that nothing is left. Without the
+/// environment it does nothing (python_of()).
+void run(Place place, const Program& program);
+
+}  // namespace ddl::frameworks
