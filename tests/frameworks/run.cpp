@@ -1,5 +1,7 @@
 #include "frameworks/run.h"
 
+#include <sys/stat.h>
+
 #include "cluster/harness/host_job.h"
 #include "cluster/harness/salloc.h"
 #include "e2e/harness/fifo.h"
@@ -41,17 +43,22 @@ Result output_of(Place place, std::vector<std::string> arguments) {
 void run(Place place, const Program& program) {
   const auto python = python_of(program.environment);
   if (!python) return;
+  // For what torch compiles: it makes a folder in /tmp already when it is imported. Every login may write there.
+  const e2e::Scratch caches(place == Place::kHere ? "/tmp" : "/home/shared");
+  REQUIRE(::chmod(caches.path().c_str(), 0777) == 0);
   std::vector<std::string> arguments = program.options;
+  arguments.insert(arguments.end(), {"-x", "TORCHINDUCTOR_CACHE_DIR=" + caches.path()});
   if (place == Place::kHere) arguments.emplace_back("--oversubscribe");
   if (place == Place::kTwoHosts) arguments.insert(arguments.end(), {"-H", "node1:4,node2:4"});
-  arguments.insert(arguments.end(), {*python, std::string(DDL_FRAMEWORKS_PROGRAMS) + "/" + program.file});
+  if (program.has_ddl) arguments.insert(arguments.end(), {"-x", "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE});
+  arguments.insert(arguments.end(), {*python, DDL_FRAMEWORK_PROGRAMS "/" + program.file});
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
   const Result result = output_of(place, arguments);
   INFO(program.environment << ", " << program.file << ": exit code " << result.status << "\n"
                            << result.out << "\n"
                            << result.err);
   CHECK(result.status == 0);
-  CHECK(e2e::occurrences(result.out, ": right\n") == program.ranks);
+  CHECK(e2e::occurrences(result.out, ": right\n") == program.lines);
 }
 
 }  // namespace ddl::frameworks

@@ -16,10 +16,11 @@ struct Program {
   std::string file;
   std::vector<std::string> options{};    ///< of ddlrun
   std::vector<std::string> arguments{};  ///< of the program
-  int ranks = 2;                         ///< each prints one line that ends with ": right"
+  int lines = 2;                         ///< of ranks, each of which ends with ": right"
+  bool has_ddl = false;                  ///< finds the Python package ddl
 };
 
-/// Runs it, and requires that it succeeds, that each rank prints its line, and that nothing is left. Without the
+/// Runs it, and requires that it succeeds, that the ranks print their lines, and that nothing is left. Without the
 /// environment it does nothing (python_of()).
 void run(Place place, const Program& program);
 

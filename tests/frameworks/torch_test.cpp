@@ -1,0 +1,68 @@
+// PyTorch: its own DistributedDataParallel, what is built on that, and ddl.torch.
+#include "frameworks/run.h"
+#include "support/catch.h"
+
+namespace ddl::frameworks {
+namespace {
+
+const std::vector<std::string> kTwoRanks = {"-np", "2", "--map-by", "node"};
+
+Program ddp(const std::string& environment, const std::string& backend) {
+  return {.environment = environment,
+          .file = "torch_ddp.py",
+          .options = kTwoRanks,
+          .arguments = {backend},
+          .has_ddl = backend == "ddl"};
+}
+Program ddl_torch(const std::string& environment) {
+  return {.environment = environment, .file = "torch_ddl.py", .options = kTwoRanks, .has_ddl = true};
+}
+Program compiled() {
+  return {.environment = "torch",
+          .file = "torch_ddl.py",
+          .options = kTwoRanks,
+          .arguments = {"compile"},
+          .has_ddl = true};
+}
+const Program kAccelerate{.environment = "torch", .file = "torch_accelerate.py", .options = kTwoRanks};
+const Program kLightning{.environment = "torch", .file = "torch_lightning.py", .options = kTwoRanks};
+const Program kDeepspeed{.environment = "torch", .file = "torch_deepspeed.py", .options = kTwoRanks};
+
+}  // namespace
+
+TEST_CASE("DistributedDataParallel trains as one process does, over gloo and over libddl", "[torch]") {
+  for (const std::string backend : {"gloo", "ddl"}) run(Place::kHere, ddp("torch", backend));
+}
+TEST_CASE("DistributedDataParallel trains on two hosts", "[torch_on_hosts]") {
+  for (const std::string backend : {"gloo", "ddl"}) run(Place::kTwoHosts, ddp("torch", backend));
+}
+TEST_CASE("DistributedDataParallel trains in a job of Slurm", "[torch_in_slurm]") {
+  run(Place::kSlurm, ddp("torch", "gloo"));
+}
+
+TEST_CASE("ddl.torch's DistributedOptimizer trains as one process does", "[torch]") {
+  run(Place::kHere, ddl_torch("torch"));
+}
+TEST_CASE("ddl.torch trains on two hosts", "[torch_on_hosts]") { run(Place::kTwoHosts, ddl_torch("torch")); }
+TEST_CASE("ddl.torch trains in a job of Slurm", "[torch_in_slurm]") {
+  run(Place::kSlurm, ddl_torch("torch"));
+}
+TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") { run(Place::kHere, compiled()); }
+
+TEST_CASE("Accelerate trains on several CPUs", "[accelerate]") { run(Place::kHere, kAccelerate); }
+TEST_CASE("Lightning's Trainer trains by its strategy ddp", "[lightning]") { run(Place::kHere, kLightning); }
+TEST_CASE("Lightning finds its ranks in a job of Slurm, beside Slurm's own variables",
+          "[lightning_in_slurm]") {
+  run(Place::kSlurm, kLightning);
+}
+TEST_CASE("DeepSpeed trains with ZeRO-1", "[deepspeed]") { run(Place::kHere, kDeepspeed); }
+TEST_CASE("DeepSpeed trains on two hosts", "[deepspeed_on_hosts]") { run(Place::kTwoHosts, kDeepspeed); }
+
+TEST_CASE("older versions of PyTorch train, too", "[torch_older]") {
+  for (const std::string environment : {"torch-1.13", "torch-2.4"}) {
+    for (const std::string backend : {"gloo", "ddl"}) run(Place::kHere, ddp(environment, backend));
+    run(Place::kHere, ddl_torch(environment));
+  }
+}
+
+}  // namespace ddl::frameworks
