@@ -1,4 +1,4 @@
-// Programs of frameworks, unchanged: ddlrun tells them what their own launchers would.
+// What ddlrun does for programs of frameworks, and programs of those that Debian has. tests/frameworks run the others.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,18 +19,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// A program in Python of this folder, run by the system's Python.
-std::vector<std::string> python(const std::string& name) {
-  return {"/usr/bin/python3", std::string(DDL_E2E_SOURCES) + "/programs/" + name};
-}
-
 /// What a program that serves does in a shell.
 const std::string kRunUntilEnded = "exec tail -f /dev/null";
-
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 }  // namespace
 
@@ -39,12 +29,13 @@ TEST_CASE("a program of PyTorch's DistributedDataParallel trains as one process 
   DDL_SKIP("there was no torch in /usr/bin/python3 at configuration; scripts/setup installs it");
 #else
   const Scratch scratch;
-  Job job(scratch, ddlrun(with({"-np", "3", "--oversubscribe"}, python("torch_program.py"))));
+  Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "/usr/bin/python3",
+                           DDL_FRAMEWORK_PROGRAMS "/torch_ddp.py"}));
   const int status = job.wait_and_require_nothing_left();
   INFO(job.err());
   CHECK(status == 0);
   for (const std::string rank : {"0", "1", "2"})
-    CHECK_THAT(job.out(), Contains("torch: rank " + rank + " of 3, local " + rank + ", node 0: right"));
+    CHECK_THAT(job.out(), Contains("local rank " + rank + ", node 0: rank " + rank + " of 3: right"));
 #endif
 }
 
@@ -53,8 +44,8 @@ TEST_CASE("a program of mpi4py finds its ranks", "[frameworks]") {
   DDL_SKIP("there was no mpi4py in /usr/bin/python3 at configuration; scripts/setup installs it");
 #else
   const Scratch scratch;
-  Job job(scratch,
-          ddlrun(with({"-np", "3", "--oversubscribe", "--framework", "mpi"}, python("mpi4py_program.py"))));
+  Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "--framework", "mpi", "/usr/bin/python3",
+                           DDL_E2E_SOURCES "/programs/mpi4py_program.py"}));
   const int status = job.wait_and_require_nothing_left();
   INFO(job.err());
   CHECK(status == 0);
@@ -63,26 +54,25 @@ TEST_CASE("a program of mpi4py finds its ranks", "[frameworks]") {
 #endif
 }
 
-TEST_CASE("tasks of TensorFlow find each other, and those that serve end with the others", "[frameworks]") {
-  const Scratch scratch;
-  Job job(scratch, ddlrun(with({"--tf-roles", "chief:1,worker:2,ps:2,evaluator:1", "--oversubscribe"},
-                               with(python("roles_program.py"), {"tensorflow"}))));
-  const int status = job.wait_and_require_nothing_left();
-  INFO(job.err());
-  CHECK(status == 0);
-  CHECK(job.err().empty());
-  for (const std::string task : {"chief 0", "worker 0", "worker 1", "ps 0", "ps 1", "evaluator 0"})
-    CHECK_THAT(job.out(), Contains(task + ": met all"));
-}
-
-TEST_CASE("without roles all tasks of TensorFlow are workers", "[frameworks]") {
-  const Scratch scratch;
-  Job job(scratch, ddlrun(with({"-np", "2", "--oversubscribe", "--framework", "tensorflow"},
-                               with(python("roles_program.py"), {"tensorflow"}))));
-  const int status = job.wait_and_require_nothing_left();
-  INFO(job.err());
-  CHECK(status == 0);
-  for (const std::string task : {"worker 0", "worker 1"}) CHECK_THAT(job.out(), Contains(task + ": met all"));
+TEST_CASE("an evaluator is a task of TensorFlow's cluster, and without roles all tasks are workers",
+          "[frameworks]") {
+  const auto tasks = [](std::vector<std::string> options) {
+    const Scratch scratch;
+    options.insert(options.end(), {"--oversubscribe", "--no-tag-output", "sh", "-c", "echo \"$TF_CONFIG\""});
+    Job job(scratch, ddlrun(std::move(options)));
+    CHECK(job.wait() == 0);
+    std::multiset<std::string> found;
+    for (const std::string_view line : split(trim(job.out()), '\n'))
+      found.emplace(line.substr(line.find("\"task\"")));
+    return found;
+  };
+  const auto task = [](const std::string& index, const std::string& type) {
+    return R"("task":{"index":)" + index + R"(,"type":")" + type + "\"}}";
+  };
+  CHECK(tasks({"--tf-roles", "chief:1,evaluator:1"}) ==
+        std::multiset{task("0", "chief"), task("0", "evaluator")});
+  CHECK(tasks({"-np", "2", "--framework", "tensorflow"}) ==
+        std::multiset{task("0", "worker"), task("1", "worker")});
 }
 
 TEST_CASE("a task that fails ends the job, also those that serve", "[frameworks]") {
@@ -117,32 +107,37 @@ TEST_CASE("how a task ends that serves is no failure once all others have ended"
 }
 
 TEST_CASE("MXNet's scheduler and servers run beside the ranks, and end with them", "[frameworks]") {
+  // A worker ends when both have written into a pipe.
   const Scratch scratch;
-  Job job(scratch, ddlrun(with({"-np", "2", "-H", "localhost:2", "--mxnet-servers", "1", "-x", "A=1"},
-                               with(python("roles_program.py"), {"mxnet"}))));
+  const std::string serves =
+      "[ $DMLC_ROLE = worker ] || { echo >" + scratch.path() + "/$DMLC_ROLE; " + kRunUntilEnded + "; }; ";
+  const std::string reads = "[ $PMIX_RANK = 0 ] || exit 0; read -r line <" + scratch.make_fifo("scheduler") +
+                            "; read -r line <" + scratch.make_fifo("server");
+  Job job(scratch, ddlrun({"-np", "2", "-H", "localhost:2", "--mxnet-servers", "1", "-x", "A=1", "sh", "-c",
+                           "echo $DMLC_ROLE; " + serves + reads}));
   const int status = job.wait_and_require_nothing_left();
   INFO(job.err());
   CHECK(status == 0);
   for (const std::string role :
        {"[0]<stdout>:worker", "[1]<stdout>:worker", "[2]<stdout>:scheduler", "[3]<stdout>:server"})
-    CHECK_THAT(job.out(), Contains(role + ": met all"));
+    CHECK_THAT(job.out(), Contains(role + "\n"));
 }
 
-TEST_CASE("programs of Horovod that were built with Gloo meet, again and again", "[frameworks]") {
+TEST_CASE("what a rank writes into Gloo's rendezvous, the others read", "[frameworks]") {
   const Scratch scratch;
-  Job job(scratch, ddlrun(with({"-np", "4", "--oversubscribe", "--gloo"},
-                               with(python("gloo_client.py"), {"5", "0,2,3"}))));
+  Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "--gloo", "/usr/bin/python3",
+                           DDL_E2E_SOURCES "/programs/rendezvous_client.py"}));
   const int status = job.wait_and_require_nothing_left();
   INFO(job.err());
   CHECK(status == 0);
-  for (const std::string rank : {"0", "1", "2", "3"})
-    CHECK_THAT(job.out(), Contains("rank " + rank + " of 4: 5 rounds"));
+  for (const std::string rank : {"0", "1", "2"})
+    CHECK_THAT(job.out(), Contains("rank " + rank + " read from 0 1 2\n"));
 }
 
-TEST_CASE("a rank that dies while programs of Horovod meet ends the job", "[frameworks]") {
+TEST_CASE("a rank that dies while others wait for it in Gloo's rendezvous ends the job", "[frameworks]") {
   const Scratch scratch;
-  const std::string dies =
-      "[ $HOROVOD_RANK = 1 ] && exit 7; exec /usr/bin/python3 " DDL_E2E_SOURCES "/programs/gloo_client.py";
+  const std::string dies = "[ $HOROVOD_RANK = 1 ] && exit 7; exec /usr/bin/python3 " DDL_E2E_SOURCES
+                           "/programs/rendezvous_client.py";
   Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "--gloo", "sh", "-c", dies}));
   CHECK(job.wait_and_require_nothing_left() == 7);
 }
