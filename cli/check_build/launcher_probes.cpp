@@ -188,7 +188,9 @@ Finding probe_mpirun() {
   if (command.path.empty()) return command.missing;
   const auto site = launcher::find_mpirun(command.path, process_environment());
   if (!site) return fails(site.error().message(), "name another with --mpirun");
-  return works(site->name, command.path, "for --launcher mpirun");
+  const std::string mismatch = launcher::mismatch_with_environment(
+      "python3", current_directory().value_or("/"), *site, process_environment());
+  return works(site->name, command.path, mismatch.empty() ? "for --launcher mpirun" : mismatch);
 }
 
 // Job scripts: writing, checking and submitting them.

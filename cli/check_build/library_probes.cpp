@@ -2,6 +2,8 @@
 #include <array>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,20 +51,48 @@ Finding ask_nccl(const std::string& name, const char* soname, const std::string&
   return found;
 }
 
-/// MPI_Get_library_version() may be called before MPI_Init().
-Finding ask_mpi(const char* soname, const std::string& remedy) {
-  const auto library = SharedLibrary::load(soname);
+// Wheels put an MPI beside the interpreter or into the user's own folder, and mpi4py looks for it there first.
+constexpr char kFindLibrary[] = R"(import os, site, sys
+folders = [sys.prefix] + ([site.getuserbase()] if site.ENABLE_USER_SITE else [])
+for folder in folders:
+    path = os.path.join(folder, 'lib', sys.argv[1])
+    if folder != '/usr' and os.path.exists(path): sys.exit(print(path)))";
+
+struct PythonsMpi {
+  std::string library;
+  std::string python;
+};
+/// Of the python3 in PATH; empty if it has none of these.
+PythonsMpi mpi_of_python(const std::vector<const char*>& sonames) {
+  const CommandPath python = command_in_path("python3", "");
+  if (python.path.empty()) return {};
+  for (const char* const soname : sonames) {
+    const FirstLine line = first_line_of({python.path, "-c", kFindLibrary, soname});
+    if (!line.text.empty()) return {line.text, python.path};
+  }
+  return {};
+}
+
+/// The one that mpi4py loads, else the first that the loader finds.
+Finding ask_mpi(const std::vector<const char*>& sonames, const std::string& remedy) {
+  const PythonsMpi of_python = mpi_of_python(sonames);
+  auto library = SharedLibrary::load(of_python.library.empty() ? sonames.front() : of_python.library);
+  for (const char* const soname : sonames) {
+    if (library || !of_python.library.empty()) break;
+    if (auto other = SharedLibrary::load(soname)) library = std::move(other);
+  }
   if (!library) return fails(library.error().message(), remedy);
   auto* get_version = library->function<int(char*, int*)>("MPI_Get_library_version");
   if (get_version == nullptr) return fails(library->path() + " has no MPI_Get_library_version", remedy);
   std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of MPICH, the largest known
   int length = 0;
+  // May be called before MPI_Init().
   if (const int code = get_version(text.data(), &length); code != 0)
     return fails(fmt::format("MPI_Get_library_version of {} fails with {}", library->path(), code));
   std::string line(text.data());
   line = line.substr(0, line.find_first_of(",\n"));
   for (char& c : line) c = c == '\t' ? ' ' : c;
-  return works(line, library->path());
+  return works(line, library->path(), of_python.python.empty() ? "" : "the MPI of " + of_python.python);
 }
 
 // Does not import the module, which may take seconds. A folder of the module's name below the working directory is a
@@ -145,15 +175,20 @@ Finding probe_hip() {
 }
 
 Finding probe_open_mpi() {
-  Finding found = ask_mpi("libmpi.so.40", "install Open MPI (Debian: openmpi-bin), if your programs use it");
-  if (found.works && found.version.find(" v4.") != std::string::npos)
-    found.detail =
+  Finding found =
+      ask_mpi({"libmpi.so.40"}, "install Open MPI (Debian: openmpi-bin), if your programs use it");
+  if (found.works && found.version.find(" v4.") != std::string::npos) {
+    if (!found.detail.empty()) found.detail += "; ";
+    found.detail +=
         "ddlrun sets the variables that version 4 needs to find a PMIx server that is not mpirun's";
+  }
   return found;
 }
 
 Finding probe_mpich() {
-  return ask_mpi("libmpich.so.12", "install MPICH (Debian: mpich), if your programs use it");
+  // The name of Debian, and that of all others.
+  return ask_mpi({"libmpich.so.12", "libmpi.so.12"},
+                 "install MPICH (Debian: mpich) or Intel MPI, if your programs use it");
 }
 
 Finding probe_gloo() {

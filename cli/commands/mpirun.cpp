@@ -51,6 +51,9 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
   if (!words)
     return console.refuse(
         words.error().with_hint("omit " + request.mpi.choice + ": ddlrun then starts the ranks itself"));
+  const std::string mismatch = launcher::mismatch_with_environment(request.job.command.front(),
+                                                                   request.job.workdir, *site, environment);
+  if (!mismatch.empty() && !request.job.quiet) console.note("warning: " + mismatch);
   if (request.action == Action::kDryRun) return console.print(shell_line(*words) + "\n");
 
   const launcher::JobSpec spec =

@@ -210,6 +210,18 @@ std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks
                                        there.size() == 1 ? "rank" : "ranks", CpuSet::of(there).list(), why)};
 }
 
+std::string mpi_warning(const RankMpi& first, const RankMpi& other) {
+  const auto file_name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  if (first.bytes == other.bytes && file_name(first.path) == file_name(other.path)) return "";
+  const auto text = [](const RankMpi& one) {
+    return fmt::format("rank {} on {} has loaded {} ({} bytes)", one.rank, one.host, one.path, one.bytes);
+  };
+  return fmt::format(
+      "warning: {}, and {}, which is another MPI or another version: ranks with different ones wait for each "
+      "other for ever, or fail; start all of them in the same environment (PATH, LD_LIBRARY_PATH, modules)",
+      text(first), text(other));
+}
+
 void StartTimes::on_agents_ready(const std::string& slowest, double seconds, double connect_seconds) {
   agents_ready_ = Clock::now();
   slowest_ = slowest;

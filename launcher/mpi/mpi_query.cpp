@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
 
 #include "base/command.h"
 #include "base/command_output.h"
@@ -36,6 +40,32 @@ Result<MpirunSite> find_mpirun(const std::string& name, const Environment& envir
   site.is_root = ::geteuid() == 0;
   site.hostname = hostname();
   return site;
+}
+
+std::string mismatch_with_environment(const std::string& command, const std::string& workdir,
+                                      const MpirunSite& site, const Environment& environment) {
+  namespace fs = std::filesystem;
+  const auto found = command.find('/') == std::string::npos
+                         ? find_in_path(command, value_of(environment, "PATH"))
+                         : std::optional(command);
+  if (!found) return "";  // a rank will say so
+  const fs::path prefix = (fs::path(workdir) / *found).lexically_normal().parent_path().parent_path();
+  const auto has = [&](const char* file) {
+    std::error_code unknown;
+    return fs::exists(prefix / file, unknown);
+  };
+  constexpr char kOpenMpi[] = "lib/libmpi.so.40", kMpich[] = "lib/libmpi.so.12";
+  const bool has_open_mpi = has(kOpenMpi), has_mpich = has(kMpich);
+  const bool serves_mpich = site.flavor == MpiFlavor::kHydra;
+  // The system's folder has libraries of all that is installed.
+  if (prefix == "/usr" || has_open_mpi == has_mpich || has_mpich == serves_mpich) return "";
+  return fmt::format(
+      "{} is of {}, but the environment of {} has {} ({}): its processes would not find each other; "
+      "take its own "
+      "mpirun with --mpirun {}, or omit --launcher mpirun",
+      site.path, site.name, *found, has_mpich ? "MPICH or Intel MPI" : "Open MPI",
+      (prefix / (has_mpich ? kMpich : kOpenMpi)).string(),
+      has("bin/mpirun") ? (prefix / "bin/mpirun").string() : "FILE");
 }
 
 std::vector<std::string> parse_mpi_types(std::string_view text) {

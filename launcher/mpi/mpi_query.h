@@ -15,6 +15,11 @@ namespace ddl::launcher {
 /// PATH of the environment. Errors: kNotFound; it prints no version, or one of a kind that ddlrun does not know.
 Result<MpirunSite> find_mpirun(const std::string& name, const Environment& environment);
 
+/// The libmpi of the environment that the command is in, as pip and conda make them: ../lib beside the folder of its
+/// file. A sentence without its full stop, if this mpirun cannot serve it; else "". workdir: of the ranks.
+std::string mismatch_with_environment(const std::string& command, const std::string& workdir,
+                                      const MpirunSite& site, const Environment& environment);
+
 /// The names in the output of "srun --mpi=list": "none", "pmi2", "pmix", "pmix_v4". Pure.
 std::vector<std::string> parse_mpi_types(std::string_view text);
 

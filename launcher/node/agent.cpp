@@ -1,4 +1,5 @@
 #include "launcher/node/agent.h"
+#include "contract/environment.h"
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include "launcher/node/held_ports.h"
 #include "launcher/node/job_presence.h"
 #include "launcher/node/local_ranks.h"
+#include "launcher/node/name_lookup.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/port_watch.h"
 #include "launcher/node/rank_process.h"
@@ -325,6 +327,20 @@ class Agent {
     report(message::RankEnded{outcome});
   }
 
+  /// For the head, which compares them.
+  void report_mpi(int rank) {
+    const auto mpi = job_.num_ranks > 1 ? loaded_mpi(rank_watch_.pid_of(rank)) : std::nullopt;
+    if (mpi) report(message::MpiLoaded{rank, mpi->path, mpi->bytes});
+  }
+
+  /// PyTorch's store has begun to listen at MASTER_PORT. It and its clients look up the name of the other end of each
+  /// connection. On one host that is localhost.
+  void check_names(int port) {
+    namespace env = contract::env;
+    if (job_.node_names.size() > 1 && value_of(job_.environment, env::kMasterPort) == std::to_string(port))
+      name_lookup_.start(value_of(job_.environment, env::kMasterAddr));
+  }
+
   void on(const message::Leftovers& message) {
     leftovers_ = message.count;
     take(AgentEvent::kLeftovers);
@@ -374,10 +390,13 @@ class Agent {
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
-  PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); }};
+  PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); },
+                        [this](int port) { check_names(port); }};
+  NameLookup name_lookup_{loop_,
+                          [this](const std::string& address) { report(message::NamesUnanswered{address}); }};
   std::optional<QuestionForwarder> questions_;
   LocalRanks ranks_{loop_, [this](const message::AgentToHead& message) { report(message); },
-                    [this] { check_all_sent(); }};
+                    [this](int rank) { report_mpi(rank); }, [this] { check_all_sent(); }};
   TerminationState ending_;
   HeldEnds held_ends_{loop_, !job_id_here(process_environment()).empty(),
                       [this](const message::ChildEnded& end) { report_end(end); }};

@@ -16,11 +16,13 @@ constexpr auto kPmixDeadline = std::chrono::seconds(1);
 
 }  // namespace
 
-LocalRanks::LocalRanks(EventLoop& loop, Report report, std::function<void()> on_sent)
+LocalRanks::LocalRanks(EventLoop& loop, Report report, std::function<void(int)> on_joined,
+                       std::function<void()> on_sent)
     : loop_(loop),
       report_(std::move(report)),
+      on_joined_(std::move(on_joined)),
       on_sent_(std::move(on_sent)),
-      pmi_(loop, report_),
+      pmi_(loop, report_, on_joined_),
       stdin_feed_(loop, {[this](std::int64_t bytes) { report_(message::StdinCredit{bytes}); },
                          [this] { report_(message::StdinClosed{}); }}),
       gpu_questions_(loop, [this](message::VisibleGpus&& answer) {
@@ -29,7 +31,12 @@ LocalRanks::LocalRanks(EventLoop& loop, Report report, std::function<void()> on_
       }) {}
 
 Status LocalRanks::start_pmix(const std::string& directory) {
-  DDL_ASSIGN(pmix, PmixServer::start(loop_, directory, hostname(), report_));
+  DDL_ASSIGN(pmix, PmixServer::start(loop_, directory, hostname(), [this](const message::AgentToHead& m) {
+               report_(m);
+               const auto* const progress = std::get_if<message::RankProgress>(&m);
+               if (progress != nullptr && progress->step == message::RankProgress::Step::kInitialised)
+                 on_joined_(progress->rank);
+             }));
   pmix_ = std::move(pmix);
   return {};
 }

@@ -28,8 +28,10 @@ namespace ddl::launcher {
 class LocalRanks {
  public:
   using Report = std::function<void(const message::AgentToHead&)>;
-  /// report sends a message to the head. on_sent: is_all_sent() may be true from now on.
-  LocalRanks(EventLoop& loop, Report report, std::function<void()> on_sent);
+  /// report sends a message to the head. on_joined: a rank has begun to use PMIx or PMI-1. on_sent: is_all_sent() may be
+  /// true from now on.
+  LocalRanks(EventLoop& loop, Report report, std::function<void(int rank)> on_joined,
+             std::function<void()> on_sent);
 
   /// Starts the PMIx server, after PmixServer::prepare_environment(directory).
   Status start_pmix(const std::string& directory);
@@ -76,6 +78,7 @@ class LocalRanks {
 
   EventLoop& loop_;
   Report report_;
+  std::function<void(int)> on_joined_;
   std::function<void()> on_sent_;
   std::unique_ptr<PmixServer> pmix_;
   PmiServer pmi_;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -128,11 +129,14 @@ void PortWatch::look() {
     stop();
     return on_taken_(sentence_about(found.strangers.front()));
   }
-  served_.clear();
+  const std::set<int> before = std::exchange(served_, {});
   known_.clear();
   for (const TcpSocket& socket : found.listeners) {
     served_.insert(socket.port);
     known_.insert(socket.inode);
+  }
+  for (const int port : served_) {
+    if (!before.contains(port)) on_served_(port);
   }
 }
 

@@ -18,9 +18,12 @@ namespace ddl::launcher {
 /// server belongs to the job if a process below this one has its socket open. One thread.
 class PortWatch {
  public:
-  /// on_taken: called once, with a sentence about the port.
-  PortWatch(EventLoop& loop, std::function<void(const std::string&)> on_taken)
-      : loop_(loop), on_taken_(std::move(on_taken)) {}
+  /// on_taken: called once, with a sentence about the port. on_served: the job listens on the port, and did not at the
+  /// last look.
+  PortWatch(
+      EventLoop& loop, std::function<void(const std::string&)> on_taken,
+      std::function<void(int port)> on_served = [](int) {})
+      : loop_(loop), on_taken_(std::move(on_taken)), on_served_(std::move(on_served)) {}
 
   /// Begins to look, and looks at once.
   void start(const std::vector<int>& ports);
@@ -38,6 +41,7 @@ class PortWatch {
 
   EventLoop& loop_;
   std::function<void(const std::string&)> on_taken_;
+  std::function<void(int)> on_served_;
   net::SocketLookup lookup_ = net::SocketLookup::kSockDiag;
   std::set<int> ports_;            ///< empty: it does not look
   std::set<int> served_;           ///< those on which the job listened at the last look

@@ -87,6 +87,24 @@ ProcessActivity process_activity(pid_t pid) {
           stat->resident_bytes};
 }
 
+std::optional<LoadedMpi> loaded_mpi(pid_t pid) {
+  constexpr std::size_t kMaxMaps = std::size_t{16} << 20;
+  const auto maps = read_file("/proc/" + std::to_string(pid) + "/maps", kMaxMaps);
+  if (!maps) return std::nullopt;
+  for (const std::string_view line : split(*maps, '\n')) {
+    const std::size_t slash = line.rfind('/');
+    if (slash == std::string_view::npos) continue;
+    const std::string_view name = line.substr(slash + 1);
+    // Open MPI, and MPICH's family; MPICH's as Debian calls it.
+    if (!name.starts_with("libmpi.so.") && !name.starts_with("libmpich.so.")) continue;
+    LoadedMpi mpi{std::string(line.substr(line.find('/')))};
+    struct stat status {};
+    if (::stat(mpi.path.c_str(), &status) == 0) mpi.bytes = status.st_size;
+    return mpi;
+  }
+  return std::nullopt;
+}
+
 void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid) {
   const bool is_known_here = now.pid > 0 && now.pid_namespace == own_pid_namespace();
   activity.pid = is_known_here ? now.pid : pid;

@@ -5,6 +5,8 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,14 @@ ProcessActivity process_activity(pid_t pid);
 /// Which process a running rank is, and what /proc says of it. now: what the rank shows itself, whose process may be
 /// another one than pid, which the spawner has started.
 void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid);
+
+/// The library of an MPI in a process.
+struct LoadedMpi {
+  std::string path;
+  std::int64_t bytes = 0;  ///< of the file
+};
+/// From /proc; nullopt: it has none, or does not show what it has.
+std::optional<LoadedMpi> loaded_mpi(pid_t pid);
 
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {

@@ -77,6 +77,8 @@ std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Enviro
   };
   if (has_agents(spec)) {
     if (const auto version = mpich_pmi_version(set)) add(*version);
+    // Without it, MPI_Comm_spawn of Intel MPI 2021.18 ends with SIGSEGV if the job has one host.
+    add({"I_MPI_SPAWN", "1", "Intel MPI"});
   }
   // "=": exactly these names, not all that begin so.
   if (!spec.network_interfaces.empty())

@@ -35,10 +35,10 @@ struct DefaultVariable {
 /// nullopt: the environment has it by one of MPICH's three names. Pure.
 std::optional<DefaultVariable> mpich_pmi_version(const Environment& environment);
 
-/// The default variables of a job: what MPICH needs to join ddlrun's agents, those that --network-interfaces and
-/// DDL_DETERMINISTIC=1 mean for NCCL, then others. But for the first, they are the same for agents, srun and mpirun. If
-/// a variable has several defaults, the first one counts. own: ddlrun's environment, to which the caller adds the
-/// result. Pure.
+/// The default variables of a job: what MPIs need to join ddlrun's agents, those that --network-interfaces and
+/// DDL_DETERMINISTIC=1 mean for NCCL, then others. Except the first, they are the same for agents, srun and mpirun. If a
+/// variable has several defaults, the first one counts. own: ddlrun's environment, to which the caller adds the result.
+/// Pure.
 std::vector<DefaultVariable> default_variables(const JobSpec& spec, const Environment& own,
                                                const std::vector<DefaultVariable>& others);
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 
 #include "base/text.h"
 #include "contract/environment.h"
@@ -67,16 +68,11 @@ class PmiServer::Client {
   }
 
   void on_line(const std::string& text) {
-    // The request of MPI_Comm_spawn has many lines.
-    if (is_spawning_) {
-      if (trim(text) != "endcmd") return;
-      is_spawning_ = false;
-      return answer({"spawn_result", {{"rc", "-1"}, {"msg", "ddlrun_does_not_spawn"}}});
-    }
+    if (spawn_) return on_spawn_line(trim(text));
     const auto line = PmiLine::parse(text);
     if (!line) return close();
     if (line->command == "spawn") {
-      is_spawning_ = true;
+      spawn_.emplace();
     } else if (line->command == "barrier_in") {
       if (!std::exchange(is_waiting_, true)) server_.on_barrier();
     } else if (line->command == "abort") {
@@ -90,9 +86,24 @@ class PmiServer::Client {
     }
   }
 
+  /// A command of MPI_Comm_spawn has many lines. MPI_Comm_spawn_multiple sends several of these, and reads one answer.
+  void on_spawn_line(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    const std::string_view name = line.substr(0, equals);
+    if (name == "totspawns") spawn_->commands = line.substr(equals + 1);
+    if (name == "spawnssofar") spawn_->number = line.substr(equals + 1);
+    if (line != "endcmd") return;
+    const bool is_last = spawn_->number == spawn_->commands;
+    spawn_.reset();
+    if (!is_last) return;
+    answer({"spawn_result", {{"rc", "-1"}, {"msg", "ddlrun_does_not_spawn"}}});
+    server_.report_(message::SpawnRefused{rank_});
+  }
+
   std::optional<PmiLine> answer_to(const PmiLine& line) {
     const std::string& command = line.command;
     if (command == "init") {
+      server_.on_joined_(rank_);
       const bool is_known = line["pmi_version"] == "1";
       return PmiLine{"response_to_init",
                      {{"pmi_version", "1"}, {"pmi_subversion", "1"}, {"rc", is_known ? "0" : "-1"}}};
@@ -145,10 +156,15 @@ class PmiServer::Client {
   net::PmiLineReader lines_;
   EventLoop::FdWatch watch_;
   bool is_waiting_ = false;
-  bool is_spawning_ = false;
+  struct SpawnCommand {
+    std::string number;    // 1, 2, ...
+    std::string commands;  // in the whole request
+  };
+  std::optional<SpawnCommand> spawn_;  // of which not all lines have come
 };
 
-PmiServer::PmiServer(EventLoop& loop, Report report) : loop_(loop), report_(std::move(report)) {}
+PmiServer::PmiServer(EventLoop& loop, Report report, std::function<void(int)> on_joined)
+    : loop_(loop), report_(std::move(report)), on_joined_(std::move(on_joined)) {}
 PmiServer::~PmiServer() = default;
 
 void PmiServer::register_job(const JobLaunch& job, int node_index) {

@@ -47,9 +47,11 @@ class PmiSpace {
 /// loop's thread.
 class PmiServer {
  public:
-  /// Sends to the head: PmiBarrier, and AbortRequested when a rank calls MPI_Abort.
+  /// Sends to the head: PmiBarrier, AbortRequested when a rank calls MPI_Abort, SpawnRefused.
   using Report = std::function<void(const message::AgentToHead& message)>;
-  PmiServer(EventLoop& loop, Report report);
+  /// on_joined: a rank has begun to use its connection.
+  PmiServer(
+      EventLoop& loop, Report report, std::function<void(int rank)> on_joined = [](int) {});
   ~PmiServer();
 
   /// Registers the job; call once, before ranks connect.
@@ -68,6 +70,7 @@ class PmiServer {
 
   EventLoop& loop_;
   Report report_;
+  std::function<void(int)> on_joined_;
   std::string job_id_;
   int num_ranks_ = 0;
   std::size_t local_size_ = 0;

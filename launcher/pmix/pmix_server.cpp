@@ -203,6 +203,12 @@ class LibraryServer : public PmixServer {
       });
       return PMIX_SUCCESS;
     };
+    module.spawn = [](const pmix_proc_t* process, const pmix_info_t[], size_t, const pmix_app_t[], size_t,
+                      pmix_spawn_cbfunc_t, void*) -> pmix_status_t {
+      the_server->loop_.post(
+          [rank = rank_of(*process)] { the_server->report_(message::SpawnRefused{rank}); });
+      return PMIX_ERR_NOT_SUPPORTED;
+    };
     // The library keeps the registrations of its clients itself.
     module.register_events = [](pmix_status_t*, size_t, const pmix_info_t[], size_t, pmix_op_cbfunc_t,
                                 void*) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };

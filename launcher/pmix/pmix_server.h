@@ -18,8 +18,8 @@ namespace ddl::launcher {
 /// concern other nodes go to the head.
 class PmixServer {
  public:
-  /// Sends to the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), RankProgress, and the Pmix
-  /// messages. Called on the loop's thread.
+  /// Sends to the head: AbortRequested when a rank calls PMIx_Abort (or MPI_Abort), SpawnRefused, RankProgress, and the
+  /// Pmix messages. Called on the loop's thread.
   using Report = std::function<void(const message::AgentToHead& message)>;
 
   /// Sets variables of this process that the library reads as it starts. Call it before anything starts a thread:

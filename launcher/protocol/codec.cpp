@@ -223,6 +223,9 @@ DDL_MESSAGE(71, GlooStoreAnswered, id, answer)
 DDL_MESSAGE(72, PortTaken, how)
 DDL_MESSAGE(73, HostLost, host, rank, pid, text)
 DDL_MESSAGE(74, LaunchJob, job)
+DDL_MESSAGE(75, SpawnRefused, rank)
+DDL_MESSAGE(76, MpiLoaded, rank, path, bytes)
+DDL_MESSAGE(77, NamesUnanswered, address)
 
 #undef DDL_MESSAGE
 

@@ -260,6 +260,23 @@ struct AbortRequested {
   std::string text;
   bool operator==(const AbortRequested&) const = default;
 };
+/// A rank called MPI_Comm_spawn or PMIx_Spawn, and was given an error.
+struct SpawnRefused {
+  int rank = 0;
+  bool operator==(const SpawnRefused&) const = default;
+};
+/// A rank joins the job, and has this library of an MPI loaded.
+struct MpiLoaded {
+  int rank = 0;
+  std::string path;
+  std::int64_t bytes = 0;  ///< of the file
+  bool operator==(const MpiLoaded&) const = default;
+};
+/// Ranks use PyTorch's store, which looks up the names of addresses, and no name server has answered for this one.
+struct NamesUnanswered {
+  std::string address;
+  bool operator==(const NamesUnanswered&) const = default;
+};
 /// The answer to HoldPorts: as many as the node has, so there may be fewer.
 struct PortsHeld {
   std::vector<int> ports;
@@ -291,15 +308,16 @@ using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, Agen
 /// What the head reads of every node that has answered.
 using NodeReport =
     std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
-                 RankStopped, Stalled, Activity, RankEnded, AbortRequested, StdinCredit, StdinClosed,
-                 OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
-                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore>;
+                 RankStopped, Stalled, Activity, RankEnded, AbortRequested, SpawnRefused, MpiLoaded,
+                 NamesUnanswered, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
+                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
+                 PortsHeld, PortTaken, AskGlooStore>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
-                 AbortRequested, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
-                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
-                 PortsHeld, PortTaken, AskGlooStore>;
+                 AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, StdinCredit, StdinClosed,
+                 OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
+                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore>;
 
 }  // namespace ddl::launcher::message

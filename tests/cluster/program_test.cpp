@@ -162,6 +162,32 @@ TEST_CASE(
 #endif
 }
 
+TEST_CASE("where no name server answers, ddlrun warns that PyTorch waits for one", "[program]") {
+  const SharedScratch scratch;
+  Cluster cluster;
+  cluster.cover("node1", "/etc/nsswitch.conf", scratch.write("nsswitch.conf", "hosts: files dns\n"));
+  cluster.cover("node1", "/etc/hosts", scratch.write("hosts", "127.0.0.1 localhost\n127.0.1.1 node1\n"));
+  cluster.cover("node1", "/etc/resolv.conf", scratch.write("resolv.conf", "nameserver 10.77.0.240\n"));
+  // No host has this hardware address.
+  cluster.on_host("node1",
+                  {"ip", "neigh", "replace", "10.77.0.240", "lladdr", "02:00:00:00:00:f0", "dev", "eth0"});
+  e2e::Command settings;
+  settings.input = e2e::Command::Input::kPipe;
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "/usr/bin/python3", "-c",
+               "import os, socket, sys\n"
+               "if os.environ['RANK'] == '0':\n"
+               "  store = socket.socket()\n"
+               "  store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n"
+               "  store.bind(('', int(os.environ['MASTER_PORT'])))\n"
+               "  store.listen()\n"
+               "sys.stdin.read()"},
+              settings);
+  job.job().wait_for(
+      "ddlrun: warning: node1 cannot look up the name of 10.77.0.1, because no name server answers");
+  job.job().close_input();
+  CHECK(job.wait() == 0);
+}
+
 TEST_CASE("what a rank writes into Gloo's rendezvous, those of another host read", "[program]") {
   HostJob job({"-H", "node1:2,node2:1", "--gloo", "/usr/bin/python3",
                DDL_E2E_SOURCES "/programs/rendezvous_client.py"});

@@ -10,20 +10,11 @@
 #include "support/catch.h"
 
 namespace ddl::frameworks {
-namespace {
 
-/// Importing a framework takes seconds for each rank, on a loaded machine many.
-constexpr std::chrono::seconds kPatience(240);
-
-struct Result {
-  int status = 0;
-  std::string out;
-  std::string err;
-};
-
-Result output_of(Place place, std::vector<std::string> arguments) {
+Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment) {
   e2e::Command settings;
   settings.patience = kPatience;
+  settings.environment = environment;
   if (place == Place::kHere) {
     const e2e::Scratch scratch;
     settings.argv = e2e::ddlrun(std::move(arguments)).argv;
@@ -38,8 +29,6 @@ Result output_of(Place place, std::vector<std::string> arguments) {
   return {status, job.out(), job.err()};
 }
 
-}  // namespace
-
 void run(Place place, const Program& program) {
   const auto python = python_of(program.environment);
   if (!python) return;
@@ -53,7 +42,7 @@ void run(Place place, const Program& program) {
   if (program.has_ddl) arguments.insert(arguments.end(), {"-x", "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE});
   arguments.insert(arguments.end(), {*python, DDL_FRAMEWORK_PROGRAMS "/" + program.file});
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
-  const Result result = output_of(place, arguments);
+  const Output result = output_of(place, arguments);
   INFO(program.environment << ", " << program.file << ": exit code " << result.status << "\n"
                            << result.out << "\n"
                            << result.err);

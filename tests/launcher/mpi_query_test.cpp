@@ -1,7 +1,11 @@
 #include "launcher/mpi/mpi_query.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
+#include "support/temporary_directory.h"
 
 using ddl::launcher::parse_mpi_types;
 using ddl::launcher::pmix_type_of;
@@ -33,4 +37,35 @@ TEST_CASE("srun starts ranks by PMIx, or says which kinds of MPI it has") {
   const auto refused = pmix_type_of({"none", "pmi2"});
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message(), Catch::Contains("no PMIx") && Catch::Contains("none, pmi2"));
+}
+
+TEST_CASE("an mpirun that cannot serve the MPI of the command's environment is reported") {
+  namespace fs = std::filesystem;
+  using ddl::launcher::MpiFlavor;
+  const ddl::test::TemporaryDirectory folder;
+  for (const char* name : {"mpich/bin", "mpich/lib", "open/bin", "open/lib", "plain/bin"})
+    fs::create_directories(folder / name);
+  for (const char* name : {"mpich/bin/python", "mpich/bin/mpirun", "mpich/lib/libmpi.so.12",
+                           "open/bin/python", "open/lib/libmpi.so.40", "plain/bin/python"}) {
+    std::ofstream(folder / name) << "#!/bin/sh\n";
+    fs::permissions(folder / name, fs::perms::owner_all);
+  }
+  const auto warning = [&](const std::string& command, MpiFlavor flavor, const std::string& path = "/bin") {
+    return ddl::launcher::mismatch_with_environment(
+        command, folder.path(), {"/opt/bin/mpirun", "Some MPI 4.1", flavor, false, "here"}, {{"PATH", path}});
+  };
+  const std::string found = warning(folder / "mpich/bin/python", MpiFlavor::kPrrte);
+  CHECK_THAT(found, Catch::StartsWith("/opt/bin/mpirun is of Some MPI 4.1, but the environment of ") &&
+                        Catch::Contains("MPICH or Intel MPI (" + (folder / "mpich/lib/libmpi.so.12")) &&
+                        Catch::Contains("--mpirun " + (folder / "mpich/bin/mpirun")));
+  CHECK_FALSE(warning("mpich/bin/python", MpiFlavor::kOpenMpi4).empty());
+  CHECK_THAT(warning("python", MpiFlavor::kHydra, folder / "open/bin"),
+             Catch::Contains("has Open MPI (") && Catch::Contains("--mpirun FILE"));
+  CHECK(warning("python", MpiFlavor::kHydra, folder / "mpich/bin").empty());
+  CHECK(warning("python", MpiFlavor::kPrrte, folder / "open/bin").empty());
+  CHECK(warning("plain/bin/python", MpiFlavor::kHydra).empty());
+  CHECK(warning("no-such-command", MpiFlavor::kHydra).empty());
+  // Both wheels are in one environment: mpi4py loads one of them.
+  std::ofstream(folder / "open/lib/libmpi.so.12") << "";
+  CHECK(warning("open/bin/python", MpiFlavor::kHydra).empty());
 }

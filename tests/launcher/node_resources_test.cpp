@@ -112,3 +112,15 @@ TEST_CASE("the umask, the limits and an ignored SIGINT of this process are read,
   CHECK_THAT(shell_attributes_text({0027, {{"core", 0}, {"stack", kUnlimited}}, true}),
              Catch::Equals("umask 0027; soft limits: core 0, stack unlimited; SIGINT is ignored"));
 }
+
+TEST_CASE("ranks that have loaded different MPIs are reported") {
+  const RankMpi first{0, "a", "/opt/mpi/lib/libmpi.so.40", 1000};
+  CHECK(mpi_warning(first, {1, "b", "/opt/mpi/lib/libmpi.so.40", 1000}).empty());
+  CHECK(mpi_warning(first, {1, "b", "/local/b/lib/libmpi.so.40", 1000}).empty());  // a copy
+  const std::string other = mpi_warning(first, {1, "b", "/usr/lib/libmpich.so.12.2.0", 1000});
+  CHECK_THAT(other, Catch::StartsWith(
+                        "warning: rank 0 on a has loaded /opt/mpi/lib/libmpi.so.40 (1000 bytes), and rank "
+                        "1 on b has loaded /usr/lib/libmpich.so.12.2.0 (1000 bytes)"));
+  CHECK_THAT(mpi_warning(first, {1, "b", "/opt/mpi/lib/libmpi.so.40", 2000}),
+             Catch::Contains("(2000 bytes)"));
+}

@@ -103,6 +103,9 @@ TEST_CASE(
   Node node(loop, 0, {{0, 1, 2}});
   CHECK(node.ask(0, "mcmd=spawn\nnprocs=2\nexecname=a b\nendcmd") ==
         "cmd=spawn_result rc=-1 msg=ddlrun_does_not_spawn");
+  REQUIRE(node.sent_to_head.size() == 1);
+  CHECK(std::get<message::SpawnRefused>(node.sent_to_head[0]).rank == 0);
+  node.sent_to_head.clear();
   CHECK(node.ask(0, "cmd=publish_name service=s port=p") ==
         "cmd=publish_result rc=-1 msg=ddlrun_keeps_no_names");
   CHECK(node.ask(0, "cmd=lookup_name service=s") == "cmd=lookup_result rc=-1 msg=ddlrun_keeps_no_names");
@@ -115,6 +118,23 @@ TEST_CASE(
   CHECK(abort->exit_code == 3);
   CHECK(node.ask(1, "cmd=no_such_command").empty());
   CHECK(node.ask(2, "GET / HTTP/1.0").empty());
+}
+
+TEST_CASE("MPI_Comm_spawn_multiple sends several commands and gets one answer") {
+  EventLoop loop;
+  Node node(loop, 0, {{0, 1}});
+  const auto command = [](int number) {
+    return "mcmd=spawn\nnprocs=2\nexecname=a\ntotspawns=3\nspawnssofar=" + std::to_string(number) +
+           "\narg1=endcmd=endcmd\nargcnt=1\nendcmd\n";
+  };
+  node.send(1, command(1) + command(2));
+  CHECK(node.is_silent(1));
+  CHECK(node.sent_to_head.empty());
+  node.send(1, command(3));
+  CHECK(node.line(1) == "cmd=spawn_result rc=-1 msg=ddlrun_does_not_spawn");
+  REQUIRE(node.sent_to_head.size() == 1);
+  CHECK(std::get<message::SpawnRefused>(node.sent_to_head[0]).rank == 1);
+  CHECK(node.ask(1, "cmd=get_appnum") == "cmd=appnum appnum=0");
 }
 
 TEST_CASE("a barrier of several nodes gives all ranks what all have put") {

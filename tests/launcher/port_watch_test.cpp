@@ -25,7 +25,9 @@ struct WatchedPort {
   int port = held.hold(1).at(0);
   std::vector<std::string> said;
   EventLoop loop;
-  PortWatch watch{loop, [this](const std::string& how) { said.push_back(how); }};
+  std::vector<int> served;
+  PortWatch watch{loop, [this](const std::string& how) { said.push_back(how); },
+                  [this](int one) { served.push_back(one); }};
 };
 
 void close_all_but(int one, int other) {
@@ -97,7 +99,11 @@ TEST_CASE("a server of a rank, or of a process below a rank, has its port rightl
         port.watch.look();
         port.watch.look();
       }
+      CHECK(port.served == std::vector<int>{port.port});
       port.watch.look();
+      const ProcessWithServer later(port.port, family, generations);
+      port.watch.look();
+      CHECK(port.served == std::vector<int>{port.port, port.port});
       CHECK(port.said.empty());
     }
   }

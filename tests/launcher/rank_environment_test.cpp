@@ -23,14 +23,15 @@ Environment with_defaults(Environment expected) {
   return expected;
 }
 
-/// What MPICH 5 needs to join agents.
+/// What programs of MPIs need to join agents.
 const DefaultVariable kMpichPmi{"MPIR_CVAR_PMI_VERSION", "1", "MPICH"};
+const DefaultVariable kIntelSpawn{"I_MPI_SPAWN", "1", "Intel MPI"};
 
-/// The defaults but this one.
+/// The defaults but these two.
 std::vector<DefaultVariable> defaults_of(const JobSpec& spec, const Environment& own,
                                          const std::vector<DefaultVariable>& others) {
   std::vector<DefaultVariable> defaults = default_variables(spec, own, others);
-  std::erase(defaults, kMpichPmi);
+  std::erase_if(defaults, [](const auto& one) { return one == kMpichPmi || one == kIntelSpawn; });
   return defaults;
 }
 
@@ -131,16 +132,17 @@ TEST_CASE(
     "MPICH 5 takes PMI-1 of the two that agents serve, unless the user has chosen by any name of MPICH's") {
   JobSpec spec;
   spec.framework = Framework::kNone;
-  CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi});
+  CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi, kIntelSpawn});
   for (const char* name : {"MPIR_CVAR_PMI_VERSION", "MPICH_PMI_VERSION", "MPIR_PARAM_PMI_VERSION"}) {
     CAPTURE(name);
-    CHECK(default_variables(spec, {{name, "x"}}, {}).empty());
+    CHECK(default_variables(spec, {{name, "x"}}, {}) == std::vector{kIntelSpawn});
     spec.exports = {{name, "2"}};
-    CHECK(default_variables(spec, {}, {}).empty());
+    CHECK(default_variables(spec, {}, {}) == std::vector{kIntelSpawn});
     spec.exports = {{name, std::nullopt}};
-    CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi});
+    CHECK(default_variables(spec, {}, {}) == std::vector{kMpichPmi, kIntelSpawn});
     spec.exports = {};
   }
+  CHECK(default_variables(spec, {{"I_MPI_SPAWN", "0"}}, {}) == std::vector{kMpichPmi});
   // srun offers one PMI of its own choice, and an mpirun may be PRRTE's, which serves PMIx alone.
   for (const LauncherChoice other : {LauncherChoice::kSrun, LauncherChoice::kMpirun}) {
     spec.launcher = other;
