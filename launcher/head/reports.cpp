@@ -210,11 +210,13 @@ std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks
                                        there.size() == 1 ? "rank" : "ranks", CpuSet::of(there).list(), why)};
 }
 
-std::string mpi_warning(const RankMpi& first, const RankMpi& other) {
+std::string mpi_warning(const MpiOnHost& first, const MpiOnHost& other) {
   const auto file_name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  if (first.bytes == other.bytes && file_name(first.path) == file_name(other.path)) return "";
-  const auto text = [](const RankMpi& one) {
-    return fmt::format("rank {} on {} has loaded {} ({} bytes)", one.rank, one.host, one.path, one.bytes);
+  if (first.first.bytes == other.first.bytes && file_name(first.first.path) == file_name(other.first.path))
+    return "";
+  const auto text = [](const MpiOnHost& one) {
+    const auto& [mpi, host] = one;
+    return fmt::format("rank {} on {} has loaded {} ({} bytes)", mpi.rank, host, mpi.path, mpi.bytes);
   };
   return fmt::format(
       "warning: {}, and {}, which is another MPI or another version: ranks with different ones wait for each "

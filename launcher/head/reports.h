@@ -73,15 +73,10 @@ BindingNotes binding_notes(const NodeBinding& binding, bool may_share);
 std::vector<std::string> reduced_limit_notes(
     const ResourceLimits& soft, const std::vector<std::pair<std::string, ResourceLimits>>& hosts);
 
-/// The MPI that a rank has loaded.
-struct RankMpi {
-  int rank = 0;
-  std::string host;
-  std::string path;        ///< of the library
-  std::int64_t bytes = 0;  ///< of its file
-};
+/// What a rank on a host has loaded.
+using MpiOnHost = std::pair<message::MpiLoaded, std::string>;
 /// A warning, if they are not the same file, or not a copy of it; else "". Pure.
-std::string mpi_warning(const RankMpi& first, const RankMpi& other);
+std::string mpi_warning(const MpiOnHost& first, const MpiOnHost& other);
 
 /// How long each step of a job's start took: the last line of --verbose. Records points in time; decides nothing.
 /// One thread.

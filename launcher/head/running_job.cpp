@@ -306,13 +306,12 @@ class Job : public RunningJob, private SupervisorActions {
     // One sentence for the job: every rank may try.
     if (!is_rank_on(node, m.rank) || std::exchange(was_spawn_refused_, true)) return;
     note("rank " + std::to_string(m.rank) + " on " + fleet_.name(node) +
-         " called MPI_Comm_spawn and got an error, because ddlrun starts no processes for a running program: "
-         "start "
-         "all of them with -np, or start the program with the mpirun of its MPI");
+         " called MPI_Comm_spawn and got an error, because ddlrun starts no processes for a running "
+         "program: start all of them with -np, or start the program with the mpirun of its MPI");
   }
   void on(int node, const message::MpiLoaded& m) {
     if (!is_rank_on(node, m.rank) || were_mpis_different_) return;
-    const RankMpi mpi{m.rank, fleet_.name(node), m.path, m.bytes};
+    const MpiOnHost mpi{m, fleet_.name(node)};
     if (!first_mpi_) first_mpi_ = mpi;
     const std::string warning = mpi_warning(*first_mpi_, mpi);
     were_mpis_different_ = !warning.empty();
@@ -320,9 +319,8 @@ class Job : public RunningJob, private SupervisorActions {
   }
   void on(int node, const message::NamesUnanswered& m) {
     note("warning: " + fleet_.name(node) + " cannot look up the name of " + m.address +
-         ", because no name server answers; PyTorch does it for each connection to its store, and may wait "
-         "for 10 s "
-         "each time: add the hosts of the job to /etc/hosts there, or shorten it with -x "
+         ", because no name server answers; PyTorch does it for each connection to its store, and may "
+         "wait for 10 s each time: add the hosts of the job to /etc/hosts there, or shorten it with -x "
          "\"RES_OPTIONS=timeout:1 attempts:1\"");
   }
   void on(int node, const message::StdinCredit& m) {
@@ -421,7 +419,7 @@ class Job : public RunningJob, private SupervisorActions {
   std::optional<StdinReader> stdin_;         ///< only while ranks may read
   std::map<int, EventLoop::Timer> stopped_;  ///< by rank that was stopped: when the job ends for it
   bool was_spawn_refused_ = false;           ///< the user has been told
-  std::optional<RankMpi> first_mpi_;
+  std::optional<MpiOnHost> first_mpi_;
   bool were_mpis_different_ = false;                        ///< the user has been warned
   std::set<std::pair<std::string, std::int64_t>> sharing_;  ///< other ddlruns that the user was warned of
   BindingReport binding_report_;

@@ -60,9 +60,8 @@ std::string mismatch_with_environment(const std::string& command, const std::str
   // The system's folder has libraries of all that is installed.
   if (prefix == "/usr" || has_open_mpi == has_mpich || has_mpich == serves_mpich) return "";
   return fmt::format(
-      "{} is of {}, but the environment of {} has {} ({}): its processes would not find each other; "
-      "take its own "
-      "mpirun with --mpirun {}, or omit --launcher mpirun",
+      "{} is of {}, but the environment of {} has {} ({}): its processes would not find each other; take "
+      "its own mpirun with --mpirun {}, or omit --launcher mpirun",
       site.path, site.name, *found, has_mpich ? "MPICH or Intel MPI" : "Open MPI",
       (prefix / (has_mpich ? kMpich : kOpenMpi)).string(),
       has("bin/mpirun") ? (prefix / "bin/mpirun").string() : "FILE");

@@ -1,5 +1,4 @@
 #include "launcher/node/agent.h"
-#include "contract/environment.h"
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/process_tree.h"
 #include "base/text.h"
+#include "contract/environment.h"
 #include "launcher/node/agent_phases.h"
 #include "launcher/node/held_ends.h"
 #include "launcher/node/held_ports.h"
@@ -329,8 +329,8 @@ class Agent {
 
   /// For the head, which compares them.
   void report_mpi(int rank) {
-    const auto mpi = job_.num_ranks > 1 ? loaded_mpi(rank_watch_.pid_of(rank)) : std::nullopt;
-    if (mpi) report(message::MpiLoaded{rank, mpi->path, mpi->bytes});
+    if (job_.num_ranks == 1) return;
+    if (auto mpi = loaded_mpi(rank, rank_watch_.pid_of(rank))) report(*std::move(mpi));
   }
 
   /// PyTorch's store has begun to listen at MASTER_PORT. It and its clients look up the name of the other end of each

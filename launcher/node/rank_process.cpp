@@ -87,7 +87,7 @@ ProcessActivity process_activity(pid_t pid) {
           stat->resident_bytes};
 }
 
-std::optional<LoadedMpi> loaded_mpi(pid_t pid) {
+std::optional<message::MpiLoaded> loaded_mpi(int rank, pid_t pid) {
   constexpr std::size_t kMaxMaps = std::size_t{16} << 20;
   const auto maps = read_file("/proc/" + std::to_string(pid) + "/maps", kMaxMaps);
   if (!maps) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<LoadedMpi> loaded_mpi(pid_t pid) {
     const std::string_view name = line.substr(slash + 1);
     // Open MPI, and MPICH's family; MPICH's as Debian calls it.
     if (!name.starts_with("libmpi.so.") && !name.starts_with("libmpich.so.")) continue;
-    LoadedMpi mpi{std::string(line.substr(line.find('/')))};
+    message::MpiLoaded mpi{rank, std::string(line.substr(line.find('/')))};
     struct stat status {};
     if (::stat(mpi.path.c_str(), &status) == 0) mpi.bytes = status.st_size;
     return mpi;

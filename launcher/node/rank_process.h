@@ -5,7 +5,6 @@
 #include <sys/types.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "launcher/job/rank_activity.h"
 #include "launcher/node/rank_records.h"
 #include "launcher/plan/launch_plan.h"
+#include "launcher/protocol/messages.h"
 #include "launcher/protocol/spawner_messages.h"
 
 namespace ddl::launcher {
@@ -41,13 +41,8 @@ ProcessActivity process_activity(pid_t pid);
 /// another one than pid, which the spawner has started.
 void add_process(RankActivity& activity, const RankSnapshot& now, std::int64_t pid);
 
-/// The library of an MPI in a process.
-struct LoadedMpi {
-  std::string path;
-  std::int64_t bytes = 0;  ///< of the file
-};
-/// From /proc; nullopt: it has none, or does not show what it has.
-std::optional<LoadedMpi> loaded_mpi(pid_t pid);
+/// The library of an MPI that a rank's process has loaded, from /proc; nullopt: none, or it does not show what it has.
+std::optional<message::MpiLoaded> loaded_mpi(int rank, pid_t pid);
 
 /// What the agent had done to end the ranks when it received the report of a rank's end.
 struct TerminationState {

@@ -114,13 +114,13 @@ TEST_CASE("the umask, the limits and an ignored SIGINT of this process are read,
 }
 
 TEST_CASE("ranks that have loaded different MPIs are reported") {
-  const RankMpi first{0, "a", "/opt/mpi/lib/libmpi.so.40", 1000};
-  CHECK(mpi_warning(first, {1, "b", "/opt/mpi/lib/libmpi.so.40", 1000}).empty());
-  CHECK(mpi_warning(first, {1, "b", "/local/b/lib/libmpi.so.40", 1000}).empty());  // a copy
-  const std::string other = mpi_warning(first, {1, "b", "/usr/lib/libmpich.so.12.2.0", 1000});
+  const MpiOnHost first{{0, "/opt/mpi/lib/libmpi.so.40", 1000}, "a"};
+  CHECK(mpi_warning(first, {{1, "/opt/mpi/lib/libmpi.so.40", 1000}, "b"}).empty());
+  CHECK(mpi_warning(first, {{1, "/local/b/lib/libmpi.so.40", 1000}, "b"}).empty());  // a copy
+  const std::string other = mpi_warning(first, {{1, "/usr/lib/libmpich.so.12.2.0", 1000}, "b"});
   CHECK_THAT(other, Catch::StartsWith(
                         "warning: rank 0 on a has loaded /opt/mpi/lib/libmpi.so.40 (1000 bytes), and rank "
                         "1 on b has loaded /usr/lib/libmpich.so.12.2.0 (1000 bytes)"));
-  CHECK_THAT(mpi_warning(first, {1, "b", "/opt/mpi/lib/libmpi.so.40", 2000}),
+  CHECK_THAT(mpi_warning(first, {{1, "/opt/mpi/lib/libmpi.so.40", 2000}, "b"}),
              Catch::Contains("(2000 bytes)"));
 }
