@@ -252,7 +252,9 @@ class Line {
     }
     if (takes_turns) add({"-ppn", "1"});
     if (!takes_turns && spec_.ranks_per_node > 0) add({"-ppn", std::to_string(spec_.ranks_per_node)});
-    if (options_.binding_args.empty()) add({"-bind-to", "none"});
+    // In a Slurm job Intel's mpiexec ignores it, and says so in two lines.
+    const bool is_ignored = allocation_.job && site_.name.starts_with("Intel");
+    if (options_.binding_args.empty() && !is_ignored) add({"-bind-to", "none"});
     if (spec_.network_interfaces.size() > 1)
       return cannot("hydra takes one interface, and --network-interfaces names " +
                     counted(spec_.network_interfaces.size(), "interface"));
@@ -314,6 +316,10 @@ constexpr const char* kOfItsRank[] = {"OMPI_MCA_schizo",
                                       env::kReportStart,
                                       env::kRankRecord};
 
+/// Whether mpirun's TMPDIR is the agent's directory. In a Slurm job its daemons on the nodes would get that, too: they make
+/// the folder there, and nobody removes it.
+bool has_own_tmpdir(const Allocation& allocation) { return !allocation.job; }
+
 }  // namespace
 
 Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation, const Environment& own) {
@@ -331,7 +337,7 @@ Environment mpi_rank_variables(const JobSpec& spec, const Allocation& allocation
   // Ranks on other hosts need the first host's name.
   if (allocation.nodes.size() > 1) variables[env::kMasterAddr] = allocation.nodes.front().name;
   variables[env::kMasterPort];
-  variables[env::kMpiTmpdir];
+  if (has_own_tmpdir(allocation)) variables[env::kMpiTmpdir];
   variables[env::kMpiHead];
   return variables;
 }
@@ -364,7 +370,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   }
   for (const auto& [name, value] : mpirun_environment(spec, flavor, allocation, own))
     job.exports.push_back({name, value});
-  job.exports.push_back({env::kMpiTmpdir, value_of(own, "TMPDIR")});
+  if (has_own_tmpdir(allocation)) job.exports.push_back({env::kMpiTmpdir, value_of(own, "TMPDIR")});
   job.exports.push_back({env::kMpiHead, announcement_text({scheduler_job_of_ranks(allocation, own), head})});
   return job;
 }
@@ -373,8 +379,8 @@ int become_mpirun(const std::vector<std::string>& words) {
   std::vector<std::string> own(std::begin(kOfItsRank), std::end(kOfItsRank));
   // mpirun's files are in the agent's directory and removed with it, also if mpirun is killed.
   // Its ranks get their own TMPDIR back.
-  if (const char* directory = std::getenv("PMIX_SERVER_TMPDIR"); directory != nullptr)
-    ::setenv("TMPDIR", directory, 1);
+  const char* const directory = std::getenv("PMIX_SERVER_TMPDIR");
+  if (directory != nullptr && std::getenv(env::kMpiTmpdir) != nullptr) ::setenv("TMPDIR", directory, 1);
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const char* equals = std::strchr(*entry, '=');
     const std::string name(*entry, equals != nullptr ? static_cast<std::size_t>(equals - *entry) : 0);

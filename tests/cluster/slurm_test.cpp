@@ -136,6 +136,8 @@ TEST_CASE("srun's input variables in the shell change nothing, and reach the ran
     CHECK(by_mpirun.wait() == 0);
     INFO(by_mpirun.err());
     CHECK_THAT(by_mpirun.out(), Contains("here"));
+    // Slurm's daemons on the nodes would make a folder of ddlrun's, and not remove it.
+    CHECK_THAT(by_mpirun.err(), !Contains("/ddlrun-"));
   }
 }
 

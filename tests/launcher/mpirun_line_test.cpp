@@ -179,6 +179,12 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
                                {"DDL_MPI_TMPDIR", "/scratch"},
                                {"DDL_MPI_HEAD", "7/login1/4711"}});
   CHECK(job.starts_mpirun);
+  Allocation of_slurm = hosts({"a", "b"}, 4);
+  of_slurm.job = SchedulerJob{"Slurm", "7", {}, std::nullopt, ""};
+  for (const auto& one :
+       mpirun_job(spec, of_slurm, MpiFlavor::kHydra, "/bin/ddlrun", {"mpirun"}, own, {"login1", 4711})
+           .exports)
+    CHECK(one.name != "DDL_MPI_TMPDIR");  // the daemons on the nodes would make that folder
 }
 
 TEST_CASE("in the shell of a Slurm step, mpirun gets the resources of the whole job") {
