@@ -317,7 +317,8 @@ void kill_right_after_making_it(int times, bool with_agent) {
     const Scratch scratch;
     const UniqueFd watch(::inotify_init1(IN_CLOEXEC));
     REQUIRE(::inotify_add_watch(watch.get(), scratch.make_directory("tmp").c_str(), IN_CREATE) >= 0);
-    Job job(scratch, ddlrun({"-np", "1", "true"}));
+    // A rank that has ended would end the agent.
+    Job job(scratch, ddlrun({"-np", "1", "tail", "-f", "/dev/null"}));
     pollfd entry{watch.get(), POLLIN, 0};
     std::vector<pid_t> victims = {job.pid()};
     REQUIRE(::poll(&entry, 1, Deadline::after(kTestTimeout).poll_milliseconds()) == 1);
