@@ -1,0 +1,129 @@
+"""Compares how fast programs of frameworks train and start, by ddlrun and libddl and by others, in one run.
+
+    compare.py steps [--rounds N] [--steps N]     a training step on two ranks, less that of one process
+    compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
+
+Both print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
+horovod; for start also those of the MPIs); what is not there is left out, and said. ddlrun must be in PATH. In every
+round each way has its turn, so a figure of another way of the same round was taken under the same conditions. The
+ratios are medians over the rounds.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+STEP = os.path.join(ROOT, "bench/frameworks/step.py")
+PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, for all environments
+# By environment, the ways of step.py; each environment has the PyTorch of its own.
+WAYS = {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo"], "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]}
+MODELS = ["resnet50", "conv"]
+
+
+def environment(name):
+    """The folder of an environment, or None, which is said."""
+    found = subprocess.run([f"{ROOT}/scripts/frameworks", "--where", name], capture_output=True, text=True)
+    if found.returncode != 0:
+        print(f"left out: {name}: {(found.stderr or found.stdout).strip()}", file=sys.stderr)
+        return None
+    return found.stdout.strip()
+
+
+def run(words, path):
+    """What a command prints, which must succeed, with a folder in front of PATH."""
+    settings = {**os.environ, "PATH": f"{path}/bin:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "PYTHONPATH": PACKAGE}
+    done = subprocess.run(words, env=settings, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise SystemExit(f"compare.py: {' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def step_ms(place, way, model, steps):
+    program = [f"{place}/bin/python", STEP, way, model, str(steps)]
+    if way != "none":
+        ddlrun = ["ddlrun", "-np", "2", "--no-tag-output"] + (["--gloo"] if way == "horovod" else [])
+        program = ddlrun + program
+    return json.loads(run(program, place).splitlines()[-1])
+
+
+def compare_steps(options):
+    subprocess.run([f"{ROOT}/tests/frameworks/package", ROOT, PACKAGE], check=True, stdout=subprocess.DEVNULL)
+    results = {}
+    for name, ways in WAYS.items():
+        place = environment(name)
+        if place is None:
+            continue
+        for model in MODELS:
+            rounds = []
+            for number in range(options.rounds):
+                turn = number % len(ways)
+                rounds.append({way: step_ms(place, way, model, options.steps) for way in ways[turn:] + ways[:turn]})
+            about = rounds[0]["none"]
+            beyond = {way: [one[way]["ms"] - one["none"]["ms"] for one in rounds] for way in ways if way != "none"}
+            results[f"{name}/{model}"] = {"torch": about["torch"], "rounds": rounds}
+            print(f"\n{model}, {about['tensors']} tensors, {about['parameters']:,} parameters, PyTorch "
+                  f"{about['torch']}, one process {statistics.median(one['none']['ms'] for one in rounds):.2f} ms\n")
+            print("| 2 ranks | ms a step beyond one process | least to most | of DDP's over gloo |\n|---|---|---|---|")
+            for way, ms in beyond.items():
+                ratio = statistics.median(a / b for a, b in zip(ms, beyond["ddp-gloo"]))
+                print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} | {ratio:.2f} |")
+    return results
+
+
+def launchers():
+    """By what a row is called, the command that starts two ranks of `true`, and the folder of its environment."""
+    true = shutil.which("true")
+    found = {"ddlrun": (["ddlrun", "-np", "2", true], "/usr")}
+    for name, words in {
+        "mpich-5.0": ["mpiexec", "-n", "2", true],
+        "openmpi-5.0": ["mpiexec", "-n", "2", "--oversubscribe", "--allow-run-as-root", true],
+        "openmpi-4.1": ["mpiexec", "-n", "2", "--oversubscribe", "--allow-run-as-root", true],
+        "impi-2021": ["mpiexec", "-n", "2", true],
+        "torch": ["torchrun", "--nproc-per-node", "2", "--no-python", true],
+        "horovod": ["horovodrun", "--gloo", "-np", "2", true],
+    }.items():
+        place = environment(name)
+        if place is not None:
+            found[f"{words[0]} of {name}"] = ([f"{place}/bin/{words[0]}"] + words[1:], place)
+    return found
+
+
+def compare_start(options):
+    commands = launchers()
+    times = {name: [] for name in commands}
+    for number in range(-1, options.rounds):  # the first round warms up
+        for name, (words, place) in commands.items():
+            begin = time.perf_counter()
+            run(words, place)
+            if number >= 0:
+                times[name].append(1000 * (time.perf_counter() - begin))
+    print("| two ranks of `true` | ms | least to most | of ddlrun's |\n|---|---|---|---|")
+    for name, ms in times.items():
+        ratio = statistics.median(a / b for a, b in zip(ms, times["ddlrun"]))
+        print(f"| {name} | {statistics.median(ms):.0f} | {min(ms):.0f} to {max(ms):.0f} | {ratio:.2f} |")
+    return times
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["steps", "start"])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    if min(options.rounds, options.steps) < 1:
+        parser.error("--rounds and --steps are above zero")
+    if shutil.which("ddlrun") is None:
+        parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
+    results = compare_steps(options) if options.what == "steps" else compare_start(options)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(results, file)
+
+
+main()

@@ -1,0 +1,100 @@
+"""Steps of a training, whose gradients one of several ways averages. A rank of compare.py steps; rank 0 prints JSON.
+
+    step.py WAY MODEL STEPS
+
+WAY is none (one process, no averaging), ddl.torch, ddp-ddl, ddp-gloo or horovod. The model resnet50 has the parameters
+of ResNet-50 and no computation but the gradients themselves; conv is a small convolutional network that computes.
+"""
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+import torch
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../examples/python"))
+import gradient_models
+
+WARM_UP = 5  # DistributedDataParallel chooses its buckets in the first steps
+
+
+class Parameters(torch.nn.Module):
+    """The parameters of a model; their gradients are the input, so the backward pass only writes them."""
+
+    def __init__(self, shapes):
+        super().__init__()
+        self.all = torch.nn.ParameterList(torch.nn.Parameter(torch.zeros(shape)) for shape in shapes)
+
+    def forward(self, x):
+        return sum((parameter.sum() * x for parameter in self.all), torch.zeros(()))
+
+
+def conv():
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 16, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(16, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(), torch.nn.Linear(32 * 7 * 7, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10),
+    )
+
+
+def training(name, rank):
+    """The model, and a function that gives the loss of a step. The gradients of each rank are different."""
+    torch.manual_seed(1)
+    if name == "resnet50":
+        model = Parameters([shape for layer in gradient_models.MODELS[name] for shape in layer.shapes])
+        return model, lambda forward: forward(torch.tensor(rank + 1.0))
+    model = conv()
+    torch.manual_seed(2 + rank)
+    images, labels = torch.rand(16, 1, 28, 28), torch.randint(10, (16,))
+    return model, lambda forward: torch.nn.functional.cross_entropy(forward(images), labels)
+
+
+def averaged(way, model, optimizer):
+    """The model and the optimizer to train with, and what ends the communication."""
+    if way == "none":
+        return model, optimizer, lambda: None
+    if way in ("ddl.torch", "horovod"):
+        if way == "horovod":
+            import horovod.torch as hvd
+        else:
+            import ddl.torch as hvd
+        hvd.init()
+        return model, hvd.DistributedOptimizer(optimizer, model.named_parameters()), hvd.shutdown
+    backend = way.removeprefix("ddp-")
+    if backend == "ddl":
+        import ddl.torch.process_group  # noqa: F401 - it registers the backend
+    torch.distributed.init_process_group(backend)
+    # Its fastest form: gradients are not copied out of the buckets.
+    parallel = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    return parallel, optimizer, torch.distributed.destroy_process_group
+
+
+def main():
+    way, name, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    rank, size = (0, 1) if way == "none" else (int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    torch.set_num_threads(1)
+    model, loss_of = training(name, rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+    forward, optimizer, end = averaged(way, model, optimizer)
+    times = []
+    for _ in range(WARM_UP + steps):
+        begin = time.perf_counter()
+        optimizer.zero_grad()
+        loss_of(forward).backward()
+        optimizer.step()
+        times.append(time.perf_counter() - begin)
+    if name == "resnet50":
+        mean = (size + 1) / 2
+        wrong = sum(not torch.allclose(one.grad, torch.tensor(mean)) for one in model.parameters())
+        if wrong:
+            raise SystemExit(f"rank {rank}: {wrong} gradients of {way} are not the ranks' mean")
+    if rank == 0:
+        sizes = [math.prod(one.shape) for one in model.parameters()]
+        print(json.dumps({"ms": 1000 * statistics.median(times[WARM_UP:]), "tensors": len(sizes),
+                          "parameters": sum(sizes), "torch": torch.__version__}), flush=True)
+    end()
+
+
+main()
