@@ -4,7 +4,12 @@
 #include "support/catch.h"
 
 using ddl::split_shell_words;
+
+namespace {
+
 using Words = std::vector<std::string>;
+
+}  // namespace
 
 TEST_CASE("words are split as by a shell") {
   const auto words = [](std::string_view text) { return split_shell_words(text).value(); };

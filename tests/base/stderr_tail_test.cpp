@@ -7,9 +7,10 @@
 
 using ddl::printable_line;
 using ddl::StderrTail;
-using Lines = std::vector<std::string>;
 
 namespace {
+
+using Lines = std::vector<std::string>;
 
 std::string numbered_lines(int first, int last) {
   std::string text;

@@ -196,10 +196,16 @@ std::vector<AgentToHead> agent_to_head() {
 }
 
 std::vector<AgentToSpawner> agent_to_spawner() {
-  return {
-      Spawn{
-          {1, {"/bin/echo", every_byte()}, {"A=1", "B=\xff"}, "/tmp", {3, 4}, cpus("127"), {3}, true, true}},
-      SignalChildren{SIGHUP}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
+  return {Spawn{{1,
+                 {"/bin/echo", every_byte()},
+                 {"A=1", "B=\xff"},
+                 "/tmp",
+                 {3, 4},
+                 cpus("127"),
+                 {3},
+                 true,
+                 {.ignores_interrupt = true}}},
+          SignalChildren{SIGHUP}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
 }
 
 std::vector<SpawnerToAgent> spawner_to_agent() {

@@ -56,7 +56,7 @@ Environment together(std::initializer_list<Environment> all) {
 /// The variables of the job, of node 1 and of rank 5: no variable is of two of them.
 Environment of(const FrameworkJob& job) {
   const Environment node = node_variables(job, {1, 3, "b.site", "10.0.0.5"});
-  const Environment all = together({job_variables(job), node, rank_variables(job, kRank)});
+  Environment all = together({job_variables(job), node, rank_variables(job, kRank)});
   CHECK(all.size() == job_variables(job).size() + node.size() + rank_variables(job, kRank).size());
   return all;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr int exited(int code) { return code << 8; }
 constexpr int kDumped = 0x80;
 
-RankOutcome end(int wait_status, TerminationState ending = {}) {
+RankOutcome end(int wait_status, const TerminationState& ending = {}) {
   return rank_end(message::ChildEnded{3, wait_status, 1.5}, 4711, ending);
 }
 

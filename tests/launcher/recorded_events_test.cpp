@@ -292,12 +292,13 @@ TEST_CASE("what a rank does has lasted since its event began, also if nobody has
   call.generation = left.generation = 1;
   call.end = Event::kOpen;
   records.add(0, left);
-  for (const auto& [seconds, name] : {std::pair{6, "layer7"}, {5, "layer8"}, {4, "layer8"}}) {
+  for (const auto& [seconds, name] :
+       {std::pair<int, std::string_view>{6, "layer7"}, {5, "layer8"}, {4, "layer8"}}) {
     Event tensor;
     tensor.kind = Event::Kind::kTensor;
     tensor.begin = now - seconds * kSecond;
     tensor.generation = 1;
-    std::strcpy(tensor.name.data(), name);
+    name.copy(tensor.name.data(), tensor.name.size() - 1);
     records.add(0, tensor);
   }
   records.add(0, call);

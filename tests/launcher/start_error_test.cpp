@@ -33,6 +33,8 @@ Described describe(StartStage stage, int error, const std::string& command = "./
   return {outcome.exit_code, outcome.start_error};
 }
 
+void make_file(const std::string& path) { CHECK(std::ofstream(path)); }
+
 }  // namespace
 
 TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
@@ -40,8 +42,8 @@ TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
         Described{127, "command not found: train (no such program in PATH)"});
   const ddl::test::TemporaryDirectory directory;
   const std::string& here = directory.path();
-  std::ofstream(here + "/train.py");
-  std::ofstream(here + "/test.py");
+  make_file(here + "/train.py");
+  make_file(here + "/test.py");
   const auto not_found = [&here](const std::string& command) {
     return describe(StartStage::kExec, ENOENT, command, here, here).sentence;
   };
@@ -53,7 +55,7 @@ TEST_CASE("a command that is not in PATH is 127, and what is proposed exists") {
   CHECK(not_found("./trian.py") == "no such file: " + here + "/./trian.py; " + here + " has train.py");
   CHECK(not_found("./other") == "no such file: " + here + "/./other");
   CHECK(not_found("python") == "command not found: python (no such program in PATH)");
-  std::ofstream(here + "/python3");
+  make_file(here + "/python3");
   CHECK(not_found("python") ==
         "command not found: python (no such program in PATH; python3 is there: write python3)");
 }

@@ -9,6 +9,8 @@ using namespace ddl::templates;
 
 namespace {
 
+using Lines = std::vector<std::string>;
+
 SiteSetup setup_of(const std::string& text) {
   auto site = read_site_profile("name: own\nsetup:\n" + text, "own.yaml");
   INFO((site ? std::string() : site.error().message()));
@@ -71,7 +73,6 @@ TEST_CASE("of a name that a profile has twice the first value counts, in the ord
 }
 
 TEST_CASE("a script exports what depends on the job when it runs, but not what the user has given") {
-  using Lines = std::vector<std::string>;
   const SiteSetup setup = setup_of(
       "  one-node-variables: {A: 1, B: x y}\n  between-nodes-variables: {A: 2}\n  node-folders: {C: c}\n");
   CHECK(site_lines(setup, {}) == Lines{"if [ \"${SLURM_JOB_NUM_NODES:-1}\" -gt 1 ]; then export A=2; else "
