@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/fd.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/program_run.h"
