@@ -72,6 +72,13 @@ inline int timeout_seconds_of(const pmix_info_t infos[], std::size_t count) {
   return timeout != nullptr ? timeout->value.data.integer : 0;
 }
 
+/// How the part of this node in a collective call ended: PMIX_ERR_PARTIAL_SUCCESS if it ended without the process of a
+/// rank that has left meanwhile.
+inline pmix_status_t local_status_of(const pmix_info_t infos[], std::size_t count) {
+  const pmix_info_t* status = find_info(infos, count, PMIX_LOCAL_COLLECTIVE_STATUS);
+  return status != nullptr ? status->value.data.status : PMIX_SUCCESS;
+}
+
 // PMIx values as bytes that every node's PMIx library can read back.
 
 /// Call these only while the library's server runs. Packed pairs include their keys; a packed value has none.

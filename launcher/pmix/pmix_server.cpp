@@ -108,6 +108,7 @@ class LibraryServer : public PmixServer {
   Status register_job(const JobLaunch& job, int node_index) override {
     const std::vector<int>& ranks = job.node_ranks.at(node_index);
     num_ranks_ = job.num_ranks;
+    num_local_ranks_ = std::ssize(ranks);
     is_alone_ = job.node_names.size() == 1;
     DDL_ASSIGN(infos, job_info(job, node_index, directory_));
     PMIX_LOAD_NSPACE(nspace_, job.job_id.c_str());
@@ -120,7 +121,7 @@ class LibraryServer : public PmixServer {
           "PMIx_server_register_client",
           PMIx_server_register_client(&process, ::geteuid(), ::getegid(), nullptr, nullptr, nullptr)));
     }
-    return {};
+    return expect_successors();
   }
 
   Result<Environment> client_environment(int rank) override {
@@ -165,10 +166,15 @@ class LibraryServer : public PmixServer {
       return PMIX_SUCCESS;
     };
     // Called once all ranks of this node that belong to the group have called fence; the data is ours from here on.
-    module.fence_nb = [](const pmix_proc_t processes[], size_t count, const pmix_info_t[], size_t, char* data,
-                         size_t size, pmix_modex_cbfunc_t done, void* context) {
+    module.fence_nb = [](const pmix_proc_t processes[], size_t count, const pmix_info_t infos[],
+                         size_t num_infos, char* data, size_t size, pmix_modex_cbfunc_t done, void* context) {
       std::string blob(data != nullptr ? data : "", data != nullptr ? size : 0);
       std::free(data);
+      // The process of another rank has left meanwhile: those that are here call fence again, with its successor.
+      if (const pmix_status_t status = local_status_of(infos, num_infos); status != PMIX_SUCCESS) {
+        done(status, nullptr, 0, context, nullptr, nullptr);
+        return PMIX_SUCCESS;
+      }
       the_server->loop_.post(
           [ranks = the_server->group_of(processes, count), blob = std::move(blob), done, context]() mutable {
             the_server->fence(std::move(ranks), std::move(blob), done, context);
@@ -243,6 +249,26 @@ class LibraryServer : public PmixServer {
     loop_.post([this, rank = rank_of(*process), step] { report_(message::RankProgress{rank, step}); });
   }
 
+  // A rank may be a shell that starts one client after the other. Of a client that ends without PMIx_Finalize() the
+  // library believes that its rank has no other, and later fences would end without the successor. So the number of
+  // ranks of this node is registered again.
+  Status expect_successors() {
+    only_number_.add_bool(PMIX_REGISTER_NODATA, true);
+    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
+    const pmix_status_t registered = PMIx_Register_event_handler(
+        &lost, 1, nullptr, 0,
+        [](size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t[], size_t, pmix_info_t*, size_t,
+           pmix_event_notification_cbfunc_fn_t done, void* context) {
+          // With a callback, as this is the library's thread.
+          PMIx_server_register_nspace(
+              the_server->nspace_, the_server->num_local_ranks_, the_server->only_number_.data(),
+              the_server->only_number_.size(), [](pmix_status_t, void*) {}, nullptr);
+          done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, context);
+        },
+        nullptr, nullptr);
+    return registered < 0 ? check_pmix("PMIx_Register_event_handler", registered) : Status();
+  }
+
   // The ranks of a fence, ascending; empty for the whole job.
   std::vector<int> group_of(const pmix_proc_t processes[], std::size_t count) const {
     std::vector<int> ranks;
@@ -295,6 +321,8 @@ class LibraryServer : public PmixServer {
   Report report_;
   pmix_nspace_t nspace_{};
   int num_ranks_ = 0;
+  int num_local_ranks_ = 0;
+  InfoList only_number_;  // for expect_successors()
   bool is_alone_ = true;  // no other node has ranks of the job
   std::map<std::vector<int>, std::deque<std::function<void(const std::string&)>>> fences_;
   ModexClient modex_{loop_, report_};
@@ -334,6 +362,8 @@ void PmixServer::prepare_environment(const std::string& directory) {
   // none, prints an error message in each rank. The credential that remains is the user that a client says it has.
   // So the accept guard decides who may connect, by the word of the kernel; start() fails where there is no guard.
   ::setenv("PMIX_MCA_psec", "native", 0);
+  // By default the library reports after a second that a client is lost, to report several together.
+  ::setenv("PMIX_MCA_pmix_event_caching_window", "0", 0);
 }
 
 Result<std::unique_ptr<PmixServer>> PmixServer::start(EventLoop& loop, const std::string& directory,

@@ -52,6 +52,19 @@ TEST_CASE("libddl ranks of several hosts connect and average", "[program]") {
   }
 }
 
+TEST_CASE("ranks of several hosts that start one program after the other find each other each time",
+          "[program]") {
+  const std::string ddl = e2e::program("ddl_program");
+  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--stall-check-warning-time-seconds", "0.3", "sh", "-c",
+               ddl + " crash; " + ddl + " late && " + ddl + " sum && " + ddl + " sum"},
+              {.input = e2e::Command::Input::kPipe});
+  job.job().wait_for("ddlrun: ddl_init: 3 of 4 ranks have waited for ");
+  job.job().close_input();
+  CHECK(job.wait() == 0);
+  CHECK(occurrences(job.out(), "round 1: ddl rank ") == 8);
+  CHECK(occurrences(job.out(), ": 0 wrong sums") == 16);
+}
+
 TEST_CASE("after a libddl rank dies on one host, the errors on the others name rank, host and operation",
           "[program]") {
   HostJob job(

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/process.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "net/tcp.h"
@@ -148,6 +149,30 @@ TEST_CASE("a rank that exits with 0 in the middle of the job is named, not the r
   CHECK(job.wait_and_require_nothing_left() == 8);
   CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains(") exited with 0 after ") &&
                             Contains(" s while others waited for it\n"));
+}
+
+TEST_CASE(
+    "a rank is a shell that starts one program after the other, and each time the ranks find each other",
+    "[libddl]") {
+  const std::string ddl = program("ddl_program");
+  const Scratch scratch;
+  SECTION("although rank 0 leaves last") {
+    Command command = ddlrun({"-np", "3", "--oversubscribe", "--stall-check-warning-time-seconds", "0.3",
+                              "sh", "-c", ddl + " late && " + ddl + " sum && " + ddl + " sum"});
+    command.input = Command::Input::kPipe;
+    Job job(scratch, command);
+    job.wait_for("ddlrun: ddl_init: 2 of 3 ranks have waited for ");
+    job.close_input();
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK(occurrences(job.out(), "round 1: ddl rank ") == 6);
+    CHECK(occurrences(job.out(), ": 0 wrong sums") == 12);
+  }
+  SECTION("although it has crashed") {
+    Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "sh", "-c",
+                             ddl + " crash; " + ddl + " crash; " + ddl + " sum"}));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK(occurrences(job.out(), ": 0 wrong sums") == 6);
+  }
 }
 
 TEST_CASE("a rank that is stopped is named, not the one that gave up waiting", "[libddl]") {

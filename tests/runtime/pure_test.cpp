@@ -340,27 +340,27 @@ TEST_CASE("only one living process is a rank, until it leaves") {
   REQUIRE(::pwrite(memory.get(), &Record::kMagic, sizeof Record::kMagic, 0) == sizeof Record::kMagic);
   REQUIRE(::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
   const ddl::runtime::RankRecordLocation location{memory.get(), 0, Record::kBytes};
-  CHECK(RankRecord::claim({-1, 0, Record::kBytes}) == 0);  // without a record everybody is
+  CHECK(RankRecord::claim({-1, 0, Record::kBytes}).holder == 0);  // without a record everybody is
 
   ddl::test::Readiness claimed;
   const pid_t other = ddl::test::fork_process([&] {
-    if (RankRecord::claim(location) != 0) ::_exit(1);
+    if (RankRecord::claim(location).holder != 0) ::_exit(1);
     claimed.report();
     ddl::test::sleep_for_ever();
   });
   claimed.wait_for(1);
-  CHECK(RankRecord::claim(location) == other);
+  CHECK(RankRecord::claim(location).holder == other);
   RankRecord::disown(location);  // what is not its own
-  CHECK(RankRecord::claim(location) == other);
+  CHECK(RankRecord::claim(location).holder == other);
   ::kill(other, SIGKILL);
   (void)ddl::test::reap(other);
-  CHECK(RankRecord::claim(location) == 0);
-  CHECK(RankRecord::claim(location) == 0);
+  CHECK(RankRecord::claim(location).holder == 0);
+  CHECK(RankRecord::claim(location).holder == 0);
 
   const pid_t parent = ::getpid();
   const auto claims = [&](pid_t expected) {
     return ddl::test::reap(
-        ddl::test::fork_process([&] { ::_exit(RankRecord::claim(location) == expected ? 0 : 1); }));
+        ddl::test::fork_process([&] { ::_exit(RankRecord::claim(location).holder == expected ? 0 : 1); }));
   };
   CHECK(claims(parent) == 0);
   RankRecord::open(location).reset();  // it leaves

@@ -72,17 +72,18 @@ struct BootstrapAttempt {
 // runs on hosts without libpmix.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
-inline constexpr std::uint32_t kBootstrapInterface = 5;
+inline constexpr std::uint32_t kBootstrapInterface = 6;
 inline constexpr char kPmixModuleFile[] = "libddl_pmix.so";
 inline constexpr char kPmixFactorySymbol[] = "ddl_pmix_bootstrap_create";
 
 struct InterruptCheck;  // common/interruption.h
 
 /// Stores the connection, the reason why there is none, or the error in *result and returns 1; returns 0 and stores
-/// nothing if the module was built for another interface or version of libddl. deadline: for waiting for the server.
-/// check: libddl's own.
+/// nothing if the module was built for another interface or version of libddl. is_successor: what other ranks have put
+/// under the same keys may be that of processes before theirs. deadline: for waiting for the server. check: libddl's own.
 using PmixFactory = int (*)(std::uint32_t interface, const char* version, std::uint32_t generation,
-                            Deadline deadline, InterruptCheck& check, Result<BootstrapAttempt>* result);
+                            bool is_successor, Deadline deadline, InterruptCheck& check,
+                            Result<BootstrapAttempt>* result);
 
 // The values that one rank has put, by key, for bootstraps that distribute them themselves.
 

@@ -184,7 +184,8 @@ Result<BootstrapAttempt> attempt_pmix(const Settings& settings, std::uint32_t ge
   if (!symbol) return BootstrapAttempt{nullptr, symbol.error().message()};
   Result<BootstrapAttempt> result;
   if (reinterpret_cast<PmixFactory>(*symbol)(kBootstrapInterface, contract::kVersion, generation,
-                                             settings.start_deadline(), interrupt_check(), &result) == 0) {
+                                             settings.is_successor, settings.start_deadline(),
+                                             interrupt_check(), &result) == 0) {
     return BootstrapAttempt{
         nullptr, file + " was built for another version of libddl (this is " + contract::kVersion + ")"};
   }

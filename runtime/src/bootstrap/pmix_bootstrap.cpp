@@ -19,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "contract/environment.h"
@@ -67,29 +68,39 @@ class PmixValue {
   pmix_value_t* value_ = nullptr;
 };
 
-/// One PMIX_TIMEOUT directive, or none when the deadline never passes.
-class TimeoutInfo {
+/// What a call of PMIx is to obey.
+class Directives {
  public:
-  explicit TimeoutInfo(Deadline deadline) : given_(!deadline.is_never()) {
-    if (!given_) return;
+  Directives() = default;
+  ~Directives() {
+    for (pmix_info_t& info : infos_) PMIX_INFO_DESTRUCT(&info);
+  }
+  Directives(const Directives&) = delete;
+  Directives& operator=(const Directives&) = delete;
+
+  /// Nothing if the deadline never passes.
+  void add_timeout(Deadline deadline) {
+    if (deadline.is_never()) return;
     // PMIx takes whole seconds; 0 would mean "no timeout".
     const auto left = std::chrono::ceil<std::chrono::seconds>(deadline.remaining()).count();
     const int seconds = static_cast<int>(std::clamp<long long>(left, 1, std::numeric_limits<int>::max()));
-    PMIX_INFO_CONSTRUCT(&info_);
-    PMIX_INFO_LOAD(&info_, PMIX_TIMEOUT, &seconds, PMIX_INT);
+    add(PMIX_TIMEOUT, &seconds, PMIX_INT);
   }
-  ~TimeoutInfo() {
-    if (given_) PMIX_INFO_DESTRUCT(&info_);
+  void add(const char* key) {
+    const bool yes = true;
+    add(key, &yes, PMIX_BOOL);
   }
-  TimeoutInfo(const TimeoutInfo&) = delete;
-  TimeoutInfo& operator=(const TimeoutInfo&) = delete;
 
-  const pmix_info_t* data() const { return given_ ? &info_ : nullptr; }
-  std::size_t size() const { return given_ ? 1 : 0; }
+  const pmix_info_t* data() const { return infos_.data(); }
+  std::size_t size() const { return infos_.size(); }
 
  private:
-  bool given_;
-  pmix_info_t info_{};
+  void add(const char* key, const void* value, pmix_data_type_t type) {
+    infos_.emplace_back();
+    PMIX_INFO_CONSTRUCT(&infos_.back());
+    PMIX_INFO_LOAD(&infos_.back(), key, value, type);
+  }
+  std::vector<pmix_info_t> infos_;
 };
 
 /// The server ends a call of PMIx whose timeout has passed. A server that does not answer, because it was stopped or
@@ -247,6 +258,9 @@ class PmixSession {
   }
   /// The server has not answered. A thread may still be in a call of it, and PMIx_Finalize() would hang.
   void give_up() { is_given_up_ = true; }
+  /// Of the process that is this rank now: it is a part of the keys of what the process has put (kProcessName). "": not
+  /// known yet.
+  std::string& process_name(int rank) { return names_[rank]; }
   void add_user() { ++users_; }
   void remove_user() { --users_; }
 
@@ -262,7 +276,12 @@ class PmixSession {
   bool is_given_up_ = false;
   pid_t owner_ = 0;
   int users_ = 0;
+  std::map<int, std::string> names_;
 };
+
+/// The key of a name that each process has for itself. A rank may be a shell that starts one program after the other:
+/// what the processes before have put remains, under keys that have their names.
+constexpr char kProcessName[] = "ddl.process";
 
 /// Every requested value has been put before a fence that has ended. Yet Slurm's server sometimes does not find it at
 /// once, if an MPI of the same process has put other values.
@@ -273,7 +292,8 @@ constexpr std::chrono::seconds kAbortPatience{3};
 
 class PmixBootstrap final : public Bootstrap {
  public:
-  PmixBootstrap(PmixSession& session, const pmix_proc_t& self) : session_(session), self_(self) {
+  PmixBootstrap(PmixSession& session, const pmix_proc_t& self, bool is_successor)
+      : session_(session), self_(self), is_successor_(is_successor) {
     session.add_user();
   }
   ~PmixBootstrap() override { (void)leave(); }
@@ -285,14 +305,13 @@ class PmixBootstrap final : public Bootstrap {
   const Membership& membership() const override { return membership_; }
 
   Status put(std::string_view key, std::string_view value) override {
-    const std::string text(value);
-    pmix_value_t wrapped;
-    PMIX_VALUE_CONSTRUCT(&wrapped);
-    PMIX_VALUE_LOAD(&wrapped, text.c_str(), PMIX_STRING);
-    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, std::string(key).c_str(), &wrapped);
-    PMIX_VALUE_DESTRUCT(&wrapped);
-    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Put of " + std::string(key), status));
-    return {};
+    std::string& name = session_.process_name(membership_.rank);
+    if (name.empty()) {
+      DDL_ASSIGN(made, random_hex(8));
+      name = std::move(made);
+      DDL_TRY(put_value(kProcessName, name));
+    }
+    return put_value(key_of(name, key), value);
   }
 
   Status fence(Deadline deadline) override {
@@ -300,10 +319,15 @@ class PmixBootstrap final : public Bootstrap {
       answered.status = PMIx_Commit();
       answered.text = "PMIx_Commit";
       if (answered.status != PMIX_SUCCESS) return;
-      // Without PMIX_COLLECT_DATA: a rank that needs a value fetches it, instead of every node receiving all values.
-      const TimeoutInfo timeout(deadline);
-      answered.status = PMIx_Fence(nullptr, 0, timeout.data(), timeout.size());
       answered.text = "PMIx_Fence";
+      do {
+        // Without PMIX_COLLECT_DATA: a rank that needs a value fetches it, instead of every node receiving all values.
+        Directives directives;
+        directives.add_timeout(deadline);
+        answered.status = PMIx_Fence(nullptr, 0, directives.data(), directives.size());
+        // Where a rank is a shell that starts one program after the other, the process before this one of another
+        // rank may leave only now. The server counts it as one of this fence, which ends without it on this host.
+      } while (answered.status == PMIX_ERR_PARTIAL_SUCCESS && !deadline.has_passed());
     };
     DDL_ASSIGN(answered, ask("PMIx_Fence", commit_and_fence, deadline));
     if (answered.status == PMIX_ERR_INVALID_ARG) {
@@ -316,23 +340,14 @@ class PmixBootstrap final : public Bootstrap {
   }
 
   Result<std::string> get(int rank, std::string_view key, Deadline deadline) override {
-    const std::string what = "PMIx_Get of " + std::string(key) + " of rank " + std::to_string(rank);
-    const auto fetch = [deadline, key = std::string(key),
-                        owner = process(static_cast<pmix_rank_t>(rank))](Answered& answered) {
-      const TimeoutInfo timeout(deadline);
-      const Deadline patience = Deadline::after(kPublished);
-      for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
-        PmixValue value;
-        answered.status = PMIx_Get(&owner, key.c_str(), timeout.data(), timeout.size(), value.out());
-        if (answered.status == PMIX_SUCCESS) answered.text = value.text();
-        if (answered.status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) return;
-        std::this_thread::sleep_for(pause);
-      }
-    };
-    DDL_ASSIGN(answered, ask(what, fetch, deadline));
-    if (answered.status != PMIX_SUCCESS) return fail(pmix_error(what, answered.status));
-    if (!answered.text) return fail(ErrorCode::kProtocol, what + ": not a string");
-    return *std::move(answered.text);
+    std::string& name = session_.process_name(rank);
+    if (name.empty()) {
+      // The server of this host keeps what it has fetched from others, also for the next process of a rank.
+      const bool is_elsewhere = membership_.layout.host_of(rank) != membership_.layout.own;
+      DDL_ASSIGN(fetched, get_value(rank, kProcessName, is_successor_ && is_elsewhere, deadline));
+      name = std::move(fetched);
+    }
+    return get_value(rank, key_of(name, key), false, deadline);
   }
 
   void notify_launcher(int event) override {
@@ -359,6 +374,44 @@ class PmixBootstrap final : public Bootstrap {
     proc.rank = rank;
     return proc;
   }
+  static std::string key_of(const std::string& process_name, std::string_view key) {
+    return std::string(key) + "." + process_name;
+  }
+
+  Status put_value(const std::string& key, std::string_view value) {
+    const std::string text(value);
+    pmix_value_t wrapped;
+    PMIX_VALUE_CONSTRUCT(&wrapped);
+    PMIX_VALUE_LOAD(&wrapped, text.c_str(), PMIX_STRING);
+    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key.c_str(), &wrapped);
+    PMIX_VALUE_DESTRUCT(&wrapped);
+    if (status != PMIX_SUCCESS) return fail(pmix_error("PMIx_Put of " + key, status));
+    return {};
+  }
+
+  /// asks_anew: the server does not answer with a value that it has fetched before.
+  Result<std::string> get_value(int rank, const std::string& key, bool asks_anew, Deadline deadline) {
+    const std::string what = "PMIx_Get of " + key + " of rank " + std::to_string(rank);
+    const auto fetch = [deadline, asks_anew, key,
+                        owner = process(static_cast<pmix_rank_t>(rank))](Answered& answered) {
+      Directives directives;
+      directives.add_timeout(deadline);
+      if (asks_anew) directives.add(PMIX_GET_REFRESH_CACHE);
+      const Deadline patience = Deadline::after(kPublished);
+      for (auto pause = std::chrono::milliseconds(1);; pause *= 2) {
+        PmixValue value;
+        answered.status = PMIx_Get(&owner, key.c_str(), directives.data(), directives.size(), value.out());
+        if (answered.status == PMIX_SUCCESS) answered.text = value.text();
+        if (answered.status != PMIX_ERR_NOT_FOUND || patience.has_passed() || deadline.has_passed()) return;
+        std::this_thread::sleep_for(pause);
+      }
+    };
+    DDL_ASSIGN(answered, ask(what, fetch, deadline));
+    if (answered.status != PMIX_SUCCESS) return fail(pmix_error(what, answered.status));
+    if (!answered.text) return fail(ErrorCode::kProtocol, what + ": not a string");
+    return *std::move(answered.text);
+  }
+
   Result<Answered> ask(const std::string& what, ServerCall<Answered>::Function function, Deadline deadline) {
     auto answered = ask_server(what, std::move(function), deadline);
     if (!answered && is_unanswered(answered.error())) session_.give_up();
@@ -370,6 +423,7 @@ class PmixBootstrap final : public Bootstrap {
 
   PmixSession& session_;
   pmix_proc_t self_;
+  bool is_successor_;
   Membership membership_;
   bool left_ = false;
 };
@@ -391,15 +445,14 @@ Result<std::vector<int>> ranks_of_list(const std::string& list) {
 Status PmixBootstrap::map_hosts(std::vector<std::vector<int>>& groups) const {
   // The launcher gave every server these values at the start: with PMIX_OPTIONAL no request goes over the network.
   // Not PMIx_Resolve_peers(): under Open MPI 4.1 it does not return for another host.
-  bool yes = true;
-  pmix_info_t only_what_is_here;
-  PMIX_INFO_CONSTRUCT(&only_what_is_here);
-  PMIX_INFO_LOAD(&only_what_is_here, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+  Directives only_what_is_here;
+  only_what_is_here.add(PMIX_OPTIONAL);
   std::map<std::string, std::vector<int>> ranks_of_host;
   for (int rank = 0; rank < membership_.size; ++rank) {
     PmixValue host;
     const pmix_proc_t proc = process(static_cast<pmix_rank_t>(rank));
-    const pmix_status_t status = PMIx_Get(&proc, PMIX_HOSTNAME, &only_what_is_here, 1, host.out());
+    const pmix_status_t status =
+        PMIx_Get(&proc, PMIX_HOSTNAME, only_what_is_here.data(), only_what_is_here.size(), host.out());
     const auto name = status == PMIX_SUCCESS ? host.text() : std::nullopt;
     if (!name) {
       return fail(ErrorCode::kUnavailable, "the PMIx server does not know the host of rank " +
@@ -445,7 +498,7 @@ Status PmixBootstrap::load_membership(const JobFacts& facts, std::uint32_t gener
   return {};
 }
 
-Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
+Result<BootstrapAttempt> create(std::uint32_t generation, bool is_successor, Deadline deadline) {
   PmixSession& session = PmixSession::instance();
   if (session.is_inherited()) {
     return fail(
@@ -455,7 +508,7 @@ Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
   const auto facts = session.open(deadline);
   if (!facts && is_unanswered(facts.error())) return fail(facts.error());
   if (!facts) return BootstrapAttempt{nullptr, facts.error().message()};
-  auto bootstrap = std::make_unique<PmixBootstrap>(session, (*facts)->self);
+  auto bootstrap = std::make_unique<PmixBootstrap>(session, (*facts)->self, is_successor);
   DDL_TRY(bootstrap->load_membership(**facts, generation));
   return BootstrapAttempt{std::move(bootstrap), ""};
 }
@@ -464,11 +517,12 @@ Result<BootstrapAttempt> create(std::uint32_t generation, Deadline deadline) {
 }  // namespace ddl::runtime
 
 extern "C" __attribute__((visibility("default"))) int ddl_pmix_bootstrap_create(
-    std::uint32_t interface, const char* version, std::uint32_t generation, ddl::Deadline deadline,
-    ddl::runtime::InterruptCheck& check, ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
+    std::uint32_t interface, const char* version, std::uint32_t generation, bool is_successor,
+    ddl::Deadline deadline, ddl::runtime::InterruptCheck& check,
+    ddl::Result<ddl::runtime::BootstrapAttempt>* result) {
   if (interface != ddl::runtime::kBootstrapInterface || std::strcmp(version, ddl::contract::kVersion) != 0)
     return 0;
   ddl::runtime::share_interrupt_check(check);
-  *result = ddl::runtime::create(generation, deadline);
+  *result = ddl::runtime::create(generation, is_successor, deadline);
   return 1;
 }

@@ -107,8 +107,9 @@ Result<RankClaim> RankClaim::make(Settings& settings, const Environment& environ
   if (!claim.fd_) return claim;
   settings.rank_record = *location;
   settings.rank_record->fd = claim.fd_.get();
-  if (const pid_t other = RankRecord::claim(*settings.rank_record); other != 0)
-    return is_taken(other, settings, environment);
+  const auto [holder, is_successor] = RankRecord::claim(*settings.rank_record);
+  if (holder != 0) return is_taken(holder, settings, environment);
+  settings.is_successor = is_successor;
   claim.record_ = settings.rank_record;
   return claim;
 }

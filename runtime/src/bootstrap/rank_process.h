@@ -21,6 +21,7 @@ class RankClaim {
   /// Error kInvalidArgument: another process is the rank. It is known where ddlrun has given the rank a record, or if
   /// the other process is above this one and has joined; a shell above it is none. settings.rank_record becomes that of
   /// this claim: the inherited descriptor may be closed, and a process without a launcher's promise has no record.
+  /// Sets settings.is_successor.
   static Result<RankClaim> make(Settings& settings, const Environment& environment);
   ~RankClaim();
   RankClaim(RankClaim&& other) noexcept

@@ -76,22 +76,23 @@ std::shared_ptr<RankRecord> RankRecord::open(const RankRecordLocation& location)
       new RankRecord(*record, static_cast<std::size_t>(location.bytes), location.doorbell));
 }
 
-pid_t RankRecord::claim(const RankRecordLocation& location) {
+RankRecord::Claim RankRecord::claim(const RankRecordLocation& location) {
   Record* const record = map_record(location);
-  if (record == nullptr) return 0;
+  if (record == nullptr) return {};
   const std::uint64_t own = owner_of(own_pid_namespace(), ::getpid());
-  pid_t other = 0;
+  Claim claim;
   for (std::uint64_t owner = record->owner; owner != own;) {
     const auto pid = static_cast<pid_t>(static_cast<std::uint32_t>(owner));
     const auto process = owner >> 32 == own >> 32 ? read_process_stat(pid) : std::nullopt;
     if (process && process->is_alive()) {
-      other = pid;
+      claim.holder = pid;
       break;
     }
     if (record->owner.compare_exchange_weak(owner, own)) break;
   }
+  claim.is_successor = record->phase != Record::Phase::kNone;
   ::munmap(record, static_cast<std::size_t>(location.bytes));
-  return other;
+  return claim;
 }
 
 void RankRecord::disown(const RankRecordLocation& location) {

@@ -35,9 +35,13 @@ class RankRecord {
   /// Null unless the descriptor is still the one that the launcher gave: a program may have closed it and opened a
   /// file of its own under its number.
   static std::shared_ptr<RankRecord> open(const RankRecordLocation& location);
-  /// Makes this process the one that the record is of, until it leaves or calls disown(). The pid of another process
-  /// that is that already; 0: it is this one, or there is no record.
-  static pid_t claim(const RankRecordLocation& location);
+  struct Claim {
+    pid_t holder = 0;  ///< the other process that the record is of; 0: it is this one, or there is no record
+    bool is_successor =
+        false;  ///< the rank has been in a libddl before: of a process that has ended, or of this one
+  };
+  /// Makes this process the one that the record is of, until it leaves or calls disown(), unless another one is that.
+  static Claim claim(const RankRecordLocation& location);
   static void disown(const RankRecordLocation& location);
   /// Whether the descriptor is of a launcher's memory: only memfds have seals, and a memfd of the program is unlikely to
   /// have exactly these.

@@ -110,6 +110,8 @@ struct Settings {
   int sockets_per_peer = 1;
   std::optional<int> job_key_fd;
   std::optional<RankRecordLocation> rank_record;  ///< nullopt also if the value is not understood
+  /// What this rank has put for the others may have been put before, by another process. Not known without a record.
+  bool is_successor = false;
   bool verbose = false;
   bool report_start = false;
   std::optional<FaultPlan> fault;

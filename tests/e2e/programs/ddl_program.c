@@ -1,4 +1,4 @@
-/* ddl_program sum|loop|named|work|save|idle|leave|vanish|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
+/* ddl_program sum|loop|named|work|save|idle|late|leave|vanish|crash|wait|wait_for_tensor|abort|abort_in_thread|stopped: a rank that uses
  * libddl.
  *   sum   averages and sums over all ranks, twice, with finalize between
  *   loop  averages in an endless loop; after a rank is killed each of the others prints the error and exits with 0
@@ -6,8 +6,10 @@
  *   work  averages in an endless loop; prints the error and exits with 8 when that fails, as most programs do
  *   save  the same, but waits for SIGTERM; prints "rank R saved" in its handler and exits with 0
  *   idle  prints "ready" after init and waits for a signal
+ *   late  averages, and finalizes at the end of its standard input
  *   leave rank 1 finalizes after the first of two calls, and stays; the others print the error and exit with 0
  *   vanish  rank 1 exits with 0 after the first of two calls; the others exit with 8
+ *   crash  rank 1 is killed by SIGKILL after the first of two calls, and the others exit with 8
  *   wait  rank 1 does not make the second call; the others print the error and exit with 0
  *   wait_for_tensor  the same with a named tensor; the ranks wait for ever
  *   abort the last rank aborts the job with 42; the others print the errors of two calls and exit with 8
@@ -141,6 +143,16 @@ static int idle(void) {
   return failed("finalize", ddl_finalize(context));
 }
 
+static int late(void) {
+  ddl_context* context = NULL;
+  if (failed("init", ddl_init(NULL, &context))) return 1;
+  if (failed("allreduce", ddl_allreduce(context, values, values, kCount, DDL_FLOAT32, DDL_SUM, NULL)))
+    return 1;
+  while (getchar() != EOF) {
+  }
+  return failed("finalize", ddl_finalize(context));
+}
+
 /* Rank 1 makes one call less than the others, which print the error of their call. */
 static int skip_a_call(int leaves) {
   ddl_context* context = NULL;
@@ -156,9 +168,10 @@ static int skip_a_call(int leaves) {
   for (;;) pause();
 }
 
-static int vanish(void) {
+static int vanish(int is_killed) {
   ddl_context* context = NULL;
   if (failed("init", ddl_init(NULL, &context)) || failed("barrier", ddl_barrier(context, NULL))) return 1;
+  if (ddl_rank(context) == 1 && is_killed) raise(SIGKILL);
   if (ddl_rank(context) == 1) _exit(0);
   failed("barrier", ddl_barrier(context, NULL));
   _exit(8);
@@ -255,8 +268,10 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "work") == 0) return work();
   if (strcmp(argv[1], "save") == 0) return save();
   if (strcmp(argv[1], "idle") == 0) return idle();
+  if (strcmp(argv[1], "late") == 0) return late();
   if (strcmp(argv[1], "leave") == 0) return skip_a_call(1);
-  if (strcmp(argv[1], "vanish") == 0) return vanish();
+  if (strcmp(argv[1], "vanish") == 0) return vanish(0);
+  if (strcmp(argv[1], "crash") == 0) return vanish(1);
   if (strcmp(argv[1], "wait") == 0) return skip_a_call(0);
   if (strcmp(argv[1], "wait_for_tensor") == 0) return skip_a_tensor();
   if (strcmp(argv[1], "abort") == 0) return abort_job(0);
