@@ -160,10 +160,17 @@ class StallFinder {
     double seconds = 0;
     for (const auto& [number, rank] : by_rank_) {
       all.push_back(rank);
-      if (rank->phase == RankActivity::Phase::kNone) missing.push_back(rank);
       if (rank->phase != RankActivity::Phase::kJoining) continue;
       waiting.push_back(rank);
       seconds = std::max<double>(seconds, rank->seconds);
+    }
+    // A rank that has joined since is none of the missing ones, but one that joined before the others began to wait: they
+    // are the next programs of their ranks, and it is still the one before.
+    for (const RankActivity* rank : all) {
+      const bool has_left =
+          rank->phase == RankActivity::Phase::kNone || rank->phase == RankActivity::Phase::kLeft;
+      const bool was_there = rank->phase == RankActivity::Phase::kJoined && rank->seconds > seconds;
+      if (has_left || was_there) missing.push_back(rank);
     }
     if (!waiting.empty() && seconds >= least_seconds_)
       add("ddl_init", 0, waiting, seconds, {missing, silent()}, all);

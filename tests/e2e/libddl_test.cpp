@@ -162,6 +162,7 @@ TEST_CASE(
     command.input = Command::Input::kPipe;
     Job job(scratch, command);
     job.wait_for("ddlrun: ddl_init: 2 of 3 ranks have waited for ");
+    job.wait_for(" for rank 0 (");
     job.close_input();
     CHECK(job.wait_and_require_nothing_left() == 0);
     CHECK(occurrences(job.out(), "round 1: ddl rank ") == 6);

@@ -114,6 +114,17 @@ TEST_CASE("ddl_init and ddl_join wait for ranks, too") {
         Sentences{
             "ddl_init: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has not called "
             "ddl_init"});
+  // The next program of rank 0 waits for that of rank 1.
+  const std::string before =
+      "ddl_init: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has ";
+  CHECK(sentences({joining, rank(1, {})}) == Sentences{before + "been in user code for 73 s"});
+  RankActivity left = rank(1, {});
+  left.phase = RankActivity::Phase::kLeft;
+  CHECK(sentences({joining, left}) == Sentences{before + "called ddl_finalize"});
+  RankActivity just_joined = rank(1, {});
+  just_joined.seconds = 3;
+  CHECK(sentences({joining, just_joined}) ==
+        Sentences{"ddl_init: 1 of 2 ranks has waited for 61 s, and none is missing"});
   RankActivity joined = rank(1, {});
   joined.sets[0].has_joined = true;
   CHECK(sentences({rank(0, {}), joined}) == Sentences{"ddl_join: 1 of 2 ranks has waited for 73 s for rank 0 "
