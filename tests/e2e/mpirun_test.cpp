@@ -8,6 +8,7 @@
 #include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::e2e {
 namespace {
