@@ -48,6 +48,7 @@ void EventCollector::on_events(const message::Events& piece) {
   if (!message::add_piece(piece, collected.ring)) return end(piece.rank, "its agent sent something invalid");
   collected.earliest = piece.earliest;
   collected.now = piece.now;
+  collected.joining_since = piece.joining_since;
   const bool is_last = piece.events.empty() || std::ssize(collected.ring.events) >= piece.total;
   is_last ? end(piece.rank, "") : ask(piece.rank);
 }

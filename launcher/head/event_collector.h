@@ -18,7 +18,7 @@ namespace ddl::launcher {
 struct CollectedEvents {
   int rank = 0;
   std::string missing;  ///< a clause that says why there is nothing; "": there may be something
-  std::int64_t earliest = 0, now = 0;  ///< see message::Events
+  std::int64_t earliest = 0, now = 0, joining_since = 0;  ///< see message::Events
   timeline::RingSnapshot ring;
 };
 

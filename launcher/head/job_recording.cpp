@@ -98,7 +98,8 @@ void JobRecording::ask_for_histories() {
     if (ranks.empty() || rank != ranks.front()) ranks.push_back(rank);
   }
   const auto keep = [this](CollectedEvents&& one) {
-    if (!one.ring.events.empty()) histories_.push_back({one.rank, one.now, std::move(one.ring.events)});
+    if (!one.ring.events.empty() || one.joining_since != 0)
+      histories_.push_back({one.rank, one.now, std::move(one.ring.events), one.joining_since});
   };
   history_collector_.emplace(
       loop_, kHistoryId, false,

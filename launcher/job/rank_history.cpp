@@ -47,6 +47,11 @@ double seconds_between(std::int64_t from, std::int64_t to) {
 }  // namespace
 
 std::string last_work(const RankHistory& history, double& seconds) {
+  // Its events are those of a program before.
+  if (history.joining_since != 0) {
+    seconds = seconds_between(history.joining_since, history.now);
+    return "ddl_init";
+  }
   const Event* inside = nullptr;
   const Event* before = nullptr;
   for (const Event& event : history.events) {

@@ -74,6 +74,9 @@ message::Events RecordedEvents::answer(const message::AskEvents& ask, std::size_
   message::Events piece = message::events_message(ask, copy.ring, kEventsOfPiece);
   piece.now = copy.now;
   piece.earliest = copy.earliest;
+  if (const RankSnapshot rank = records_.read(local_rank);
+      rank.phase == contract::RankRecord::Phase::kJoining)
+    piece.joining_since = rank.phase_since;
   if (piece.from + kEventsOfPiece >= piece.total) copies_.erase(local_rank);
   return piece;
 }

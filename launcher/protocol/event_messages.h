@@ -37,6 +37,8 @@ struct Events {
   std::int64_t count = 0;     ///< events that the rank has ever had
   std::int64_t earliest = 0;  ///< when the first one of its ring began; 0: there is none
   std::int64_t now = 0;       ///< when the copy was made, by CLOCK_MONOTONIC in nanoseconds
+  std::int64_t joining_since =
+      0;  ///< since when the rank has been in ddl_init, by the same clock; 0: it is not
   std::int64_t steps = 0;
   int clock_peer = -1;
   std::string samples;  ///< contract::ClockSample, one after the other, as they are in memory

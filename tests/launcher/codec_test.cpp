@@ -189,7 +189,7 @@ std::vector<AgentToHead> agent_to_head() {
           kEvent,
           PmiBarrier{{{"P0-businesscard", "port#4711"}, {"a", ""}}},
           ForwardedRequest{4, 54, every_byte()},
-          Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 812, 3, every_byte(), every_byte()},
+          Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 16, 812, 3, every_byte(), every_byte()},
           PortsHeld{{40000, 40001}},
           PortTaken{"port 40000"},
           AskGlooStore{7, {GlooMethod::kDelete, "global", "rank_1", every_byte()}}};

@@ -79,6 +79,13 @@ TEST_CASE("tensors, exchanges, packing, marks and steps are nothing that a rank 
     CHECK(work_of({history_event(kind, 900, 0, "x")}).text.empty());
 }
 
+TEST_CASE("a rank in ddl_init is in no call of the program before") {
+  double seconds = 0;
+  CHECK(last_work({0, 1000 * kMillisecond, {history_call(1, 6, 1, 2)}, 400 * kMillisecond}, seconds) ==
+        "ddl_init");
+  CHECK(seconds == 0.6);
+}
+
 TEST_CASE("a clock that runs backwards, and times that cannot be, give no negative seconds") {
   CHECK(work_of({history_call(1, 1, 2000, 0)}).seconds == 0);
   CHECK(work_of({history_call(1, 1, 2000, 3000)}).seconds == 0);

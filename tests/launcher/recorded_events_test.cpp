@@ -56,6 +56,7 @@ class OwnRecords {
   OwnRecords& operator=(const OwnRecords&) = delete;
 
   RankRecords& operator*() { return records_; }
+  RankRecord& record(std::size_t rank) { return *reinterpret_cast<RankRecord*>(memory_ + rank * each_); }
   EventRing& ring(std::size_t rank) {
     return *reinterpret_cast<EventRing*>(memory_ + rank * each_ + RankRecord::kBytes);
   }
@@ -355,6 +356,17 @@ TEST_CASE("the events of a rank that has ended are those of then, whenever they 
   CHECK(ended <= nanoseconds_now());
   while (nanoseconds_now() <= ended) continue;
   CHECK(events.answer({2, 0, 10, 0, false}, 0).now == ended);
+}
+
+TEST_CASE("an agent says since when a rank has been in ddl_init") {
+  OwnRecords own(2);
+  RecordedEvents events(*own, 2);
+  CHECK(events.answer({1, 0, 10, 0, false}, 0).joining_since == 0);
+  own.record(1).phase_since = 4711;
+  own.record(1).phase = RankRecord::Phase::kJoining;
+  CHECK(events.answer({2, 1, 10, 0, false}, 1).joining_since == 4711);
+  own.record(1).phase = RankRecord::Phase::kJoined;
+  CHECK(events.answer({3, 1, 10, 0, false}, 1).joining_since == 0);
 }
 
 TEST_CASE("a limit on the size of files leaves room for fewer events, or for no records") {
