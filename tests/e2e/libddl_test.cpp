@@ -8,6 +8,7 @@
 
 #include "base/process.h"
 #include "contract/ddlrun.h"
+#include "contract/version.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "net/tcp.h"
@@ -54,6 +55,21 @@ TEST_CASE("a rank that cannot connect to its PMIx server ends the job, and does 
   CHECK_THAT(job.out(), Contains("[1]<stdout>:init: bootstrap: bootstrap pmix: PMIx_Init: ") &&
                             Contains("; the launcher has promised PMIx to all ranks.") &&
                             !Contains("by pmi"));
+}
+
+TEST_CASE("a second libddl in the process is refused by a sentence that names both files", "[libddl]") {
+  const Scratch scratch;
+  const std::string second = scratch.path() + "/libddl.so.0";
+  std::filesystem::copy_file(DDL_E2E_LIBDDL, second);
+  Command command = ddlrun({"-np", "1", program("two_libddl"), second});
+  // AddressSanitizer itself would end a process that has one variable twice.
+  command.environment["ASAN_OPTIONS"] = "detect_odr_violation=0";
+  Job job(scratch, command);
+  CHECK(job.wait_and_require_nothing_left() == 1);
+  for (const std::string which : {"first", "second"})
+    CHECK_THAT(job.out(), Contains(which + ": invalid argument: this process has loaded two libddl, "));
+  const std::string version = std::string(" (") + contract::kVersion + ")";
+  CHECK_THAT(job.out(), Contains("/libddl.so.0" + version + " and " + second + version));
 }
 
 TEST_CASE("ddl_init fails after its timeout if a rank does not call it", "[libddl]") {

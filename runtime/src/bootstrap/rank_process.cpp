@@ -1,6 +1,8 @@
 #include "runtime/src/bootstrap/rank_process.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,6 +82,37 @@ UniqueFd open_record(int fd, const std::vector<pid_t>& ancestors) {
   return UniqueFd();
 }
 
+/// "/usr/lib/libddl.so.0 (0.2.0)" for each libddl that this process has loaded.
+std::vector<std::string> loaded_libddls() {
+  std::vector<std::string> libraries;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        const std::string_view file = info->dlpi_name;
+        if (file.substr(file.rfind('/') + 1).starts_with("libddl.so"))
+          static_cast<std::vector<std::string>*>(found)->emplace_back(file);
+        return 0;
+      },
+      &libraries);
+  for (std::string& library : libraries) {
+    void* const loaded = ::dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (loaded == nullptr) continue;
+    const auto version = reinterpret_cast<const char* (*)()>(::dlsym(loaded, "ddl_version"));
+    if (version != nullptr) library += std::string(" (") + version() + ")";
+    (void)::dlclose(loaded);
+  }
+  return libraries;
+}
+
+/// A second libddl knows nothing of the first one's contexts, and would use the rank's connections and record as well.
+Status check_only_libddl() {
+  const std::vector<std::string> libraries = loaded_libddls();
+  if (libraries.size() < 2) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              "this process has loaded two libddl, " + libraries[0] + " and " + libraries[1] +
+                  ", and each would join the job as this rank; let the program and all that it loads use the "
+                  "same file: uninstall one of them, or name the other in LD_LIBRARY_PATH and DDL_LIBRARY");
+}
+
 tl::unexpected<Error> is_taken(pid_t by, const Settings& settings, const Environment& environment) {
   const std::string rank =
       settings.pmix_promised ? value_of(environment, env::kPmixRank) : std::to_string(settings.pmi->rank);
@@ -95,6 +128,7 @@ tl::unexpected<Error> is_taken(pid_t by, const Settings& settings, const Environ
 }  // namespace
 
 Result<RankClaim> RankClaim::make(Settings& settings, const Environment& environment) {
+  DDL_TRY(check_only_libddl());
   RankClaim claim;
   const auto location = std::exchange(settings.rank_record, std::nullopt);
   if (!settings.pmix_promised && !settings.pmi) return claim;

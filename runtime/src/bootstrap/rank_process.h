@@ -1,5 +1,5 @@
 // Whether this process may join the job as the rank whose variables it has: processes that a rank has started inherit
-// them, but only one process can be the rank. No launcher refuses the others: they would wait for ever.
+// them, but only one process can be the rank, by one libddl. No launcher refuses the others: they would wait for ever.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,10 @@ inline constexpr char kMemberThread[] = "ddl-watcher";
 /// From ddl_init on. The destructor gives up the claim unless the rank has joined.
 class RankClaim {
  public:
-  /// Error kInvalidArgument: another process is the rank. It is known where ddlrun has given the rank a record, or if
-  /// the other process is above this one and has joined; a shell above it is none. settings.rank_record becomes that of
-  /// this claim: the inherited descriptor may be closed, and a process without a launcher's promise has no record.
-  /// Sets settings.is_successor.
+  /// Error kInvalidArgument: this process has loaded two libddl, or another process is the rank. That is known where
+  /// ddlrun has given the rank a record, or if the other process is above this one and has joined; a shell above it is
+  /// none. settings.rank_record becomes that of this claim: the inherited descriptor may be closed, and a process
+  /// without a launcher's promise has no record. Sets settings.is_successor.
   static Result<RankClaim> make(Settings& settings, const Environment& environment);
   ~RankClaim();
   RankClaim(RankClaim&& other) noexcept
