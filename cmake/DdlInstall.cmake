@@ -1,8 +1,5 @@
 # Everything that is built and installed. "cmake --build BUILD --target product" leaves out tests and benchmarks.
-set(product ddlrun probe_rank ddl ddl_pmix slurm_probe hello_ddl check_ddl function_approximation)
-foreach(mpi IN LISTS DDL_MPIS)
-  list(APPEND product ddl_mpi_${mpi})
-endforeach()
+set(product ddlrun probe_rank ddl ddl_pmix ${DDL_MPI_TARGETS} slurm_probe hello_ddl check_ddl function_approximation)
 add_custom_target(product)
 add_dependencies(product manual)
 set(product_files "")

@@ -1,10 +1,25 @@
-# Finds the MPIs of this machine by their compiler wrappers. There may be several, which CMake's FindMPI does not
-# support.
+# Libraries of MPIs, for the modules of libddl that link them: those of this machine, by their compiler wrappers, and
+# stand-ins for some that need not be here. There may be several MPIs, which CMake's FindMPI does not support.
 #
 # DDL_MPI_COMPILERS contains the names or paths of the wrappers; a site adds its own there.
 
 set(DDL_MPI_COMPILERS "mpicc;mpicc.openmpi;mpicc.mpich" CACHE STRING
   "Compiler wrappers of the MPIs that can carry out libddl's collectives; empty: none")
+
+# ddl_add_mpi_stub(NAME SOVERSION): libNAME.so.SOVERSION with the functions of MPI that libddl calls, all empty. A
+# module that links it needs an MPI's library of this soname where it is loaded. It is never installed.
+function(ddl_add_mpi_stub name soversion)
+  set(header "${PROJECT_SOURCE_DIR}/runtime/src/backend/mpi_abi/mpi.h")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
+  file(STRINGS "${header}" functions REGEX "^int MPI_")
+  list(TRANSFORM functions REPLACE "^int (MPI_[A-Za-z_]+).*" "void \\1(void) {}\n")
+  set(source "${PROJECT_BINARY_DIR}/generated/stub_${name}.c")
+  file(GENERATE OUTPUT "${source}" CONTENT "$<JOIN:${functions},>")
+  add_library(ddl_stub_${name} SHARED "${source}")
+  set_target_properties(ddl_stub_${name} PROPERTIES
+    OUTPUT_NAME ${name} SOVERSION ${soversion} C_VISIBILITY_PRESET default
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/mpi_stubs")
+endfunction()
 
 # Stores the names of the MPIs in ${result}, and defines ddl_mpi_flags_<name>, which the targets for this MPI link.
 function(ddl_find_mpis result)

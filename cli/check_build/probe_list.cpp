@@ -1,5 +1,4 @@
-// Every probe, in the order in which --check-build prints them. CMake defines DDL_MPI_MODULES, the number of MPI
-// modules that are built.
+// Every probe, in the order in which --check-build prints them.
 #include <array>
 
 #include "cli/check_build/probe.h"
@@ -25,9 +24,6 @@ constexpr Helper kProbeRank{
 constexpr Helper kSlurmProbe{
     "slurm-probe", "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead"};
 
-constexpr const char* kNoMpiModule =
-    DDL_MPI_MODULES > 0 ? nullptr : "no MPI compiler was found when ddlrun was built";
-
 }  // namespace
 
 std::span<const Probe> probe_list() {
@@ -44,9 +40,7 @@ std::span<const Probe> probe_list() {
       Probe{kOperations, "Host", "host", nullptr, probe_shared_memory, &kProbeRank},
       Probe{kOperations, "NCCL", "nccl", nullptr, probe_nccl},
       Probe{kOperations, "RCCL", "rccl", nullptr, probe_rccl},
-      Probe{kOperations, "MPI", "mpi", kNoMpiModule,
-            DDL_MPI_MODULES > 0 ? probe_mpi_operations : probe_open_mpi,
-            DDL_MPI_MODULES > 0 ? &kProbeRank : nullptr},
+      Probe{kOperations, "MPI", "mpi", nullptr, probe_mpi_operations, &kProbeRank},
       Probe{kOperations, "Gloo", "gloo", "this version has no Gloo backend; Host replaces it", probe_gloo},
 
       Probe{kLaunchers, "this machine", "local", nullptr, probe_this_machine, &kProbeRank},

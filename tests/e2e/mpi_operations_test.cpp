@@ -160,12 +160,16 @@ TEST_CASE("an unusable choice of MPI is an error at the start", "[mpi_operations
     Job job(scratch, by_mpi("", 1, {program("own_" + mpi + "_program"), "finalized"}));
     CHECK(job.wait_and_require_nothing_left() == 0);
     CHECK_THAT(job.out(), Contains("MPI has been finalised in this process"));
+    Job second(scratch, by_mpi("abi", 1, {program("own_" + mpi + "_program"), "finalized"}));
+    CHECK(second.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(second.out(), Contains("DDL_MPI=abi would load libmpi_abi.so.1, by ") &&
+                                 Contains("/ddl/abi/libddl_mpi.so, beside ") && Contains("unset DDL_MPI"));
   }
   const Scratch scratch;
   Job unknown(scratch, by_mpi("none-such", 2, {program("ddl_program"), "sum"}));
   CHECK(unknown.wait_and_require_nothing_left() == 1);
-  CHECK_THAT(unknown.out(),
-             Contains("none-such: ") && Contains("; DDL_MPI can be ") && Contains("mpicc is in PATH"));
+  CHECK_THAT(unknown.out(), Contains("there is no /") && Contains("/ddl/none-such/libddl_mpi*.so") &&
+                                Contains("; DDL_MPI can be ") && Contains("mpicc is in PATH"));
 
   const std::string choose =
       "[ $HOROVOD_RANK = 0 ] || export DDL_CPU_OPERATIONS=mpi; exec " + program("ddl_program") + " sum";

@@ -508,7 +508,7 @@ DDL_API ddl_status ddl_set_interrupt_check(ddl_interrupt_check check, void* argu
 
 /** Whether this libddl, or this process, has the named feature: 1 or 0. It is 0 for null and for a name that this
  *  version does not know, so a program may ask an older library about a feature that only a newer one has.
- *    "mpi"          there is a module for at least one MPI
+ *    "mpi"          there is a module for an MPI; that for the standard ABI of MPI 5 always is
  *    "nccl"         NCCL or RCCL can be loaded, for collectives of GPU memory
  *    "cuda"         buffers may lie in memory of CUDA devices: NVIDIA's driver library can be loaded here
  *    "rocm"         buffers may lie in memory of ROCm devices: AMD's HIP runtime can be loaded here

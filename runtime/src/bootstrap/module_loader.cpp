@@ -2,18 +2,15 @@
 
 #include <dlfcn.h>
 
-#include <array>
-#include <filesystem>
 #include <set>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "base/environment.h"
 #include "base/text.h"
 #include "contract/environment.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
+#include "runtime/src/bootstrap/mpi_choice.h"
 #include "runtime/src/bootstrap/mpi_world.h"
 #include "runtime/src/common/interruption.h"
 
@@ -53,69 +50,42 @@ namespace {
 
 namespace env = contract::env;
 
-/// An MPI: the name of its module's folder, and the name in its library's version text.
-struct Flavor {
-  const char* name;
-  const char* library_name;
-};
-constexpr std::array kFlavors = {Flavor{"openmpi", "Open MPI"}, Flavor{"mpich", "MPICH"},
-                                 Flavor{"mpich", "Intel(R) MPI"}, Flavor{"mpich", "MVAPICH"}};
-
-/// The MPI that the program is linked with; empty if there is none, or if it is not known here.
-std::string flavor_of_program() {
-  auto* const get_version =
-      reinterpret_cast<int (*)(char*, int*)>(::dlsym(RTLD_DEFAULT, "MPI_Get_library_version"));
-  std::array<char, 8192> text{};  // more than any MPI's longest
-  int length = 0;
-  if (get_version == nullptr || get_version(text.data(), &length) != 0) return "";
-  for (const Flavor& flavor : kFlavors) {
-    if (std::string_view(text.data()).find(flavor.library_name) != std::string_view::npos) return flavor.name;
-  }
-  return "";
-}
-
-/// Modules to try, in this order.
-std::vector<std::string> wanted_flavors(const Settings& settings, const std::string& program) {
-  if (!program.empty()) return {program};
-  if (!settings.mpi.empty()) return {settings.mpi};
-  // Open MPI finds its launcher by PMIx. MPICH takes PMI-1, which launchers without PMIx offer.
-  if (settings.pmix_promised) return {"openmpi", "mpich"};
-  return {"mpich", "openmpi"};
-}
-
-/// "DDL_MPI can be mpich or openmpi; otherwise "; "" if libddl has no module.
-std::string what_there_is(const std::string& directory) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
+/// "DDL_MPI can be mpich or openmpi: "; "" if libddl has no module.
+std::string what_there_is(const std::vector<MpiModule>& modules) {
   std::set<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, ignored)) {
-    if (fs::exists(entry.path() / kMpiModuleFile, ignored)) names.insert(entry.path().filename());
-  }
-  if (names.empty()) return "";
-  return std::string(env::kMpi) + " can be " + join({names.begin(), names.end()}, " or ") + "; otherwise ";
+  for (const MpiModule& module : modules) names.insert(module.name);
+  return names.empty()
+             ? ""
+             : std::string(env::kMpi) + " can be " + join({names.begin(), names.end()}, " or ") + ": ";
 }
 
-/// A function of the module for the MPI of the program, or else for an MPI that the settings allow.
+/// A function of the module for the MPI of this process, or else for an MPI that the settings allow.
 struct MpiFunction {
   std::string file;
   void* address = nullptr;
 };
 Result<MpiFunction> load_mpi(const Settings& settings, const char* symbol) {
-  const std::string program = flavor_of_program();
-  if (!program.empty() && !settings.mpi.empty() && settings.mpi != program) {
-    return fail(ErrorCode::kInvalidArgument,
-                std::string(env::kMpi) + "=" + settings.mpi + ", but this program is linked with " + program);
-  }
+  const std::string directory = module_directory(settings);
+  const std::vector<MpiModule> modules = mpi_modules(directory);
+  const std::vector<LoadedMpi> loaded = loaded_mpis(modules);
+  DDL_ASSIGN(chosen, choose_mpi(loaded, modules, settings.mpi, settings.pmix_promised));
   std::string reasons;
-  for (const std::string& flavor : wanted_flavors(settings, program)) {
-    const std::string file = module_directory(settings) + "/" + flavor + "/" + kMpiModuleFile;
-    const auto address = load_symbol(file, symbol);
-    if (address) return MpiFunction{file, *address};
-    reasons += (reasons.empty() ? "" : "; ") + flavor + ": " + address.error().message();
+  if (chosen.empty()) {
+    const std::string name = settings.mpi.empty() ? "*" : settings.mpi;
+    reasons = "there is no " + directory + "/" + name + "/" + kMpiModuleStart + "*.so";
   }
-  return fail(ErrorCode::kUnavailable, "no module for MPI can be loaded (" + reasons + "); " +
-                                           what_there_is(module_directory(settings)) +
-                                           "build libddl where that MPI's mpicc is in PATH");
+  for (const MpiModule& module : chosen) {
+    auto address = load_symbol(module.file, symbol);
+    if (!address && loaded.empty() && load_from_python_environment(module.library, settings))
+      address = load_symbol(module.file, symbol);
+    if (address) return MpiFunction{module.file, *address};
+    reasons += (reasons.empty() ? "" : "; ") + module.name + ": " + address.error().message();
+    // The next one would load a second MPI.
+    if (loaded.empty() && !loaded_mpis(modules).empty()) break;
+  }
+  return fail(ErrorCode::kUnavailable,
+              "no module for MPI can be loaded (" + reasons + "); " + what_there_is(modules) +
+                  "install such an MPI, or build libddl where another one's mpicc is in PATH");
 }
 
 Error other_build(const std::string& file) {

@@ -95,12 +95,12 @@ class MpiWorld {
   virtual void abandon() = 0;
 };
 
-// The ABI between libddl and its on-demand modules libddl_mpi.so. There is one module for each MPI that was found
-// when libddl was built, in a folder of that MPI's name; only the modules link an MPI.
+// The ABI between libddl and its on-demand modules libddl_mpi.so. There is one for the standard ABI of MPI 5, and one
+// for each MPI that was found when libddl was built, in a folder of that MPI's name; only the modules link an MPI.
 
 /// Both sides are C++ of one build: a module of another version or layout is refused by this number and the version.
 inline constexpr std::uint32_t kMpiInterface = 4;
-inline constexpr char kMpiModuleFile[] = "libddl_mpi.so";
+inline constexpr char kMpiModuleStart[] = "libddl_mpi";  ///< of the names of the files
 inline constexpr char kMpiEnterFirstSymbol[] = "ddl_mpi_enter_first";
 inline constexpr char kMpiFactorySymbol[] = "ddl_mpi_world_create";
 

@@ -155,7 +155,11 @@ constexpr Variable kVariables[] = {
      "what runs collectives: `ddl` (default), or `mpi`, [the site's "
      "MPI](../guide/backends.md#collectives-of-libddl-by-the-sites-mpi); `--cpu-operations` sets it"},
     {{env::kMpi}, "the name of an MPI, such as openmpi or mpich", take<&Settings::mpi, mpi_name>,
-     "the MPI for `mpi`, if libddl was built with several: `openmpi`, `mpich`"},
+     "the MPI for `mpi`, if the program has loaded none: `openmpi`, `mpich`, or `abi` for one with the standard "
+     "ABI of MPI 5"},
+    {{"VIRTUAL_ENV", "CONDA_PREFIX"}, nullptr, take<&Settings::python_environment, path>,
+     "the Python environment that is active: an MPI for `mpi` that the loader does not find is looked for in "
+     "the folder `lib` beside the program's, as that of an environment's `python`, and in the one here"},
     {{env::kMpiFinalize}, "0 or 1", take<&Settings::finalizes_mpi, flag>,
      "0: an MPI that libddl has initialised is not finalised when the process exits; default 1"},
     {{env::kExchange}, "flat, groups, or how many ranks make a group, from 2 to 1024",

@@ -84,6 +84,8 @@ struct Settings {
   contract::CpuOperations cpu_operations = contract::CpuOperations::kDdl;
   /// By its module's folder; empty = the one that fits the program and its launcher.
   std::string mpi;
+  /// Where wheels put an MPI's libraries, in its folder "lib".
+  std::string python_environment;
   bool finalizes_mpi = true;
   /// The local leader's value holds for its host.
   ExchangeConfig exchange;
