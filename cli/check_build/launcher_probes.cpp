@@ -59,6 +59,20 @@ Finding run_probe_job(const std::string& expected) {
                         expected + " 2 1 ");
 }
 
+/// Two ranks add by the MPI of this name for DDL_MPI; nullptr: by the one that a program without MPI gets.
+Finding sum_by_mpi(const char* mpi) {
+  ::setenv(env::kCpuOperations, "mpi", 1);
+  ::unsetenv(env::kMpi);
+  if (mpi != nullptr) ::setenv(env::kMpi, mpi, 1);
+  Finding found = run_probe_job("pmix mpi");
+  if (found.works) {
+    found.detail = "2 ranks on this host summed with it, by --cpu-operations mpi";
+  } else {
+    found.remedy = "load your MPI, or activate the Python environment that has it, before you start ddlrun";
+  }
+  return found;
+}
+
 void unset_launcher_variables() {
   for (const char* name : {env::kPmixNamespace, env::kPmixRank, env::kPmiFd, env::kPmiRank, env::kPmiSize})
     ::unsetenv(name);
@@ -105,18 +119,10 @@ Finding probe_shared_memory() {
   return found;
 }
 
-Finding probe_mpi_operations() {
-  ::setenv(env::kCpuOperations, "mpi", 1);
-  // DDL_MPI would select one MPI. This probe accepts any.
-  ::unsetenv(env::kMpi);
-  Finding found = run_probe_job("pmix mpi");
-  if (found.works) {
-    found.detail = "2 ranks on this host summed with it, by --cpu-operations mpi";
-  } else {
-    found.remedy = "build where the mpicc of your MPI is in PATH, and load that MPI before the ranks start";
-  }
-  return found;
-}
+Finding probe_mpi_operations() { return sum_by_mpi(nullptr); }
+Finding probe_openmpi_module() { return sum_by_mpi("openmpi"); }
+Finding probe_abi_module() { return sum_by_mpi("abi"); }
+Finding probe_mpich_module() { return sum_by_mpi("mpich"); }
 
 Finding probe_tcp() {
   std::vector<std::string> names;

@@ -1,5 +1,7 @@
-// Every probe, in the order in which --check-build prints them.
+// Every probe, in the order in which --check-build prints them. CMake defines DDL_MPIS, the names of the MPIs whose
+// compiler wrappers it has found.
 #include <array>
+#include <string_view>
 
 #include "cli/check_build/probe.h"
 
@@ -13,6 +15,7 @@ constexpr char kOperations[] = "Tensor Operations";
 constexpr char kLaunchers[] = "Launchers";
 constexpr char kBootstraps[] = "Bootstraps";
 constexpr char kTransports[] = "Transports";
+constexpr char kMpiModules[] = "MPI Modules";
 constexpr char kPrograms[] = "Programs";
 constexpr char kTopologies[] = "Topology Sources";
 constexpr char kTemplates[] = "Templates";
@@ -23,6 +26,13 @@ constexpr Helper kProbeRank{
     "build all of it (cmake --build BUILD --target product), or install bin, lib and libexec together"};
 constexpr Helper kSlurmProbe{
     "slurm-probe", "build ddlrun where libslurm is (Debian: libslurm-dev); ddlrun asks scontrol instead"};
+
+/// The module for an MPI whose compiler wrapper CMake looks for; without it, whether this host has the library.
+constexpr Probe mpi_module(const char* name, const char* key, Finding (*module)(), Finding (*library)()) {
+  if (std::string_view(DDL_MPIS).find(name) != std::string_view::npos)
+    return {kMpiModules, name, key, nullptr, module, &kProbeRank};
+  return {kMpiModules, name, key, "no mpicc of such an MPI was found when ddlrun was built", library};
+}
 
 }  // namespace
 
@@ -55,6 +65,9 @@ std::span<const Probe> probe_list() {
       Probe{kTransports, "TCP", "tcp", nullptr, probe_tcp},
       Probe{kTransports, "CUDA", "cuda", nullptr, probe_cuda},
       Probe{kTransports, "HIP", "hip", nullptr, probe_hip},
+      mpi_module("openmpi", "mpi-openmpi", probe_openmpi_module, probe_open_mpi),
+      Probe{kMpiModules, "abi", "mpi-abi", nullptr, probe_abi_module, &kProbeRank},
+      mpi_module("mpich", "mpi-mpich", probe_mpich_module, probe_mpich),
       Probe{kPrograms, "Open MPI", "open-mpi", nullptr, probe_open_mpi},
       Probe{kPrograms, "MPICH", "mpich", nullptr, probe_mpich},
       Probe{kPrograms, "torch.distributed", "torch", nullptr, probe_torch},

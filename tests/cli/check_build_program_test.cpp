@@ -295,17 +295,20 @@ TEST_CASE("a libpmix whose server does not start is reported") {
 
 TEST_CASE("a module for an MPI that cannot be loaded is reported") {
   const Folder folder;
-  fs::create_directories(folder.path() + "/openmpi");
-  fs::create_directories(folder.path() + "/mpich");
-  folder.garbage("openmpi/libddl_mpi.so");
-  folder.garbage("mpich/libddl_mpi.so");
+  for (const std::string mpi : {"abi", "mpich", "openmpi"}) {
+    fs::create_directories(folder.path() + "/" + mpi);
+    folder.garbage(mpi + "/libddl_mpi.so");
+  }
   // The module for PMIx must be the real one.
   fs::create_symlink(fs::path(DDLRUN_PATH).parent_path() / "../lib/ddl/libddl_pmix.so",
                      folder.path() + "/libddl_pmix.so");
-  const ReportedCapability found =
-      capability_of(run_ddlrun({"--check-build=mpi", "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
-  CHECK(found.exit_code == 1);
-  CHECK_THAT(found.text("detail"), Catch::Contains("no module for MPI can be loaded (openmpi: "));
+  for (const auto& [key, first] : {std::pair{"mpi", "openmpi"}, {"mpi-abi", "abi"}}) {
+    const ReportedCapability found = capability_of(
+        run_ddlrun({"--check-build=" + std::string(key), "--json"}, {"DDL_MODULE_DIR=" + folder.path()}));
+    CHECK(found.exit_code == 1);
+    CHECK_THAT(found.text("detail"),
+               Catch::Contains("no module for MPI can be loaded (" + std::string(first) + ": "));
+  }
 }
 
 TEST_CASE("a GPU management library that fails, crashes or is not a library is reported as the reason") {
