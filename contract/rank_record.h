@@ -111,6 +111,8 @@ struct RankRecord {
   /// pid namespace and of its pid. 0: none. Processes that the rank has started share the record, and look here first.
   std::atomic<std::uint64_t> owner{0};
   LostHost lost_host;
+  /// How often ddl_init has begun, in all programs of the rank; written before phase.
+  std::atomic<std::uint32_t> inits{0};
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

@@ -158,19 +158,20 @@ class StallFinder {
   void find_in_init() {
     Ranks all, missing, waiting;
     double seconds = 0;
+    std::int64_t inits = 0;
     for (const auto& [number, rank] : by_rank_) {
       all.push_back(rank);
       if (rank->phase != RankActivity::Phase::kJoining) continue;
       waiting.push_back(rank);
+      inits = std::max(inits, rank->inits);
       seconds = std::max<double>(seconds, rank->seconds);
     }
-    // A rank that has joined since is none of the missing ones, but one that joined before the others began to wait: they
-    // are the next programs of their ranks, and it is still the one before.
+    // A rank that has joined is not missing, unless that was in an earlier program than the one that waits.
     for (const RankActivity* rank : all) {
       const bool has_left =
           rank->phase == RankActivity::Phase::kNone || rank->phase == RankActivity::Phase::kLeft;
-      const bool was_there = rank->phase == RankActivity::Phase::kJoined && rank->seconds > seconds;
-      if (has_left || was_there) missing.push_back(rank);
+      const bool is_behind = rank->phase == RankActivity::Phase::kJoined && rank->inits < inits;
+      if (has_left || is_behind) missing.push_back(rank);
     }
     if (!waiting.empty() && seconds >= least_seconds_)
       add("ddl_init", 0, waiting, seconds, {missing, silent()}, all);

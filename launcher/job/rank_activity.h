@@ -54,6 +54,7 @@ struct RankActivity {
   int rank = 0;
   std::int64_t pid = 0;  ///< of the process that uses libddl, or that was started; 0: it has ended
   Phase phase = Phase::kNone;
+  std::int64_t inits = 0;   ///< how often ddl_init has begun, in all programs of the rank
   bool is_stopped = false;  ///< by a signal
   Seconds seconds;          ///< since anything of this has changed, but for is_stopped
   std::vector<SetActivity> sets;

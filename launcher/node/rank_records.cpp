@@ -160,6 +160,7 @@ RankSnapshot RankRecords::read(std::size_t local_rank) const {
   const RankRecord::Phase phase = found->phase;
   snapshot.phase = std::min(phase, RankRecord::Phase::kLeft);
   snapshot.phase_since = found->phase_since;
+  snapshot.inits = found->inits;
   snapshot.pid = std::max(found->pid.load(), 0);
   snapshot.pid_namespace = found->pid_namespace;
   snapshot.hidden_tensors = found->hidden_tensors;

@@ -31,6 +31,7 @@ struct RankSnapshot {
   };
   contract::RankRecord::Phase phase = contract::RankRecord::Phase::kNone;
   std::int64_t phase_since = 0;     ///< in nanoseconds of CLOCK_MONOTONIC; 0: unknown
+  std::uint32_t inits = 0;          ///< how often ddl_init has begun
   std::int64_t pid = 0;             ///< 0: unknown
   std::uint64_t pid_namespace = 0;  ///< of pid
   std::vector<Set> sets;

@@ -51,7 +51,9 @@ RankActivity StallWatch::look(int number, const RankSnapshot& now, Clock::time_p
   RankActivity activity;
   activity.rank = number;
   activity.phase = static_cast<RankActivity::Phase>(now.phase);
-  seconds_of(rank, {0, kPhase}, static_cast<std::uint64_t>(now.phase), time);
+  activity.inits = now.inits;
+  // The next program of a rank may have come to the same phase since the last look.
+  seconds_of(rank, {0, kPhase}, std::uint64_t{now.inits} << 32 | static_cast<std::uint64_t>(now.phase), time);
   for (const RankSnapshot::Set& set : now.sets) {
     SetActivity one;
     one.generation = set.generation;

@@ -151,9 +151,9 @@ std::vector<HeadToAgent> head_to_agent() {
 RankActivity activity() {
   const CallActivity call{"allreduce", 812, true, 61.5};
   const SetActivity set{-1, 2, call, {}, 3, true, true};
-  return {2,    4711,  RankActivity::Phase::kJoined,     true,
-          0.5,  {set}, {{-1, "layer \xff", -7, 61.5}},   1001,
-          0.25, 3.5,   {"T", 7, 12.5, 1'000'000'000'000}};
+  return {
+      2,    4711, RankActivity::Phase::kJoined,     3, true, 0.5, {set}, {{-1, "layer \xff", -7, 61.5}}, 1001,
+      0.25, 3.5,  {"T", 7, 12.5, 1'000'000'000'000}};
 }
 
 std::vector<AgentToHead> agent_to_head() {

@@ -107,6 +107,7 @@ TEST_CASE("ddl_init and ddl_join wait for ranks, too") {
   RankActivity joining = rank(0, {}), absent = rank(1, {});
   joining.phase = RankActivity::Phase::kJoining;
   joining.seconds = 61;
+  joining.inits = 2;
   absent.phase = RankActivity::Phase::kNone;
   joining.sets.clear();
   absent.sets.clear();
@@ -117,12 +118,14 @@ TEST_CASE("ddl_init and ddl_join wait for ranks, too") {
   // The next program of rank 0 waits for that of rank 1.
   const std::string before =
       "ddl_init: 1 of 2 ranks has waited for 61 s for rank 1 (node1, pid 101), which has ";
-  CHECK(sentences({joining, rank(1, {})}) == Sentences{before + "been in user code for 73 s"});
+  RankActivity in_its_first = rank(1, {});
+  in_its_first.inits = 1;
+  CHECK(sentences({joining, in_its_first}) == Sentences{before + "been in user code for 73 s"});
   RankActivity left = rank(1, {});
   left.phase = RankActivity::Phase::kLeft;
   CHECK(sentences({joining, left}) == Sentences{before + "called ddl_finalize"});
   RankActivity just_joined = rank(1, {});
-  just_joined.seconds = 3;
+  just_joined.inits = 2;
   CHECK(sentences({joining, just_joined}) ==
         Sentences{"ddl_init: 1 of 2 ranks has waited for 61 s, and none is missing"});
   RankActivity joined = rank(1, {});

@@ -53,6 +53,19 @@ TEST_CASE("a wait lasts as long as a rank shows the same call or tensor") {
   CHECK_FALSE(watch.due({last}));
 }
 
+TEST_CASE("the ddl_init of a rank's next program is another wait") {
+  StallWatch watch({60, 0});
+  RankSnapshot now;
+  now.phase = contract::RankRecord::Phase::kJoining;
+  now.inits = 1;
+  (void)watch.look(0, now, kBegin);
+  CHECK(watch.look(0, now, kBegin + seconds(40)).seconds == 40);
+  now.inits = 2;
+  const RankActivity next = watch.look(0, now, kBegin + seconds(50));
+  CHECK(next.inits == 2);
+  CHECK(next.seconds == 0);
+}
+
 TEST_CASE("a stall is reported when it begins, after each doubling, and when the job is to end") {
   StallWatch watch({60, 300});
   std::vector<double> reported;

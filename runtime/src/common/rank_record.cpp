@@ -116,6 +116,7 @@ RankRecord::RankRecord(Record& record, std::size_t bytes, int doorbell)
   record_.hidden_tensors = 0;
   record_.pid_namespace = own_pid_namespace();
   record_.pid = ::getpid();
+  ++record_.inits;
   show(Record::Phase::kJoining);
 }
 
