@@ -1,5 +1,4 @@
-// libddl's kernels: their text, compiled as C++, against what libddl does on the host; and what NVRTC says to it, where that
-// is installed.
+// libddl's kernels: their text, compiled as C++, against what libddl does on the host.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -17,7 +16,6 @@
 #include "runtime/src/device/gpu_kernels.h"
 #include "stand_ins/kernels_as_cpp.h"
 #include "support/catch.h"
-#include "support/skip.h"
 
 namespace {
 
@@ -106,6 +104,7 @@ namespace {
 
 using ddl::runtime::CombinationArguments;
 using ddl::runtime::CopiesArguments;
+using ddl::runtime::ScalingArguments;
 
 static_assert(sizeof(DdlCombination) == sizeof(CombinationArguments) &&
               offsetof(DdlCombination, count) == offsetof(CombinationArguments, count) &&
@@ -159,7 +158,7 @@ TEST_CASE("the kernels combine elements of every type to the bits that the host 
   for (const ddl_dtype dtype : ddl::runtime::kDtypes) {
     for (int op = DDL_SUM; op <= DDL_LOGICAL_XOR; ++op) {
       if (!ddl::runtime::op_applies(static_cast<ddl_op>(op), dtype)) continue;
-      for (const std::size_t ranks : {1u, 2u, 3u, 5u}) {
+      for (const std::size_t ranks : {1u, 2u, 3u, 5u, 64u}) {
         for (const auto& [prescale, postscale] : scales) {
           if (dtype == DDL_BOOL && (prescale != 1 || postscale != 1)) continue;
           CAPTURE(dtype, op, ranks, prescale, postscale);
@@ -191,6 +190,60 @@ TEST_CASE("the kernels combine elements of every type to the bits that the host 
           CHECK(result == expected);
           CHECK(second == expected);
         }
+      }
+    }
+  }
+}
+
+namespace {
+
+void (*scaling_function(ddl_dtype dtype))(DdlScaling) {
+  switch (dtype) {
+    case DDL_FLOAT8_E4M3FN: return ddl_scale_float8_e4m3fn;
+    case DDL_FLOAT8_E5M2: return ddl_scale_float8_e5m2;
+    case DDL_FLOAT8_E4M3FNUZ: return ddl_scale_float8_e4m3fnuz;
+    case DDL_FLOAT8_E5M2FNUZ: return ddl_scale_float8_e5m2fnuz;
+    case DDL_FLOAT16: return ddl_scale_float16;
+    case DDL_BFLOAT16: return ddl_scale_bfloat16;
+    case DDL_FLOAT32: return ddl_scale_float32;
+    default: return ddl_scale_float64;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the kernels divide and scale floats to the bits that the host gives") {
+  static_assert(sizeof(DdlScaling) == sizeof(ScalingArguments) &&
+                offsetof(DdlScaling, count) == offsetof(ScalingArguments, count) &&
+                offsetof(DdlScaling, factor) == offsetof(ScalingArguments, factor) &&
+                offsetof(DdlScaling, has_packs) == offsetof(ScalingArguments, has_packs));
+  std::mt19937 random(5);
+  constexpr std::size_t kCount = 143;
+  constexpr int kRanks = 3;
+  for (const ddl_dtype dtype : ddl::runtime::kDtypes) {
+    if (!ddl::runtime::scaling_kernel(dtype)) continue;
+    const std::size_t size = ddl_dtype_size(dtype);
+    for (const double factor : {1.0, -0.37}) {
+      const ddl::runtime::Reduction average{dtype, DDL_AVERAGE, 1, factor};
+      const std::vector<std::byte> input = some_elements(dtype, kCount, random);
+      const std::byte* const pointer = input.data();
+      std::vector<std::byte> partials(kCount * sizeof(double)), expected(kCount * size);
+      ddl::runtime::reduce_partials(average, {&pointer, 1}, partials.data(), kCount);
+      ddl::runtime::finish_chunk(average, partials.data(), expected.data(), kCount, kRanks);
+      // With packs and a rest; and one by one, after an element in place.
+      for (const unsigned has_packs : {1u, 0u}) {
+        CAPTURE(dtype, factor, has_packs);
+        alignas(ddl::runtime::kPackBytes) std::byte out[(kCount + 1) * sizeof(double)];
+        std::byte* const begin = has_packs == 1 ? out : out + size;
+        if (has_packs == 0) std::memcpy(begin, input.data(), input.size());
+        alignas(ddl::runtime::kPackBytes) std::byte in[kCount * sizeof(double)];
+        std::memcpy(in, input.data(), input.size());
+        DdlScaling call{has_packs == 1 ? in : begin, begin, kCount, kRanks, factor, has_packs};
+        gridDim.x = 1;
+        blockDim.x = 2;
+        blockIdx.x = 0;
+        for (threadIdx.x = 0; threadIdx.x < 2; ++threadIdx.x) scaling_function(dtype)(call);
+        CHECK(std::memcmp(begin, expected.data(), expected.size()) == 0);
       }
     }
   }
@@ -234,30 +287,4 @@ TEST_CASE("small tensors of a batch go together, at addresses of which a kernel 
   CHECK(plan.bytes == 32 + kMostFusedBytes);
   // One alone needs no copy.
   CHECK(FusionPlan::of(std::vector<Part>{part(3), part(kMostFusedBytes)}, 4).bytes == 0);
-}
-
-TEST_CASE("NVRTC compiles the kernels for old and new GPUs") {
-#ifdef DDL_NVRTC_FILE
-  using ddl::runtime::GpuProgram;
-  const ddl::runtime::KernelCompiler nvrtc{
-      {DDL_NVRTC_FILE},     "nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetProgramLogSize",
-      "nvrtcGetProgramLog", "nvrtcGetCUBINSize",  "nvrtcGetCUBIN",       "nvrtcDestroyProgram"};
-  for (const char* const architecture : {"sm_80", "sm_90"}) {
-    std::string text;
-    for (const auto program : {GpuProgram::kForNccl, GpuProgram::kForIpc}) {
-      const auto code = ddl::runtime::compile_gpu_kernels(
-          nvrtc, program, {std::string("--gpu-architecture=") + architecture, "--fmad=false"});
-      INFO((code ? std::string() : code.error().message()));
-      REQUIRE(code.has_value());
-      text.append(code->begin(), code->end());
-    }
-    for (const char* const name : ddl::runtime::kGpuKernelNames) CHECK(text.find(name) != std::string::npos);
-  }
-  const auto refused =
-      ddl::runtime::compile_gpu_kernels(nvrtc, GpuProgram::kForNccl, {"--gpu-architecture=sm_1"});
-  REQUIRE(!refused.has_value());
-  CHECK(refused.error().message().find("nvrtcCompileProgram: error") != std::string::npos);
-#else
-  DDL_SKIP("NVRTC is not installed, or a sanitizer is there");
-#endif
 }

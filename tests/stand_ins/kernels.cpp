@@ -27,16 +27,13 @@ T argument(void** arguments, int index) {
   return value;
 }
 
-template <auto kFunction, class T>
+template <auto kFunction, std::size_t kElement>
 Launch scaling(void** arguments) {
-  return [in = argument<const T*>(arguments, 0), out = argument<T*>(arguments, 1),
-          count = argument<unsigned long long>(arguments, 2), divisor = argument<double>(arguments, 3),
-          factor = argument<double>(arguments, 4)](const GpuMemory& memory) -> ThreadBody {
-    const std::size_t bytes = count * sizeof(T);
-    return [=, from = reinterpret_cast<const T*>(memory.reach(in, bytes)),
-            to = reinterpret_cast<T*>(memory.reach(out, bytes))] {
-      kFunction(from, to, count, divisor, factor);
-    };
+  return [given = argument<DdlScaling>(arguments, 0)](const GpuMemory& memory) -> ThreadBody {
+    DdlScaling call = given;
+    call.in = memory.reach(given.in, call.count * kElement);
+    call.out = memory.reach(given.out, call.count * kElement);
+    return [call] { kFunction(call); };
   };
 }
 
@@ -63,14 +60,14 @@ Launch copies(void** arguments) {
 }
 
 Kernel kernels[] = {
-    {"ddl_scale_float8_e4m3fn", scaling<ddl_scale_float8_e4m3fn, DdlFloat8E4m3fn>},
-    {"ddl_scale_float8_e5m2", scaling<ddl_scale_float8_e5m2, DdlFloat8E5m2>},
-    {"ddl_scale_float8_e4m3fnuz", scaling<ddl_scale_float8_e4m3fnuz, DdlFloat8E4m3fnuz>},
-    {"ddl_scale_float8_e5m2fnuz", scaling<ddl_scale_float8_e5m2fnuz, DdlFloat8E5m2fnuz>},
-    {"ddl_scale_float16", scaling<ddl_scale_float16, unsigned short>},
-    {"ddl_scale_bfloat16", scaling<ddl_scale_bfloat16, unsigned short>},
-    {"ddl_scale_float32", scaling<ddl_scale_float32, float>},
-    {"ddl_scale_float64", scaling<ddl_scale_float64, double>},
+    {"ddl_scale_float8_e4m3fn", scaling<ddl_scale_float8_e4m3fn, 1>},
+    {"ddl_scale_float8_e5m2", scaling<ddl_scale_float8_e5m2, 1>},
+    {"ddl_scale_float8_e4m3fnuz", scaling<ddl_scale_float8_e4m3fnuz, 1>},
+    {"ddl_scale_float8_e5m2fnuz", scaling<ddl_scale_float8_e5m2fnuz, 1>},
+    {"ddl_scale_float16", scaling<ddl_scale_float16, 2>},
+    {"ddl_scale_bfloat16", scaling<ddl_scale_bfloat16, 2>},
+    {"ddl_scale_float32", scaling<ddl_scale_float32, 4>},
+    {"ddl_scale_float64", scaling<ddl_scale_float64, 8>},
     {"ddl_copies", copies},
     {"ddl_combine_int8", combination<ddl_combine_int8, 1>},
     {"ddl_combine_int16", combination<ddl_combine_int16, 2>},

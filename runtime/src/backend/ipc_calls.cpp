@@ -14,9 +14,6 @@
 namespace ddl::runtime {
 namespace {
 
-/// What a thread of a kernel reads at once, and a rank's part is a multiple of. Bytes.
-constexpr std::uint64_t kPack = 16;
-
 /// After an abort: how long the GPU may take to end what it can.
 constexpr auto kIdleLimit = std::chrono::seconds(1);
 
@@ -44,13 +41,11 @@ bool is_by_ipc(const Request& request) {
 
 /// The elements of a call that a rank combines: whole packs, but for the last rank.
 ElementRange own_part(std::uint64_t count, int rank, int size, std::size_t element) {
-  const std::uint64_t lanes = kPack / element;
+  const std::uint64_t lanes = kPackBytes / element;
   const ElementRange packs = even_part(count / lanes, rank, size);
   const std::uint64_t first = packs.first * lanes;
   return {first, rank + 1 == size ? count - first : packs.count * lanes};
 }
-
-bool is_aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % kPack == 0; }
 
 }  // namespace
 
@@ -321,7 +316,7 @@ Status IpcCalls::combine(const Request& request, const IpcBuffers& buffers, std:
   arguments.postscale = request.call.postscale;
   arguments.has_packs = 1;
   const auto check = [&](const void* address) {
-    if (!is_aligned(address)) arguments.has_packs = 0;
+    if (!begins_pack(address)) arguments.has_packs = 0;
   };
   for (int from = 0; from < size; ++from) {
     arguments.in[arguments.ins] = buffers.send(memory, from, part) + at;
@@ -336,7 +331,7 @@ Status IpcCalls::combine(const Request& request, const IpcBuffers& buffers, std:
   }
   void* pointers[] = {&arguments};
   return resources_->device->launch(combining_kernel(request.dtype()),
-                                    std::max<std::uint64_t>(own.count * request.element_size / kPack, 1),
+                                    std::max<std::uint64_t>(own.count * request.element_size / kPackBytes, 1),
                                     pointers, resources_->stream.get());
 }
 

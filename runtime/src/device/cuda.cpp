@@ -69,20 +69,6 @@ Status checked_cuda(const CudaFunctions& cu, const char* function, cuda::Result 
               std::string(function) + ": " + (name == nullptr ? "error " + std::to_string(result) : name));
 }
 
-const KernelCompiler& nvrtc() {
-  static const KernelCompiler& compiler = *new KernelCompiler{
-      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
-      "nvrtcCreateProgram",
-      "nvrtcCompileProgram",
-      "nvrtcGetProgramLogSize",
-      "nvrtcGetProgramLog",
-      "nvrtcGetCUBINSize",
-      "nvrtcGetCUBIN",
-      "nvrtcDestroyProgram",
-  };
-  return compiler;
-}
-
 class CudaDevice final : public Device {
  public:
   CudaDevice(DeviceRuntime& runtime, const CudaFunctions& cu, int ordinal, cuda::DeviceNumber number,
@@ -160,12 +146,11 @@ class CudaDevice final : public Device {
                     cu_.cuDeviceGetAttribute(&major, cuda::kComputeCapabilityMajor, number_)));
       DDL_TRY(check("cuDeviceGetAttribute",
                     cu_.cuDeviceGetAttribute(&minor, cuda::kComputeCapabilityMinor, number_)));
-      DDL_ASSIGN(
-          code, compile_gpu_kernels(nvrtc(), program,
-                                    {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor),
-                                     "--fmad=false"}));
+      DDL_ASSIGN(compiled, compile_gpu_kernels(
+                               nvrtc(), program,
+                               {"--gpu-architecture=sm_" + std::to_string(major) + std::to_string(minor)}));
       void* module = nullptr;
-      DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, code.data())));
+      DDL_TRY(check("cuModuleLoadData", cu_.cuModuleLoadData(&module, compiled.code.data())));
       return module;
     };
     return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {

@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 
+#include "runtime/src/device/rtc_abi.h"
 #include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {
@@ -25,25 +27,16 @@ constexpr char kCombination[] =
 #undef DDL_GPU_KERNELS
 
 std::string source_of(GpuProgram program) {
-  const std::string numbers = kNumbers;
-  return program == GpuProgram::kForNccl ? numbers + kScaling + kCopies : numbers + kCombination;
+  // The compiler must know how many threads a block has, or it may give each more registers than a block can have; and
+  // that one block at a time is enough, or NVRTC 13 keeps values of 8-bit floats in memory so that three fit (sm_120).
+  const std::string kernel = "#define DDL_KERNEL extern \"C\" __global__ void __launch_bounds__(" +
+                             std::to_string(KernelGrid::kThreads) + ", 1)\n";
+  // For a loop of stores: unrolled, it takes more registers, and NVRTC 13 takes half as long again for sm_100.
+  const std::string begin = kernel + "#define DDL_NO_UNROLL _Pragma(\"unroll 1\")\n" + kNumbers;
+  return program == GpuProgram::kForNccl ? begin + kScaling + kCopies : begin + kCombination;
 }
 
-using Program = void*;  ///< nvrtcProgram, hiprtcProgram
-using RtcResult = int;  ///< 0: success
-
-struct RtcFunctions {
-  RtcResult (*create)(Program* program, const char* source, const char* name, int header_count,
-                      const char* const* headers, const char* const* header_names);
-  RtcResult (*compile)(Program program, int option_count, const char* const* options);
-  RtcResult (*log_size)(Program program, std::size_t* bytes);
-  RtcResult (*log)(Program program, char* text);
-  RtcResult (*code_size)(Program program, std::size_t* bytes);
-  RtcResult (*code)(Program program, char* code);
-  RtcResult (*destroy)(Program* program);
-};
-
-Status load_compiler(const KernelCompiler& compiler, RtcFunctions& rtc) {
+Status load_compiler(const KernelCompiler& compiler, rtc::Functions& calls) {
   void* library = nullptr;
   for (const char* const name : compiler.libraries) {
     library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -52,22 +45,27 @@ Status load_compiler(const KernelCompiler& compiler, RtcFunctions& rtc) {
   if (library == nullptr)
     return fail(ErrorCode::kUnavailable, std::string(compiler.libraries.front()) + " cannot be loaded");
   const std::array symbols{
-      needed(compiler.create, rtc.create),       needed(compiler.compile, rtc.compile),
-      needed(compiler.log_size, rtc.log_size),   needed(compiler.log, rtc.log),
-      needed(compiler.code_size, rtc.code_size), needed(compiler.code, rtc.code),
-      needed(compiler.destroy, rtc.destroy),
+      needed(compiler.create, calls.create),       needed(compiler.compile, calls.compile),
+      needed(compiler.log_size, calls.log_size),   needed(compiler.log, calls.log),
+      needed(compiler.code_size, calls.code_size), needed(compiler.code, calls.code),
+      needed(compiler.destroy, calls.destroy),
   };
   return load_symbols(library, symbols);
 }
 
-/// What the compiler says, on one line.
-std::string log_of(const RtcFunctions& rtc, Program program) {
+std::string log_of(const rtc::Functions& calls, rtc::Program program) {
   std::size_t bytes = 0;
-  if (rtc.log_size(program, &bytes) != 0 || bytes <= 1) return "";
+  if (calls.log_size(program, &bytes) != 0 || bytes <= 1) return "";
   std::string text(bytes, '\0');
-  if (rtc.log(program, text.data()) != 0) return "";
-  for (char& c : text) c = c == '\n' || c == '\0' ? ' ' : c;
-  return ": " + text.substr(0, 400);
+  if (calls.log(program, text.data()) != 0) return "";
+  return text.c_str();
+}
+
+/// The beginning of what the compiler says, on one line.
+std::string summary_of(std::string log) {
+  if (log.empty()) return "";
+  std::replace(log.begin(), log.end(), '\n', ' ');
+  return ": " + log.substr(0, 400);
 }
 
 }  // namespace
@@ -108,34 +106,68 @@ GpuKernel combining_kernel(ddl_dtype dtype) {
   }
 }
 
-Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
-                                              const std::vector<std::string>& options) {
-  RtcFunctions rtc{};
-  DDL_TRY(load_compiler(compiler, rtc));
+// A product and a sum must not be contracted: their bits would be others than on the host. NVRTC 11 takes C++03 if it is
+// not told a standard.
+const KernelCompiler& nvrtc() {
+  static const KernelCompiler& compiler = *new KernelCompiler{
+      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
+      {"--fmad=false", "--std=c++17"},
+      "nvrtcCreateProgram",
+      "nvrtcCompileProgram",
+      "nvrtcGetProgramLogSize",
+      "nvrtcGetProgramLog",
+      "nvrtcGetCUBINSize",
+      "nvrtcGetCUBIN",
+      "nvrtcDestroyProgram",
+  };
+  return compiler;
+}
+const KernelCompiler& hiprtc() {
+  static const KernelCompiler& compiler = *new KernelCompiler{
+      // Before HIP 7, the runtime has these functions, too.
+      {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.6", "libamdhip64.so.5"},
+      {"-ffp-contract=off"},
+      "hiprtcCreateProgram",
+      "hiprtcCompileProgram",
+      "hiprtcGetProgramLogSize",
+      "hiprtcGetProgramLog",
+      "hiprtcGetCodeSize",
+      "hiprtcGetCode",
+      "hiprtcDestroyProgram",
+  };
+  return compiler;
+}
+
+Result<CompiledKernels> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
+                                            const std::vector<std::string>& options) {
+  rtc::Functions calls{};
+  DDL_TRY(load_compiler(compiler, calls));
   struct Owned {
-    const RtcFunctions& rtc;
-    Program program = nullptr;
+    const rtc::Functions& calls;
+    rtc::Program program = nullptr;
     ~Owned() {
-      if (program != nullptr) (void)rtc.destroy(&program);
+      if (program != nullptr) (void)calls.destroy(&program);
     }
-  } owned{rtc};
-  if (const auto result =
-          rtc.create(&owned.program, source_of(program).c_str(), "ddl_kernels", 0, nullptr, nullptr);
-      result != 0)
-    return fail(ErrorCode::kSystem, std::string(compiler.create) + ": error " + std::to_string(result));
+  } owned{calls};
+  const auto check = [](const char* function, rtc::Result result, const std::string& log = "") -> Status {
+    if (result == 0) return {};
+    return fail(ErrorCode::kSystem,
+                std::string(function) + ": error " + std::to_string(result) + summary_of(log));
+  };
+  DDL_TRY(check(compiler.create, calls.create(&owned.program, source_of(program).c_str(), "ddl_kernels", 0,
+                                              nullptr, nullptr)));
   std::vector<const char*> texts;
-  for (const std::string& option : options) texts.push_back(option.c_str());
-  if (const auto result = rtc.compile(owned.program, std::ssize(texts), texts.data()); result != 0) {
-    return fail(ErrorCode::kSystem, std::string(compiler.compile) + ": error " + std::to_string(result) +
-                                        log_of(rtc, owned.program));
-  }
+  for (const auto* const list : {&compiler.options, &options})
+    for (const std::string& option : *list) texts.push_back(option.c_str());
+  const auto result = calls.compile(owned.program, static_cast<int>(texts.size()), texts.data());
+  CompiledKernels compiled;
+  compiled.log = log_of(calls, owned.program);
+  DDL_TRY(check(compiler.compile, result, compiled.log));
   std::size_t bytes = 0;
-  if (const auto result = rtc.code_size(owned.program, &bytes); result != 0)
-    return fail(ErrorCode::kSystem, std::string(compiler.code_size) + ": error " + std::to_string(result));
-  std::vector<char> code(bytes);
-  if (const auto result = rtc.code(owned.program, code.data()); result != 0)
-    return fail(ErrorCode::kSystem, std::string(compiler.code) + ": error " + std::to_string(result));
-  return code;
+  DDL_TRY(check(compiler.code_size, calls.code_size(owned.program, &bytes)));
+  compiled.code.resize(bytes);
+  DDL_TRY(check(compiler.code, calls.code(owned.program, compiled.code.data())));
+  return compiled;
 }
 
 }  // namespace ddl::runtime

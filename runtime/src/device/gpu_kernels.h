@@ -20,8 +20,7 @@ namespace ddl::runtime {
 enum class GpuProgram { kForNccl, kForIpc };
 inline constexpr std::size_t kGpuPrograms = 2;
 
-/// A scaling has the arguments const T* in, T* out, unsigned long long count, double divisor, double factor; copies have
-/// one, a CopiesArguments, and a combination a CombinationArguments.
+/// Each has one argument: ScalingArguments, CopiesArguments or CombinationArguments.
 enum class GpuKernel {
   kScaleFloat8E4m3fn,
   kScaleFloat8E5m2,
@@ -87,6 +86,23 @@ constexpr GpuProgram program_of(GpuKernel kernel) {
 std::optional<GpuKernel> scaling_kernel(ddl_dtype dtype);
 GpuKernel combining_kernel(ddl_dtype dtype);
 
+/// What a thread reads and writes at once, if all addresses of a call are multiples of it.
+inline constexpr std::size_t kPackBytes = 16;
+inline bool begins_pack(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % kPackBytes == 0;
+}
+
+/// Every element is divided by one number and multiplied by another. out may be in. Plain data, which the kernel gets by
+/// value.
+struct ScalingArguments {
+  const void* in;
+  void* out;
+  unsigned long long count;  ///< elements
+  double divisor;
+  double factor;
+  unsigned has_packs;  ///< 1: both addresses begin a pack
+};
+
 /// The same elements of several buffers are combined, from the first to the last, and the results written to several
 /// buffers; collective/reduce_kernel.h says how. An output may be an input. Plain data, which the kernel gets by value.
 struct CombinationArguments {
@@ -98,7 +114,7 @@ struct CombinationArguments {
   unsigned ins;              ///< at least 1
   unsigned outs;
   unsigned op;         ///< a ddl_op
-  unsigned has_packs;  ///< 1: all addresses are multiples of 16
+  unsigned has_packs;  ///< 1: all addresses begin a pack
   double prescale;
   double postscale;
 };
@@ -126,7 +142,7 @@ struct CopiesArguments {
   }
 };
 
-/// How many threads of a GPU work on elements. Each takes several if there are many: the kernels walk.
+/// How many threads of a GPU work on elements, or packs of them. Each takes several if there are many: the kernels walk.
 struct KernelGrid {
   unsigned blocks;
   unsigned threads;  ///< of a block
@@ -170,9 +186,10 @@ class LoadedKernels {
   std::array<void*, kGpuKernels> functions_{};
 };
 
-/// A vendor's compiler, which is loaded at run time: NVRTC or hipRTC.
+/// A vendor's compiler, which is loaded at run time.
 struct KernelCompiler {
   std::vector<const char*> libraries;  ///< in the order in which they are tried
+  std::vector<std::string> options;
   // Functions: of both vendors alike, but for their names.
   const char* create;
   const char* compile;
@@ -182,10 +199,18 @@ struct KernelCompiler {
   const char* code;
   const char* destroy;
 };
+const KernelCompiler& nvrtc();
+const KernelCompiler& hiprtc();
 
-/// The code of a program for a GPU. options: for the compiler. kUnavailable: there is no compiler; kSystem: it refused,
-/// and what it says.
-Result<std::vector<char>> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
-                                              const std::vector<std::string>& options);
+/// A program's code for a GPU, and what the compiler says of it.
+struct CompiledKernels {
+  std::vector<char> code;
+  std::string log;
+};
+
+/// options: beside the compiler's own. Without one that names a GPU, hipRTC compiles for the current one. kUnavailable:
+/// there is no compiler; kSystem: it refused, and what it says.
+Result<CompiledKernels> compile_gpu_kernels(const KernelCompiler& compiler, GpuProgram program,
+                                            const std::vector<std::string>& options);
 
 }  // namespace ddl::runtime

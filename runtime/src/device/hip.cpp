@@ -76,21 +76,6 @@ void call_back(void*, hip::Result, void* callback) {
   owned->function(owned->argument);
 }
 
-const KernelCompiler& hiprtc() {
-  static const KernelCompiler& compiler = *new KernelCompiler{
-      // Before HIP 7, the runtime has these functions, too.
-      {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.6", "libamdhip64.so.5"},
-      "hiprtcCreateProgram",
-      "hiprtcCompileProgram",
-      "hiprtcGetProgramLogSize",
-      "hiprtcGetProgramLog",
-      "hiprtcGetCodeSize",
-      "hiprtcGetCode",
-      "hiprtcDestroyProgram",
-  };
-  return compiler;
-}
-
 class HipDevice final : public Device {
  public:
   HipDevice(DeviceRuntime& runtime, const HipFunctions& hip, int ordinal)
@@ -182,9 +167,9 @@ class HipDevice final : public Device {
   Status prepare_kernels(GpuProgram program) override {
     const auto load = [&]() -> Result<void*> {
       // For the GPU that is current, unless an option says otherwise.
-      DDL_ASSIGN(code, compile_gpu_kernels(hiprtc(), program, {"-ffp-contract=off"}));
+      DDL_ASSIGN(compiled, compile_gpu_kernels(hiprtc(), program, {}));
       void* module = nullptr;
-      DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, code.data())));
+      DDL_TRY(check("hipModuleLoadData", hip_.hipModuleLoadData(&module, compiled.code.data())));
       return module;
     };
     return kernels_.prepare(program, load, [this](void* module, void*& function, const char* name) {

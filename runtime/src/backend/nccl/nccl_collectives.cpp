@@ -1,5 +1,6 @@
 #include "runtime/src/backend/nccl/nccl_collectives.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -189,8 +190,11 @@ bool is_scaled(const Call& call) {
 Status scale(NcclCommunicator& communicator, ddl_dtype dtype, const std::byte* in, std::byte* out,
              unsigned long long count, double divisor, double factor) {
   if (count == 0) return {};
-  void* arguments[] = {&in, &out, &count, &divisor, &factor};
-  return communicator.device().launch(*scaling_kernel(dtype), count, arguments, communicator.stream());
+  ScalingArguments arguments{in, out, count, divisor, factor, begins_pack(in) && begins_pack(out) ? 1u : 0u};
+  void* pointers[] = {&arguments};
+  return communicator.device().launch(*scaling_kernel(dtype),
+                                      std::max<std::uint64_t>(count * ddl_dtype_size(dtype) / kPackBytes, 1),
+                                      pointers, communicator.stream());
 }
 
 /// The inputs times a factor, which the request then has instead of its own.
