@@ -203,6 +203,23 @@ TEST_CASE("NCCL and RCCL are tried by a sum on a GPU, here over the stand-ins fo
   }
 }
 
+TEST_CASE(
+    "the real NCCL is reported with its version, and with the reason why it cannot be used without a GPU") {
+#ifdef DDL_NCCL_FILE
+  const std::string folder = fs::path(DDL_NCCL_FILE).parent_path();
+  const ReportedCapability found =
+      capability_of(run_ddlrun({"--check-build=nccl", "--json"}, {"LD_LIBRARY_PATH=" + folder}));
+  CHECK_THAT(found.text("version"), Catch::StartsWith("NCCL 2."));
+  CHECK_THAT(found.text("file"), Catch::Contains("libnccl.so.2"));
+  if (found.works()) DDL_SKIP("this host has a GPU");
+  CHECK(found.exit_code == 1);
+  CHECK_THAT(found.text("detail"), Catch::StartsWith("one rank cannot add on a GPU with it: "));
+  CHECK_THAT(found.text("detail"), Catch::Contains("libcuda.so.1") || Catch::Contains("cuInit"));
+#else
+  DDL_SKIP("NCCL is not installed, or a sanitizer is there");
+#endif
+}
+
 TEST_CASE("a vendor's library that works is reported with its version, even if this build cannot use it") {
   const Folder folder;
   for (const char* name :

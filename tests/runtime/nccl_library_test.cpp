@@ -1,4 +1,4 @@
-// How NCCL is loaded, and what the real one says where it is installed and there is no GPU.
+// How NCCL is loaded, and which ranks use it together.
 #include <array>
 #include <string>
 #include <vector>
@@ -6,11 +6,9 @@
 #include "runtime/src/backend/gpu_peer_info.h"
 #include "runtime/src/backend/nccl/nccl_library.h"
 #include "support/catch.h"
-#include "support/skip.h"
 
 using ddl::ErrorCode;
 using ddl::runtime::NcclLibrary;
-namespace nccl = ddl::runtime::nccl;
 
 TEST_CASE("a library that is not NCCL, or is not there, cannot be used, and the reason is told") {
   const auto missing = NcclLibrary::load("libnccl.so.2.of.nobody");
@@ -87,30 +85,4 @@ TEST_CASE("ranks use NCCL together only if all of them have the same library, an
         }) == "rank 7 on node2: libnccl.so.2: cannot open");
   peers[1].has_device = 0;
   CHECK(ddl::runtime::is_too_early(peers));
-}
-
-TEST_CASE("the real NCCL has all functions, and says why it cannot make a communicator without a GPU") {
-#ifdef DDL_NCCL_FILE
-  const auto library = NcclLibrary::load(DDL_NCCL_FILE);
-  INFO((library ? std::string() : library.error().message()));
-  REQUIRE(library);
-  CHECK((*library)->version() >= nccl::kOldestVersion);
-  nccl::UniqueId id{};
-  nccl::Comm comm = nullptr;
-  nccl::Config config;
-  const nccl::Functions& functions = (*library)->functions();
-  // The id succeeds without a GPU; only making the communicator tells.
-  if (functions.ncclGetUniqueId(&id) != nccl::kSuccess) DDL_SKIP("NCCL finds no network here");
-  const auto result = functions.ncclCommInitRankConfig(&comm, 1, id, 0, &config);
-  if (result == nccl::kSuccess || result == nccl::kInProgress) {
-    (void)functions.ncclCommAbort(comm);
-    DDL_SKIP("this host has a GPU");
-  }
-  const auto refused = (*library)->check("ncclCommInitRankConfig", result, nullptr);
-  REQUIRE(!refused);
-  CHECK(refused.error().message().starts_with("ncclCommInitRankConfig: unhandled cuda error"));
-  CHECK(refused.error().message().find("CUDA driver") != std::string::npos);
-#else
-  DDL_SKIP("NCCL is not installed, or a sanitizer is there");
-#endif
 }

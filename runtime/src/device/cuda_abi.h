@@ -1,5 +1,5 @@
 // The part of NVIDIA's driver interface (libcuda.so.1) that libddl uses, declared here so that nothing of NVIDIA's is
-// needed to build it. tests/runtime/vendor_abi_test.cpp compares it with cuda.h where that is installed.
+// needed to build it. tests/gpu/cuda_abi_test.cpp compares it with cuda.h where that is installed.
 #pragma once
 
 #include <cstddef>

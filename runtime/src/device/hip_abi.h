@@ -1,5 +1,5 @@
 // The part of AMD's runtime (libamdhip64.so) that libddl uses, declared here so that nothing of AMD's is needed to build
-// it. tests/runtime/vendor_abi_test.cpp compares it with hip_runtime_api.h where that is installed.
+// it. tests/gpu/hip_abi_test.cpp compares it with hip_runtime_api.h where that is installed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // The part of NCCL's interface (libnccl.so.2) that libddl uses, declared here so that nothing of NVIDIA's is needed to
-// build it. RCCL (librccl.so.1) has the same interface. tests/runtime/vendor_abi_test.cpp compares it with nccl.h where
+// build it. RCCL (librccl.so.1) has the same interface. tests/gpu/nccl_abi_test.cpp compares it with nccl.h where
 // that is installed.
 #pragma once
 
