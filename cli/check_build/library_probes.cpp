@@ -10,6 +10,7 @@
 #include "base/shared_library.h"
 #include "base/text.h"
 #include "cli/check_build/probe.h"
+#include "cli/options/this_process.h"
 #include "launcher/node/node_probe.h"
 
 namespace ddl::cli {
@@ -98,21 +99,21 @@ Finding ask_mpi(const std::vector<const char*>& sonames, const std::string& reme
 // Does not import the module, which may take seconds. A folder of the module's name below the working directory is a
 // module without an origin.
 constexpr char kFindModule[] = R"(import importlib.metadata, importlib.util, sys
-module = sys.argv[1]
+module, distribution = sys.argv[1:]
 spec = importlib.util.find_spec(module)
 if spec is None or spec.origin is None: sys.exit('no ' + module)
-try: version = importlib.metadata.version(module)
+try: version = importlib.metadata.version(distribution)
 except importlib.metadata.PackageNotFoundError: version = 'of unknown version'
 print(version, '|', spec.origin))";
 
-/// remedy: if there is a python3 without the module.
+/// distribution: what pip calls the package that has the module. remedy: if there is a python3 without it.
 Finding ask_python(
-    const std::string& package, const std::string& module,
-    const char* remedy = "load the environment or container that has it before you start ddlrun") {
+    const std::string& package, const std::string& module, const std::string& distribution,
+    const std::string& remedy = "load the environment or container that has it before you start ddlrun") {
   const CommandPath python =
       command_in_path("python3", "load the module, environment or container that has Python");
   if (python.path.empty()) return python.missing;
-  const FirstLine line = first_line_of({python.path, "-c", kFindModule, module});
+  const FirstLine line = first_line_of({python.path, "-c", kFindModule, module, distribution});
   if (line.text.empty()) return fails(python.path + " has no " + module, remedy);
   const std::size_t bar = line.text.find(" | ");
   return works(package + " " + line.text.substr(0, bar),
@@ -200,7 +201,8 @@ Finding probe_gloo() {
 // Packages of python3. Programs of PyTorch and TensorFlow run unchanged, too.
 
 Finding probe_python() {
-  return ask_python("ddl", "ddl", "install the package ddl into it: docs/guide/python.md, or python3-ddl");
+  return ask_python("ddl", "ddl", "ddlrun",
+                    "install the package ddl into it: " + document("guide/python.md"));
 }
 
 Finding probe_ddl_torch() {
@@ -211,7 +213,7 @@ Finding probe_ddl_torch() {
   return torch;
 }
 
-Finding probe_torch() { return ask_python("PyTorch", "torch"); }
-Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow"); }
+Finding probe_torch() { return ask_python("PyTorch", "torch", "torch"); }
+Finding probe_tensorflow() { return ask_python("TensorFlow", "tensorflow", "tensorflow"); }
 
 }  // namespace ddl::cli

@@ -228,6 +228,7 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
       if (!culprit) return "";
       if (std::string step = misplaced_option_advice(job.command, culprit->stderr_tail); !step.empty())
         return step;
+      if (std::string step = missing_package_advice(culprit->stderr_tail); !step.empty()) return step;
       if (culprit->kind == RankOutcome::Kind::kSignalled) {
         if (std::string step = next_step_after_signal(*culprit); !step.empty()) return step;
       }

@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/text.h"
 #include "cli/options/option_table.h"
+#include "cli/options/this_process.h"
 
 namespace ddl::cli {
 
@@ -115,6 +116,13 @@ std::string misplaced_option_advice(const std::vector<std::string>& command,
   if (option == command.end() || !complains) return "";
   return *option + " stands behind " + shell_quote(command.front()) +
          " and belongs to it: options of ddlrun come before the command";
+}
+
+std::string missing_package_advice(const std::vector<std::string>& stderr_tail) {
+  constexpr std::string_view kError = "ModuleNotFoundError: No module named 'ddl'";
+  if (std::find(stderr_tail.begin(), stderr_tail.end(), kError) == stderr_tail.end()) return "";
+  return "install the package ddl into the Python of the ranks, or start a Python that has it: " +
+         document("guide/python.md");
 }
 
 }  // namespace ddl::cli

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any, Callable, Sequence
 
 # What a rank sends is cut into lines of this many characters: a pipe takes 4096 bytes as a whole, whatever other
@@ -98,9 +99,10 @@ def run(
 
     hosts: as for ddlrun -H, ``"a:2,b:2"``; None: this machine. options: further ones of ddlrun, such as
     ``--oversubscribe`` for more ranks than CPUs. python: the interpreter, the same path on all hosts; None: this one.
-    The ranks end with this process, however it ends.
+    The ranks end with this process, however it ends. ddlrun is the one in this package, else the one in PATH.
     """
-    ddlrun = shutil.which("ddlrun")
+    own = Path(__file__).parent / "bin" / "ddlrun"
+    ddlrun = str(own) if own.exists() else shutil.which("ddlrun")
     if ddlrun is None:
         raise FileNotFoundError("ddlrun is not in PATH; add its folder, or load your site's module")
     mark = f"ddl-result-{secrets.token_hex(16)} "

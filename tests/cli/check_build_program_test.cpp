@@ -162,6 +162,9 @@ TEST_CASE("a package is found where python3 finds it, and a mere folder of its n
   CHECK_THAT(probe("python-package", folder).text("detail"), Catch::Contains("/python3 has no ddl"));
   package("ddl");
   CHECK_THAT(probe("python-package", folder).text("version"), Catch::Equals("ddl of unknown version"));
+  fs::create_directories(folder / "ddlrun-0.2.7.dist-info");
+  std::ofstream(folder / "ddlrun-0.2.7.dist-info/METADATA") << "Name: ddlrun\nVersion: 0.2.7\n";
+  CHECK_THAT(probe("python-package", folder).text("version"), Catch::Equals("ddl 0.2.7"));
   // Its module for PyTorch needs both.
   CHECK_THAT(probe("pytorch-package", folder).text("detail"), Catch::Contains("/python3 has no torch"));
   fs::create_directories(folder / "torch");

@@ -56,6 +56,22 @@ TEST_CASE("the report of a script that exited says what is wrong with its first 
                       "return\n"));
 }
 
+TEST_CASE(
+    "if a rank's Python lacks the package ddl, the report names the guide that says how it is installed") {
+  JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 2)});
+  report.first_failure = 0;
+  auto& tail = report.ranks[0].stderr_tail;
+  tail = {"Traceback (most recent call last):", "ModuleNotFoundError: No module named 'ddl'"};
+  CHECK_THAT(plain(report),
+             Catch::Contains("\n  next: install the package ddl into the Python of the ranks") &&
+                 Catch::EndsWith("docs/guide/python.md\n"));
+  // The last is what Python says if the user's own program is called ddl.py.
+  for (const char* other : {"'ddlib'", "'torch'", "'ddl.torch'; 'ddl' is not a package"}) {
+    tail.back() = std::string("ModuleNotFoundError: No module named ") + other;
+    CHECK_THAT(plain(report), !Catch::Contains("next:"));
+  }
+}
+
 TEST_CASE("after a tail that was cut, the report names the file of the output, or the option for it") {
   JobReport report = report_of(EndReason::kRankFailed, 1, {exited(0, 1, 2)});
   report.first_failure = 0;

@@ -225,6 +225,28 @@ TEST_CASE("the Python package works between two hosts", "[program]") {
 #endif
 }
 
+TEST_CASE("an environment into which the wheel was installed works on two hosts that see it at the same path",
+          "[program]") {
+#ifndef DDL_CLUSTER_WHEEL
+  DDL_SKIP("there is no wheel: /usr/bin/python3 lacks a module; scripts/setup installs what it needs");
+#else
+  const std::string environment = DDL_CLUSTER_WHEEL;
+  // The first word that follows is the ddlrun of this build.
+  e2e::Command wheels;
+  wheels.argv = {"/bin/sh", "-c", "shift; exec " + shell_quote(environment + "/bin/ddlrun") + " \"$@\"",
+                 "sh"};
+  // DDL_LIBRARY is beside the ddlrun that is the agent of the host.
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", environment + "/bin/python", "-c",
+               "import ddl, os\nddl.init()\n"
+               "print('sum', ddl.allreduce(ddl.rank() + 1), os.environ['DDL_LIBRARY'])"},
+              wheels);
+  CHECK(job.wait() == 0);
+  INFO(job.out() << job.err());
+  CHECK(occurrences(job.out(), "sum 3 " + environment + "/lib/python3") == 2);
+  CHECK(occurrences(job.out(), "/site-packages/ddl/lib/libddl.so.0\n") == 2);
+#endif
+}
+
 TEST_CASE("^C runs Python's finally on two hosts, also in a rank that waits inside ddl", "[program]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
