@@ -151,7 +151,7 @@ std::optional<std::uint32_t> bytes_beside_registers(const std::vector<char>& cod
 
 }  // namespace
 
-TEST_CASE("NVRTC compiles the kernels for old and new GPUs, with wide loads and no spills") {
+TEST_CASE("NVRTC compiles the kernels for old and new GPUs, with wide loads and no spills", "[full]") {
 #ifdef DDL_NVRTC_FILE
   KernelCompiler compiler = installed_nvrtc();
   compiler.code_size = "nvrtcGetPTXSize";
@@ -206,7 +206,7 @@ TEST_CASE("NVRTC gives code that has the kernels' names, and says why it refuses
 #endif
 }
 
-TEST_CASE("hipRTC compiles the kernels for GPUs of AMD, without spills") {
+TEST_CASE("hipRTC compiles the kernels for GPUs of AMD, without spills", "[full]") {
   // MI50, MI200 and RX 6800. HIP 5.2, which Debian 12 has, crashes if it is asked for a GPU that it does not
   // know.
   for (const char* const architecture : {"gfx906", "gfx90a", "gfx1030"}) {
