@@ -61,6 +61,8 @@ class Handle:
 
 def _reap() -> None:
     """Frees the handles of tensors that nobody waits for and that have been processed."""
+    if not Handle._abandoned:
+        return
     waiting, Handle._abandoned[:] = list(Handle._abandoned), []
     for one in waiting:
         if one.is_ready():
@@ -75,25 +77,40 @@ _OPTIONS = ffi.typeof("ddl_async_options *")
 _OPTIONS_SIZE = ffi.sizeof("ddl_async_options")
 
 
+class Options:
+    """What libddl is told of a tensor beside its elements. May be used for several tensors of this shape."""
+
+    def __init__(
+        self, shape: Sequence[int] = (), prescale: float = 1.0, postscale: float = 1.0, priority: int = 0,
+        group: str | None = None, group_size: int = 0, zeros_if_joined: bool = False,
+    ):
+        self.shape = tuple(shape)
+        group_name = ffi.new("char[]", group.encode()) if group else NULL
+        dimensions = ffi.new("uint64_t[]", self.shape)
+        self._keeps = group_name, dimensions
+        self._values = ffi.new(_OPTIONS, dict(
+            struct_size=_OPTIONS_SIZE, prescale=prescale, postscale=postscale, priority=priority, group=group_name,
+            group_size=group_size, shape=dimensions, dimensions=len(self.shape), zeros_if_joined=int(zeros_if_joined),
+        ))
+
+    def submit(
+        self, call: Callable[..., int], name: bytes, *arguments: Any,
+        process_set: ProcessSet = world, stream: Any = NULL,
+    ) -> Any:
+        """The handle of a tensor that one of libddl's functions takes."""
+        self._values.process_set, self._values.stream = process_set.number, stream
+        _reap()
+        handle = ffi.new("ddl_handle **")
+        check(call(context(), name, *arguments, self._values, handle))
+        return handle[0]
+
+
 def submit(
     call: Callable[..., int], name: bytes, *arguments: Any,
-    process_set: ProcessSet = world, shape: Sequence[int] = (), stream: Any = NULL,
-    prescale: float = 1.0, postscale: float = 1.0, priority: int = 0, group: str | None = None, group_size: int = 0,
-    zeros_if_joined: bool = False,
+    process_set: ProcessSet = world, stream: Any = NULL, **options: Any,
 ) -> Any:
-    """The handle of a tensor that one of libddl's functions takes."""
-    group_name = ffi.new("char[]", group.encode()) if group else NULL
-    dimensions = ffi.new("uint64_t[]", list(shape))
-    values = dict(
-        struct_size=_OPTIONS_SIZE, process_set=process_set.number, stream=stream, prescale=prescale,
-        postscale=postscale, priority=priority, group=group_name, group_size=group_size, shape=dimensions,
-        dimensions=len(shape), zeros_if_joined=int(zeros_if_joined),
-    )
-    options = ffi.new(_OPTIONS, values)
-    _reap()
-    handle = ffi.new("ddl_handle **")
-    check(call(context(), name, *arguments, options, handle))
-    return handle[0]
+    """The same for one tensor. options: those of Options."""
+    return Options(**options).submit(call, name, *arguments, process_set=process_set, stream=stream)
 
 
 def numbered(call: str, process_set: ProcessSet) -> str:
