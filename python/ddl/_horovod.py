@@ -6,6 +6,7 @@ import io
 import itertools
 import pickle
 import threading
+import warnings
 from typing import Any, Callable, Sequence
 
 import ddl
@@ -21,7 +22,8 @@ from ddl.errors import check
 class ProcessSet:
     """Ranks of the job, by their numbers. It can be used after add_process_set()."""
 
-    def __init__(self, ranks: Any):
+    def __init__(self, ranks_or_comm: Any):
+        ranks = ranks_or_comm
         if hasattr(ranks, "Get_group"):  # a communicator of mpi4py
             from mpi4py import MPI
 
@@ -214,6 +216,7 @@ def op_of(average: bool | None, op: _Op | None) -> _Op:
     if average is not None:
         if op is not None:
             raise ValueError("average is an old name for op; give op alone")
+        warnings.warn("average is an old name for op", DeprecationWarning, stacklevel=3)
         return Average if average else Sum
     op = Average if op is None else op
     if op.number is None:

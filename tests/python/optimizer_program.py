@@ -186,7 +186,7 @@ def test_optimizer_trains_as_one_process():
     alone = trained(lambda optimizer, net: optimizer, slice(None))
     variants = [
         {},
-        {"num_groups": 2},
+        {"groups": 2},
         {"op": hvd.Average, "gradient_predivide_factor": 2.0},
         {"sparse_as_dense": True},
     ]
@@ -250,6 +250,60 @@ def test_several_passes_and_clipping():
         warnings.simplefilter("always")
         optimizer.step()
     assert any("skip_synchronize" in str(one.message) for one in caught)
+
+
+def test_loading_begins_anew():
+    net = model()
+    plain = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = hvd.DistributedOptimizer(plain, net.named_parameters(), backward_passes_per_step=2)
+    state = optimizer.state_dict()
+    for passes in (1, 2):  # one is still counted; all gradients are on their way
+        for _ in range(passes):
+            loss_of(net, own_share()).backward()
+        optimizer.load_state_dict(state)
+        optimizer.zero_grad()
+    for _ in range(2):
+        loss_of(net, own_share()).backward()
+    optimizer.step()
+    assert same_everywhere(net)
+
+
+def test_added_parameters_are_trained_together():
+    for named in (True, False):
+        net = model()
+        plain = torch.optim.SGD(net[2].parameters(), lr=0.1)
+        optimizer = hvd.DistributedOptimizer(plain, net.named_parameters() if named else None)
+        optimizer.add_param_group({"params": net[0].parameters(), "lr": 0.01})
+        before = net[0].weight.detach().clone()
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss_of(net, own_share()).backward()
+            optimizer.step()
+        assert same_everywhere(net) and not torch.equal(net[0].weight, before)
+
+
+def test_groups_have_the_order_of_the_first_rank():
+    net = model()
+    own = list(net.parameters())[:: -1 if hvd.rank() % 2 else 1]
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(own, lr=0.1), net.named_parameters(), groups=3)
+    loss_of(net, own_share()).backward()
+    optimizer.step()
+    assert same_everywhere(net)
+    if hvd.size() > 1:
+        net[0].bias.requires_grad_(hvd.rank() == 0)
+        with raises(ddl.Mismatch, "parameter 0.bias is trained on rank 0 and not on rank 1"):
+            hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), groups=2)
+
+
+def test_old_names_of_arguments():
+    net = model()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        hvd.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), num_groups=1)
+        hvd.allreduce(torch.ones(1), average=True)
+    found = [(one.category, str(one.message)) for one in caught]
+    assert [category for category, _ in found] == [DeprecationWarning] * 2, found
+    assert "num_groups" in found[0][1] and "average" in found[1][1]
 
 
 def test_missing_and_changing_gradients():

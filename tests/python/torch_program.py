@@ -1,4 +1,5 @@
 """ddl.torch, by what Horovod's own tests look at."""
+import importlib
 import os
 
 import torch
@@ -257,6 +258,19 @@ def test_uneven_numbers_of_calls_before_a_join():
     hvd.join()
     assert hvd.allreduce(torch.ones(1), op=hvd.Sum).item() == hvd.size()
     assert hvd.broadcast_object(hvd.rank()) == 0
+
+
+def test_modules():
+    for module, names in {
+        "mpi_ops": ("allreduce_async_", "synchronize", "Average", "global_process_set", "HorovodInternalError"),
+        "functions": ("broadcast_parameters", "broadcast_optimizer_state", "broadcast_object", "allgather_object"),
+        "compression": ("Compression", "Compressor", "NoneCompressor", "FP16Compressor"),
+        "optimizer": ("DistributedOptimizer",),
+        "sync_batch_norm": ("SyncBatchNorm",),
+    }.items():
+        found = importlib.import_module(f"ddl.torch.{module}")
+        assert all(hasattr(found, name) for name in names), module
+        assert all(getattr(hvd, name, one) is one for name, one in vars(found).items() if name in names), module
 
 
 def test_again_after_shutdown():

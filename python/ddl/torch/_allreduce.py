@@ -7,11 +7,11 @@ import torch
 
 from ddl._horovod import ProcessSet, _Op, global_process_set, named, op_of, opened, synchronize
 from ddl._library import lib
-from ddl.torch._compression import Compression
 from ddl.torch._tensors import TYPES, address, checked, submit
+from ddl.torch.compression import Compression
 
 
-def allreduce_handle(tensor: torch.Tensor, output: torch.Tensor, name: bytes, op: _Op, **options: Any) -> Any:
+def _handle(tensor: torch.Tensor, output: torch.Tensor, name: bytes, op: _Op, **options: Any) -> Any:
     places = address(tensor), address(output)
     count, dtype = tensor.numel(), TYPES[tensor.dtype]
     return submit(lib.ddl_allreduce_async, name, tensor, *places, count, dtype, op.number, **options)
@@ -24,7 +24,7 @@ def _reduce(
     options = dict(prescale=prescale, postscale=postscale, process_set=process_set)
     checked(tensor)
     whole = named("allreduce", name, process_set)
-    handle = allreduce_handle(tensor, output, whole, op, **options)
+    handle = _handle(tensor, output, whole, op, **options)
     return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 
@@ -90,7 +90,7 @@ def _grouped(
     options.update(group=whole.decode(), group_size=len(tensors))
     handles = []
     for i, (tensor, output) in enumerate(zip(tensors, outputs)):
-        handles.append(allreduce_handle(tensor, output, whole + f".{i}".encode(), op, **options))
+        handles.append(_handle(tensor, output, whole + f".{i}".encode(), op, **options))
     return opened(handles, lambda: list(outputs), (tensors, outputs), whole, process_set)
 
 

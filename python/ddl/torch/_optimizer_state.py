@@ -9,7 +9,7 @@ import torch
 import ddl
 from ddl._horovod import ProcessSet, broadcast_object, global_process_set, raise_on_all
 from ddl.errors import Mismatch
-from ddl.torch._functions import broadcast_tensors, described
+from ddl.torch._parameters import broadcast_tensors, described
 from ddl.torch._tensors import TYPES
 
 

@@ -5,9 +5,9 @@ import torch
 
 from ddl._horovod import Average, Sum, global_process_set, named, op_of, opened, set_of, synchronize, together
 from ddl._library import ffi, lib
-from ddl.torch._compression import Compression
 from ddl.torch._moves import allgather_async, grouped_allgather_async
 from ddl.torch._tensors import TYPES, address, checked, submit
+from ddl.torch.compression import Compression
 
 
 def _check(tensor, op) -> None:

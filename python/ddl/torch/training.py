@@ -10,8 +10,8 @@ import torch
 import ddl
 from ddl._horovod import broadcast_object
 from ddl._training import average_metrics, warmup  # names of this module, too
-from ddl.torch._functions import broadcast_parameters
 from ddl.torch._optimizer_state import broadcast_optimizer_state
+from ddl.torch._parameters import broadcast_parameters
 
 
 class DistributedSampler(torch.utils.data.Sampler):

@@ -8,10 +8,24 @@ from weakref import ref
 
 import torch
 
-from ddl._horovod import Average, ProcessSet, global_process_set, op_of, opened, set_of, synchronize
-from ddl.torch._allreduce import allreduce_handle
-from ddl.torch._compression import Compression
+import ddl
+from ddl._horovod import (
+    Average,
+    ProcessSet,
+    broadcast_object,
+    global_process_set,
+    op_of,
+    opened,
+    raise_on_all,
+    set_of,
+    synchronize,
+)
+from ddl._library import lib
+from ddl._tensors import Options
+from ddl.errors import Mismatch
 from ddl.torch._sparse import sparse_allreduce_async
+from ddl.torch._tensors import TYPES, address, stream_of
+from ddl.torch.compression import Compression
 
 
 # By id: a parameter, and what removes its hook, of the last optimizer that was made of it.
@@ -41,7 +55,9 @@ class _Gradients:
         self.prescale, self.postscale = 1.0 / predivide, predivide
         self.sparse_as_dense = sparse_as_dense
         self.process_set = process_set
-        self.names = _names(optimizer, named_parameters)
+        # Of all parameters that the program has named, and of the optimizer's.
+        self.given_names = _given_names(named_parameters)
+        self.names = _names(optimizer, self.given_names)
         if process_set.included() is None:
             set_of(process_set)  # says what is missing
         # A rank outside the set trains by itself.
@@ -51,13 +67,14 @@ class _Gradients:
         self.left = {parameter: passes for parameter in self.names}
         # Of gradients on their way, what waits and returns the combined one; None: there is none.
         self.open: dict[torch.Tensor, Callable[[], torch.Tensor | None]] = {}
+        self.options: dict[torch.Tensor, Options] = {}
         # Of parameters whose gradients have been sparse, how many of their dimensions are.
         self.sparse_dimensions: dict[torch.Tensor, int] = {}
         self.is_synchronized = False
         self.synchronizes = True
         self._hooked: list[Any] = []
-        if self.is_shared:
-            self._hook()
+        for parameter in self.names:
+            self._hook(parameter)
 
     def _make_groups(self, num_groups: int, groups: Any) -> None:
         trained = [parameter for parameter in self.names if parameter.requires_grad]
@@ -69,9 +86,10 @@ class _Gradients:
             flat = [id(p) for group in lists for p in group]
             if len(set(flat)) != len(flat):
                 raise ValueError("a parameter is in groups twice")
-        elif num_groups > 0 and trained:
-            # Of near-equal length, as the parameters follow each other.
-            count = min(num_groups, len(trained))
+        elif num_groups > 0:
+            # Of near-equal length, as the parameters follow each other on the first rank.
+            trained = self._as_on_first_rank(trained)
+            count = max(min(num_groups, len(trained)), 1)
             share, more = divmod(len(trained), count)
             begin = 0
             for i in range(count):
@@ -84,17 +102,40 @@ class _Gradients:
             for parameter in members:
                 self.group_of[parameter] = (f"group.{i}", len(members))
 
-    def _hook(self) -> None:
-        for parameter in self.names:
-            if not parameter.requires_grad:
-                continue
-            # What accumulates the gradient calls the hook when the gradient is there. It must be kept.
-            accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-            reference, hook = _hooks.get(id(parameter), (lambda: None, None))
-            if reference() is parameter:
-                hook.remove()
-            _hooks[id(parameter)] = (ref(parameter), accumulator.register_hook(self._hook_of(parameter)))
-            self._hooked.append(accumulator)
+    def _as_on_first_rank(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The parameters in the order of the first rank of the set. Collective."""
+        if not self.is_shared:
+            return parameters
+        by_name = {self.names[parameter]: parameter for parameter in parameters}
+        first = self.process_set.ranks[0]
+        order = broadcast_object(list(by_name), first, process_set=self.process_set)
+        problem = None
+        for name in sorted(set(order) ^ set(by_name))[:1]:
+            here, there = (ddl.rank(), first) if name in by_name else (first, ddl.rank())
+            problem = Mismatch(
+                f"parameter {name} is trained on rank {here} and not on rank {there}; "
+                "make the models alike on all ranks"
+            )
+        raise_on_all(problem, self.process_set)
+        return [by_name[name] for name in order]
+
+    def add(self, parameters: list[torch.Tensor], group: int) -> None:
+        """Parameters that the optimizer has got later, as its group of that number."""
+        for i, parameter in enumerate(parameters):
+            self.names[parameter] = (self.given_names or {}).get(parameter, f"allreduce.noname.{group}.{i}")
+            self.left[parameter] = self.passes
+            self._hook(parameter)
+
+    def _hook(self, parameter: torch.Tensor) -> None:
+        if not self.is_shared or not parameter.requires_grad:
+            return
+        # What accumulates the gradient calls the hook when the gradient is there. It must be kept.
+        accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+        reference, hook = _hooks.get(id(parameter), (lambda: None, None))
+        if reference() is parameter:
+            hook.remove()
+        _hooks[id(parameter)] = (ref(parameter), accumulator.register_hook(self._hook_of(parameter)))
+        self._hooked.append(accumulator)
 
     def _hook_of(self, parameter: torch.Tensor) -> Callable[..., None]:
         def submit(*_: Any) -> None:
@@ -121,20 +162,26 @@ class _Gradients:
         small, kept = self.compression.compress(gradient)
         if not small.is_contiguous():
             small = small.contiguous()
-        number = self._handed_over(parameter, small)
+        number = self._submitted(parameter, small)
         self.open[parameter] = lambda: self.compression.decompress(synchronize(number), kept)
 
-    def _handed_over(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
-        group, size = self.group_of.get(parameter, (None, 0))
-        options = dict(prescale=self.prescale, postscale=self.postscale, group=group, group_size=size)
-        name = f"allreduce.{self.names[parameter]}".encode()
-        handle = allreduce_handle(tensor, tensor, name, self.op, process_set=self.process_set, **options)
+    def _submitted(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
+        options = self.options.get(parameter)
+        if options is None or options.shape != tensor.shape:
+            group, size = self.group_of.get(parameter, (None, 0))
+            options = self.options[parameter] = Options(
+                tensor.shape, self.prescale, self.postscale, group=group, group_size=size, zeros_if_joined=True
+            )
+        name, place = f"allreduce.{self.names[parameter]}".encode(), address(tensor)
+        arguments = (place, place, tensor.numel(), TYPES[tensor.dtype], self.op.number)
+        chosen, stream = set_of(self.process_set), stream_of(tensor)
+        handle = options.submit(lib.ddl_allreduce_async, name, *arguments, process_set=chosen, stream=stream)
         return opened(handle, lambda: tensor, tensor, name, self.process_set)
 
     def _submit_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
         """Submits no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
         told that ours is none."""
-        number = self._handed_over(parameter, parameter.detach().new_empty(0))
+        number = self._submitted(parameter, parameter.detach().new_empty(0))
 
         def wait() -> torch.Tensor | None:
             synchronize(number)
@@ -158,9 +205,19 @@ class _Gradients:
             self.submit(parameter)
 
     def synchronize(self) -> None:
-        """Waits for all gradients."""
+        """Submits what the pass has not computed, and waits for all gradients."""
         if self.is_shared:
             self._submit_missing()
+        self._finish()
+        self.is_synchronized = True
+
+    def begin_anew(self) -> None:
+        """As before the first pass of a step."""
+        self._finish()
+        self.is_synchronized, self.synchronizes = False, True
+
+    def _finish(self) -> None:
+        """Waits for gradients on their way. Passes are counted from the first again."""
         failure = None
         for parameter, wait in self.open.items():
             try:
@@ -175,7 +232,6 @@ class _Gradients:
             self.left[parameter] = self.passes
         if failure is not None:
             raise failure
-        self.is_synchronized = True
 
 
 def _store(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
@@ -189,15 +245,10 @@ def _store(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
         parameter.grad = gradient.to_sparse(parameter.grad.sparse_dim())
 
 
-def _names(optimizer: torch.optim.Optimizer, named_parameters: Any) -> dict[torch.Tensor, str]:
-    """The name of each parameter of the optimizer, the same on all ranks."""
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+def _given_names(named_parameters: Any) -> dict[torch.Tensor, str] | None:
+    """What the program calls its parameters; None: it does not say."""
     if named_parameters is None:
-        return {
-            parameter: f"allreduce.noname.{i}.{j}"
-            for i, group in enumerate(optimizer.param_groups)
-            for j, parameter in enumerate(group["params"])
-        }
+        return None
     named = list(named_parameters)
     if any(not isinstance(pair, tuple) for pair in named):
         raise ValueError(
@@ -207,14 +258,25 @@ def _names(optimizer: torch.optim.Optimizer, named_parameters: Any) -> dict[torc
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) != len(names) else []
     if repeated:
         raise ValueError(f"parameter names in named_parameters must be unique; found duplicates: {', '.join(repeated)}")
-    by_id = {id(parameter): name for name, parameter in named}
-    unnamed = [p for p in parameters if id(p) not in by_id]
+    return {parameter: name for name, parameter in named}
+
+
+def _names(optimizer: torch.optim.Optimizer, given: dict[torch.Tensor, str] | None) -> dict[torch.Tensor, str]:
+    """The name of each parameter of the optimizer, the same on all ranks."""
+    numbered = {
+        parameter: f"allreduce.noname.{i}.{j}"
+        for i, group in enumerate(optimizer.param_groups)
+        for j, parameter in enumerate(group["params"])
+    }
+    if given is None:
+        return numbered
+    unnamed = [parameter for parameter in numbered if parameter not in given]
     if unnamed:
         raise ValueError(
             f"named_parameters was given, but {len(unnamed)} parameters of the optimizer are not in it; "
             "usually it is model.named_parameters()"
         )
-    return {parameter: by_id[id(parameter)] for parameter in parameters}
+    return {parameter: given[parameter] for parameter in numbered}
 
 
 class _DistributedOptimizer(torch.optim.Optimizer):
@@ -241,6 +303,14 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._ddl.passes = passes
         for parameter in self._ddl.left:
             self._ddl.left[parameter] = passes
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._ddl.begin_anew()
+        self._ddl.own.load_state_dict(self, state_dict)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        self._ddl.own.add_param_group(self, param_group)
+        self._ddl.add(self.param_groups[-1]["params"], len(self.param_groups) - 1)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         gradients = self._ddl
@@ -294,7 +364,9 @@ def DistributedOptimizer(
     op = op_of(None, op)
     if gradient_predivide_factor != 1.0 and op is not Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
-    if isinstance(groups, int):  # an old form
+    if num_groups != 0:
+        warnings.warn("num_groups is an old name for groups", DeprecationWarning, stacklevel=2)
+    if isinstance(groups, int):
         num_groups, groups = groups, None
     if num_groups < 0:
         raise ValueError("num_groups must not be negative")

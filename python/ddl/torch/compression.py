@@ -45,7 +45,10 @@ def _as_type(dtype: torch.dtype) -> type[Compressor]:
     return Narrow
 
 
+FP16Compressor = _as_type(torch.float16)
+
+
 class Compression:
     none = NoneCompressor
-    fp16 = _as_type(torch.float16)
+    fp16 = FP16Compressor
     bf16 = _as_type(torch.bfloat16)
