@@ -1,6 +1,7 @@
 """Horovod's own tests of horovod.torch, which is ddl.torch here. The argument is a folder of Horovod's sources.
 
-A rank succeeds if every test passes but EXCEPTIONS, which are not run, and SKIPPED, which skip themselves.
+A rank succeeds if every test passes but EXCEPTIONS, which are not run, SKIPPED, which skip themselves, and POLLS, which
+may fail at one assertion.
 """
 import faulthandler
 import os
@@ -19,6 +20,8 @@ EXCEPTIONS = {
     "horovod_join_broadcast",  # likewise
     "broadcast_state_no_grad",  # expects gradients that broadcast_optimizer_state() has left behind
 }
+# They expect a poll() that is not true: libddl begins at once, and may have ended by then.
+POLLS = {"horovod_allreduce_async_fused", "horovod_reducescatter_async_fused"}
 # Those that Horovod built with Gloo skips, too, on a machine without GPUs.
 SKIPPED = {
     "broadcast_state_gpu", "gpu_required", "horovod_allreduce_cpu_gpu_error", "horovod_allreduce_multi_gpu",
@@ -81,7 +84,9 @@ def main():
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(tests)
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
     skipped = {short(test) for test, _ in result.skipped}
-    wrong = [f"{short(test)} fails" for test, _ in (*result.failures, *result.errors)]
+    by_chance = {short(test) for test, text in result.failures if "poll() always returns True" in text} & POLLS
+    failed = [short(test) for test, _ in (*result.failures, *result.errors)]
+    wrong = [f"{name} fails" for name in failed if name not in by_chance]
     wrong += [f"{name} is skipped" for name in skipped - SKIPPED]
     if result.testsRun != TESTS - len(EXCEPTIONS):
         wrong.append(f"there are {result.testsRun} tests")
