@@ -10,7 +10,6 @@
 #include "support/skip.h"
 
 #ifdef DDL_HIP_HEADER
-#define __HIP_PLATFORM_AMD__
 #define __HIP_DISABLE_CPP_FUNCTIONS__  // templates of the same names
 #include DDL_HIP_HEADER
 

@@ -9,7 +9,6 @@
 #include "support/skip.h"
 
 #ifdef DDL_COLLECTIVES_HEADER
-#define __HIP_PLATFORM_AMD__  // RCCL's header includes HIP's
 #include DDL_COLLECTIVES_HEADER
 
 namespace nccl = ddl::runtime::nccl;
