@@ -12,6 +12,7 @@ from typing import Any, Callable, Sequence
 
 from ddl._buffers import NOTHING, buffer_of, new_like, number_of, place_for, same_type, stream_of
 from ddl._library import NULL, ffi, lib
+from ddl._store import Store, make_set
 from ddl.errors import Error, InvalidArgument, check
 
 SUM = lib.DDL_SUM
@@ -152,6 +153,17 @@ class ProcessSet:
         made = ffi.new("uint64_t *")
         check(lib.ddl_process_set_create(context(), ffi.new("int32_t[]", list(ranks)), len(ranks), made))
         return ProcessSet(int(made[0]))
+
+    @staticmethod
+    def by_members(ranks: Sequence[int], name: str, store: Store, timeout_seconds: float = 0.0) -> ProcessSet:
+        """Makes the same set, but only its members call this, while the others may do anything.
+
+        name: the same on all members, and of no other set that a member is in. store: through it they find each
+        other: an object with ``set(key, value)``, ``get(key)`` and ``check([key])``, such as a
+        torch.distributed.Store. timeout_seconds: how long to wait for the other members, of which the missing ones are
+        named by a Timeout; 0: DDL_START_TIMEOUT_SECONDS. What the store raises is the cause of the Error.
+        """
+        return ProcessSet(make_set(context(), ranks, name, store, timeout_seconds))
 
     def split(self, color: int, key: int = 0) -> ProcessSet:
         """The ranks with the same color, by key; a negative color: none. Collective over this set."""

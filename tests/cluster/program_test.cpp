@@ -52,6 +52,18 @@ TEST_CASE("libddl ranks of several hosts connect and average", "[program]") {
   }
 }
 
+TEST_CASE("process sets that are made by their members conform on two hosts and on four", "[program]") {
+  for (const Hosts& layout :
+       {Hosts{"node1:2,node2:1", 2, 3}, Hosts{"node1:1,node2:1,node3:1,node4:1", 4, 4}}) {
+    CAPTURE(layout.option);
+    const SharedScratch folder;
+    REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's ranks write there
+    HostJob job(on(layout, {DDL_CLUSTER_CONFORMANCE, std::to_string(layout.size), folder.path()}));
+    CHECK(job.wait() == 0);
+    CHECK(occurrences(job.out(), "sets of members conform: rank ") == layout.size);
+  }
+}
+
 TEST_CASE("ranks of several hosts that start one program after the other find each other each time",
           "[program]") {
   const std::string ddl = e2e::program("ddl_program");

@@ -125,6 +125,16 @@ static void exchanges(void) {
   CALL(ddl_barrier(context, NULL));
 }
 
+/* Of a rank that makes a set alone: nobody else needs the store, so it may be empty. */
+static int32_t put_nothing(void* argument, const char* key, const void* value, uint64_t bytes) {
+  (void)argument, (void)key, (void)value, (void)bytes;
+  return 0;
+}
+static int64_t get_nothing(void* argument, const char* key, double seconds, void* value, uint64_t capacity) {
+  (void)argument, (void)key, (void)seconds, (void)value, (void)capacity;
+  return -1;
+}
+
 static void process_sets(void) {
   const int32_t ends[2] = {size - 1, 0};
   uint64_t set = 0, half = 0;
@@ -145,6 +155,13 @@ static void process_sets(void) {
   CALL(ddl_process_set_split(context, DDL_WORLD, rank % 2, -rank, &half));
   EXPECT(ddl_process_set_size(context, half) == (size + 1 - rank % 2) / 2);
   CALL(ddl_process_set_free(context, half));
+  ddl_store store = DDL_STORE_INIT;
+  store.put = put_nothing;
+  store.get = get_nothing;
+  uint64_t own = 0;
+  CALL(ddl_process_set_create_by_members(context, &rank, 1, "own", &store, &own));
+  EXPECT(ddl_process_set_size(context, own) == 1);
+  CALL(ddl_process_set_free(context, own));
   CALL(ddl_process_set_free(context, set));
   EXPECT(ddl_process_set_rank(context, half) == -1);
 }

@@ -1,7 +1,10 @@
 // Process sets, Horovod's cases and random operations, with ranks as threads, on one host and on several.
 #include <sys/eventfd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <thread>
@@ -10,6 +13,7 @@
 #include "base/fd.h"
 #include "runtime/src/shm/abort.h"
 #include "runtime/support/conformance.h"
+#include "runtime/support/conformance/file_store.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
@@ -17,6 +21,7 @@
 using namespace ddl::conformance;
 using ddl::runtime::test::Hosts;
 using ddl::runtime::test::job_on;
+using ddl::runtime::test::MpiThreads;
 using ddl::runtime::test::ThreadJob;
 
 namespace {
@@ -51,6 +56,46 @@ TEST_CASE("process sets conform, on one host and on several") {
   const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
   CAPTURE(layout);
   job_of_small_slots(kLayouts[layout]).run([](ddl_context*& context) { check_process_sets(context); });
+}
+
+TEST_CASE("process sets that are made by their members conform, on one host and on several") {
+  const std::size_t layout = GENERATE(range(std::size_t{0}, std::size(kLayouts)));
+  const bool is_on_one_host = kLayouts[layout].size() == 1;
+  const bool by_mpi = GENERATE(false, true);
+  CAPTURE(layout, by_mpi);
+  ThreadJob job = job_of_small_slots(kLayouts[layout]);
+  if (by_mpi && (job.ranks != 3 || is_on_one_host)) return;
+  if (by_mpi) job.mpi = MpiThreads::kMultiple;
+  const Extent extent = job.ranks == 3 && !by_mpi ? Extent::kFull : Extent::kSome;
+  job.run([&](ddl_context*& context) { check_member_sets(context, "/tmp", extent); });
+}
+
+TEST_CASE("values that another job has left in the store make no process set") {
+  std::array<char, 32> folder{"/tmp/ddl-store-XXXXXX"};
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  ThreadJob job = job_on({{0, 1}});
+  const std::int32_t ranks[] = {0, 1};
+  const auto make = [&](ddl_context* context, double seconds) {
+    FileStore files(folder.data());
+    const ddl_store store = files.functions(seconds);
+    std::uint64_t set = DDL_NO_PROCESS_SET;
+    return ddl_process_set_create_by_members(context, ranks, 2, "old", &store, &set);
+  };
+  job.run([&](ddl_context*& context) { expect_ok(make(context, 60), "the set of the first job"); });
+  // Contexts of this job have the numbers of those before, so its keys are the same.
+  const int first = GENERATE(0, 1);
+  CAPTURE(first);
+  job.run([&](ddl_context*& context) {
+    for (const int turn : {first, 1 - first}) {
+      if (ddl_rank(context) == turn) {
+        expect_status(make(context, 2), DDL_ERROR_BOOTSTRAP, "a set of values of two jobs");
+        expect_contains(ddl_last_error(), "of another job");
+      }
+      expect_ok(ddl_barrier(context, nullptr), "barrier");
+    }
+    expect_ok(make(context, 60), "the next set of this name");
+  });
+  std::filesystem::remove_all(folder.data());
 }
 
 TEST_CASE("Horovod's cases pass, on one host and on several") {

@@ -478,6 +478,41 @@ DDL_API ddl_status ddl_process_set_create(ddl_context* context, const int32_t* r
 DDL_API ddl_status ddl_process_set_split(ddl_context* context, uint64_t parent, int32_t color, int32_t key,
                                          uint64_t* process_set);
 
+/** A key-value store of the program, such as a server that all ranks reach, through which the members of a new process
+ *  set find each other. Keys are text, values are bytes: a few hundred of them for each member. They may hold the key
+ *  by which members on different hosts recognise each other, so only the job's user should be able to read them. */
+typedef struct ddl_store {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /** Stores the value, in place of an earlier one. 0; another number: the store has failed. */
+  int32_t (*put)(void* argument, const char* key, const void* value, uint64_t bytes);
+  /** Waits up to this number of seconds, at most 0.5, for a value, and copies its first capacity bytes. Returns its
+   *  size, which may be above capacity; -1: none has come; another number below 0: the store has failed. */
+  int64_t (*get)(void* argument, const char* key, double seconds, void* value, uint64_t capacity);
+  void* argument;         /**< of both */
+  double timeout_seconds; /**< how long a member waits for the others; 0 = DDL_START_TIMEOUT_SECONDS */
+} ddl_store;
+#define DDL_STORE_INIT                                                                         \
+  {                                                                                            \
+    (uint32_t)sizeof(ddl_store), 0u, (int32_t(*)(void*, const char*, const void*, uint64_t))0, \
+        (int64_t(*)(void*, const char*, double, void*, uint64_t))0, (void*)0, 0.0              \
+  }
+
+/** Makes a process set of some ranks of the job as ddl_process_set_create() does, but is collective over these ranks
+ *  alone: the others may be inside any call, and so may other threads of the members. name: the same on all members,
+ *  not empty, of no other set that a member is in. It may be used again when the set has been freed, by the same ranks.
+ *  The functions of the store are called by this thread, and not after this function has returned; they must not call
+ *  libddl. A rank that makes several sets waits for the members of each: ranks make them in the same order, or on
+ *  several threads.
+ *  If it fails on one member, it fails on all that wait, and the context can still be used, unless a rank has died or
+ *  the job was aborted. DDL_ERROR_TIMEOUT: the members that the message names have not called it; DDL_ERROR_MISMATCH:
+ *  one has given other ranks for this name; DDL_ERROR_BOOTSTRAP: the store has failed, at the key that the message
+ *  names, or holds values of another job, or a member could not join; DDL_ERROR_INTERRUPTED: the program of a member
+ *  has ended the wait. */
+DDL_API ddl_status ddl_process_set_create_by_members(ddl_context* context, const int32_t* ranks,
+                                                     int32_t count, const char* name, const ddl_store* store,
+                                                     uint64_t* process_set);
+
 /** Leaves a process set; its number is not used again. Not collective: the others may go on using the set, but not
  *  wait for this rank. DDL_NO_PROCESS_SET is allowed and does nothing; DDL_WORLD is refused. */
 DDL_API ddl_status ddl_process_set_free(ddl_context* context, uint64_t process_set);

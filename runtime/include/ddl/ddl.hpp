@@ -354,6 +354,19 @@ class Context : public detail::NamedCalls<Context> {
         ddl_process_set_create(context_, ranks.data(), static_cast<std::int32_t>(ranks.size()), &id));
     return {context_, id};
   }
+  /// The same, collective over these ranks alone, which find each other through the store, and wait this long for each
+  /// other (0: DDL_START_TIMEOUT_SECONDS). name: the same on all, and of no other set that a member is in.
+  ProcessSet process_set(const std::vector<std::int32_t>& ranks, const std::string& name, Store& store,
+                         double timeout_seconds = 0.0) {
+    std::uint64_t id = DDL_NO_PROCESS_SET;
+    detail::StoreFunctions functions(store, timeout_seconds);
+    const ddl_status status =
+        ddl_process_set_create_by_members(context_, ranks.data(), static_cast<std::int32_t>(ranks.size()),
+                                          name.c_str(), functions.functions(), &id);
+    if (status != DDL_OK) functions.rethrow();
+    detail::check(status);
+    return {context_, id};
+  }
   /// Sets of the ranks of parent (default: of the job) that give the same color, ordered by key; a negative color:
   /// none. Collective over parent.
   ProcessSet split(int color, int key = 0) { return split(color, key, DDL_WORLD); }

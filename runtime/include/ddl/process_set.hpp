@@ -2,8 +2,13 @@
 #ifndef DDL_PROCESS_SET_HPP
 #define DDL_PROCESS_SET_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +17,73 @@
 #include "ddl/error.hpp"
 
 namespace ddl {
+
+/// A key-value store of the program, through which the members of a new process set find each other; see ddl_store.
+/// What a function throws ends the making of the set, on the other members with an Error.
+class Store {
+ public:
+  Store() = default;
+  virtual ~Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// Stores the value, in place of an earlier one.
+  virtual void put(const std::string& key, const std::string& value) = 0;
+  /// Waits up to this number of seconds for a value; nullopt: none has come.
+  virtual std::optional<std::string> get(const std::string& key, double seconds) = 0;
+};
+
+namespace detail {
+
+/// A Store as ddl.h takes it.
+class StoreFunctions {
+ public:
+  StoreFunctions(Store& store, double timeout_seconds) : store_(store) {
+    functions_.put = [](void* self, const char* key, const void* value, std::uint64_t bytes) noexcept {
+      return static_cast<StoreFunctions*>(self)->put(key, value, bytes);
+    };
+    functions_.get = [](void* self, const char* key, double seconds, void* value,
+                        std::uint64_t capacity) noexcept {
+      return static_cast<StoreFunctions*>(self)->get(key, seconds, value, capacity);
+    };
+    functions_.argument = this;
+    functions_.timeout_seconds = timeout_seconds;
+  }
+  StoreFunctions(const StoreFunctions&) = delete;
+  StoreFunctions& operator=(const StoreFunctions&) = delete;
+
+  const ddl_store* functions() const { return &functions_; }
+  /// Throws what the store has thrown.
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  static constexpr int kThrown = -2;
+
+  std::int32_t put(const char* key, const void* value, std::uint64_t bytes) noexcept try {
+    store_.put(key, std::string(static_cast<const char*>(value), static_cast<std::size_t>(bytes)));
+    return 0;
+  } catch (...) {
+    if (!thrown_) thrown_ = std::current_exception();
+    return kThrown;
+  }
+  std::int64_t get(const char* key, double seconds, void* value, std::uint64_t capacity) noexcept try {
+    const std::optional<std::string> got = store_.get(key, seconds);
+    if (!got) return -1;
+    std::memcpy(value, got->data(), std::min<std::size_t>(got->size(), static_cast<std::size_t>(capacity)));
+    return static_cast<std::int64_t>(got->size());
+  } catch (...) {
+    if (!thrown_) thrown_ = std::current_exception();
+    return kThrown;
+  }
+
+  Store& store_;
+  ddl_store functions_ = DDL_STORE_INIT;
+  std::exception_ptr thrown_;
+};
+
+}  // namespace detail
 
 /// A process set of the job, made by Context::process_set() or Context::split(). Movable, not copyable; its
 /// destructor leaves the set, and must run before the Context's does. A rank that is not a member gets an object too;

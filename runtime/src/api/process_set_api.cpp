@@ -21,8 +21,10 @@ ddl_status make_set(ddl_context* handle, uint64_t parent, uint64_t* process_set,
   return report_exception();
 }
 
-/// Checks that a list of ranks is not empty and has each rank at most once.
-Outcome check_list(std::span<const int32_t> list, int size) {
+/// The list of ranks, which must not be empty and has each rank at most once.
+tl::expected<std::span<const int32_t>, Failure> list_of(const int32_t* ranks, int32_t count, int size) {
+  if (count > 0 && ranks == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
+  const std::span<const int32_t> list(ranks, static_cast<size_t>(std::max(count, 0)));
   if (list.empty()) return fail(DDL_ERROR_INVALID_ARGUMENT, "count: a process set has one rank at least");
   std::vector<bool> seen(static_cast<size_t>(size), false);
   for (const int32_t rank : list) {
@@ -35,7 +37,17 @@ Outcome check_list(std::span<const int32_t> list, int size) {
     }
     seen[static_cast<size_t>(rank)] = true;
   }
-  return {};
+  return list;
+}
+
+/// A store of the program, of any version of ddl.h.
+tl::expected<ddl_store, Failure> store_of(const ddl_store* given) {
+  if (given == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "store is null");
+  ddl_store store = DDL_STORE_INIT;
+  DDL_TRY(read_options(given, store, "DDL_STORE_INIT"));
+  if (store.put == nullptr || store.get == nullptr)
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "store: a function, put or get, is null");
+  return store;
 }
 
 }  // namespace
@@ -45,10 +57,23 @@ extern "C" {
 ddl_status ddl_process_set_create(ddl_context* context, const int32_t* ranks, int32_t count,
                                   uint64_t* process_set) {
   return make_set(context, DDL_WORLD, process_set, [&](ProcessSet& world) -> Outcome {
-    if (count > 0 && ranks == nullptr) return fail(DDL_ERROR_INVALID_ARGUMENT, "ranks is null");
-    const std::span<const int32_t> list(ranks, static_cast<size_t>(std::max(count, 0)));
-    if (auto checked = check_list(list, world.size()); !checked) return checked;
+    DDL_ASSIGN(list, list_of(ranks, count, world.size()));
     return context->context->make_set(world, list, *process_set);
+  });
+}
+
+ddl_status ddl_process_set_create_by_members(ddl_context* context, const int32_t* ranks, int32_t count,
+                                             const char* name, const ddl_store* store,
+                                             uint64_t* process_set) {
+  return make_set(context, DDL_WORLD, process_set, [&](ProcessSet& world) -> Outcome {
+    DDL_ASSIGN(list, list_of(ranks, count, world.size()));
+    if (std::find(list.begin(), list.end(), world.rank()) == list.end()) {
+      return fail(DDL_ERROR_INVALID_ARGUMENT, "ranks: this rank, " + std::to_string(world.rank()) +
+                                                  ", is not one of them; only members call this function");
+    }
+    if (name == nullptr || *name == '\0') return fail(DDL_ERROR_INVALID_ARGUMENT, "name is empty");
+    DDL_ASSIGN(given, store_of(store));
+    return context->context->make_set_by_members({list.begin(), list.end()}, name, given, *process_set);
   });
 }
 

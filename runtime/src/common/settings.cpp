@@ -140,7 +140,8 @@ constexpr Variable kVariables[] = {
      "deadline of a collective that names none; default none"},
     {{env::kStartTimeoutSeconds}, "seconds, 0 for no deadline",
      take<&Settings::start_timeout_seconds, seconds>,
-     "how long `ddl_init` waits for the launcher, and for the other ranks; default 600, 0 for ever"},
+     "how long `ddl_init` waits for the launcher, and for the other ranks, and the members of a process set "
+     "that they alone make for each other; default 600, 0 for ever"},
     {{env::kSpinMicroseconds}, "microseconds from 0 to 10000000",
      take<&Settings::spin, integer<0, 10'000'000>>,
      "how long a wait spins before it sleeps; default 200, and 0 where ranks outnumber CPUs"},

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
 #include "base/fd.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
-#include "runtime/src/context/set_creation.h"
-
 namespace ddl::runtime {
 namespace {
 
@@ -23,11 +22,11 @@ constexpr std::chrono::seconds kForwarding{1};
 /// asks may have left.
 constexpr std::chrono::milliseconds kLastComparison{200};
 
-/// The failure of a collective of the parent while a set is made: the cause, if that is an abort, and the ranks that
-/// this rank waited for, if others gave up waiting.
-Failure failure_in(const ProcessSet& parent, const Error& error) {
-  if (!parent.abort().is_raised()) return to_failure(error);
-  Failure failure = parent.abort().describe(parent.call(), true);
+/// The failure of a call that makes a set: the cause, if that is an abort of the parent, and the ranks that this rank
+/// waited for, if others gave up waiting.
+Failure failure_in(const Call& call, const AbortDomain& parent, const Error& error) {
+  if (!parent.is_raised()) return to_failure(error);
+  Failure failure = parent.describe(call, true);
   if (failure.status == DDL_ERROR_TIMEOUT && failure.message.find(error.message()) == std::string::npos)
     failure.message += "; this rank was joining: " + error.message();
   return failure;
@@ -44,6 +43,29 @@ void print_unless_full(std::string line) {
   line += '\n';
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
+
+/// The outcome of the making of a set, from each rank's failure to join it, "" if it has joined.
+Outcome check_joined(const std::vector<std::string>& failures, const std::vector<int>& job_ranks) {
+  for (std::size_t rank = 0; rank < failures.size(); ++rank) {
+    if (failures[rank].empty()) continue;
+    return fail(DDL_ERROR_BOOTSTRAP,
+                "no process set was made: rank " + std::to_string(job_ranks[rank]) + ": " + failures[rank]);
+  }
+  return {};
+}
+
+/// Calls a function when it goes out of scope.
+template <class Function>
+class AtEnd {
+ public:
+  explicit AtEnd(Function function) : function_(std::move(function)) {}
+  ~AtEnd() { function_(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+ private:
+  Function function_;
+};
 
 /// Counts a thread that is inside a function.
 class Use {
@@ -244,7 +266,7 @@ Outcome Context::join_color(ProcessSet& parent, Coloring own, CallDeadline deadl
   std::string text(sizeof own, '\0');
   std::memcpy(text.data(), &own, sizeof own);
   auto texts = gather_texts(parent, text, deadline);
-  if (!texts) return fail(failure_in(parent, texts.error()));
+  if (!texts) return fail(failure_in(parent.call(), parent.abort(), texts.error()));
   std::vector<Coloring> all(texts->size());
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     std::memcpy(&all[rank], (*texts)[rank].data(), sizeof own);
@@ -256,18 +278,16 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   id = DDL_NO_PROCESS_SET;
   parent.pass(CallKind::kMakeSets, FaultPoint::kBeforeJoining);
   const std::uint32_t made = parent.count_made();
-  const auto gather = [&](const std::string& own) { return gather_texts(parent, own, deadline); };
-  const bool is_member = std::find(members.begin(), members.end(), parent.rank()) != members.end();
+  const GatherTexts gather = [&](const std::string& own) -> Result<std::vector<std::string>> {
+    DDL_ASSIGN(texts, gather_texts(parent, own, deadline));
+    std::vector<std::string> of_members;
+    for (const int rank : members) of_members.push_back(std::move(texts[rank]));
+    return of_members;
+  };
   std::shared_ptr<ProcessSet> set;
   std::string failure;
-  if (is_member) {
-    std::vector<int> job_ranks;
-    for (const int rank : members) job_ranks.push_back(parent.job_ranks()[rank]);
-    auto joined = ProcessSet::join(
-        job_,
-        std::make_unique<SetBootstrap>(membership_of(parent.membership(), members, made), members, gather),
-        std::move(job_ranks), job_.fault.of_set(),
-        [this](const AbortNotice& notice) { world_->abort().raise(notice); }, parent.limit_of(deadline));
+  if (std::find(members.begin(), members.end(), parent.rank()) != members.end()) {
+    auto joined = join_members(parent, members, made, gather, deadline);
     if (joined) {
       set = *std::move(joined);
     } else {
@@ -282,14 +302,30 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   auto failures = gather_texts(parent, failure, {deadline.later(1), deadline.seconds});
   // An aborted set is left without waiting for farewells.
   if (set && parent.abort().is_raised()) set->abort().raise(parent.abort().notice());
-  if (!failures) return fail(failure_in(parent, failures.error()));
-  for (std::size_t rank = 0; rank < failures->size(); ++rank) {
-    if ((*failures)[rank].empty()) continue;
-    return fail(DDL_ERROR_BOOTSTRAP, "no process set was made: rank " +
-                                         std::to_string(parent.job_ranks()[rank]) + ": " + (*failures)[rank]);
-  }
+  if (!failures) return fail(failure_in(parent.call(), parent.abort(), failures.error()));
+  DDL_TRY(check_joined(*failures, parent.job_ranks()));
   parent.pass(CallKind::kMakeSets, FaultPoint::kAfterMaking);
-  if (!set) return {};
+  if (set) id = keep(std::move(set));
+  return {};
+}
+
+Result<std::shared_ptr<ProcessSet>> Context::join_members(const ProcessSet& parent,
+                                                          const std::vector<int>& members,
+                                                          std::uint64_t number, GatherTexts gather,
+                                                          CallDeadline deadline) {
+  std::vector<int> job_ranks;
+  for (const int rank : members) job_ranks.push_back(parent.job_ranks()[rank]);
+  auto bootstrap =
+      std::make_unique<SetBootstrap>(membership_of(parent.membership(), members, number), std::move(gather));
+  DDL_ASSIGN(joined, ProcessSet::join(
+                         job_, std::move(bootstrap), std::move(job_ranks), job_.fault.of_set(),
+                         [this](const AbortNotice& notice) { world_->abort().raise(notice); },
+                         parent.limit_of(deadline)));
+  return std::shared_ptr<ProcessSet>(std::move(joined));
+}
+
+std::uint64_t Context::keep(std::shared_ptr<ProcessSet> set) {
+  std::uint64_t id = DDL_NO_PROCESS_SET;
   {
     const std::unique_lock lock(mutex_);
     id = ++last_id_;
@@ -298,6 +334,65 @@ Outcome Context::join_set(ProcessSet& parent, const std::vector<int>& members, C
   }
   // A thread that aborted all sets just before did not know this one.
   if (world_->abort().is_raised()) set->abort().raise(world_->abort().notice());
+  return id;
+}
+
+Outcome Context::make_set_by_members(const std::vector<int>& members, const std::string& name,
+                                     const ddl_store& store, std::uint64_t& id) {
+  if (is_in_forked_child()) return fail(inherited_by_fork());
+  const Use use(users_);
+  const double seconds =
+      store.timeout_seconds > 0 ? store.timeout_seconds : job_.settings.start_timeout_seconds;
+  SetMaking making;
+  making.name = name;
+  making.ranks = members;
+  making.own = static_cast<int>(std::find(members.begin(), members.end(), rank()) - members.begin());
+  making.call.kind = CallKind::kMakeSets;
+  making.call.count = members.size();
+  making.deadline = CallDeadline::after(seconds);
+  bool is_in_use = false;
+  {
+    const std::unique_lock lock(mutex_);
+    NamedSet& named = named_sets_[name];
+    // Counted on all members, also if one of them refuses.
+    making.call.number = ++named.made;
+    is_in_use = named.is_being_made || sets_.contains(named.id);
+    if (!is_in_use) named.is_being_made = true;
+  }
+  making.key = "ddl/" + std::to_string(world_->membership().generation) + "/" + name + "/" +
+               std::to_string(making.call.number);
+  StoreExchange exchange(store, world_->abort(), making);
+  if (is_in_use) {
+    exchange.give_up(DDL_ERROR_INVALID_ARGUMENT, "a set of this name is in use; free it first");
+    return fail(*exchange.failure());
+  }
+  const AtEnd made([&] {
+    const std::unique_lock lock(mutex_);
+    NamedSet& named = named_sets_[name];
+    named.is_being_made = false;
+    named.id = id;
+  });
+  Outcome joined = join_by_store(exchange, making, id);
+  if (!joined && world_->abort().is_raised()) job_.on_failure(&world_->abort());
+  return joined;
+}
+
+Outcome Context::join_by_store(StoreExchange& exchange, const SetMaking& making, std::uint64_t& id) {
+  job_.fault.pass(CallKind::kMakeSets, FaultPoint::kBeforeJoining);
+  const std::array<std::uint64_t, 2> number{digest_of(making.name), making.call.number};
+  const auto gather = [&](const std::string& own) { return exchange.gather(own); };
+  auto joined = join_members(*world_, making.ranks, digest_of(number), gather, making.deadline);
+  job_.fault.pass(CallKind::kMakeSets, FaultPoint::kAfterJoining);
+  if (exchange.failure()) return fail(*exchange.failure());
+  auto failures = exchange.gather(joined ? "" : joined.error().message());
+  const AbortDomain& abort = world_->abort();
+  // An aborted set is left without waiting for farewells.
+  if (joined && abort.is_raised()) (*joined)->abort().raise(abort.notice());
+  if (exchange.failure()) return fail(*exchange.failure());
+  if (abort.is_raised()) return fail(abort.describe(making.call, true));
+  DDL_TRY(check_joined(*failures, making.ranks));
+  job_.fault.pass(CallKind::kMakeSets, FaultPoint::kAfterMaking);
+  id = keep(*std::move(joined));
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/src/context/process_set.h"
 #include "runtime/src/context/recording.h"
 #include "runtime/src/context/set_creation.h"
+#include "runtime/src/context/store_exchange.h"
 
 namespace ddl::runtime {
 
@@ -49,6 +50,10 @@ class Context {
   /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);
   Outcome split_set(ProcessSet& parent, Coloring own, std::uint64_t& id);
+  /// Makes a set of these ranks of the world, of which this one is one, while no others take part. Collective over
+  /// them.
+  Outcome make_set_by_members(const std::vector<int>& members, const std::string& name,
+                              const ddl_store& store, std::uint64_t& id);
   /// Leaves a set and forgets it.
   Outcome free_set(std::uint64_t id);
 
@@ -83,6 +88,14 @@ class Context {
   /// calls.
   Outcome join_set(ProcessSet& parent, const std::vector<int>& members, CallDeadline deadline,
                    std::uint64_t& id);
+  /// What a member does of it: joins the others.
+  Result<std::shared_ptr<ProcessSet>> join_members(const ProcessSet& parent, const std::vector<int>& members,
+                                                   std::uint64_t number, GatherTexts gather,
+                                                   CallDeadline deadline);
+  /// Like join_set(), through a store of the program.
+  Outcome join_by_store(StoreExchange& exchange, const SetMaking& making, std::uint64_t& id);
+  /// From now on the program knows the set, by the returned number.
+  std::uint64_t keep(std::shared_ptr<ProcessSet> set);
   std::vector<std::shared_ptr<ProcessSet>> sets() const;
   /// Rank 0 writes the timeline that was not stopped.
   void end_recording();
@@ -112,6 +125,13 @@ class Context {
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<ProcessSet>> sets_;  ///< without the world; guarded by mutex_
   std::uint64_t last_id_ = 0;                                  ///< guarded by mutex_
+  /// Sets that were made by their members alone, by name.
+  struct NamedSet {
+    std::uint64_t made = 0;  ///< how often this rank has begun to make one
+    bool is_being_made = false;
+    std::uint64_t id = DDL_NO_PROCESS_SET;  ///< of the last one
+  };
+  std::map<std::string, NamedSet> named_sets_;  ///< guarded by mutex_
 };
 
 }  // namespace ddl::runtime

@@ -19,12 +19,12 @@ std::vector<int> members_of_color(std::span<const Coloring> all, int own) {
   return members;
 }
 
-Membership membership_of(const Membership& parent, const std::vector<int>& members, std::uint32_t made) {
+Membership membership_of(const Membership& parent, const std::vector<int>& members, std::uint64_t number) {
   const auto rank_of = [&](int parent_rank) {
     return static_cast<int>(std::find(members.begin(), members.end(), parent_rank) - members.begin());
   };
   Membership membership;
-  const std::array<std::uint64_t, 3> names{parent.generation, made,
+  const std::array<std::uint64_t, 3> names{parent.generation, number,
                                            static_cast<std::uint64_t>(members.front())};
   membership.generation = static_cast<std::uint32_t>(digest_of(names));
   membership.rank = rank_of(parent.rank);
@@ -53,7 +53,7 @@ Status SetBootstrap::fence(Deadline) {
   auto texts = gather_(own_.text());
   gather_ = nullptr;
   if (!texts) return fail(std::move(texts.error()));
-  for (const int rank : parent_ranks_) DDL_TRY(all_.emplace_back().add((*texts)[rank]));
+  for (const std::string& text : *texts) DDL_TRY(all_.emplace_back().add(text));
   return {};
 }
 

@@ -1,5 +1,5 @@
 // How a process set is made from the ranks of another, its parent: the members, and the bootstrap by which they find
-// each other, which gathers texts over the parent.
+// each other. It gathers texts over the parent or, if the members alone take part, by a StoreExchange.
 #pragma once
 
 #include <cstdint>
@@ -25,22 +25,20 @@ struct Coloring {
 std::vector<int> members_of_color(std::span<const Coloring> all, int own);
 
 /// The membership of rank members[i] of the parent, which becomes rank i; members are ranks of the parent, each once.
-/// made: the number of sets that the parent has made, so that no two memberships of a parent have the same
+/// number: of no other set of the parent with the same first member, so that no two of its memberships have the same
 /// generation.
-Membership membership_of(const Membership& parent, const std::vector<int>& members, std::uint32_t made);
+Membership membership_of(const Membership& parent, const std::vector<int>& members, std::uint64_t number);
 
-// How the ranks of a new process set find each other: through collectives of the parent.
+// How the ranks of a new process set find each other.
 
-/// A text of every rank of the parent, in rank order. Collective over the parent.
+/// A text of every rank of the new set, in the set's order. Collective over its ranks, at least.
 using GatherTexts = std::function<Result<std::vector<std::string>>(const std::string& own)>;
 
 class SetBootstrap final : public Bootstrap {
  public:
-  /// parent_ranks: the ranks in the parent of the set's ranks. gather is used by fence() alone.
-  SetBootstrap(Membership membership, std::vector<int> parent_ranks, GatherTexts gather)
-      : membership_(std::move(membership)),
-        parent_ranks_(std::move(parent_ranks)),
-        gather_(std::move(gather)) {}
+  /// gather is used by fence() alone.
+  SetBootstrap(Membership membership, GatherTexts gather)
+      : membership_(std::move(membership)), gather_(std::move(gather)) {}
 
   const char* name() const override { return "process set"; }
   const Membership& membership() const override { return membership_; }
@@ -53,7 +51,6 @@ class SetBootstrap final : public Bootstrap {
 
  private:
   Membership membership_;
-  std::vector<int> parent_ranks_;
   GatherTexts gather_;
   PutValues own_;
   std::vector<PutValues> all_;  ///< by rank of the set

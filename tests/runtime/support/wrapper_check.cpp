@@ -4,6 +4,9 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
 
 #include "runtime/support/expect.h"
 
@@ -103,6 +106,38 @@ void check_movement(Context& context) {
   expect(received.values.size() == ranks * static_cast<std::size_t>(rank), "how much alltoallv brings");
   expect(rank == 0 || (received.values.front() == 0 && received.values.back() == last), "alltoallv");
   context.barrier();
+}
+
+/// Fails in one of its functions, and keeps nothing.
+class FailingStore final : public Store {
+ public:
+  explicit FailingStore(bool puts) : puts_(puts) {}
+  void put(const std::string& key, const std::string& /*value*/) override {
+    if (!puts_) throw std::out_of_range("put " + key);
+  }
+  std::optional<std::string> get(const std::string& key, double /*seconds*/) override {
+    throw std::out_of_range("get " + key);
+  }
+
+ private:
+  bool puts_;
+};
+
+void check_stores(Context& context) {
+  FailingStore no_puts(false), no_gets(true);
+  // Nobody else takes part, so nothing is stored.
+  const ProcessSet own = context.process_set({context.rank()}, "own", no_puts);
+  expect(own.size() == 1 && own.ranks() == std::vector<std::int32_t>{context.rank()}, "a set of one rank");
+  if (context.size() == 1) return;
+  for (FailingStore* const store : {&no_puts, &no_gets}) {
+    std::string thrown;
+    try {
+      (void)context.process_set({0, context.rank() == 0 ? 1 : context.rank()}, "failing", *store);
+    } catch (const std::out_of_range& error) {
+      thrown = error.what();
+    }
+    expect_contains(thrown, store == &no_puts ? "put ddl/" : "get ddl/");
+  }
 }
 
 void check_sets(Context& context) {
@@ -336,6 +371,7 @@ void check_wrapper(Context& context) {
   check_reductions(context);
   check_movement(context);
   check_sets(context);
+  check_stores(context);
   check_shared_buffers(context);
   check_containers(context);
   check_errors(context);

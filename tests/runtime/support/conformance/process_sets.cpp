@@ -1,3 +1,5 @@
+#include "runtime/support/conformance/process_sets.h"
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -9,12 +11,39 @@
 #include "runtime/support/expect.h"
 
 namespace ddl::conformance {
+
+void expect_refused(ddl_status status, const std::string& part) {
+  expect_status(status, DDL_ERROR_INVALID_ARGUMENT, "a bad argument (" + part + ")");
+  expect_contains(ddl_last_error(), part);
+}
+
+void check_collectives(const Communicator& comm) {
+  int turn = 0;
+  for (const Collective collective : kCollectives) {
+    Trial trial;
+    trial.collective = collective;
+    trial.count = 37;
+    trial.root = turn++ % comm.size;
+    trial.counts = collective == Collective::kAlltoallv ? split_pairs_of(37, comm.size, turn)
+                                                        : split_of(37, comm.size, turn);
+    check(comm, trial);
+  }
+  const ddl_call_options options = comm.options();
+  expect_ok(ddl_barrier(comm.context, &options), "barrier of a process set");
+}
+
+void check_set(const Communicator& world, std::uint64_t set, const Ranks& wanted) {
+  if (std::find(wanted.begin(), wanted.end(), world.rank) == wanted.end()) {
+    expect(set == DDL_NO_PROCESS_SET, "a rank that is not in the list got a process set");
+    return;
+  }
+  expect(set != DDL_NO_PROCESS_SET && set != DDL_WORLD && set != kUntouched, "a member got no process set");
+  const Communicator comm = communicator_of(world, set);
+  expect(comm.ranks == wanted, "the ranks of a process set are wrong");
+  check_collectives(comm);
+}
+
 namespace {
-
-using Ranks = std::vector<std::int32_t>;
-
-/// No set will ever have this number.
-constexpr std::uint64_t kUntouched = 0x5A5A'5A5A'5A5A'5A5A;
 
 std::uint64_t create(const Communicator& world, const Ranks& ranks) {
   std::uint64_t set = kUntouched;
@@ -32,39 +61,6 @@ std::uint64_t split(const Communicator& world, std::uint64_t parent, int color, 
 
 void free_set(const Communicator& world, std::uint64_t set) {
   expect_ok(ddl_process_set_free(world.context, set), "freeing a process set");
-}
-
-void expect_refused(ddl_status status, const std::string& part) {
-  expect_status(status, DDL_ERROR_INVALID_ARGUMENT, "a bad argument (" + part + ")");
-  expect_contains(ddl_last_error(), part);
-}
-
-/// Every collective once, with roots that change.
-void check_collectives(const Communicator& comm) {
-  int turn = 0;
-  for (const Collective collective : kCollectives) {
-    Trial trial;
-    trial.collective = collective;
-    trial.count = 37;
-    trial.root = turn++ % comm.size;
-    trial.counts = collective == Collective::kAlltoallv ? split_pairs_of(37, comm.size, turn)
-                                                        : split_of(37, comm.size, turn);
-    check(comm, trial);
-  }
-  const ddl_call_options options = comm.options();
-  expect_ok(ddl_barrier(comm.context, &options), "barrier of a process set");
-}
-
-/// Checks that the set has these ranks in this order, on its members and on the others.
-void check_set(const Communicator& world, std::uint64_t set, const Ranks& wanted) {
-  if (std::find(wanted.begin(), wanted.end(), world.rank) == wanted.end()) {
-    expect(set == DDL_NO_PROCESS_SET, "a rank that is not in the list got a process set");
-    return;
-  }
-  expect(set != DDL_NO_PROCESS_SET && set != DDL_WORLD && set != kUntouched, "a member got no process set");
-  const Communicator comm = communicator_of(world, set);
-  expect(comm.ranks == wanted, "the ranks of a process set are wrong");
-  check_collectives(comm);
 }
 
 void check_lists(const Communicator& world) {
