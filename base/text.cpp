@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -85,6 +86,13 @@ std::string xml_escape(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string time_limit_text(double seconds) {
+  std::array<char, 32> text{};
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::general, 6);
+  return std::string(text.data(), end.ptr) + " s";
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

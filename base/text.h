@@ -33,6 +33,8 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
 /// With the letters of ASCII in the other case; independent of the locale.
 std::string in_lower_case(std::string_view text);
 std::string in_upper_case(std::string_view text);
+/// "0.7 s", "1200 s": a time limit as the user gave it.
+std::string time_limit_text(double seconds);
 /// "SIGSEGV (segmentation fault)"; "signal 77" when it has no name.
 std::string signal_text(int signal);
 

@@ -76,6 +76,11 @@ TEST_CASE("words as a shell needs them") {
   CHECK(ddl::shell_quote("\xc3\xa4") == "'\xc3\xa4'");
 }
 
+TEST_CASE("a time limit is shown as it was given, also one that went through a float") {
+  CHECK(ddl::time_limit_text(0.3F) == "0.3 s");
+  CHECK(ddl::time_limit_text(1200) == "1200 s");
+}
+
 TEST_CASE("one rank, two ranks") {
   CHECK(ddl::counted(1, "rank") == "1 rank");
   CHECK(ddl::counted(0, "rank") == "0 ranks");

@@ -1,9 +1,7 @@
 #include "runtime/src/context/store_exchange.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
 #include <span>
 
 #include <nlohmann/json.hpp>
@@ -39,12 +37,6 @@ std::string list_of(const std::vector<int>& ranks) {
 std::string digest_text(const std::vector<std::uint64_t>& numbers) {
   const std::uint64_t digest = digest_of(numbers);
   return to_hex(std::as_bytes(std::span(&digest, 1)));
-}
-
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g s", seconds);
-  return text.data();
 }
 
 // Values of the store. A failure is {"status": 4, "why": "rank 2: ..."}.
@@ -149,8 +141,8 @@ auto StoreExchange::collect() -> OrFailure<std::vector<Note>> {
     if (!deadline.has_passed()) continue;
     std::vector<std::string> labels;
     for (const std::size_t member : missing) labels.push_back(label(member));
-    return fail(DDL_ERROR_TIMEOUT,
-                "not arrived within " + seconds_text(making_.deadline.seconds) + ": " + join(labels, ", "));
+    return fail(DDL_ERROR_TIMEOUT, "not arrived within " + time_limit_text(making_.deadline.seconds) + ": " +
+                                       join(labels, ", "));
   }
 }
 
@@ -172,7 +164,7 @@ auto StoreExchange::take(const std::vector<std::size_t>& missing, std::vector<No
 
 auto StoreExchange::receive() -> OrFailure<std::vector<Note>> {
   const Deadline deadline = making_.deadline.later(kPatience * exchange_);
-  const std::string within = " within " + seconds_text(making_.deadline.seconds);
+  const std::string within = " within " + time_limit_text(making_.deadline.seconds);
   const auto await = [&](const char* what, const std::string& why) -> OrFailure<Json> {
     for (;;) {
       DDL_ASSIGN(value, look(key_of(0, what, exchange_), deadline));
@@ -255,7 +247,7 @@ void StoreExchange::fail_with(const Failure& failure) {
       failure.status == DDL_ERROR_INVALID_ARGUMENT ? DDL_ERROR_BOOTSTRAP : failure.status;
   const std::string told = is_told_ ? failure.message : label(own) + ": " + failure.message;
   const std::string value = dumped({{"status", status}, {"why", told}});
-  // Whoever has this rank's text of this exchange waits for that of the next one.
+  // A member that has taken this rank's text already learns it in the next exchange.
   const int exchange = std::max(exchange_, 1);
   for (const std::string& key :
        {key_of(own, "text", exchange), key_of(own, "text", exchange + 1), key_of(own, "all", exchange)}) {

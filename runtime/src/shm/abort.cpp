@@ -3,8 +3,9 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-#include <cstdio>
+#include <array>
 
+#include "base/text.h"
 #include "runtime/src/shm/doorbell.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -14,12 +15,6 @@ namespace {
 
 /// The maximum number of ranks that a message names, so that it stays readable for a job of a thousand ranks.
 constexpr int kMaxNamed = 8;
-
-std::string seconds_text(double seconds) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
-  return text.data();
-}
 
 /// For any segment, also one that the caller is not a member of; doorbell -1: it has none.
 void raise_in(Segment segment, AbortCause cause, int doorbell) {
@@ -101,7 +96,7 @@ std::string AbortDomain::describe_timeout(int culprit) const {
     const Member awaited{record.awaited_rank, record.awaited_host.str(), record.awaited_pid};
     missing = awaited.describe() + ", or a rank that it waits for";
   }
-  return members_[culprit].label() + " gave up after " + seconds_text(record.seconds) + " in " +
+  return members_[culprit].label() + " gave up after " + time_limit_text(record.seconds) + " in " +
          record.call.describe() + ": not arrived: " + missing;
 }
 
