@@ -75,8 +75,9 @@ class Contents(Distribution):
 
 
 def shared_files():
-    files = [path for name in SHARED for path in sorted(Path(INSTALLED, "share", name).rglob("*"))]
-    return [(str(path.parent.relative_to(INSTALLED)), [os.path.relpath(path, HERE)]) for path in files if path.is_file()]
+    paths = [path for name in SHARED for path in sorted(Path(INSTALLED, "share", name).rglob("*"))]
+    files = [path for path in paths if path.is_file()]
+    return [(str(path.parent.relative_to(INSTALLED)), [os.path.relpath(path, HERE)]) for path in files]
 
 
 setup(

@@ -9,8 +9,8 @@ from ddl.errors import Error, check
 
 _FAILED = -2  # as ddl_store has it
 _NOTHING = -1
-# Between two looks at the store: a part of the time waited until then. The wait() of PyTorch's stores is not used: after
-# its time has passed it writes a warning, and a TCPStore of PyTorch 1.13 gives wrong answers from then on.
+# Between two looks at the store: a part of the time waited until then. The wait() of PyTorch's stores is not used:
+# after its time has passed it writes a warning, and a TCPStore of PyTorch 1.13 gives wrong answers from then on.
 _PART = 0.25
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1
 

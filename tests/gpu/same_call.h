@@ -30,7 +30,7 @@ struct SameCall<R (*)(As...), S (*)(Bs...)>
     : std::bool_constant<kind_of<R>() == kind_of<S>() && ((kind_of<As>() == kind_of<Bs>()) && ...)> {};
 
 // The comparison itself finds what it should.
-static_assert(SameCall<int (*)(void*, unsigned), long unsigned (*)(void*, int)>::value == false);
+static_assert(!SameCall<int (*)(void*, unsigned), long unsigned (*)(void*, int)>::value);
 static_assert(SameCall<int (*)(char**, unsigned), unsigned (*)(void*, int)>::value);
 static_assert(!SameCall<int (*)(unsigned), int (*)(unsigned long)>::value);
 static_assert(!SameCall<int (*)(unsigned), int (*)(unsigned, int)>::value);

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
+
 namespace ddl::runtime {
 namespace {
 

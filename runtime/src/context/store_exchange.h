@@ -2,8 +2,8 @@
 // program's (ddl_store).
 //
 // In each exchange every member puts its text under a key of its own. The first member takes all texts, and puts them
-// together under one more key, where each of the others finds them. Lists of members are compared on the way. A member that fails puts the reason in these places
-// instead, so that the others fail too, before their time has passed.
+// together under one more key, where each of the others finds them. Lists of members are compared on the way. A member
+// that fails puts the reason in these places instead, so that the others fail too, before their time has passed.
 //
 // Values stay in the store, so no key is used twice: it holds the number of the context, the name of the set, how many
 // sets of this name have been made, and the number of the exchange. The store may still hold values of another job. So

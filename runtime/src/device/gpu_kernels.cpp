@@ -106,8 +106,8 @@ GpuKernel combining_kernel(ddl_dtype dtype) {
   }
 }
 
-// A product and a sum must not be contracted: their bits would be others than on the host. NVRTC 11 takes C++03 if it is
-// not told a standard.
+// A product and a sum must not be contracted: their bits would be others than on the host. NVRTC 11 takes C++03 if it
+// is not told a standard.
 const KernelCompiler& nvrtc() {
   static const KernelCompiler& compiler = *new KernelCompiler{
       {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},

@@ -92,8 +92,8 @@ inline bool begins_pack(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kPackBytes == 0;
 }
 
-/// Every element is divided by one number and multiplied by another. out may be in. Plain data, which the kernel gets by
-/// value.
+/// Every element is divided by one number and multiplied by another. out may be in. Plain data, which the kernel gets
+/// by value.
 struct ScalingArguments {
   const void* in;
   void* out;
@@ -142,7 +142,7 @@ struct CopiesArguments {
   }
 };
 
-/// How many threads of a GPU work on elements, or packs of them. Each takes several if there are many: the kernels walk.
+/// How many threads of a GPU work on elements, or packs of them. Each takes several if there are many.
 struct KernelGrid {
   unsigned blocks;
   unsigned threads;  ///< of a block

@@ -55,8 +55,8 @@ void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts, E
 
 /// Process sets: made by lists and by splits, what they compute, their mismatches and their arguments.
 void check_process_sets(ddl_context* context);
-/// Process sets that are made by their members alone, through a store of files in this folder, which all ranks see. Some
-/// waits for members that do not come are part of kFull.
+/// Process sets that are made by their members alone, through a store of files in this folder, which all ranks see.
+/// Some waits for members that do not come are part of kFull.
 void check_member_sets(ddl_context* context, const std::string& folder, Extent extent = Extent::kSome);
 /// The cases of Horovod's tests of its collectives.
 void check_horovod_cases(ddl_context* context);

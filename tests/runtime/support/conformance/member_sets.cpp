@@ -52,6 +52,12 @@ struct Desk {
   void free(std::uint64_t set) const {
     expect_ok(ddl_process_set_free(world.context, set), "freeing a process set");
   }
+  /// On members only. They free it, so its name may be used again.
+  void make_and_use(const Ranks& ranks, const std::string& name) const {
+    const std::uint64_t set = make(ranks, name);
+    check_set(world, set, ranks);
+    free(set);
+  }
   void barrier() const { expect_ok(ddl_barrier(world.context, nullptr), "barrier of the world"); }
 };
 
@@ -78,9 +84,7 @@ void check_lists(const Desk& desk) {
   for (const auto& [list, set] : sets) desk.free(set);
   // Two at once, which have no rank in common, and may have one name.
   const Ranks& half = desk.is_in(evens) ? evens : odds;
-  const std::uint64_t set = desk.make(half, "half");
-  check_set(desk.world, set, half);
-  desk.free(set);
+  desk.make_and_use(half, "half");
 }
 
 void check_names(const Desk& desk) {
@@ -137,9 +141,7 @@ void check_overlapping(const Desk& desk) {
       try {
         const Ranks pair = {first, (first + 1) % size};
         for (int round = 0; round < 3; ++round) {
-          const std::uint64_t set = desk.make(pair, "neighbours of " + std::to_string(first));
-          check_set(desk.world, set, pair);
-          desk.free(set);
+          desk.make_and_use(pair, "neighbours of " + std::to_string(first));
         }
       } catch (const std::exception& error) {
         failures[static_cast<std::size_t>(side)] = error.what();
@@ -165,9 +167,7 @@ void check_other_lists(const Desk& desk) {
     expect_contains(desk.fail(is_mistaken ? fewer : all, "fewer", DDL_ERROR_MISMATCH),
                     " has given the ranks {");
   }
-  const std::uint64_t set = desk.make(all, "turned");
-  check_set(desk.world, set, all);
-  desk.free(set);
+  desk.make_and_use(all, "turned");
 }
 
 void check_missing(const Desk& desk) {
@@ -187,9 +187,7 @@ void check_missing(const Desk& desk) {
       expect_contains(desk.fail(all, name, DDL_ERROR_TIMEOUT, kShortly),
                       "not arrived within 1 s: rank " + std::to_string(missing));
     desk.barrier();
-    const std::uint64_t set = desk.make(all, name);
-    check_set(desk.world, set, all);
-    desk.free(set);
+    desk.make_and_use(all, name);
   }
 }
 
@@ -212,9 +210,7 @@ void check_broken_store(const Desk& desk) {
       desk.barrier();
     }
   }
-  const std::uint64_t set = desk.make(all, "broken");
-  check_set(desk.world, set, all);
-  desk.free(set);
+  desk.make_and_use(all, "broken");
 }
 
 void check_member_arguments(const Desk& desk) {
