@@ -10,7 +10,6 @@
 #include <array>
 #include <csignal>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,34 +32,31 @@ ChildLists child_lists_of_all() {
   return lists;
 }
 
-// Reads only what is below root, by /proc/PID/task/TID/children (proc(5); needs CONFIG_PROC_CHILDREN, which
-// distributions have). nullopt without it.
-std::optional<ChildLists> child_lists_below(pid_t root) {
-  ChildLists lists;
-  std::vector<pid_t> pending = {root};
-  while (!pending.empty()) {
-    const pid_t pid = pending.back();
-    pending.pop_back();
-    if (lists.contains(pid)) continue;
-    auto& children = lists[pid];
-    const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-    for (const pid_t thread : listed_pids(tasks)) {
-      const auto text = read_file(tasks + "/" + std::to_string(thread) + "/children");
-      if (!text && pid == root) return std::nullopt;
-      if (!text) continue;  // ended meanwhile
-      for (const auto word : split(*text, ' ')) {
-        if (const auto child = parse_integer(word)) children.push_back(static_cast<pid_t>(*child));
-      }
+/// Whether the kernel lists the children of a process (proc(5): CONFIG_PROC_CHILDREN, which distributions have).
+bool kernel_lists_children() { return ::access("/proc/thread-self/children", R_OK) == 0; }
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const pid_t thread : listed_pids(tasks)) {
+    const auto text = read_file(tasks + "/" + std::to_string(thread) + "/children");
+    if (!text) continue;  // ended meanwhile
+    for (const auto word : split(*text, ' ')) {
+      if (const auto child = parse_integer(word)) children.push_back(static_cast<pid_t>(*child));
     }
-    pending.insert(pending.end(), children.begin(), children.end());
   }
-  return lists;
+  return children;
 }
 
-std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vector<ProcessId>& preexisting) {
+/// Every living descendant of root is passed to on_found as soon as it is found, a parent before its children: one that
+/// is killed starts no more. Returns them. all: the children of all processes; null: the kernel is asked for each.
+template <class OnFound>
+std::vector<ProcessId> visit_below(pid_t root, ChildLists* all, const std::vector<ProcessId>& preexisting,
+                                   OnFound on_found) {
+  const auto children = [all](pid_t pid) { return all != nullptr ? (*all)[pid] : children_of(pid); };
   std::vector<ProcessId> found;
-  std::vector<pid_t> pending = lists[root];
-  std::set<pid_t> seen;  // the lists are not a snapshot: a recycled pid must not make a loop
+  std::vector<pid_t> pending = children(root);
+  std::set<pid_t> seen;  // what is read is not a snapshot: a recycled pid must not make a loop
   while (!pending.empty()) {
     const pid_t pid = pending.back();
     pending.pop_back();
@@ -68,11 +64,22 @@ std::vector<ProcessId> living_below(pid_t root, ChildLists lists, const std::vec
     const auto stat = read_process_stat(pid);
     const ProcessId process{pid, stat ? stat->start_time : 0};
     if (stat && std::find(preexisting.begin(), preexisting.end(), process) != preexisting.end()) continue;
-    if (stat && stat->is_alive()) found.push_back(process);
-    const auto& below = lists[pid];
+    const auto below = children(pid);
+    if (stat && stat->is_alive()) {
+      found.push_back(process);
+      on_found(process);
+    }
     pending.insert(pending.end(), below.begin(), below.end());
   }
   return found;
+}
+
+template <class OnFound>
+std::vector<ProcessId> visit_descendants(pid_t root, const std::vector<ProcessId>& preexisting,
+                                         OnFound on_found) {
+  if (kernel_lists_children()) return visit_below(root, nullptr, preexisting, on_found);
+  auto all = child_lists_of_all();
+  return visit_below(root, &all, preexisting, on_found);
 }
 
 void reap_finished_children() {
@@ -82,11 +89,6 @@ void reap_finished_children() {
 
 /// Whether a pidfd was refused because there is no such process any more.
 bool is_gone(const Error& refused) { return refused.system_errno() == ESRCH; }
-
-std::vector<ProcessId> descendants_without(pid_t root, const std::vector<ProcessId>& preexisting) {
-  auto lists = child_lists_below(root);
-  return living_below(root, lists ? std::move(*lists) : child_lists_of_all(), preexisting);
-}
 
 }  // namespace
 
@@ -117,7 +119,14 @@ Status become_subreaper() {
   return {};
 }
 
-std::vector<ProcessId> descendants_of(pid_t root) { return descendants_without(root, {}); }
+std::vector<ProcessId> descendants_of(pid_t root) {
+  return visit_descendants(root, {}, [](const ProcessId&) {});
+}
+
+std::vector<ProcessId> signal_descendants(int signal) {
+  return visit_descendants(::getpid(), {},
+                           [signal](const ProcessId& process) { signal_process(process, signal); });
+}
 
 void signal_process(const ProcessId& process, int signal) {
   const auto pidfd = open_pidfd(process.pid);
@@ -158,15 +167,15 @@ bool until_none_left(Deadline deadline, const std::vector<ProcessId>& preexistin
   for (;;) {
     reap_finished_children();
     if (!has_children()) return true;
-    auto found = descendants_without(::getpid(), preexisting);
+    auto found = visit_descendants(::getpid(), preexisting, on_found);
     if (found.empty()) {
       // The last child may have ended since then. If not, the lists have missed one while another ended.
       reap_finished_children();
       if (!has_children()) return true;
-      found = living_below(::getpid(), child_lists_of_all(), preexisting);
+      auto all = child_lists_of_all();
+      found = visit_below(::getpid(), &all, preexisting, on_found);
       if (found.empty() && !preexisting.empty()) return true;
     }
-    for (const ProcessId& process : found) on_found(process);
     if (deadline.has_passed()) return false;
     wait_until_one_ends(found, deadline);
   }

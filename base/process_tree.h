@@ -40,6 +40,9 @@ bool has_children();
 /// Sends a signal to one process found before, if it is still that process.
 void signal_process(const ProcessId& process, int signal);
 
+/// Sends a signal to every descendant of this process that it finds, and returns them. More may be started meanwhile.
+std::vector<ProcessId> signal_descendants(int signal);
+
 /// Returns when one of the processes has ended, or at the deadline; sooner where that cannot be watched.
 void wait_until_one_ends(const std::vector<ProcessId>& processes, Deadline deadline);
 

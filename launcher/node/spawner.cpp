@@ -244,9 +244,7 @@ class Spawner {
     return agent_is_watched_ && !agent_watch_.was_stopped() ? kWatchedPeriod : agent_watch_.pause();
   }
 
-  void kill_once() {
-    for (const ProcessId& process : descendants_of(::getpid())) signal_process(process, SIGKILL);
-  }
+  static void kill_once() { (void)signal_descendants(SIGKILL); }
 
   struct Running {
     int rank = 0;
@@ -306,8 +304,7 @@ Status read_directory_report(const UniqueFd& channel) {
   if (!made) ::_exit(1);
   const AgentState agent_state = Spawner(std::move(channel), open_files, agent_is_watched).serve();
   // The agent has ended, in order or not: no process of the job may be left.
-  const auto left = descendants_of(::getpid());
-  for (const ProcessId& process : left) signal_process(process, SIGTERM);
+  const auto left = signal_descendants(SIGTERM);
   if (!left.empty() && !wait_for_descendants(Deadline::after(kAgentGoneGrace))) {
     kill_descendants(Deadline::after(kAgentGoneDeadline));
   }

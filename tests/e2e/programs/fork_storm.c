@@ -1,5 +1,7 @@
 /* fork_storm: a rank that ignores SIGTERM, with two dozen workers that do so, too; each has its own session and
- * starts short-lived processes as fast as it can. Prints "ready" once all workers are running. */
+ * starts a process as soon as the one before is about to end. They leave time to others: where each session has a share
+ * of the CPUs (autogroup in sched(7)), hundreds of busy ones would stop everything else on the machine, also other
+ * tests. Prints "ready" once all workers are running. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -19,14 +21,14 @@ static void work(int started) {
     const pid_t child = fork();
     if (child == 0) {
       setsid();
-      linger(2000000);
+      linger(25000000);
       _exit(0);
     }
     if (round == 0) {
       if (write(started, "s", 1) != 1) _exit(99);
       close(started);
     }
-    linger(1000000);
+    linger(20000000);
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
   }
