@@ -191,6 +191,12 @@ Result<HandshakeSocket> HandshakeSocket::connect(const SocketAddress& address, c
   return HandshakeSocket(std::move(socket), std::move(handshake), deadline, true);
 }
 
+Result<HandshakeSocket> HandshakeSocket::over(UniqueFd socket, const JobKey& key, const Introduction& own,
+                                              Deadline deadline) {
+  DDL_ASSIGN(handshake, Handshake::begin(Handshake::Role::kConnector, key, own));
+  return HandshakeSocket(std::move(socket), std::move(handshake), deadline, true);
+}
+
 Result<HandshakeSocket> HandshakeSocket::answer(UniqueFd socket, const JobKey& key, const Introduction& own,
                                                 Deadline deadline) {
   DDL_ASSIGN(handshake, Handshake::begin(Handshake::Role::kAcceptor, key, own));

@@ -97,6 +97,9 @@ class HandshakeSocket {
   /// Begins to connect. key outlives the handshake.
   static Result<HandshakeSocket> connect(const SocketAddress& address, const JobKey& key,
                                          const Introduction& own, Deadline deadline);
+  /// The same on a stream socket that is connected.
+  static Result<HandshakeSocket> over(UniqueFd socket, const JobKey& key, const Introduction& own,
+                                      Deadline deadline);
   /// Answers a caller whose connection has been accepted.
   static Result<HandshakeSocket> answer(UniqueFd socket, const JobKey& key, const Introduction& own,
                                         Deadline deadline);

@@ -47,6 +47,7 @@ from ddl._context import (
     version,
     world,
 )
+from ddl._messages import ANY_RANK, ANY_TAG, Message, recv_async, send_async
 from ddl._objects import allgather_object, broadcast_object
 from ddl._run import RunError, run
 from ddl._tensors import Handle, allgather_async, allreduce_async, broadcast_async, join

@@ -88,6 +88,15 @@ def test_moves():
     ddl.barrier()
 
 
+def test_messages():
+    rank, ranks = ddl.rank(), ddl.size()
+    incoming = ddl.recv_async(np.empty(2))
+    outgoing = ddl.send_async(np.array([rank, 1.5]), (rank + 1) % ranks, tag=4)
+    before = (rank - 1) % ranks
+    assert (incoming.wait() == [before, 1.5]).all() and incoming.source == before
+    assert (outgoing.wait() == [rank, 1.5]).all()
+
+
 def test_process_sets():
     last = ddl.ProcessSet.of([ddl.size() - 1])
     is_last = ddl.rank() == ddl.size() - 1

@@ -30,6 +30,18 @@ static void transfers(void) {
   EXPECT(word == (rank == 0 || rank == size - 1 ? 42 : -1));
 }
 
+static void messages(void) {
+  ddl_handle* handles[2];
+  int32_t sent = rank, received = -1, source = -1, done = -1;
+  CALL(ddl_recv_async(context, &received, 1, DDL_INT32, DDL_ANY_RANK, DDL_ANY_TAG, NULL, &source,
+                      &handles[0]));
+  CALL(ddl_send_async(context, &sent, 1, DDL_INT32, (rank + 1) % size, 3, NULL, &handles[1]));
+  CALL(ddl_test(handles[0], &done));
+  EXPECT(done == 0 || done == 1);
+  CALL(ddl_wait_all(handles, 2));
+  EXPECT(received == (rank + size - 1) % size && source == received);
+}
+
 static void who(void) {
   EXPECT(rank >= 0 && rank < size && size <= kMaxRanks);
   EXPECT(ddl_local_rank(context) >= 0 && ddl_local_rank(context) < ddl_local_size(context));
@@ -202,6 +214,7 @@ int main(void) {
   who();
   reductions();
   transfers();
+  messages();
   gathers();
   exchanges();
   process_sets();

@@ -291,6 +291,45 @@ DDL_API ddl_status ddl_send(ddl_context* context, const void* buffer, uint64_t c
 DDL_API ddl_status ddl_recv(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t from,
                             const ddl_call_options* options);
 
+/* Messages: from one rank to another, without waiting for it.
+ *
+ * A message has a sender, a receiver, a process set and a tag, and is matched as MPI matches messages: a receive takes
+ * the first message that fits it, in the order in which they were sent, and a message goes into the first receive that
+ * fits it, in the order in which they were posted.
+ *  - Messages are independent of ordered calls, ddl_send() and ddl_recv() among them, and of named tensors. Any number
+ *    may be open, and whatever the order in which two ranks send and receive, they do not deadlock.
+ *  - A buffer belongs to the message until its handle is complete. It lies in CPU memory; DDL_ERROR_UNSUPPORTED: it
+ *    lies on a GPU.
+ *  - options.timeout_seconds, or the context's default, limits each ddl_wait() of the message. A rank that gives up, or
+ *    dies, ends the context for all ranks, as with other calls. A rank that leaves (ddl_finalize()) while another waits
+ *    for its message does the same.
+ *  - Every handle ends with ddl_wait(), also after ddl_finalize(), by which open messages fail with DDL_ERROR_ABORTED.
+ *    What has been sent before, and whose handle is complete, still arrives.
+ *  - The first message of a rank starts one thread, which sleeps while there is nothing to do. The first message to a
+ *    rank connects to it; the connection stays.
+ *  - All these functions may be called from any thread at the same time. */
+
+/** A message, or a named tensor (below), that was submitted. */
+typedef struct ddl_handle ddl_handle;
+
+/** A receive from any rank of the process set, or with any tag. */
+#define DDL_ANY_RANK (-1)
+#define DDL_ANY_TAG (-1)
+
+/** Sends count elements to a rank of the process set, which may be this one, with a tag, 0 or above. The handle is
+ *  complete when buffer may be written again. Messages of up to 32 KiB are copied, and usually complete at once. */
+DDL_API ddl_status ddl_send_async(ddl_context* context, const void* buffer, uint64_t count, ddl_dtype dtype,
+                                  int32_t to, int32_t tag, const ddl_call_options* options,
+                                  ddl_handle** handle);
+
+/** Receives a message of a rank, or of any (DDL_ANY_RANK), with a tag, or with any (DDL_ANY_TAG). It must have as many
+ *  bytes as count elements of dtype: otherwise the receive fails with DDL_ERROR_MISMATCH, and so does the message if its
+ *  handle is not complete; both ranks can go on. *source, unless null, becomes the sender; it must be valid until the
+ *  handle is complete. */
+DDL_API ddl_status ddl_recv_async(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype,
+                                  int32_t from, int32_t tag, const ddl_call_options* options, int32_t* source,
+                                  ddl_handle** handle);
+
 /* Memory. */
 
 /** Allocates zeroed memory of this size, aligned to a page, that all ranks of this host can reach. It is used like
@@ -321,9 +360,6 @@ DDL_API ddl_status ddl_free(ddl_context* context, void* memory);
  *    returns DDL_ERROR_BUSY while a thread waits.
  *  - If MPI executes the collectives and the program has initialised it below MPI_THREAD_MULTIPLE, tensors make
  *    progress only while a thread that may call MPI is inside ddl_wait(), ddl_wait_all() or ddl_join(). */
-
-/** A tensor that was submitted. */
-typedef struct ddl_handle ddl_handle;
 
 /** Called when a tensor has been executed or has failed, once: on a thread that waits for some tensor, on libddl's
  *  own, or, for a tensor that is open when this rank leaves, on the thread that is inside ddl_finalize() or
@@ -410,15 +446,15 @@ DDL_API ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* na
                                             void* recv, const uint64_t* counts, ddl_dtype dtype, ddl_op op,
                                             const ddl_async_options* options, ddl_handle** handle);
 
-/** Waits until the tensor is complete, frees the handle, and returns the tensor's status; ddl_last_error() describes a
- *  failure. The tensor is waited for at once, even if others were to be executed first. */
+/** Waits until the tensor or message is complete, frees the handle, and returns its status; ddl_last_error() describes a
+ *  failure. A tensor is waited for at once, even if others were to be executed first. */
 DDL_API ddl_status ddl_wait(ddl_handle* handle);
 
 /** Waits for all handles and frees them; null entries are allowed. Returns the first failure, in the order of the
  *  handles. */
 DDL_API ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count);
 
-/** *done becomes 1 if the tensor is complete, else 0. Does not wait, and does not free the handle. */
+/** *done becomes 1 if the tensor or message is complete, else 0. Does not wait, and does not free the handle. */
 DDL_API ddl_status ddl_test(ddl_handle* handle, int32_t* done);
 
 /** Says that this rank has no more data: until all ranks of the process set have joined, it takes part in the others'

@@ -15,6 +15,7 @@
 #include "ddl/float8.hpp"
 #include "ddl/future.hpp"
 #include "ddl/half.hpp"
+#include "ddl/message.hpp"
 #include "ddl/named.hpp"
 #include "ddl/process_set.hpp"
 #include "ddl/range.hpp"
@@ -133,6 +134,35 @@ class Context : public detail::NamedCalls<Context> {
   template <class Container, class = detail::SizeOf<Container>>
   void recv(Container&& values, int from, const CallOptions& options = {}) {
     recv(detail::data_to_write<Container>(values), detail::count_of(values), from, options);
+  }
+
+  /// Sends without waiting for the receiver; see "Messages" in ddl.h. The values must not be changed, nor destroyed, until
+  /// the message is complete.
+  template <class T>
+  Message send_async(const T* data, std::size_t count, int to, int tag, const CallOptions& options = {}) {
+    const ddl_call_options c = detail::to_c(options);
+    Message message(to);
+    detail::check(
+        ddl_send_async(context_, data, count, detail::dtype_of<T>(), to, tag, &c, message.handle_.out()));
+    return message;
+  }
+  template <class Container, class = detail::SizeOf<const Container>>
+  Message send_async(const Container& values, int to, int tag, const CallOptions& options = {}) {
+    return send_async(detail::data_to_read(values), detail::count_of(values), to, tag, options);
+  }
+  /// from: a rank or any_rank; tag: or any_tag.
+  template <class T>
+  Message recv_async(T* data, std::size_t count, int from, int tag, const CallOptions& options = {}) {
+    static_assert(detail::Written<T>::value);
+    const ddl_call_options c = detail::to_c(options);
+    Message message(from);
+    detail::check(ddl_recv_async(context_, data, count, detail::dtype_of<T>(), from, tag, &c,
+                                 message.other_.get(), message.handle_.out()));
+    return message;
+  }
+  template <class Container, class = detail::SizeOf<Container>>
+  Message recv_async(Container&& values, int from, int tag, const CallOptions& options = {}) {
+    return recv_async(detail::data_to_write<Container>(values), detail::count_of(values), from, tag, options);
   }
 
   /// In place on root: data[0..count) becomes the reduction there and is unchanged elsewhere.

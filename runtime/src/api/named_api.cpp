@@ -7,15 +7,10 @@
 
 #include "base/text.h"
 #include "runtime/src/api/c_abi.h"
+#include "runtime/src/api/handle.h"
 #include "runtime/src/backend/device_backend.h"
 #include "runtime/src/collective/request.h"
 #include "runtime/src/named/engine.h"
-
-/// Owned by the program until ddl_wait().
-struct ddl_handle {
-  std::shared_ptr<ddl::runtime::Engine> engine;
-  ddl::runtime::SubmissionPtr submission;
-};
 
 namespace {
 
@@ -168,7 +163,8 @@ ddl_status submit(const Receiver& receiver, const std::vector<SubmissionPtr>& su
     return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null, and options.completed too");
   std::vector<std::unique_ptr<ddl_handle>> made;
   for (std::size_t i = 0; handles != nullptr && i < submissions.size(); ++i)
-    made.push_back(std::make_unique<ddl_handle>(ddl_handle{receiver.engine, submissions[i]}));
+    made.push_back(
+        std::make_unique<ddl_handle>(ddl_handle{receiver.engine, submissions[i], nullptr, nullptr}));
   if (auto submitted = receiver.engine->submit(submissions); !submitted) return report(submitted);
   for (std::size_t i = 0; i < made.size(); ++i) handles[i] = made[i].release();
   return DDL_OK;
@@ -254,7 +250,7 @@ ddl_status ddl_reduce_scatter_async(ddl_context* context, const char* name, cons
 ddl_status ddl_wait(ddl_handle* handle) try {
   if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
   const std::unique_ptr<ddl_handle> owned(handle);
-  return report(handle->engine->wait(*handle->submission));
+  return report(handle->wait());
 } catch (...) {
   return report_exception();
 }
@@ -265,8 +261,7 @@ ddl_status ddl_wait_all(ddl_handle* const* handles, uint64_t count) try {
   for (ddl_handle* const handle : std::span(handles, count)) {
     if (handle == nullptr) continue;
     const std::unique_ptr<ddl_handle> owned(handle);
-    if (Outcome waited = handle->engine->wait(*handle->submission); !waited && first)
-      first = std::move(waited);
+    if (Outcome waited = handle->wait(); !waited && first) first = std::move(waited);
   }
   return report(first);
 } catch (...) {
@@ -277,7 +272,7 @@ ddl_status ddl_test(ddl_handle* handle, int32_t* done) try {
   if (handle == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "handle is null");
   if (done == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "done is null");
   *done = 0;
-  const auto is_complete = handle->engine->test(*handle->submission);
+  const auto is_complete = handle->test();
   if (!is_complete) return report(is_complete.error());
   *done = *is_complete ? 1 : 0;
   return DDL_OK;

@@ -3,8 +3,11 @@
 namespace ddl::runtime {
 
 Failure AbortNotice::describe(const Call& call, bool entered) const {
+  return describe_when((entered ? " during " : " before ") + call.describe());
+}
+
+Failure AbortNotice::describe_when(const std::string& when) const {
   const std::string who = Member{rank, host.str(), pid}.describe();
-  const std::string when = (entered ? " during " : " before ") + call.describe();
   switch (reason) {
     case AbortReason::kDied: return {DDL_ERROR_PEER_LOST, who + " died" + when};
     case AbortReason::kLeft: return {DDL_ERROR_PEER_LOST, who + " left the job (finalize)" + when};

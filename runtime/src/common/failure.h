@@ -99,6 +99,11 @@ struct AbortNotice {
   }
   /// The status and the message for a rank that is in this call. entered: it had begun to wait for others.
   Failure describe(const Call& call, bool entered) const;
+  /// The same for something else that the rank does: "during ...".
+  Failure describe_during(const std::string& what) const { return describe_when(" during " + what); }
+
+ private:
+  Failure describe_when(const std::string& when) const;
 };
 static_assert(sizeof(AbortNotice) == 512);
 

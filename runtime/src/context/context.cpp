@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
+#include "runtime/src/message/message_engine.h"
 
 namespace ddl::runtime {
 namespace {
@@ -104,6 +105,9 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
                                                std::uint32_t first_sequence, std::shared_ptr<MpiWorld> mpi) {
   std::unique_ptr<Context> context(new Context(settings, std::move(transports), fault));
   context->job_.mpi = std::move(mpi);
+  context->messages_ = std::make_shared<MessageEngine>(context->job_);
+  // The world's fence follows, also after an error.
+  const Status published = context->messages_->publish(*bootstrap);
   std::vector<int> job_ranks(static_cast<std::size_t>(bootstrap->membership().size));
   std::iota(job_ranks.begin(), job_ranks.end(), 0);
   DDL_ASSIGN(world, ProcessSet::join(
@@ -111,6 +115,8 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
                         [self = context.get()](const AbortNotice& notice) { self->abort_sets(notice); },
                         ConnectLimit{}, first_sequence));
   context->world_ = std::move(world);
+  DDL_TRY(published);
+  DDL_TRY(context->messages_->join(context->world_->connections(), context->world_->bootstrap()));
   context->world_->show(DDL_WORLD);
   if (context->job_.record) context->job_.record->has_joined();
   if (context->job_.events) context->recording_.emplace(*context->world_, *context->job_.events);
@@ -147,6 +153,7 @@ std::vector<std::shared_ptr<ProcessSet>> Context::sets() const {
 }
 
 void Context::abort_sets(const AbortNotice& notice) const {
+  messages_->abort(notice);
   for (const auto& set : sets()) set->abort().raise(notice);
 }
 
@@ -435,9 +442,10 @@ Outcome Context::free_memory(void* memory) {
 Outcome Context::leave() {
   await_own_abort();
   const auto all = sets();
-  const bool is_idle = users_ == 0 && world_->is_idle() &&
+  const bool is_idle = users_ == 0 && messages_->is_idle() && world_->is_idle() &&
                        std::all_of(all.begin(), all.end(), [](const auto& set) { return set->is_idle(); });
   if (!is_idle) return fail(DDL_ERROR_BUSY, "another thread is inside a call of this context");
+  messages_->leave();
   end_recording();
   if (job_.events && job_.events->is_exact() && !world_->abort().is_raised())
     job_.events->compare_clock_now(Deadline::after(kLastComparison));

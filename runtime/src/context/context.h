@@ -15,6 +15,8 @@
 
 namespace ddl::runtime {
 
+class MessageEngine;
+
 /// Owns everything that joining the job made. All functions may be called from any thread. leave() refuses to run
 /// beside one that has begun before, but for the identity (rank(), size() and the like); none may begin while leave()
 /// runs.
@@ -56,6 +58,10 @@ class Context {
                               const ddl_store& store, std::uint64_t& id);
   /// Leaves a set and forgets it.
   Outcome free_set(std::uint64_t id);
+
+  /// The default of every call.
+  double timeout_seconds() const { return job_.settings.timeout_seconds; }
+  const std::shared_ptr<MessageEngine>& messages() const { return messages_; }
 
   Outcome allocate(std::uint64_t bytes, void*& memory);
   Outcome free_memory(void* memory);
@@ -116,6 +122,7 @@ class Context {
 
   JobResources job_;
   std::shared_ptr<ProcessSet> world_;
+  std::shared_ptr<MessageEngine> messages_;  ///< handles that the program still has keep it, too
   std::optional<Recording> recording_;  ///< guarded by the world's lock
   /// The launcher has asked for an event after the first collective; guarded by the world's lock.
   bool reports_first_ = false;

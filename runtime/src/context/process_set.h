@@ -40,6 +40,7 @@ class ProcessSet {
   const Membership& membership() const { return bootstrap_->membership(); }
   const std::vector<int>& job_ranks() const { return connections_->job_ranks(); }
   Bootstrap& bootstrap() { return *bootstrap_; }
+  Connections& connections() { return *connections_; }
   /// Of the ranks of this host.
   const Segment& segment() const { return connections_->segment(); }
   const CollectiveBackend& backend() const { return *backend_; }

@@ -56,6 +56,15 @@ Result<UniqueFd> connect_local(std::string_view name, Deadline deadline) {
   return socket;
 }
 
+Result<UniqueFd> connect_local_now(std::string_view name) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return fail_errno("socket");
+  const AbstractAddress address(name);
+  if (::connect(socket.get(), address.get(), address.length) != 0)
+    return fail_errno("connect to @" + std::string(name));
+  return socket;
+}
+
 Result<PeerCredentials> peer_credentials(int socket) {
   ucred credentials{};
   socklen_t length = sizeof credentials;

@@ -21,6 +21,8 @@ namespace ddl::runtime {
 Result<UniqueFd> listen_local(std::string_view name, int backlog);
 /// A blocking connection.
 Result<UniqueFd> connect_local(std::string_view name, Deadline deadline);
+/// A non-blocking one, at once: an error with EAGAIN if the listener's queue is full.
+Result<UniqueFd> connect_local_now(std::string_view name);
 
 /// The process that connected, as the kernel recorded it; pid is 0 if it is not visible in this pid namespace.
 struct PeerCredentials {

@@ -132,6 +132,11 @@ Status Dialer::take_connection(Candidate& candidate) {
     link_.how = describe(candidate);
     hello_.attempt = candidate.number;
     hello_.purpose = LinkPurpose::kData;
+    if (is_done()) {
+      candidates_.clear();
+      start_next_at_ = Deadline::never();
+      return {};
+    }
     go_on_at(candidate.address);
     return {};
   }

@@ -44,6 +44,7 @@ class Dialer {
   Deadline next_deadline() const;
   /// Progresses as far as possible without waiting. An error is permanent: another attempt would fail too.
   Status advance();
+  /// Without data connections, the control connection is all.
   /// A partner that wants a different number of data connections gets one; LinkSetup::check() reports the difference.
   bool is_done() const {
     return link_.data.size() >= (link_.peer.sockets == hello_.sockets ? hello_.sockets : 1u);

@@ -44,6 +44,7 @@ enum class LinkUse : std::uint32_t {
   kLane = 0,       ///< for the collectives of the process set
   kPair = 1,       ///< for transfers between two of its ranks
   kDuplicate = 2,  ///< for calls of named tensors
+  kMessages = 3,   ///< for messages from one rank of the job to another
 };
 
 /// The purpose of links, and the time limit for connecting.

@@ -40,6 +40,9 @@ void check_other_movement(ddl_context* context, const std::vector<std::uint64_t>
 /// send and recv between all ranks, in both directions, in rings and in process sets, and mismatches between two
 /// ranks.
 void check_transfers(ddl_context* context, const std::vector<std::uint64_t>& counts);
+/// Messages of sizes below, at and above the limits of the protocol, in rings, fans and random orders, on the world and
+/// on a part of it, with mismatches and bad arguments.
+void check_messages(ddl_context* context, std::uint64_t seed);
 /// NaN, signed zeros, infinities, overflow, rounding of averages.
 void check_special_values(ddl_context* context);
 /// What inputs and results are multiplied by, with every type and operation.

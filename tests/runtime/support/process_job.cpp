@@ -91,6 +91,7 @@ ddl_context* RankPlace::join() {
     tcp_settings.seconds = wire_up_seconds_;
     return std::make_unique<TcpTransport>(tcp_settings, fault);
   };
+  settings_.network_interfaces = {"lo"};
   auto joined =
       Context::join(settings_, std::make_unique<BoardBootstrap>(board_, rank_, ++generation_, hosts_),
                     std::move(transports), FaultInjector(settings_.fault, rank_, watch_));

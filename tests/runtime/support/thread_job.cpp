@@ -21,6 +21,7 @@ void ThreadJob::run(const std::function<void(ddl_context*& context)>& body) cons
   InProcessMemory memory(spin.count() > 0 ? ranks : 1);
   Settings settings;
   settings.timeout_seconds = timeout_seconds;
+  settings.network_interfaces = {"lo"};
   settings.spin = spin;
   settings.staging_bytes = slot_bytes;
   settings.algorithms = algorithms;

@@ -140,6 +140,16 @@ void check_stores(Context& context) {
   }
 }
 
+void check_messages(Context& context) {
+  const int rank = context.rank(), size = context.size();
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  std::vector<int> in(2), out{rank, next};
+  Message received = context.recv_async(in, any_rank, any_tag);
+  Message sent = context.send_async(out, next, 3);
+  expect(sent.wait() == next && received.wait() == before, "the other ranks of messages");
+  expect(in == std::vector<int>{before, rank}, "a message");
+}
+
 void check_sets(Context& context) {
   const int rank = context.rank(), size = context.size();
   std::vector<std::int32_t> reversed(static_cast<std::size_t>(size));
@@ -370,6 +380,7 @@ void check_wrapper(Context& context) {
   const int rank = context.rank();
   check_reductions(context);
   check_movement(context);
+  check_messages(context);
   check_sets(context);
   check_stores(context);
   check_shared_buffers(context);

@@ -58,6 +58,7 @@ void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts, E
   check_other_reductions(context, counts, extent);
   check_other_movement(context, counts, extent);
   check_transfers(context, counts);
+  check_messages(context, 29);
   check_special_values(context);
   check_scales(context);
   check_mismatches(context, extent);
