@@ -106,11 +106,12 @@ Outcome MessageEngine::submit_send(const MessagePtr& message) {
   frame.tag = message->tag;
   frame.bytes = message->bytes;
   frame.dtype = message->dtype;
-  const bool is_eager = message->bytes <= MessageFrame::kMaxEager && message->bytes <= link->credit;
+  const bool is_eager =
+      message->bytes <= MessageFrame::kMaxEager && message->bytes + sizeof frame <= link->credit;
   if (is_eager) {
     frame.kind = MessageFrame::Kind::kEager;
     frame.length = static_cast<std::uint32_t>(message->bytes);
-    link->credit -= message->bytes;
+    link->credit -= message->bytes + sizeof frame;
     link->post(frame, {message->buffer, message->bytes});
   } else {
     frame.kind = MessageFrame::Kind::kAnnounce;

@@ -142,7 +142,6 @@ class MessageEngine final : private FrameReceiver {
   std::map<int, LinkPtr> incoming_;                       ///< by the other rank
   std::unordered_set<int> left_;                          ///< ranks that have left in order
   std::map<int, std::pair<Deadline, AbortNotice>> lost_;  ///< ranks, until the true cause is known
-  std::vector<std::byte> discarded_;  ///< what arrives for receives that have been given up
   std::optional<AbortNotice> pending_;
   std::optional<AbortNotice> aborted_;
   std::unique_ptr<ClosedInForkedChild> closed_in_child_;

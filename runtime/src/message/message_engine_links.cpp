@@ -50,14 +50,18 @@ Outcome MessageEngine::deliver(const Arrival& arrival, std::span<const std::byte
   const auto incoming = incoming_.find(arrival.from);
   MessageLink* const link = incoming == incoming_.end() ? nullptr : incoming->second.get();
   const bool is_announced = arrival.number != 0;
-  if (!is_announced && link != nullptr) give_back(*link, arrival.bytes);
+  if (!is_announced && link != nullptr) give_back(*link, arrival.bytes + sizeof(MessageFrame));
   if (arrival.bytes != receive->bytes) return refuse(arrival, receive);
   if (!is_announced) {
     if (!payload.empty()) std::memcpy(receive->buffer, payload.data(), payload.size());
     complete(receive);
     return {};
   }
-  if (link == nullptr) return {};  // it has ended, which is about to be reported
+  if (link == nullptr || !link->is_connected()) {
+    // The sender has left, or its death is about to be reported: its memory may be another message's.
+    miss(receive);
+    return {};
+  }
   if (read_memory(*link, arrival, *receive)) {
     link->post(message_frame(MessageFrame::Kind::kTaken, arrival.number));
     flush(*link);
@@ -191,10 +195,6 @@ Status MessageEngine::on_frame(MessageLink& link, const MessageFrame& frame,
 
 Result<std::span<std::byte>> MessageEngine::place_of(MessageLink& link, const MessageFrame& frame) {
   const auto granted = link.granted.find(frame.number);
-  if (life_ != Life::kOpen) {
-    discarded_.resize(MessageFrame::kMaxData);
-    return std::span(discarded_).first(frame.length);
-  }
   if (granted == link.granted.end() || granted->second->bytes != frame.bytes)
     return fail(ErrorCode::kProtocol, "data arrived that nobody expects");
   return std::span(granted->second->buffer + frame.offset, frame.length);
@@ -309,16 +309,8 @@ void MessageEngine::end_link(MessageLink& link, const Error& error) {
 // Leaving.
 
 void MessageEngine::fail_open() {
-  matching_.clear();
-  for (const auto& [rank, link] : outgoing_) link->announced.clear();
-  // What has been granted goes on: a part of it may have been sent.
-  std::unordered_set<const Message*> granted;
-  for (const auto& [rank, link] : outgoing_) link->collect_data(granted);
-  std::vector<MessagePtr> given_up;
-  for (const MessagePtr& message : open_) {
-    if (!granted.contains(message.get())) given_up.push_back(message);
-  }
-  for (const MessagePtr& message : given_up)
+  // What has been announced or granted may be read or written until the links have ended.
+  for (const MessagePtr& message : matching_.clear())
     complete(message, fail(DDL_ERROR_ABORTED, "this rank left the job during " + message->describe()));
 }
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -39,7 +38,7 @@ class FrameReceiver {
 /// Frames may be posted before there is a socket.
 class MessageLink {
  public:
-  /// A sender may have this number of bytes of eager messages that have not found their receiver.
+  /// A sender may have this number of bytes of eager messages, and of their frames, that have not found their receiver.
   static constexpr std::uint64_t kEagerCredit = std::uint64_t{1} << 20;
 
   MessageLink(int rank, bool is_own) : rank_(rank), is_own_(is_own) {}
@@ -60,9 +59,6 @@ class MessageLink {
   void post_data(std::uint64_t number, MessagePtr message);
   /// Some granted message has not been sent to its end.
   bool has_data() const { return !data_.empty(); }
-  void collect_data(std::unordered_set<const Message*>& messages) const {
-    for (const Data& data : data_) messages.insert(data.message.get());
-  }
   bool has_output() const { return sent_ < output_.size() || amid_ || !data_.empty(); }
   /// Sends as much as possible without waiting.
   Status send(FrameReceiver& receiver);
