@@ -1,4 +1,5 @@
 """The backend "ddl" of torch.distributed: every function, and DistributedDataParallel."""
+import datetime
 import os
 
 import torch
@@ -87,16 +88,103 @@ def test_moves():
     objects = [None] * ranks
     dist.all_gather_object(objects, {"rank": rank})
     assert objects == [{"rank": one} for one in range(ranks)]
-    with raises(ValueError, "there is no sum of bool"):
-        dist.all_reduce(torch.ones(2, dtype=torch.bool))
+
+
+def test_types_that_are_only_moved():
+    for dtype in (torch.complex64, torch.bool, torch.bfloat16):
+        tensor = torch.tensor([rank, 1, 0]).to(dtype)
+        outputs = [torch.empty(3, dtype=dtype) for _ in range(ranks)]
+        dist.distributed_c10d._get_default_group().allgather([outputs], [tensor]).wait()
+        assert all(torch.equal(output, torch.tensor([one, 1, 0]).to(dtype)) for one, output in enumerate(outputs))
+
+
+def test_several_tensors_as_one_call():
+    tensors = [mine(2), mine(3).to(torch.int64), mine(1)]
+    dist.distributed_c10d._get_default_group().allreduce_coalesced(tensors).wait()
+    for tensor in tensors:
+        assert torch.equal(tensor, sum(of(one, tensor.numel()).to(tensor.dtype) for one in range(ranks)))
+
+
+def test_sparse_sum():
+    tensor = torch.sparse_coo_tensor(torch.tensor([[0, rank + 1]]), torch.tensor([[1.0], [2.0]]), (ranks + 1, 1))
+    dist.all_reduce(tensor)
+    wanted = torch.full((ranks + 1, 1), 2.0)
+    wanted[0] = ranks
+    assert tensor.is_sparse and torch.equal(tensor.to_dense(), wanted)
+
+
+def test_messages():
+    others = [one for one in range(ranks) if one != rank]
+    works = [dist.isend(mine() + tag, other, tag=tag) for other in others for tag in (1, 2)]
+    for other in others:
+        for tag in (2, 1):  # not in the order in which they were sent
+            tensor = torch.empty(4)
+            dist.recv(tensor, other, tag=tag)
+            assert torch.equal(tensor, of(other) + tag)
+    assert all(work.wait() and work.is_completed() and work.is_success() for work in works)
+    if rank > 0:
+        dist.send(mine(), 0)
+    else:
+        seen = set()
+        for _ in others:
+            tensor = torch.empty(4)
+            sender = dist.recv(tensor)
+            assert torch.equal(tensor, of(sender))
+            seen.add(sender)
+        assert seen == set(others)
+    if ranks > 1 and rank < 2:
+        work = dist.irecv(torch.empty(1), 1, tag=3) if rank == 0 else None
+        dist.send(torch.ones(1), 0, tag=3) if rank == 1 else work.wait()
 
 
 def test_groups_of_some_ranks():
-    group = dist.new_group([0])
-    if rank == 0:
-        tensor = torch.ones(1)
-        dist.all_reduce(tensor, group=group)
-        assert tensor.item() == 1
+    last, rest = dist.new_group([ranks - 1]), dist.new_group(list(range(ranks - 1)) or [0])
+    own = last if rank == ranks - 1 else rest
+    if ranks > 1 or rank == 0:
+        size = 1 if rank == ranks - 1 else ranks - 1
+        assert isinstance(own, process_group.ProcessGroup) and dist.get_world_size(own) == size
+        for _ in range(3 if own is last else 1):  # how often is the matter of each group
+            tensor = torch.ones(1)
+            dist.all_reduce(tensor, group=own)
+            assert tensor.item() == size
+        dist.destroy_process_group(own)
+        own.shutdown()  # older versions drop the group without telling it
+        with raises(RuntimeError, "destroyed"):
+            own.allreduce([torch.ones(1)]).wait()
+    everyone = dist.new_group()
+    tensor = torch.ones(1)
+    works = [dist.all_reduce(tensor, group=everyone, async_op=True), dist.all_reduce(torch.ones(1), async_op=True)]
+    assert all(work.wait() for work in reversed(works)) and tensor.item() == ranks
+
+
+def test_monitored_barrier():
+    group = dist.distributed_c10d._get_default_group()
+    group.monitored_barrier(datetime.timedelta(seconds=60))
+    if ranks > 1:
+        if rank == 0:
+            with raises(RuntimeError, "failed to pass monitoredBarrier in 50 ms"):
+                group.monitored_barrier(datetime.timedelta(milliseconds=50), True)
+    dist.barrier()
+
+
+def test_what_is_refused():
+    bad = (
+        (lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool)), ValueError, "there is no sum of bool"),
+        (lambda: dist.all_reduce(torch.ones(2, device="meta")), ValueError, "none on the device meta"),
+        (lambda: dist.broadcast(torch.ones(2).to_sparse(), 0), ValueError, "layout torch.sparse_coo"),
+        (lambda: dist.all_gather([torch.ones(2)] * (ranks + 1), torch.ones(2)), ValueError, "one for each rank"),
+        (lambda: dist.all_to_all_single(torch.ones(ranks), torch.ones(ranks), [1] * ranks, [2] * ranks), ValueError,
+         "Split sizes doesn't match"),
+    )
+    for call, kind, text in bad:
+        with raises(kind, text):
+            call()
+    if ranks > 1:
+        with raises(RuntimeError, "elements"):
+            dist.all_reduce(torch.ones(1 + rank))
+    empty = torch.ones(0)
+    dist.all_reduce(empty)
+    dist.barrier()
 
 
 def trained(hook=None, group=None):
