@@ -100,7 +100,7 @@ TEST_CASE("a frame for messages whose lengths contradict each other is none") {
   frame.length = 1;
   CHECK_FALSE(parsed(frame));
   frame = {};
-  frame.kind = static_cast<MessageFrame::Kind>(10);
+  frame.kind = static_cast<MessageFrame::Kind>(11);
   CHECK_FALSE(parsed(frame));
   frame = {};
   frame.magic = 1;

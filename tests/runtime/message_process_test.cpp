@@ -1,12 +1,16 @@
 // Messages with ranks as forked processes: on one host and on two, and when a rank dies.
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <vector>
 
+#include "base/fd.h"
 #include "runtime/support/conformance.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/process_job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 using namespace ddl::conformance;
 using namespace ddl::runtime::test;
@@ -23,6 +27,45 @@ TEST_CASE("messages conform with ranks as processes") {
        })) {
     CAPTURE(end.report, end.signal);
     CHECK(end.exit_code == 0);
+  }
+}
+
+TEST_CASE("a rank that has no descriptor left for a message says so, and which limit it is") {
+#ifdef DDL_TEST_SANITIZED
+  DDL_SKIP("a sanitizer needs descriptors of its own");
+#endif
+  ProcessJob job;
+  job.ranks = 2;
+  job.hosts = GENERATE(Hosts{}, Hosts{{0}, {1}});
+  const bool sender_lacks = GENERATE(true, false);
+  const auto ends = job.run([&](RankPlace& place) -> std::string {
+    ddl_context* context = place.join();
+    std::int32_t value = 1;
+    ddl_handle* handle = nullptr;
+    if ((place.rank() == 0) == sender_lacks) {
+      const ddl::UniqueFd next(::dup(0));
+      rlimit limit{};
+      (void)::getrlimit(RLIMIT_NOFILE, &limit);
+      limit.rlim_cur = static_cast<rlim_t>(next.get());  // the first number that is free
+      (void)::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    expect_ok(ddl_barrier(context, nullptr), "barrier");
+    ddl_status failed = place.rank() == 0
+                            ? ddl_send_async(context, &value, 1, DDL_INT32, 1, 2, nullptr, &handle)
+                            : ddl_recv_async(context, &value, 1, DDL_INT32, 0, 2, nullptr, nullptr, &handle);
+    if (failed == DDL_OK) failed = ddl_wait(handle);
+    // A small message is complete before there is a connection; then the next call fails.
+    if (failed == DDL_OK) failed = ddl_barrier(context, nullptr);
+    std::string sentence = ddl_last_error();
+    expect(failed != DDL_OK, "there was a descriptor");
+    (void)ddl_finalize(context);
+    return sentence;
+  });
+  for (const RankEnd& end : ends) {
+    CAPTURE(job.hosts.size(), sender_lacks, end.report, end.signal);
+    CHECK(end.exit_code == 0);
+    CHECK(end.report.find("Too many open files") != std::string::npos);
+    CHECK(end.report.find("ulimit -n") != std::string::npos);
   }
 }
 

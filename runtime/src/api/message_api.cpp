@@ -71,14 +71,11 @@ ddl_status submit(ddl_context* context, const ddl_call_options* given, const Env
   auto message =
       message_of(**set, options, envelope, buffer, count, dtype, context->context->timeout_seconds());
   if (!message) return report(message.error());
-  (*message)->source = source;
-  if (source != nullptr) {
-    if (envelope.peer == DDL_ANY_RANK) {
-      (*message)->job_ranks = (*set)->job_ranks();
-    } else {
-      *source = envelope.peer;
-      (*message)->source = nullptr;
-    }
+  if (envelope.peer == DDL_ANY_RANK) {
+    (*message)->source = source;
+    (*message)->job_ranks = (*set)->job_ranks();
+  } else if (source != nullptr) {
+    *source = envelope.peer;
   }
   const std::shared_ptr<MessageEngine> messages = context->context->messages();
   auto made = std::make_unique<ddl_handle>(ddl_handle{nullptr, nullptr, messages, *message});

@@ -416,6 +416,7 @@ Outcome Context::free_set(std::uint64_t id) {
   if (!found)
     return fail(DDL_ERROR_INVALID_ARGUMENT, "process set " + std::to_string(id) + " does not exist");
   if (auto left = found->leave(); !left && left.error().status == DDL_ERROR_BUSY) return left;
+  messages_->forget_set(found->membership().generation);
   const std::unique_lock lock(mutex_);
   sets_.erase(id);
   return {};

@@ -3,7 +3,7 @@
 // A connection belongs to the rank that has made it: that rank sends its messages over it, and gets answers back.
 //
 //   sender -> receiver   open; then eager (with the whole message), announce, data (with a part of a message), farewell
-//   receiver -> sender   grant, taken, refused, credit, farewell
+//   receiver -> sender   grant, taken, refused, dropped, credit, farewell
 //
 // Small messages go at once (eager), as far as the receiver's space for unexpected ones allows. Others are announced,
 // and when the receiver has matched them, it grants their data; or, on one host, it has taken them from the sender's
@@ -22,15 +22,16 @@ namespace ddl::runtime {
 /// Plain data between machines of one byte order, which the handshake has checked.
 struct MessageFrame {
   enum class Kind : std::uint32_t {
-    kOpen = 1,      ///< the first one: the sender has chosen this connection
-    kEager = 2,     ///< a message, which follows
-    kAnnounce = 3,  ///< a message, which is to be granted or taken
-    kData = 4,      ///< a part of a message that was granted, which follows
-    kGrant = 5,     ///< the message of this number may come
-    kTaken = 6,     ///< it has been taken
-    kRefused = 7,   ///< it does not fit what the receiver expects: bytes and dtype
-    kCredit = 8,    ///< this number of bytes of eager messages have found their receiver
-    kFarewell = 9,  ///< the rank leaves in order and sends nothing more
+    kOpen = 1,       ///< the first one: the sender has chosen this connection
+    kEager = 2,      ///< a message, which follows
+    kAnnounce = 3,   ///< a message, which is to be granted or taken
+    kData = 4,       ///< a part of a message that was granted, which follows
+    kGrant = 5,      ///< the message of this number may come
+    kTaken = 6,      ///< it has been taken
+    kRefused = 7,    ///< it does not fit what the receiver expects: bytes and dtype
+    kCredit = 8,     ///< this number of bytes of eager messages have found their receiver
+    kDropped = 9,    ///< the receiver has freed the process set
+    kFarewell = 10,  ///< the rank leaves in order and sends nothing more
   };
   static constexpr std::uint32_t kMagic = 0x44444C4D;  // "DDLM"
   /// Messages of up to this size are eager.
@@ -50,6 +51,12 @@ struct MessageFrame {
   ddl_dtype dtype = 0;
   std::uint64_t reserved = 0;
 
+  static MessageFrame of(Kind kind, std::uint64_t number = 0) {
+    MessageFrame frame;
+    frame.kind = kind;
+    frame.number = number;
+    return frame;
+  }
   bool is_of_sender() const {
     return kind == Kind::kOpen || kind == Kind::kEager || kind == Kind::kAnnounce || kind == Kind::kData;
   }

@@ -12,21 +12,6 @@ bool receive_fits(const Message& receive, const Arrival& arrival) {
 
 }  // namespace
 
-std::string describe_size(std::uint64_t bytes, ddl_dtype dtype) {
-  const std::size_t size = element_size(dtype);
-  std::string text = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  if (size == 0) return text;
-  const std::uint64_t count = bytes / size;
-  return text + " (" + dtype_name(dtype) + ", " + std::to_string(count) +
-         (count == 1 ? " element)" : " elements)");
-}
-
-std::string Message::describe() const {
-  return std::string(sends ? "a message that is sent" : "a message that is received") + " (" +
-         dtype_name(dtype) + ", " + std::to_string(count) + (count == 1 ? " element" : " elements") +
-         (tag == DDL_ANY_TAG ? ", any tag)" : ", tag " + std::to_string(tag) + ")");
-}
-
 std::optional<Arrival> Matching::post(const MessagePtr& receive) {
   if (const auto arrived = unexpected_.find(receive->set); arrived != unexpected_.end()) {
     std::list<Arrival>& list = arrived->second;
@@ -63,6 +48,29 @@ MessagePtr Matching::waiting_for(int rank) const {
     }
   }
   return nullptr;
+}
+
+bool is_in_vain(const Message& receive, const std::unordered_set<int>& left, int own) {
+  return receive.peer == DDL_ANY_RANK && receive.job_ranks.size() > 1 &&
+         std::all_of(receive.job_ranks.begin(), receive.job_ranks.end(),
+                     [&](int rank) { return rank == own || left.contains(rank); });
+}
+
+MessagePtr Matching::waiting_in_vain(const std::unordered_set<int>& left, int own) const {
+  for (const auto& [set, list] : posted_) {
+    for (const MessagePtr& receive : list) {
+      if (is_in_vain(*receive, left, own)) return receive;
+    }
+  }
+  return nullptr;
+}
+
+std::list<Arrival> Matching::forget_set(std::uint32_t set) {
+  const auto found = unexpected_.find(set);
+  if (found == unexpected_.end()) return {};
+  std::list<Arrival> forgotten = std::move(found->second);
+  unexpected_.erase(found);
+  return forgotten;
 }
 
 std::vector<MessagePtr> Matching::clear() {

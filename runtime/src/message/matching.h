@@ -9,6 +9,7 @@
 #include <list>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/src/message/message.h"
@@ -28,6 +29,9 @@ struct Arrival {
   MessagePtr own;                  ///< this rank sends it to itself, and its bytes are still in its buffer
 };
 
+/// Whether all ranks that a receive from any rank may get a message from, but for own, have left.
+bool is_in_vain(const Message& receive, const std::unordered_set<int>& left, int own);
+
 /// Not thread-safe.
 class Matching {
  public:
@@ -42,6 +46,10 @@ class Matching {
   void remove(const MessagePtr& receive) { posted_[receive->set].remove(receive); }
   /// A receive that waits for this rank of the job and no other; null: there is none.
   MessagePtr waiting_for(int rank) const;
+  /// A receive from any rank whose other ranks than own have all left; null: there is none.
+  MessagePtr waiting_in_vain(const std::unordered_set<int>& left, int own) const;
+  /// Nobody posts receives of this process set any more: the messages that wait for one.
+  std::list<Arrival> forget_set(std::uint32_t set);
   /// All receives that wait, which wait no longer.
   std::vector<MessagePtr> clear();
 

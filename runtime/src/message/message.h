@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/src/common/failure.h"
@@ -23,7 +24,7 @@ struct Message {
   std::uint64_t count = 0;
   /// How long a thread waits for it; 0: without limit.
   double timeout_seconds = 0.0;
-  /// Of a receive: where the sender's rank in the set is stored, or null.
+  /// Of a receive from any rank: where the sender's rank in the set is stored, or null.
   std::int32_t* source = nullptr;
   /// Of a receive from any rank: the ranks of the job that the set consists of.
   std::vector<int> job_ranks;
@@ -39,5 +40,9 @@ using MessagePtr = std::shared_ptr<Message>;
 
 /// "16 bytes (float32, 4 elements)".
 std::string describe_size(std::uint64_t bytes, ddl_dtype dtype);
+/// What both ranks say of a message that does not fit its receive: what was sent, and what was expected.
+std::string describe_mismatch(const std::string& sender, const std::string& sent, const std::string& receiver,
+                              const std::string& expected, int tag);
+std::string describe_dropped(const std::string& receiver, const Message& message);
 
 }  // namespace ddl::runtime

@@ -10,16 +10,15 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 
 #include "base/own_thread.h"
+#include "base/text.h"
 
 namespace ddl::runtime {
 namespace {
 
-/// The own thread looks after a thread that waited for this long, and then less and less often, whether it drives.
-constexpr std::chrono::milliseconds kFirstPark{2};
-constexpr std::chrono::milliseconds kLongestPark{100};
+/// While threads wait again and again, the own thread looks this often whether it is to drive.
+constexpr std::chrono::milliseconds kPark{2};
 /// A rank that has died, not left, is reported by others within this time.
 constexpr std::chrono::seconds kGoneReport{1};
 constexpr int kEventsAtOnce = 64;
@@ -33,8 +32,7 @@ Status MessageEngine::join(Connections& world, Bootstrap& bootstrap) {
   if (!epoll_) return fail_errno("epoll_create1");
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno("eventfd");
-  const Status watched = watch_input(wake_.get());
-  if (!watched) return watched;
+  DDL_TRY(watch_input(wake_.get()));
   for (const int listener : sockets_.listeners()) DDL_TRY(watch_input(listener));
   {
     const Lock lock(mutex_);
@@ -160,7 +158,11 @@ Outcome MessageEngine::submit_receive(const MessagePtr& message) {
     if (own) complete(own, fits);
     return {};
   }
-  if (message->peer == rank() || message->peer == DDL_ANY_RANK) return {};
+  if (message->peer == rank()) return {};
+  if (message->peer == DDL_ANY_RANK) {
+    if (is_in_vain(*message, left_, rank())) miss(message);
+    return {};
+  }
   if (left_.contains(message->peer)) {
     miss(message);
     return {};
@@ -200,12 +202,11 @@ Outcome MessageEngine::wait(Message& message) {
       if (is_wanted) give_up(AbortNotice::of(AbortReason::kInterrupted, world_->self()));
     }
     if (deadline.has_passed() && !pending_) {
-      std::array<char, 32> seconds{};
-      std::snprintf(seconds.data(), seconds.size(), "%g", message.timeout_seconds);
       const std::string other = message.peer == DDL_ANY_RANK ? "any rank" : who_is(message.peer).describe();
       give_up(AbortNotice::of(AbortReason::kTimedOut, world_->self(),
-                              world_->self().label() + " gave up after " + seconds.data() + " s in " +
-                                  message.describe() + (message.sends ? " to " : " from ") + other));
+                              world_->self().label() + " gave up after " +
+                                  time_limit_text(message.timeout_seconds) + " in " + message.describe() +
+                                  (message.sends ? " to " : " from ") + other));
     }
     settle(lock);
   }
@@ -216,9 +217,10 @@ Outcome MessageEngine::wait(Message& message) {
     lock.lock();
   }
   --waiters_;
+  ++ended_waits_;
   if (waiters_ > 0) {
     changed_.notify_all();
-  } else if (!open_.empty()) {
+  } else if (is_parked_ || !open_.empty()) {
     resume_.notify_one();
   }
   return message.outcome;
@@ -277,40 +279,24 @@ void MessageEngine::abort(const AbortNotice& notice) {
 void MessageEngine::fail_all(const AbortNotice& notice) {
   aborted_ = notice;
   matching_.clear();
-  // Nothing is read from the program's buffers any more, nor written to them.
+  // Nothing is read from the program's buffers any more, nor written to them, but for what is just being copied.
   forget_all_links();
   outgoing_.clear();
   incoming_.clear();
   lost_.clear();
-  while (!open_.empty()) {
-    const MessagePtr message = *open_.begin();
-    complete(message, fail(notice.describe_during(message->describe())));
+  copies_.resize(is_copying_ ? 1 : 0);
+  const MessagePtr copied = is_copying_ ? copies_.front().receive : nullptr;
+  for (const MessagePtr& message : std::unordered_set<MessagePtr>(open_)) {
+    if (message != copied) complete(message, aborted_during(*message));
   }
   kick();
 }
 
+Outcome MessageEngine::aborted_during(const Message& message) const {
+  return fail(aborted_->describe_during(message.describe()));
+}
+
 Member MessageEngine::who_is(int rank) const { return world_->who_is(rank); }
-
-bool MessageEngine::needs(int rank) const {
-  const auto link = outgoing_.find(rank);
-  return matching_.waiting_for(rank) != nullptr || (link != outgoing_.end() && link->second->has_messages);
-}
-
-void MessageEngine::note_left(int rank) {
-  left_.insert(rank);
-  const auto own = outgoing_.find(rank);
-  const auto other = incoming_.find(rank);
-  const bool is_missed =
-      matching_.waiting_for(rank) != nullptr ||
-      (other != incoming_.end() && !other->second->granted.empty()) ||
-      (own != outgoing_.end() && (!own->second->announced.empty() || own->second->has_data()));
-  if (is_missed && life_ == Life::kOpen) give_up(AbortNotice::of(AbortReason::kLeft, who_is(rank)));
-}
-
-void MessageEngine::miss(const MessagePtr& message) {
-  open_.insert(message);
-  give_up(AbortNotice::of(AbortReason::kLeft, who_is(message->peer)));
-}
 
 // Driving.
 
@@ -321,6 +307,10 @@ void MessageEngine::kick() const {
 
 bool MessageEngine::drive(Lock& lock, Driver driver, Deadline deadline) {
   driver_ = driver;
+  if (!copies_.empty()) {
+    copy_part(lock);
+    deadline = Deadline::after(Deadline::Clock::duration::zero());
+  }
   Deadline next = deadline;
   const auto until = [&next](Deadline other) { next = other.when() < next.when() ? other : next; };
   for (const auto& [rank, lost] : lost_) until(lost.first);
@@ -392,15 +382,17 @@ void MessageEngine::advance_sockets() {
 
 void MessageEngine::run() {
   Lock lock(mutex_);
-  std::chrono::milliseconds park = kFirstPark;
+  std::uint64_t seen = 0;
   while (life_ == Life::kOpen && !aborted_) {
-    if (driver_ != Driver::kNone || waiters_ > 0) {
-      resume_.wait_for(lock, park);
-      park = std::min(2 * park, kLongestPark);
-      continue;
+    if (driver_ == Driver::kNone && waiters_ == 0) {
+      (void)drive(lock, Driver::kOwnThread, Deadline::never());
+    } else if (std::exchange(seen, ended_waits_) != ended_waits_) {
+      resume_.wait_for(lock, kPark);
+    } else {
+      is_parked_ = true;
+      resume_.wait(lock);
+      is_parked_ = false;
     }
-    park = kFirstPark;
-    (void)drive(lock, Driver::kOwnThread, Deadline::never());
   }
 }
 

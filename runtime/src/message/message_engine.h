@@ -10,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,6 +50,10 @@ class MessageEngine final : private FrameReceiver {
   Outcome wait(Message& message);
   tl::expected<bool, Failure> test(Message& message);
 
+  /// The program has freed a process set: messages that no receive has been posted for are dropped. Those that are open
+  /// go on.
+  void forget_set(std::uint32_t generation);
+
   /// The world has been aborted: all open messages fail.
   void abort(const AbortNotice& notice);
   /// No thread waits.
@@ -62,6 +67,20 @@ class MessageEngine final : private FrameReceiver {
 
   enum class Life { kNew, kJoined, kOpen, kLeaving, kClosed };
   enum class Driver { kNone, kWaiter, kOwnThread };
+
+  /// A message that this rank copies from the memory of its sender, a process of this host.
+  struct Copy {
+    LinkPtr link;
+    std::uint64_t number = 0;
+    std::uint64_t address = 0;  ///< of the sender's
+    MessagePtr receive;
+    std::uint64_t done = 0;  ///< bytes
+
+    /// The bytes that are copied at once.
+    std::uint64_t next_part() const;
+    /// Copies them. False if the kernel does not allow it.
+    bool copy() const;
+  };
 
   // What arrives.
   Status on_frame(MessageLink& link, const MessageFrame& frame, std::span<const std::byte> payload) override;
@@ -79,7 +98,13 @@ class MessageEngine final : private FrameReceiver {
   /// The message goes into the receive, or does not fit it. payload: of one that is here.
   Outcome deliver(const Arrival& arrival, std::span<const std::byte> payload, const MessagePtr& receive);
   Outcome refuse(const Arrival& arrival, const MessagePtr& receive);
-  static bool read_memory(MessageLink& link, const Arrival& arrival, const Message& receive);
+  void drop(const Arrival& arrival);
+  void grant(MessageLink& link, std::uint64_t number, const MessagePtr& receive);
+  /// Copies a part of the first of copies_, without the lock.
+  void copy_part(Lock& lock);
+  void note_copied(bool is_copied);
+  /// Copies everything up to the last one of this link.
+  void finish_copies(const MessageLink& link);
   void give_back(MessageLink& link, std::uint64_t bytes);
   void take_arrival(MessageLink& link, Arrival arrival, std::span<const std::byte> payload);
   /// A message of this link that was announced, which is then announced no more; null: there is none.
@@ -107,6 +132,7 @@ class MessageEngine final : private FrameReceiver {
   }
   void settle(Lock& lock);
   void fail_all(const AbortNotice& notice);
+  Outcome aborted_during(const Message& message) const;
 
   /// One thread at a time. Sleeps until there is something to do, or the deadline has passed, and does it. Whether a
   /// signal has ended the sleep.
@@ -135,12 +161,17 @@ class MessageEngine final : private FrameReceiver {
   Driver driver_ = Driver::kNone;
   bool is_asleep_ = false;  ///< the thread that drives
   int waiters_ = 0;
+  std::uint64_t ended_waits_ = 0;
+  bool is_parked_ = false;  ///< the own thread, until it is told that nobody waits
   Matching matching_;
   std::unordered_set<MessagePtr> open_;
-  std::map<int, LinkPtr> links_;                          ///< that are connected, by descriptor
-  std::map<int, LinkPtr> outgoing_;                       ///< this rank's own, by the other rank
-  std::map<int, LinkPtr> incoming_;                       ///< by the other rank
-  std::unordered_set<int> left_;                          ///< ranks that have left in order
+  std::unordered_set<std::uint32_t> freed_sets_;
+  std::deque<Copy> copies_;
+  bool is_copying_ = false;          ///< the thread that drives, the first of copies_, without the lock
+  std::map<int, LinkPtr> links_;     ///< that are connected, by descriptor
+  std::map<int, LinkPtr> outgoing_;  ///< this rank's own, by the other rank
+  std::map<int, LinkPtr> incoming_;  ///< by the other rank
+  std::unordered_set<int> left_;     ///< ranks that have left in order
   std::map<int, std::pair<Deadline, AbortNotice>> lost_;  ///< ranks, until the true cause is known
   std::optional<AbortNotice> pending_;
   std::optional<AbortNotice> aborted_;

@@ -18,121 +18,8 @@ namespace {
 constexpr std::chrono::seconds kFarewellLimit{10};
 /// A rank that notices a death reports it within this time.
 constexpr std::chrono::seconds kLinkDeathReport{1};
-/// Credit is given back in such portions.
-constexpr std::uint64_t kCreditPortion = MessageLink::kEagerCredit / 4;
-
-MessageFrame message_frame(MessageFrame::Kind kind, std::uint64_t number = 0) {
-  MessageFrame frame;
-  frame.kind = kind;
-  frame.number = number;
-  return frame;
-}
-
-std::string message_mismatch(const std::string& sender, const std::string& sent, const std::string& receiver,
-                             const std::string& expected, int tag) {
-  return sender + " sent a message of " + sent + " with tag " + std::to_string(tag) + ", for which " +
-         receiver + " expected " + expected;
-}
 
 }  // namespace
-
-// Messages into receives.
-
-Outcome MessageEngine::deliver(const Arrival& arrival, std::span<const std::byte> payload,
-                               const MessagePtr& receive) {
-  if (receive->source != nullptr) {
-    *receive->source = arrival.from;
-    if (!receive->job_ranks.empty()) {
-      const auto found = std::find(receive->job_ranks.begin(), receive->job_ranks.end(), arrival.from);
-      *receive->source = static_cast<std::int32_t>(found - receive->job_ranks.begin());
-    }
-  }
-  const auto incoming = incoming_.find(arrival.from);
-  MessageLink* const link = incoming == incoming_.end() ? nullptr : incoming->second.get();
-  const bool is_announced = arrival.number != 0;
-  if (!is_announced && link != nullptr) give_back(*link, arrival.bytes + sizeof(MessageFrame));
-  if (arrival.bytes != receive->bytes) return refuse(arrival, receive);
-  if (!is_announced) {
-    if (!payload.empty()) std::memcpy(receive->buffer, payload.data(), payload.size());
-    complete(receive);
-    return {};
-  }
-  if (link == nullptr || !link->is_connected()) {
-    // The sender has left, or its death is about to be reported: its memory may be another message's.
-    miss(receive);
-    return {};
-  }
-  if (read_memory(*link, arrival, *receive)) {
-    link->post(message_frame(MessageFrame::Kind::kTaken, arrival.number));
-    flush(*link);
-    complete(receive);
-    return {};
-  }
-  link->granted.emplace(arrival.number, receive);
-  link->post(message_frame(MessageFrame::Kind::kGrant, arrival.number));
-  flush(*link);
-  return {};
-}
-
-bool MessageEngine::read_memory(MessageLink& link, const Arrival& arrival, const Message& receive) {
-  std::uint64_t done = 0;
-  while (link.reads_memory && done < arrival.bytes) {
-    const iovec to{receive.buffer + done, arrival.bytes - done};
-    const iovec from{reinterpret_cast<void*>(arrival.address + done), arrival.bytes - done};
-    const ssize_t got = ::process_vm_readv(link.pid, &to, 1, &from, 1, 0);
-    if (got > 0) {
-      done += static_cast<std::uint64_t>(got);
-    } else if (got == 0 || errno != EINTR) {
-      // The kernel may forbid it, and some memory cannot be read so.
-      link.reads_memory = false;
-    }
-  }
-  return link.reads_memory;
-}
-
-Outcome MessageEngine::refuse(const Arrival& arrival, const MessagePtr& receive) {
-  const std::string sent = describe_size(arrival.bytes, arrival.dtype);
-  const std::string expected = describe_size(receive->bytes, receive->dtype);
-  const Outcome outcome =
-      fail(DDL_ERROR_MISMATCH, message_mismatch(who_is(arrival.from).describe(), sent,
-                                                world_->self().describe(), expected, arrival.tag));
-  if (const auto link = incoming_.find(arrival.from); arrival.number != 0 && link != incoming_.end()) {
-    MessageFrame frame = message_frame(MessageFrame::Kind::kRefused, arrival.number);
-    frame.bytes = receive->bytes;
-    frame.dtype = receive->dtype;
-    link->second->post(frame);
-    flush(*link->second);
-  }
-  complete(receive, outcome);
-  return outcome;
-}
-
-void MessageEngine::give_back(MessageLink& link, std::uint64_t bytes) {
-  link.consumed += bytes;
-  if (link.consumed < kCreditPortion) return;
-  MessageFrame frame = message_frame(MessageFrame::Kind::kCredit);
-  frame.bytes = std::exchange(link.consumed, 0);
-  link.post(frame);
-  flush(link);
-}
-
-void MessageEngine::take_arrival(MessageLink& link, Arrival arrival, std::span<const std::byte> payload) {
-  arrival.from = link.rank();
-  if (const MessagePtr receive = matching_.take(arrival)) {
-    (void)deliver(arrival, payload, receive);
-    return;
-  }
-  arrival.payload.assign(payload.begin(), payload.end());
-  matching_.keep(std::move(arrival));
-}
-
-MessagePtr MessageEngine::take_announced(MessageLink& link, std::uint64_t number) {
-  const auto found = link.announced.find(number);
-  if (found == link.announced.end()) return nullptr;
-  MessagePtr message = std::move(found->second);
-  link.announced.erase(found);
-  return message;
-}
 
 // What arrives.
 
@@ -164,6 +51,7 @@ Status MessageEngine::on_frame(MessageLink& link, const MessageFrame& frame,
     }
     case Kind::kGrant:
     case Kind::kTaken:
+    case Kind::kDropped:
     case Kind::kRefused: {
       MessagePtr message = take_announced(link, frame.number);
       if (!message && life_ == Life::kOpen) break;
@@ -173,18 +61,22 @@ Status MessageEngine::on_frame(MessageLink& link, const MessageFrame& frame,
         flush(link);
       } else if (frame.kind == Kind::kTaken) {
         complete(message);
+      } else if (frame.kind == Kind::kDropped) {
+        complete(message, fail(DDL_ERROR_ABORTED, describe_dropped(link.peer.describe(), *message)));
       } else {
         complete(message,
                  fail(DDL_ERROR_MISMATCH,
-                      message_mismatch(world_->self().describe(),
-                                       describe_size(message->bytes, message->dtype), link.peer.describe(),
-                                       describe_size(frame.bytes, frame.dtype), message->tag)));
+                      describe_mismatch(world_->self().describe(),
+                                        describe_size(message->bytes, message->dtype), link.peer.describe(),
+                                        describe_size(frame.bytes, frame.dtype), message->tag)));
       }
       return {};
     }
     case Kind::kCredit: link.credit += frame.bytes; return {};
     case Kind::kFarewell:
       link.has_left = true;
+      // Once the connection is closed, the sender may use its memory again.
+      finish_copies(link);
       note_left(link.rank());
       forget(link);
       return {};
@@ -215,7 +107,7 @@ tl::expected<MessageEngine::LinkPtr, Failure> MessageEngine::link_to(int rank) {
   if (const auto found = outgoing_.find(rank); found != outgoing_.end()) return found->second;
   DDL_TRY(sockets_.dial(*bootstrap_, rank).map_error(to_failure));
   auto link = std::make_shared<MessageLink>(rank, true);
-  link->post(message_frame(MessageFrame::Kind::kOpen));
+  link->post(MessageFrame::of(MessageFrame::Kind::kOpen));
   outgoing_.emplace(rank, link);
   if (is_asleep_) kick();
   return link;
@@ -306,9 +198,35 @@ void MessageEngine::end_link(MessageLink& link, const Error& error) {
                                     : AbortNotice::of(AbortReason::kLost, link.peer, error.message())));
 }
 
-// Leaving.
+// Ranks that leave, and this one.
+
+bool MessageEngine::needs(int rank) const {
+  const auto link = outgoing_.find(rank);
+  return matching_.waiting_for(rank) != nullptr || (link != outgoing_.end() && link->second->has_messages);
+}
+
+void MessageEngine::note_left(int rank) {
+  left_.insert(rank);
+  const auto own = outgoing_.find(rank);
+  const auto other = incoming_.find(rank);
+  const bool is_missed =
+      matching_.waiting_for(rank) != nullptr || matching_.waiting_in_vain(left_, this->rank()) != nullptr ||
+      (other != incoming_.end() && !other->second->granted.empty()) ||
+      (own != outgoing_.end() && (!own->second->announced.empty() || own->second->has_data()));
+  if (is_missed && life_ == Life::kOpen) give_up(AbortNotice::of(AbortReason::kLeft, who_is(rank)));
+}
+
+void MessageEngine::miss(const MessagePtr& message) {
+  open_.insert(message);
+  const auto is_other = [this](int one) { return one != rank(); };
+  const auto& ranks = message->job_ranks;
+  const int missing =
+      message->peer != DDL_ANY_RANK ? message->peer : *std::find_if(ranks.begin(), ranks.end(), is_other);
+  give_up(AbortNotice::of(AbortReason::kLeft, who_is(missing)));
+}
 
 void MessageEngine::fail_open() {
+  while (!copies_.empty()) finish_copies(*copies_.front().link);
   // What has been announced or granted may be read or written until the links have ended.
   for (const MessagePtr& message : matching_.clear())
     complete(message, fail(DDL_ERROR_ABORTED, "this rank left the job during " + message->describe()));
@@ -328,7 +246,7 @@ void MessageEngine::end_links(Lock& lock, bool own, Deadline deadline) {
     if (!own && !link->is_own() && !is_ending(link)) ending.push_back(link);
   }
   for (const LinkPtr& link : ending) {
-    link->post(message_frame(MessageFrame::Kind::kFarewell));
+    link->post(MessageFrame::of(MessageFrame::Kind::kFarewell));
     flush(*link);
   }
   const auto has_ended = [this, own](const LinkPtr& link) {

@@ -159,7 +159,7 @@ Status MessageSockets::begin_local(Local& local) const {
   return {};
 }
 
-void MessageSockets::dial_local(std::vector<Made>& made, std::vector<int>& gone) {
+Status MessageSockets::dial_local(std::vector<Made>& made, std::vector<int>& gone) {
   for (auto local = locals_.begin(); local != locals_.end();) {
     Status begun;
     if (!local->handshake && local->again.has_passed()) begun = begin_local(*local);
@@ -180,9 +180,11 @@ void MessageSockets::dial_local(std::vector<Made>& made, std::vector<int>& gone)
         begun = fail(ErrorCode::kClosed, "the rank has hung up");
       }
     }
+    if (!begun && is_shortage(begun.error().system_errno())) return begun;
     if (!begun) gone.push_back(local->rank);
     local = is_done || !begun ? locals_.erase(local) : std::next(local);
   }
+  return {};
 }
 
 Status MessageSockets::dial_remote(std::vector<Made>& made, std::vector<int>& gone) {
@@ -268,7 +270,14 @@ Deadline MessageSockets::next_deadline() const {
 }
 
 Status MessageSockets::advance(std::vector<Made>& made, std::vector<int>& gone) {
-  dial_local(made, gone);
+  Status advanced = dial_and_accept(made, gone);
+  if (!advanced && is_shortage(advanced.error().system_errno()))
+    advanced.error().during("making a connection for messages (see ulimit -n)");
+  return advanced;
+}
+
+Status MessageSockets::dial_and_accept(std::vector<Made>& made, std::vector<int>& gone) {
+  DDL_TRY(dial_local(made, gone));
   DDL_TRY(dial_remote(made, gone));
   if (!key_) return {};
   DDL_TRY(accept_local());

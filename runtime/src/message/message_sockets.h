@@ -69,12 +69,13 @@ class MessageSockets {
   };
 
   Status prepare(Bootstrap& bootstrap);
+  Status dial_and_accept(std::vector<Made>& made, std::vector<int>& gone);
   LinkHello hello_to(int rank) const;
   bool belongs(const LinkHello& caller) const;
   Status begin_local(Local& local) const;
   Status accept_local();
   void answer(std::list<net::HandshakeSocket>& callers, std::vector<Made>& made) const;
-  void dial_local(std::vector<Made>& made, std::vector<int>& gone);
+  Status dial_local(std::vector<Made>& made, std::vector<int>& gone);
   Status dial_remote(std::vector<Made>& made, std::vector<int>& gone);
 
   const Settings& settings_;

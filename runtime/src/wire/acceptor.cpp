@@ -16,12 +16,11 @@ constexpr int kBacklog = 128;
 /// The maximum number of callers that are accepted before the accepted ones are answered.
 constexpr int kCallersAtOnce = 32;
 
-/// accept(2) has no descriptor or no memory for a caller.
+}  // namespace
+
 bool is_shortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
-
-}  // namespace
 
 Result<Acceptor> Acceptor::open(const std::vector<net::InterfaceAddress>& addresses,
                                 std::chrono::milliseconds patience) {

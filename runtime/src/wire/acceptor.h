@@ -19,6 +19,9 @@
 
 namespace ddl::runtime {
 
+/// accept(2) or socket(2) had no descriptor or no memory for another connection.
+bool is_shortage(int error);
+
 class Acceptor {
  public:
   static constexpr std::size_t kMaxCallers = 64;
