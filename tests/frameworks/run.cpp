@@ -12,6 +12,10 @@
 namespace ddl::frameworks {
 
 Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment) {
+  // For what torch compiles: it makes a folder in /tmp already when it is imported. Every login may write there.
+  const e2e::Scratch caches(place == Place::kHere ? "/tmp" : "/home/shared");
+  REQUIRE(::chmod(caches.path().c_str(), 0777) == 0);
+  arguments.insert(arguments.begin(), {"-x", "TORCHINDUCTOR_CACHE_DIR=" + caches.path()});
   e2e::Command settings;
   settings.patience = kPatience;
   settings.environment = environment;
@@ -32,11 +36,7 @@ Output output_of(Place place, std::vector<std::string> arguments, const ddl::Env
 void run(Place place, const Program& program) {
   const auto python = python_of(program.environment);
   if (!python) return;
-  // For what torch compiles: it makes a folder in /tmp already when it is imported. Every login may write there.
-  const e2e::Scratch caches(place == Place::kHere ? "/tmp" : "/home/shared");
-  REQUIRE(::chmod(caches.path().c_str(), 0777) == 0);
   std::vector<std::string> arguments = program.options;
-  arguments.insert(arguments.end(), {"-x", "TORCHINDUCTOR_CACHE_DIR=" + caches.path()});
   if (place == Place::kHere) arguments.emplace_back("--oversubscribe");
   if (place == Place::kTwoHosts) arguments.insert(arguments.end(), {"-H", "node1:4,node2:4"});
   if (program.has_ddl) arguments.insert(arguments.end(), {"-x", "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE});
