@@ -53,6 +53,7 @@ class ProcessSet:
 
 
 global_process_set = ProcessSet(None)
+_is_homogeneous = True
 _added: list[ProcessSet] = []
 
 
@@ -107,10 +108,12 @@ def _end() -> None:
 def init(comm: Any = None, process_sets: Any = None) -> None:
     """Joins the job. comm: a list of ranks, or a communicator of mpi4py, of which only all ranks are possible.
     process_sets: sets that are added at once."""
+    global _is_homogeneous
     was = ddl.is_initialized()
     ddl.init()
     if was and global_process_set._set is not None:
         return
+    _is_homogeneous = ddl.allreduce(ddl.local_size(), ddl.MIN) == ddl.allreduce(ddl.local_size(), ddl.MAX)
     global_process_set.ranks = list(range(ddl.size()))
     global_process_set._set = ddl.world
     if process_sets != "dynamic":
@@ -125,6 +128,13 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
 def shutdown() -> None:
     """Leaves the job. Called at the end of the program, too."""
     ddl.shutdown()
+
+
+def is_homogeneous() -> bool:
+    """Whether every host has as many ranks as each other."""
+    if global_process_set._set is None:
+        raise ddl.InvalidArgument("call init() first: is_homogeneous() says what the ranks have told each other there")
+    return _is_homogeneous
 
 
 def join(device: int = -1) -> int:

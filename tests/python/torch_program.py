@@ -17,6 +17,8 @@ def test_before_init():
         hvd.rank()
     with raises(ValueError, "has not been initialised"):
         hvd.allreduce(torch.ones(1))
+    with raises(ValueError, "call init() first"):
+        hvd.is_homogeneous()
 
 
 def test_init():
@@ -24,6 +26,8 @@ def test_init():
     hvd.init()
     assert hvd.is_initialized() and hvd.size() == int(os.environ["WORLD_SIZE"])
     assert hvd.global_process_set.ranks == list(range(hvd.size())) and hvd.global_process_set.process_set_id == 0
+    local_sizes = hvd.allgather_object(hvd.local_size())
+    assert hvd.is_homogeneous() == hvd.mpi_ops.is_homogeneous() == (min(local_sizes) == max(local_sizes))
     assert not hvd.ddl_built() and hvd.gloo_built() and (hvd.nccl_built() > 2000) == ddl.has_feature("nccl")
 
 

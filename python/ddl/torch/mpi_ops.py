@@ -17,6 +17,7 @@ from ddl._horovod import (
     gloo_built,
     gloo_enabled,
     init,
+    is_homogeneous,
     join,
     mpi_built,
     mpi_enabled,
