@@ -11,9 +11,10 @@
 namespace ddl::frameworks {
 namespace {
 
-/// A program of examples/python over a backend, by the Python of an environment.
+/// A program that has the option --backend, by the Python of an environment.
 struct Example {
   std::string file;
+  std::string folder = DDL_PYTHON_EXAMPLES;
   int ranks = 2;
   std::vector<std::string> arguments{};
 };
@@ -24,7 +25,7 @@ double loss_of(Place place, const std::string& python, const Example& example, c
   if (place == Place::kHere) words.emplace_back("--oversubscribe");
   if (place == Place::kTwoHosts) words.insert(words.end(), {"-H", "node1:4,node2:4", "--map-by", "node"});
   words.insert(words.end(), {"-x", "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE, "-x", "OMP_NUM_THREADS=1", python,
-                             DDL_PYTHON_EXAMPLES "/" + example.file});
+                             example.folder + "/" + example.file});
   words.insert(words.end(), example.arguments.begin(), example.arguments.end());
   words.insert(words.end(), {"--backend", backend});
   const Output result = output_of(place, words);
@@ -65,12 +66,36 @@ void go_on_from_a_checkpoint(Place place) {
 const std::vector<Example> kExamples = {
     {.file = "fsdp2.py"}, {.file = "tensor_parallel.py"}, {.file = "pipeline.py"}};
 
+/// Six steps at once, by gloo; three and three with a checkpoint between, by libddl.
+void train_as_nanogpt_does() {
+  const auto python = python_of("torch");
+  if (!python) return;
+  const e2e::Scratch scratch;
+  const auto of_steps = [&](const std::string& steps, const std::string& checkpoint) {
+    return Example{.file = "torch_gpt.py",
+                   .folder = DDL_FRAMEWORK_PROGRAMS,
+                   .arguments = {"--steps", steps, "--checkpoint", scratch.path(checkpoint)}};
+  };
+  const double wanted = loss_of(Place::kHere, *python, of_steps("6", "gloo.pt"), "gloo");
+  CHECK(loss_of(Place::kHere, *python, of_steps("3", "ddl.pt"), "ddl") > wanted + kRounding);
+  CHECK(std::abs(loss_of(Place::kHere, *python, of_steps("3", "ddl.pt"), "ddl") - wanted) < kRounding);
+}
+
 Program on_two_ranks(const std::string& environment, const std::string& file,
                      std::vector<std::string> arguments = {}) {
   return {.environment = environment,
           .file = file,
           .options = {"-np", "2", "--map-by", "node"},
           .arguments = std::move(arguments),
+          .has_ddl = true};
+}
+
+/// One torchrun on each of so many hosts, with two ranks.
+Program under_torchrun(int hosts) {
+  return {.environment = "torch",
+          .file = "torch_backend_torchrun.py",
+          .options = {"-np", std::to_string(hosts), "--map-by", "node", "--no-tag-output"},
+          .lines = 2 * hosts,
           .has_ddl = true};
 }
 
@@ -84,6 +109,25 @@ TEST_CASE("FSDP2, tensor parallel and a pipeline train over libddl as one proces
 TEST_CASE("FSDP2, tensor parallel and a pipeline train on two hosts", "[torch_backend_on_hosts]") {
   train_as_one_process_does(Place::kTwoHosts, kExamples);
   go_on_from_a_checkpoint(Place::kTwoHosts);
+}
+
+TEST_CASE("a training loop as nanoGPT's has the same loss over libddl, by an option alone",
+          "[torch_backend_examples]") {
+  train_as_nanogpt_does();
+}
+
+TEST_CASE("ranks that torchrun has started find each other", "[torch_backend_torchrun]") {
+  run(Place::kHere, under_torchrun(1));
+}
+TEST_CASE("ranks that torchrun has started on two hosts find each other", "[torch_backend_on_hosts]") {
+  run(Place::kTwoHosts, under_torchrun(2));
+}
+
+TEST_CASE("what C++ does with a group reaches libddl", "[torch_backend_errors]") {
+  run(Place::kHere, on_two_ranks("torch", "torch_backend_reached.py"));
+}
+TEST_CASE("what C++ of an older version does with a group reaches libddl", "[torch_backend_older]") {
+  run(Place::kHere, on_two_ranks("torch-2.4", "torch_backend_reached.py"));
 }
 
 TEST_CASE("PyTorch's own tests of torch.distributed pass over libddl", "[torch_backend_own_tests]") {

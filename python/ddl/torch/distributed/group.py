@@ -1,6 +1,7 @@
 """The process group and the backend that PyTorch gets, and how it gets them."""
 from __future__ import annotations
 
+import inspect
 import weakref
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 import ddl
+from ddl.torch.distributed import launching
 from ddl.torch.distributed.joining import check_place
 from ddl.torch.distributed.members import Members
 from ddl.torch.distributed.methods import Methods
@@ -33,6 +35,7 @@ if hasattr(torch._C._distributed_c10d, "Backend"):
         def __init__(self, members: Members):
             torch._C._distributed_c10d.Backend.__init__(self, members.rank, members.size)
             self.members = members
+            weakref.finalize(self, members.close).atexit = False
 
         def eager_connect_single_device(self, device: Any = None) -> None:
             """Nothing is left to connect."""
@@ -60,7 +63,8 @@ class ProcessGroup(Methods, dist.ProcessGroup):
         else:
             dist.ProcessGroup.__init__(self, members.rank, members.size)
             if hasattr(self, "_register_backend"):
-                # A group without a backend has no name. C++ asks gloo for what it does not ask this object for.
+                # For C++ a group's name is that of its backend, which cannot be of Python here. Neither Python nor
+                # functional collectives nor DistributedDataParallel call it.
                 limit = timedelta(seconds=members.seconds(None))
                 gloo = dist.ProcessGroupGloo(store, members.rank, members.size, limit)
                 self._register_backend(torch.device("cpu"), dist.ProcessGroup.BackendType.GLOO, gloo)
@@ -74,16 +78,26 @@ class ProcessGroup(Methods, dist.ProcessGroup):
         store = dist.PrefixStore(f"{group_name}/", self.get_group_store())
         limit = timeout or timedelta(seconds=self.members.seconds(None))
         ranks = [self.members.ranks[one] for one in new_ranks]
-        group = _made(store, group_name, new_ranks.index(self.members.rank), len(new_ranks), limit, ranks)
+        place = new_ranks.index(self.members.rank), len(new_ranks)
+        group = ProcessGroup(_members(store, group_name, *place, limit, ranks), store)
         group._set_group_name(group_name)
         group._set_group_desc(group_desc or "undefined")
         return group
 
 
-def _made(store: Any, *how: Any) -> ProcessGroup:
-    """how: what Members takes after the store."""
+def _is_one_of_several() -> bool:
+    """Whether other devices have other backends in the group that is being made, as in "cpu:ddl,cuda:nccl". PyTorch
+    does not tell that to those that it calls, so it is read where PyTorch has it."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name != "_new_process_group_helper":
+        frame = frame.f_back
+    config = frame.f_locals.get("backend_config") if frame is not None else None
+    return config is not None and len(set(config.get_device_backend_map().values())) > 1
+
+
+def _members(store: Any, *how: Any) -> Members:
     try:
-        return ProcessGroup(Members(store, *how), store)
+        return Members(store, *how)
     except ddl.Error as error:
         raise as_backend_error(error)
 
@@ -107,14 +121,24 @@ def _ranks(options: Any) -> list[int] | None:
     return list(options.global_ranks_in_group) if dist.get_world_size() == ddl.size() else None
 
 
-def create(options: Any, _: Any) -> ProcessGroup:
-    """What init_process_group() and new_group() call."""
-    ddl.init()
+def create(options: Any, _: Any) -> Any:
+    """What init_process_group() and new_group() call: makes a group, or a backend for a group of PyTorch's."""
+    is_one_of_several = _is_one_of_several()
+    if is_one_of_several and not calls_backends():
+        raise ValueError(f"PyTorch {torch.__version__} has no groups in which some devices have the backend \"ddl\" "
+                         "and others another: give init_process_group() or new_group() the name \"ddl\" alone")
     if not options.global_ranks_in_group:
-        check_place(options.group_rank, options.group_size)
+        place = options.group_rank, options.group_size
+        launching.init(options.store, *place)
+        check_place(*place)
         if _is_aborted(options.store):
             # It was an error in an earlier group, and all ranks have it: begin anew.
             ddl.shutdown()
-            ddl.init()
+            launching.init(options.store, *place)
+    elif options.group_size == dist.get_world_size():
+        launching.init(options.store, dist.get_rank(), options.group_size)
+    else:
+        ddl.init()
     how = options.group_rank, options.group_size, options.timeout, _ranks(options)
-    return _made(options.store, options.group_id, *how)
+    members = _members(options.store, options.group_id, *how)
+    return Backend(members) if is_one_of_several else ProcessGroup(members, options.store)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from datetime import timedelta
 from typing import Any, Sequence
@@ -38,8 +39,9 @@ class Keys:
         # Of a key without a value, the answer is what it is compared with.
         return all(self.store.compare_set(key, _NOTHING, _NOTHING) != _NOTHING.encode() for key in keys)
 
-    def wait(self, keys: Sequence[str], timeout: timedelta) -> None:
-        deadline = time.monotonic() + timeout.total_seconds()
+    def wait(self, keys: Sequence[str], timeout: timedelta | None) -> None:
+        """timeout: None: no limit."""
+        deadline = math.inf if timeout is None else time.monotonic() + timeout.total_seconds()
         pause = _FIRST_PAUSE_SECONDS
         while not self.check(keys):
             left = deadline - time.monotonic()
