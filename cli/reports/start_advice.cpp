@@ -120,9 +120,18 @@ std::string misplaced_option_advice(const std::vector<std::string>& command,
 
 std::string missing_package_advice(const std::vector<std::string>& stderr_tail) {
   constexpr std::string_view kError = "ModuleNotFoundError: No module named 'ddl'";
-  if (std::find(stderr_tail.begin(), stderr_tail.end(), kError) == stderr_tail.end()) return "";
-  return "install the package ddl into the Python of the ranks, or start a Python that has it: " +
-         document("guide/python.md");
+  if (std::find(stderr_tail.begin(), stderr_tail.end(), kError) != stderr_tail.end())
+    return "install the package ddl into the Python of the ranks, or start a Python that has it: " +
+           document("guide/python.md");
+  // PyTorch's words, of newer versions and of older ones.
+  const bool is_unknown_backend =
+      std::any_of(stderr_tail.begin(), stderr_tail.end(), [](const std::string& line) {
+        return line.ends_with("Unknown backend type ddl") || line.ends_with("Unknown c10d backend type DDL");
+      });
+  if (!is_unknown_backend) return "";
+  return "install the package ddl into the Python of the ranks, by which PyTorch finds the backend; PyTorch "
+         "before 2.5 also needs an import of it: " +
+         document("guide/pytorch.md");
 }
 
 }  // namespace ddl::cli

@@ -16,7 +16,7 @@ std::string start_advice(const std::string& start_error, const std::vector<std::
 std::string misplaced_option_advice(const std::vector<std::string>& command,
                                     const std::vector<std::string>& stderr_tail);
 
-/// If a rank's Python has not found the package ddl: what to do, in one sentence; else "".
+/// If a rank's Python has not found the package ddl, or PyTorch its backend: what to do, in one sentence; else "".
 std::string missing_package_advice(const std::vector<std::string>& stderr_tail);
 
 }  // namespace ddl::cli

@@ -70,6 +70,14 @@ TEST_CASE(
     tail.back() = std::string("ModuleNotFoundError: No module named ") + other;
     CHECK_THAT(plain(report), !Catch::Contains("next:"));
   }
+  for (const char* unknown : {"Unknown backend type ddl", "Unknown c10d backend type DDL"}) {
+    tail.back() = std::string("[rank0]: AssertionError: ") + unknown;
+    CHECK_THAT(plain(report),
+               Catch::Contains("\n  next: install the package ddl into the Python of the ranks") &&
+                   Catch::EndsWith("docs/guide/pytorch.md\n"));
+  }
+  tail.back() = "AssertionError: Unknown backend type ddlx";
+  CHECK_THAT(plain(report), !Catch::Contains("next:"));
 }
 
 TEST_CASE("after a tail that was cut, the report names the file of the output, or the option for it") {

@@ -35,6 +35,7 @@ def report(program, rank, size, weights, **others):
     difference = float(np.abs(np.reshape(weights, (3, 1)) - solution()).max())
     wrong = [] if difference < 1e-5 else [f"the weights differ by {difference}"]
     wrong += [f"{name} is not so" for name, holds in others.items() if not holds]
-    print(f"{program}: rank {rank} of {size}: {'; '.join(wrong) or 'right'}", flush=True)
+    # In one piece with its end: under torchrun all ranks of a host write into one pipe.
+    print(f"{program}: rank {rank} of {size}: {'; '.join(wrong) or 'right'}\n", end="", flush=True)
     if wrong:
         sys.exit(1)
