@@ -210,13 +210,18 @@ _CALL_OPTIONS = ffi.typeof("ddl_call_options *")
 _CALL_OPTIONS_SIZE = ffi.sizeof("ddl_call_options")
 
 
+def call_options(process_set: ProcessSet, timeout_seconds: float, stream: Any = NULL, *scales: float) -> Any:
+    """scales: prescale and postscale; none: 1."""
+    values = (_CALL_OPTIONS_SIZE, 0, process_set.number, timeout_seconds, stream, *(scales or (1.0, 1.0)))
+    return ffi.new(_CALL_OPTIONS, values)
+
+
 def call_ordered(
     function: Callable[..., int], arguments: Sequence[Any],
     process_set: ProcessSet = world, timeout_seconds: float = 0.0, stream: Any = NULL, *scales: float,
 ) -> None:
     """Makes an ordered call of libddl. scales: prescale and postscale; none: 1."""
-    values = (_CALL_OPTIONS_SIZE, 0, process_set.number, timeout_seconds, stream, *(scales or (1.0, 1.0)))
-    check(function(context(), *arguments, ffi.new(_CALL_OPTIONS, values)))
+    check(function(context(), *arguments, call_options(process_set, timeout_seconds, stream, *scales)))
 
 
 def members_of(process_set: ProcessSet) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 import torch
 import torch.distributed as dist
 
-from ddl._context import ProcessSet, call_ordered
+from ddl._context import ProcessSet, call_options, call_ordered, context
 from ddl._library import NULL, ffi, lib
 from ddl._tensors import submit
 from ddl.errors import Error, check
@@ -118,9 +118,15 @@ class Collectives:
         self.process_set = process_set
         self.rank, self.size = process_set.rank, process_set.size
         self._submitted = 0
+        self._seconds, self._options = 0.0, call_options(process_set, 0.0)  # those of the latest call on a CPU
 
     def _call(self, function: Callable[..., int], like: torch.Tensor, seconds: float, *arguments: Any) -> None:
-        call_ordered(function, arguments, self.process_set, seconds, stream_of(like))
+        if like.is_cuda:
+            call_ordered(function, arguments, self.process_set, seconds, stream_of(like))
+            return
+        if seconds != self._seconds:
+            self._seconds, self._options = seconds, call_options(self.process_set, seconds)
+        check(function(context(), *arguments, self._options))
 
     def submit(self, function: Callable[..., int], tensor: torch.Tensor, places: int, how: int) -> Callable[..., None]:
         """Submits a tensor on a GPU as a named tensor, so that the stream on which the program goes on does not wait
@@ -139,7 +145,9 @@ class Collectives:
         return wait
 
     def barrier(self, seconds: float) -> None:
-        call_ordered(lib.ddl_barrier, (), self.process_set, seconds)
+        if seconds != self._seconds:
+            self._seconds, self._options = seconds, call_options(self.process_set, seconds)
+        check(lib.ddl_barrier(context(), self._options))
 
     def allreduce(self, tensor: torch.Tensor, op: int, seconds: float) -> None:
         whole = tensor.contiguous()

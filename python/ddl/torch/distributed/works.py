@@ -159,6 +159,15 @@ class Work(dist._Work if hasattr(dist, "_Work") else dist.Work):
     _source_rank = source_rank
 
 
+def _ended(error: BaseException | None) -> Work:
+    work = Work(None, lambda: None, [], somebody_waits=True)
+    work.finish(error)
+    return work
+
+
+_DONE = _ended(None)  # of calls whose callers have waited
+
+
 class Together(dist._Work if hasattr(dist, "_Work") else dist.Work):
     """Several works as one."""
 
@@ -207,7 +216,16 @@ class Calls:
         self._thread: threading.Thread | None = None
 
     def submit(self, call: Callable[[], None], result: Any, somebody_waits: bool) -> Work:
-        """somebody_waits: the caller will wait for it at once, so there is no need to wake the thread."""
+        """somebody_waits: the caller will wait for it at once, so it is made here if no other call goes on, and else
+        there is no need to wake the thread."""
+        if somebody_waits and self._begin():
+            try:
+                call()
+            except BaseException as error:
+                return _ended(as_backend_error(error))
+            finally:
+                self._end()
+            return _DONE
         work = Work(self, call, result, somebody_waits)
         with self._lock:
             if self._is_closed:
@@ -220,22 +238,32 @@ class Calls:
 
     def make_until(self, work: Work) -> bool:
         """Makes calls until this one is done. False: another thread makes calls."""
-        with self._lock:
-            if self._is_busy or work.is_done:
-                return work.is_done
-            self._is_busy = True
+        if work.is_done or not self._begin(is_for_all=True):
+            return work.is_done
         try:
             while not work.is_done and (earliest := self._earliest()):
                 earliest.make()
                 if earliest is not work and isinstance(earliest.exception(), KeyboardInterrupt):
                     raise KeyboardInterrupt  # it came to this thread, which may have to end
         finally:
-            with self._lock:
-                self._is_busy = False
-                is_rest = bool(self._pending)
-            if is_rest:
-                self.wake()
+            self._end()
         return work.is_done
+
+    def _begin(self, is_for_all: bool = False) -> bool:
+        """Whether this thread is to make calls, until _end(). is_for_all: also those that are pending; else it is only
+        if there are none."""
+        with self._lock:
+            if self._is_busy or (not is_for_all and (self._pending or self._is_closed)):
+                return False
+            self._is_busy = True
+            return True
+
+    def _end(self) -> None:
+        with self._lock:
+            self._is_busy = False
+            is_rest = bool(self._pending)
+        if is_rest:
+            self.wake()
 
     def _earliest(self) -> Work | None:
         with self._lock:
