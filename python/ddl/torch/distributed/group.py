@@ -129,14 +129,14 @@ def create(options: Any, _: Any) -> Any:
                          "and others another: give init_process_group() or new_group() the name \"ddl\" alone")
     if not options.global_ranks_in_group:
         place = options.group_rank, options.group_size
-        launching.init(options.store, *place)
+        launching.init(options.store, *place, options.timeout)
         check_place(*place)
         if _is_aborted(options.store):
             # It was an error in an earlier group, and all ranks have it: begin anew.
             ddl.shutdown()
-            launching.init(options.store, *place)
+            launching.init(options.store, *place, options.timeout)
     elif options.group_size == dist.get_world_size():
-        launching.init(options.store, dist.get_rank(), options.group_size)
+        launching.init(options.store, dist.get_rank(), options.group_size, options.timeout)
     else:
         ddl.init()
     how = options.group_rank, options.group_size, options.timeout, _ranks(options)

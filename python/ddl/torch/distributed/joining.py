@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from datetime import timedelta
 from typing import Any, Sequence
@@ -39,9 +38,8 @@ class Keys:
         # Of a key without a value, the answer is what it is compared with.
         return all(self.store.compare_set(key, _NOTHING, _NOTHING) != _NOTHING.encode() for key in keys)
 
-    def wait(self, keys: Sequence[str], timeout: timedelta | None) -> None:
-        """timeout: None: no limit."""
-        deadline = math.inf if timeout is None else time.monotonic() + timeout.total_seconds()
+    def wait(self, keys: Sequence[str], timeout: timedelta) -> None:
+        deadline = time.monotonic() + timeout.total_seconds()
         pause = _FIRST_PAUSE_SECONDS
         while not self.check(keys):
             left = deadline - time.monotonic()
@@ -68,17 +66,22 @@ def check_place(rank: int, size: int) -> None:
         )
 
 
-def exchanged_ranks(keys: Keys, rank: int, size: int, seconds: float) -> list[int]:
-    """The ranks in libddl's job of a group's members, which they give each other. Of a group whose members PyTorch does
-    not name by them."""
-    keys.set(f"rank/{rank}", str(ddl.rank()).encode())
+def meet(keys: Keys, rank: int, size: int, seconds: float, value: bytes) -> list[str]:
+    """Gives the other members of a group a value, and waits for theirs, whose keys are returned."""
+    keys.set(f"rank/{rank}", value)
     wanted = [f"rank/{one}" for one in range(size)]
     missing = keys.missing(wanted, seconds)
     if missing:
         absent = ", ".join(key.split("/")[1] for key in missing)
         raise BackendError(f"the group of {size} ranks was not made: its rank {absent} did not come within "
                            f"{seconds:g} s")
-    return [int(keys.get(key)) for key in wanted]
+    return wanted
+
+
+def exchanged_ranks(keys: Keys, rank: int, size: int, seconds: float) -> list[int]:
+    """The ranks in libddl's job of a group's members, which they give each other. Of a group whose members PyTorch does
+    not name by them."""
+    return [int(keys.get(key)) for key in meet(keys, rank, size, seconds, str(ddl.rank()).encode())]
 
 
 def make_set(keys: Keys, ranks: list[int], name: str, seconds: float) -> ddl.ProcessSet:

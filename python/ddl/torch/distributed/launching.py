@@ -14,11 +14,14 @@ from typing import Any, Iterator
 
 import ddl
 from ddl._context import _shutdown_at_exit
-from ddl.torch.distributed.joining import Keys
+from ddl.torch.distributed.joining import Keys, meet
+from ddl.torch.distributed.works import seconds_of
 
 # What a launcher sets for its ranks, and what torchrun sets for its own; ddlrun removes that.
 _OF_A_LAUNCHER = ("PMIX_NAMESPACE", "PMIX_RANK", "PMI_FD", "PMI_RANK", "PMI_SIZE", "DDL_JOB_KEY_FD", "DDL_RANK_RECORD")
 _OF_TORCHRUN = "TORCHELASTIC_ERROR_FILE"
+
+_PATIENCE_SECONDS = 0.5  # of a wait, after which a thread sees that it is to end
 
 
 class _Job:
@@ -27,6 +30,7 @@ class _Job:
     def __init__(self, keys: Keys, rank: int, size: int):
         self._keys, self.rank, self.size = keys, rank, size
         self._barriers = 0
+        self.is_over = False  # libddl does not wait for answers any more
 
     def answer(self, words: dict[str, str]) -> str:
         """To a line; "": it needs none."""
@@ -53,7 +57,8 @@ class _Job:
         name = f"barrier/{self._barriers}"
         if self._keys.store.add(name, 1) == self.size:
             self._keys.set(f"{name}/end", b"all are here")
-        self._keys.wait([f"{name}/end"], None)
+        while self._keys.missing([f"{name}/end"], _PATIENCE_SECONDS) and not self.is_over:
+            pass
 
 
 class _Connection:
@@ -63,7 +68,8 @@ class _Connection:
         self.job = job
         self._own, others = socket.socketpair()
         self.descriptor = others.detach()
-        threading.Thread(target=self._serve, name="ddl-launcher", daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name="ddl-launcher", daemon=True)
+        self._thread.start()
         atexit.register(self._end)
 
     def _serve(self) -> None:
@@ -77,8 +83,10 @@ class _Connection:
 
     def _end(self) -> None:
         _shutdown_at_exit()
+        self.job.is_over = True
         with contextlib.suppress(OSError):  # it has ended already
-            self._own.shutdown(socket.SHUT_RDWR)  # libddl says goodbye after this thread has ended
+            self._own.shutdown(socket.SHUT_RDWR)  # libddl says goodbye later, and would wait for an answer
+        self._thread.join(10 * _PATIENCE_SECONDS)  # the end of Python would end it inside C++, which aborts
 
 
 _connection: _Connection | None = None
@@ -97,14 +105,16 @@ def _in_place_of_a_launcher(connection: _Connection) -> Iterator[None]:
         os.environ.update(kept)
 
 
-def init(store: Any, rank: int, size: int) -> None:
-    """ddl.init(); by the store, if no launcher has started this rank that libddl can ask."""
+def init(store: Any, rank: int, size: int, timeout: Any) -> None:
+    """ddl.init(); by the store, if no launcher has started this rank that libddl can ask. timeout: for the others."""
     global _connection
     has_launcher = ("PMIX_NAMESPACE" in os.environ or "PMI_FD" in os.environ) and _OF_TORCHRUN not in os.environ
     if ddl.is_initialized() or size == 1 or has_launcher:
         ddl.init()
         return
-    job = _Job(Keys(store, rank), rank, size)
+    keys = Keys(store, rank)
+    meet(keys, rank, size, seconds_of(timeout), b"here")
+    job = _Job(keys, rank, size)
     if _connection is None:
         _connection = _Connection(job)
     _connection.job = job
