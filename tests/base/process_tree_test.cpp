@@ -6,9 +6,14 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/process.h"
 #include "support/processes.h"
@@ -90,6 +95,32 @@ TEST_CASE_METHOD(DescendantsFixture,
   CHECK(descendants_of(::getpid()).empty());
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);  // no zombie is left
   CHECK(errno == ECHILD);
+}
+
+TEST_CASE_METHOD(DescendantsFixture, "a signal for all descendants reaches parents before their children") {
+  constexpr int kGenerations = 4;
+  const auto families = test_pipe();  // of each process its pid and its parent's
+  const std::function<void(int)> live = [&](int left) {
+    if (left > 0) fork_process([&] { live(left - 1); });
+    const std::array<pid_t, 2> family = {::getpid(), ::getppid()};
+    (void)!::write(families.second.get(), family.data(), sizeof family);
+    ready.report();
+    sleep_for_ever();
+  };
+  fork_process([&] { live(kGenerations - 1); });
+  ready.wait_for(kGenerations);
+  std::map<pid_t, pid_t> parents;
+  for (int i = 0; i < kGenerations; ++i) {
+    std::array<pid_t, 2> family{};
+    REQUIRE(::read(families.first.get(), family.data(), sizeof family) == sizeof family);
+    parents.emplace(family[0], family[1]);
+  }
+  pid_t before = ::getpid();
+  const auto signalled = ddl::signal_descendants(SIGKILL);
+  REQUIRE(signalled.size() == kGenerations);
+  for (const ProcessId& process : signalled)
+    CHECK(parents.at(process.pid) == std::exchange(before, process.pid));
+  CHECK(wait_for_descendants(soon()));
 }
 
 TEST_CASE_METHOD(DescendantsFixture, "a process that has ended and is not reaped is no descendant") {
