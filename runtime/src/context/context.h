@@ -123,7 +123,7 @@ class Context {
   JobResources job_;
   std::shared_ptr<ProcessSet> world_;
   std::shared_ptr<MessageEngine> messages_;  ///< handles that the program still has keep it, too
-  std::optional<Recording> recording_;  ///< guarded by the world's lock
+  std::optional<Recording> recording_;       ///< guarded by the world's lock
   /// The launcher has asked for an event after the first collective; guarded by the world's lock.
   bool reports_first_ = false;
   std::atomic<AbortState> own_abort_{AbortState::kNone};
