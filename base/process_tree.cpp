@@ -48,8 +48,9 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-/// Every living descendant of root is passed to on_found as soon as it is found, a parent before its children: one that
-/// is killed starts no more. Returns them. all: the children of all processes; null: the kernel is asked for each.
+/// Passes each living descendant of root to on_found as soon as it is read, and returns all of them. A parent comes
+/// before its children, since a parent that is killed starts no more. all: the children of all processes; null: the
+/// kernel is asked for those of each.
 template <class OnFound>
 std::vector<ProcessId> visit_below(pid_t root, ChildLists* all, const std::vector<ProcessId>& preexisting,
                                    OnFound on_found) {

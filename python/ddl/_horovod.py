@@ -1,6 +1,7 @@
 """Horovod's names that need no framework: joining, process sets, operations, what was submitted, and objects."""
 from __future__ import annotations
 
+import array
 import ctypes
 import io
 import itertools
@@ -113,7 +114,9 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     ddl.init()
     if was and global_process_set._set is not None:
         return
-    _is_homogeneous = ddl.allreduce(ddl.local_size(), ddl.MIN) == ddl.allreduce(ddl.local_size(), ddl.MAX)
+    sizes = array.array("i", [ddl.local_size(), -ddl.local_size()])  # to become the largest, and less the smallest
+    ddl.allreduce(sizes, ddl.MAX, out=sizes)
+    _is_homogeneous = sum(sizes) == 0
     global_process_set.ranks = list(range(ddl.size()))
     global_process_set._set = ddl.world
     if process_sets != "dynamic":

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ddl._buffers import buffer_of, stream_of
-from ddl._context import _CALL_OPTIONS, _CALL_OPTIONS_SIZE, ProcessSet, context, world
+from ddl._context import ProcessSet, call_options, context, world
 from ddl._library import ffi, lib
 from ddl._tensors import Handle, _reap
 from ddl.errors import check
@@ -26,10 +26,6 @@ class Message(Handle):
         return int(self._other[0])
 
 
-def _options(process_set: ProcessSet, timeout_seconds: float, stream: Any) -> Any:
-    return ffi.new(_CALL_OPTIONS, (_CALL_OPTIONS_SIZE, 0, process_set.number, timeout_seconds, stream, 1.0, 1.0))
-
-
 def send_async(
     array: Any, to: int, tag: int = 0, *,
     process_set: ProcessSet = world, timeout_seconds: float = 0.0, dtype: str | None = None,
@@ -38,7 +34,7 @@ def send_async(
     buffer = buffer_of(array, "the array", dtype=dtype)
     _reap()
     handle = ffi.new("ddl_handle **")
-    options = _options(process_set, timeout_seconds, stream_of(buffer, None))
+    options = call_options(process_set, timeout_seconds, stream_of(buffer, None))
     check(lib.ddl_send_async(context(), buffer.address, buffer.count, buffer.dtype, to, tag, options, handle))
     return Message(handle[0], array, ffi.new("int32_t *", to), buffer)
 
@@ -51,7 +47,7 @@ def recv_async(
     buffer = buffer_of(array, "the array", writable=True, dtype=dtype)
     _reap()
     handle, sender = ffi.new("ddl_handle **"), ffi.new("int32_t *")
-    options = _options(process_set, timeout_seconds, stream_of(buffer, None))
+    options = call_options(process_set, timeout_seconds, stream_of(buffer, None))
     arguments = (buffer.address, buffer.count, buffer.dtype, source, tag, options, sender, handle)
     check(lib.ddl_recv_async(context(), *arguments))
     return Message(handle[0], array, sender, buffer)

@@ -1,8 +1,8 @@
 // Messages from one rank of a job to another, on one rank: takes what the program submits, and moves it.
 //
-// Whoever waits makes progress. One thread at a time drives the engine: a thread that waits for a message, or, while
-// none waits, the engine's own thread, which exists from the first message on, or from the first rank on that connects.
-// The thread that drives sleeps until a connection has something to read, or space to write.
+// One thread at a time drives the engine: one that waits for a message, or, while none waits, the engine's own thread.
+// That exists from the first message on, or from the first rank on that connects. The thread that drives sleeps until
+// a connection has something to read, or space to write.
 //
 // A rank connects to another one when it first has a message for it. So there are up to two connections of a pair of
 // ranks, one for each direction (message/frame.h).

@@ -1,4 +1,4 @@
-"""The last rank is killed: torch_backend_death.py CALL. The others, which wait for it, are told who has died.
+"""torch_backend_death.py CALL: the last rank is killed while the others wait for it. Their error must name it.
 
 CALL is all_reduce, barrier, recv or new_group.
 """

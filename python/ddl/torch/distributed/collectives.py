@@ -124,6 +124,9 @@ class Collectives:
         if like.is_cuda:
             call_ordered(function, arguments, self.process_set, seconds, stream_of(like))
             return
+        self._call_on_cpu(function, seconds, *arguments)
+
+    def _call_on_cpu(self, function: Callable[..., int], seconds: float, *arguments: Any) -> None:
         if seconds != self._seconds:
             self._seconds, self._options = seconds, call_options(self.process_set, seconds)
         check(function(context(), *arguments, self._options))
@@ -145,9 +148,7 @@ class Collectives:
         return wait
 
     def barrier(self, seconds: float) -> None:
-        if seconds != self._seconds:
-            self._seconds, self._options = seconds, call_options(self.process_set, seconds)
-        check(lib.ddl_barrier(context(), self._options))
+        self._call_on_cpu(lib.ddl_barrier, seconds)
 
     def allreduce(self, tensor: torch.Tensor, op: int, seconds: float) -> None:
         whole = tensor.contiguous()

@@ -6,9 +6,9 @@ from typing import Any, Callable
 
 import torch
 
-from ddl._context import ProcessSet, context
-from ddl._library import NULL, ffi, lib
-from ddl._messages import ANY_RANK, _options
+from ddl._context import ProcessSet, call_options, context
+from ddl._library import ffi, lib
+from ddl._messages import ANY_RANK
 from ddl.errors import check
 from ddl.torch._tensors import address
 from ddl.torch.distributed.collectives import movable
@@ -54,7 +54,7 @@ class Messages:
         self._process_set = process_set
 
     def _started(self, call: Callable[..., int], tensor: torch.Tensor, seconds: float, *arguments: Any) -> Any:
-        options = _options(self._process_set, seconds, NULL)
+        options = call_options(self._process_set, seconds)
         handle = ffi.new("ddl_handle **")
         more = arguments[2:]
         check(call(context(), address(tensor), *movable(tensor), *arguments[:2], options, *more, handle))
