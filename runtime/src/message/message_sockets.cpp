@@ -26,27 +26,11 @@ constexpr std::size_t kMaxLocalCallers = 64;
 std::string message_endpoint_key(const Membership& membership) {
   return "ddl.msg." + std::to_string(membership.generation);
 }
-std::string message_secret_key(const Membership& membership) {
-  return "ddl.msgkey." + std::to_string(membership.generation);
-}
-
-void wipe_hex(std::string& text) { net::wipe(std::as_writable_bytes(std::span(text.data(), text.size()))); }
 
 }  // namespace
 
 Status MessageSockets::prepare(Bootstrap& bootstrap) {
-  if (settings_.job_key_fd) {
-    auto inherited = net::JobKey::from_memfd(*settings_.job_key_fd);
-    if (!inherited) return fail(std::move(inherited.error().during(contract::env::kJobKeyFd)));
-    key_.emplace(*std::move(inherited));
-  } else if (membership_.rank == 0) {
-    DDL_ASSIGN(made, net::JobKey::random());
-    std::string hex = made.to_hex();
-    const Status put = bootstrap.put(message_secret_key(membership_), hex);
-    wipe_hex(hex);
-    DDL_TRY(put);
-    key_.emplace(std::move(made));
-  }
+  DDL_TRY(key_.publish(bootstrap, settings_.job_key_fd));
   if (membership_.local_members().size() > 1) {
     constexpr std::size_t kSocketNameBytes = 16;
     DDL_ASSIGN(name, random_hex(kSocketNameBytes));
@@ -88,14 +72,7 @@ std::vector<int> MessageSockets::listeners() const {
 
 Status MessageSockets::start(Bootstrap& bootstrap) {
   if (!failure_.empty()) return fail(ErrorCode::kUnavailable, failure_);
-  if (key_) return {};
-  auto hex = bootstrap.get(0, message_secret_key(membership_), Deadline::after(kCallerPatience));
-  if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
-  auto fetched = net::JobKey::from_hex(*hex);
-  wipe_hex(*hex);
-  if (!fetched) return fail(std::move(fetched.error()));
-  key_.emplace(*std::move(fetched));
-  return {};
+  return key_.fetch(bootstrap, Deadline::after(kCallerPatience));
 }
 
 LinkHello MessageSockets::hello_to(int rank) const {
@@ -279,7 +256,7 @@ Status MessageSockets::advance(std::vector<Made>& made, std::vector<int>& gone) 
 Status MessageSockets::dial_and_accept(std::vector<Made>& made, std::vector<int>& gone) {
   DDL_TRY(dial_local(made, gone));
   DDL_TRY(dial_remote(made, gone));
-  if (!key_) return {};
+  if (!key_.is_known()) return {};
   DDL_TRY(accept_local());
   answer(local_callers_, made);
   if (!acceptor_) return {};

@@ -13,12 +13,12 @@
 
 #include "net/address.h"
 #include "net/handshake.h"
-#include "net/job_key.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/common/member.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/src/wire/acceptor.h"
 #include "runtime/src/wire/dialer.h"
+#include "runtime/src/wire/shared_key.h"
 #include "runtime/src/wire/tcp_endpoint.h"
 
 namespace ddl::runtime {
@@ -81,7 +81,7 @@ class MessageSockets {
   const Settings& settings_;
   Membership membership_;
   std::string failure_;  ///< why publish() has failed
-  std::optional<net::JobKey> key_;
+  SharedKey key_{"ddl.msgkey"};
   std::string name_;  ///< of the Unix socket
   UniqueFd local_listener_;
   std::vector<net::InterfaceAddress> addresses_;

@@ -225,29 +225,12 @@ namespace {
 std::string endpoint_key(const Membership& membership) {
   return "ddl.tcp." + std::to_string(membership.generation);
 }
-std::string secret_key(const Membership& membership) {
-  return "ddl.key." + std::to_string(membership.generation);
-}
-
-void wipe_text(std::string& text) { net::wipe(std::as_writable_bytes(std::span(text.data(), text.size()))); }
 
 }  // namespace
 
 Result<TcpTransport::Published> TcpTransport::prepare(Bootstrap& bootstrap) const {
-  const Membership& membership = bootstrap.membership();
-  std::optional<net::JobKey> key;
-  if (settings_.job_key_fd) {
-    auto inherited = net::JobKey::from_memfd(*settings_.job_key_fd);
-    if (!inherited) return fail(std::move(inherited.error().during(contract::env::kJobKeyFd)));
-    key.emplace(*std::move(inherited));
-  } else if (membership.rank == 0) {
-    DDL_ASSIGN(made, net::JobKey::random());
-    std::string hex = made.to_hex();
-    const Status put = bootstrap.put(secret_key(membership), hex);
-    wipe_text(hex);
-    if (!put) return fail(put.error());
-    key.emplace(std::move(made));
-  }
+  SharedKey key("ddl.key");
+  DDL_TRY(key.publish(bootstrap, settings_.job_key_fd));
   DDL_ASSIGN(all, net::local_addresses());
   DDL_ASSIGN(addresses, net::usable_addresses(all, settings_.interfaces));
   DDL_ASSIGN(acceptor, Acceptor::open(addresses, settings_.patience));
@@ -280,18 +263,6 @@ Member TcpTransport::who_is(Bootstrap& bootstrap, int rank) const {
   return endpoint ? Member{rank, endpoint->host, endpoint->pid} : Member{rank, "an unknown host", 0};
 }
 
-Status TcpTransport::fetch_key(Bootstrap& bootstrap, Deadline deadline) {
-  std::optional<net::JobKey>& key = (*published_)->key;
-  if (key) return {};
-  auto hex = bootstrap.get(0, secret_key(bootstrap.membership()), deadline);
-  if (!hex) return fail(std::move(hex.error().during("fetching the job's key")));
-  auto fetched = net::JobKey::from_hex(*hex);
-  wipe_text(*hex);
-  if (!fetched) return fail(std::move(fetched.error()));
-  key.emplace(*std::move(fetched));
-  return {};
-}
-
 Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
                                                     const std::vector<LinkPartner>& partners,
                                                     const LinkTerms& terms) {
@@ -301,7 +272,7 @@ Result<std::vector<PeerLink>> TcpTransport::connect(Bootstrap& bootstrap,
   const Membership& membership = bootstrap.membership();
   const bool may_wait_long = terms.use != LinkUse::kLane;
   const Deadline soon = Deadline::after_seconds(settings_.seconds);
-  DDL_TRY(fetch_key(bootstrap, soon));
+  DDL_TRY(published.key.fetch(bootstrap, soon));
 
   LinkHello hello;
   hello.generation = membership.generation;

@@ -17,6 +17,7 @@
 #include "runtime/src/wire/acceptor.h"
 #include "runtime/src/wire/dialer.h"
 #include "runtime/src/wire/link_transport.h"
+#include "runtime/src/wire/shared_key.h"
 #include "runtime/src/wire/tcp_endpoint.h"
 
 namespace ddl::runtime {
@@ -124,10 +125,9 @@ class TcpTransport final : public LinkTransport {
   struct Published {
     std::vector<net::InterfaceAddress> addresses;
     Acceptor acceptor;
-    std::optional<net::JobKey> key;
+    SharedKey key;
   };
   Result<Published> prepare(Bootstrap& bootstrap) const;
-  Status fetch_key(Bootstrap& bootstrap, Deadline deadline);
   static Result<TcpEndpoint> endpoint_of(Bootstrap& bootstrap, int rank, Deadline deadline);
 
   TcpSettings settings_;
