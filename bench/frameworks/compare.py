@@ -21,7 +21,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 STEP = os.path.join(ROOT, "bench/frameworks/step.py")
 PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, for all environments
 # By environment, the ways of step.py; each environment has the PyTorch of its own.
-WAYS = {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo"], "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]}
+WAYS = {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
+        "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]}
 MODELS = ["resnet50", "conv"]
 
 

@@ -2,7 +2,7 @@
 
     step.py WAY MODEL STEPS
 
-WAY is none (one process, no averaging), ddl.torch, ddp-ddl, ddp-gloo or horovod. The model resnet50 has the parameters
+WAY is none (one process, no averaging), ddl.torch, horovod, or ddp- or fsdp2- and a backend, ddl or gloo. The model resnet50 has the parameters
 of ResNet-50 and no computation but the gradients themselves; conv is a small convolutional network that computes.
 """
 import json
@@ -51,24 +51,32 @@ def training(name, rank):
     return model, lambda forward: torch.nn.functional.cross_entropy(forward(images), labels)
 
 
-def averaged(way, model, optimizer):
+def averaged(way, model):
     """The model and the optimizer to train with, and what ends the communication."""
-    if way == "none":
-        return model, optimizer, lambda: None
-    if way in ("ddl.torch", "horovod"):
+    if way in ("none", "ddl.torch", "horovod"):
+        optimizer = sgd(model)
+        if way == "none":
+            return model, optimizer, lambda: None
         if way == "horovod":
             import horovod.torch as hvd
         else:
             import ddl.torch as hvd
         hvd.init()
         return model, hvd.DistributedOptimizer(optimizer, model.named_parameters()), hvd.shutdown
-    backend = way.removeprefix("ddp-")
+    parallel, backend = way.split("-")
     if backend == "ddl":
         import ddl.torch.process_group  # noqa: F401 - it registers the backend
     torch.distributed.init_process_group(backend)
-    # Its fastest form: gradients are not copied out of the buckets.
-    parallel = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-    return parallel, optimizer, torch.distributed.destroy_process_group
+    if parallel == "fsdp2":
+        from torch.distributed.fsdp import fully_shard
+        model = fully_shard(model)
+    else:  # in its fastest form: gradients are not copied out of the buckets
+        model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    return model, sgd(model), torch.distributed.destroy_process_group
+
+
+def sgd(model):
+    return torch.optim.SGD(model.parameters(), lr=1e-6)
 
 
 def main():
@@ -76,8 +84,7 @@ def main():
     rank, size = (0, 1) if way == "none" else (int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
     torch.set_num_threads(1)
     model, loss_of = training(name, rank)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
-    forward, optimizer, end = averaged(way, model, optimizer)
+    forward, optimizer, end = averaged(way, model)
     times = []
     for _ in range(WARM_UP + steps):
         begin = time.perf_counter()
@@ -87,7 +94,8 @@ def main():
         times.append(time.perf_counter() - begin)
     if name == "resnet50":
         mean = (size + 1) / 2
-        wrong = sum(not torch.allclose(one.grad, torch.tensor(mean)) for one in model.parameters())
+        gradients = [getattr(one.grad, "to_local", lambda: one.grad)() for one in model.parameters()]  # FSDP2's are DTensors
+        wrong = sum(not torch.allclose(one, torch.tensor(mean)) for one in gradients)
         if wrong:
             raise SystemExit(f"rank {rank}: {wrong} gradients of {way} are not the ranks' mean")
     if rank == 0:
