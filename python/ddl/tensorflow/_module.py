@@ -1,0 +1,82 @@
+"""The module libddl_tensorflow.so, whose operations TensorFlow runs without Python.
+
+Where it does not fit the TensorFlow that is installed, functions of Python do the same (_fallback.py). With DDL_VERBOSE
+it is said which of the two is used; DDL_TENSORFLOW_KERNELS=0 chooses the second.
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from ddl import _kernels
+from ddl._context import version
+
+# Where the module works. On others it is tried first, in another process.
+_TRIED = ("2.12", "2.15", "2.16", "2.21")
+_CHECK = "from ddl.tensorflow import _module; _module.check()"
+
+
+def _cached_check(file: Path) -> str:
+    """What check() has said in another process, which this one asks once for each version; "": the module works."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ddlrun"
+    answer = cache / f"tensorflow-{tf.__version__}-libddl-{version()}"
+    try:
+        return answer.read_text(encoding="utf-8")
+    except OSError:
+        pass
+    done = subprocess.run(
+        [sys.executable, "-c", _CHECK], env={**os.environ, "DDL_TENSORFLOW_KERNELS": "check"},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )
+    problem = "" if done.returncode == 0 else f"its check ended with {done.returncode}: {done.stderr[-400:]}"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        own = answer.with_name(f"{answer.name}.{os.getpid()}")
+        own.write_text(problem, encoding="utf-8")
+        own.replace(answer)
+    except OSError:
+        pass  # asked again at the next start
+    return problem
+
+
+def _load() -> tuple[Any, str]:
+    """The operations, and why there are none."""
+    wish = os.environ.get("DDL_TENSORFLOW_KERNELS", "")
+    if wish == "0":
+        return None, "DDL_TENSORFLOW_KERNELS is 0"
+    file = _kernels.file_of("tensorflow")
+    if not file.exists():
+        return None, f"there is no {file}"
+    if wish != "check" and ".".join(tf.__version__.split(".")[:2]) not in _TRIED:
+        problem = _cached_check(file)
+        if problem:
+            return None, problem
+    try:
+        found = tf.load_op_library(str(file))
+    except (tf.errors.OpError, RuntimeError) as error:
+        return None, str(error)
+    module = _kernels.follow_context(file)
+    module.ddl_tensorflow_problem.restype = _kernels.ctypes.c_char_p
+    problem = module.ddl_tensorflow_problem().decode()
+    return (None, problem) if problem else (found, "")
+
+
+operations, problem = _load()
+if os.environ.get("DDL_VERBOSE", "0") not in ("", "0"):
+    way = f"functions of Python, because {problem}" if operations is None else "libddl's kernels"
+    print(f"ddl.tensorflow: operations of TensorFlow {tf.__version__} are {way}", file=sys.stderr)
+
+
+def check() -> None:
+    """Ends the process with an error if the module does not work with this TensorFlow."""
+    if operations is None:
+        raise SystemExit(problem)
+    one = tf.constant([1, 2, 3])
+    sums = tf.function(lambda: tf.add_n([operations.ddl_check(value=one) for _ in range(20)]))
+    if operations.ddl_check(value=one).numpy().tolist() != [1, 2, 3] or sums().numpy().tolist() != [20, 40, 60]:
+        raise SystemExit("the module's answers are wrong")
