@@ -145,6 +145,11 @@ def join(device: int = -1) -> int:
     return ddl.join()
 
 
+# Whether gathers, exchanges, scatters and broadcasts of tensors fail while a rank has joined, as Horovod's do, or go on
+# without that rank. The package horovod sets it.
+moves_fail_if_joined = False
+
+
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
     """All ranks record a timeline, which rank 0 writes. Collective, unlike Horovod's."""
     check(lib.ddl_timeline_start(context(), file_path.encode(), 0))
