@@ -145,9 +145,9 @@ def join(device: int = -1) -> int:
     return ddl.join()
 
 
-# Whether gathers, exchanges, scatters and broadcasts of tensors fail while a rank has joined, as Horovod's do, or go on
-# without that rank. The package horovod sets it.
-moves_fail_if_joined = False
+# Set by the package horovod, for scripts that rely on it: gathers, exchanges, scatters and broadcasts of tensors fail
+# while a rank has joined, and broadcast_optimizer_state() leaves gradients of zeros with an optimizer without state.
+acts_as_horovod = False
 
 
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:

@@ -50,7 +50,7 @@ def submit(
 
 def submit_move(call: Callable[..., int], name: bytes, tensor: torch.Tensor, *arguments: Any, **options: Any) -> Any:
     """The same for what Horovod does not do while a rank has joined: all but an allreduce."""
-    options.update(fails_if_joined=_horovod.moves_fail_if_joined)
+    options.update(fails_if_joined=_horovod.acts_as_horovod)
     return submit(call, name, tensor, *arguments, **options)
 
 
