@@ -36,7 +36,7 @@ endif()
 
 # The package horovod, which --as-horovod gives to ranks, in a folder that has nothing else for Python.
 install(DIRECTORY python/horovod DESTINATION "${CMAKE_INSTALL_DATADIR}/ddlrun/as-horovod"
-  FILES_MATCHING PATTERN "*.py")
+  FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/ddlrun/as-horovod")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/horovod" "${PROJECT_BINARY_DIR}/share/ddlrun/as-horovod/horovod"
   SYMBOLIC)

@@ -1,4 +1,4 @@
-"""Keras 3 refuses an argument that Horovod's examples give to compile(), and that has had no effect since TensorFlow 2.2."""
+"""Keras 3 refuses an argument of compile() that Horovod's examples give, and that TensorFlow 2.2 and later ignore."""
 import functools
 import warnings
 

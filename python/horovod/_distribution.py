@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def refuse_to_share_a_folder() -> None:
-    """Raises ImportError if Horovod is installed in the folder of this package: some of its files are Horovod's, then."""
+    """Raises ImportError if Horovod is installed in the folder of this package, too: some files are Horovod's, then."""
     folder = Path(__file__).resolve().parent.parent
     for found in distributions(name="horovod", path=[str(folder)]):
         raise ImportError(

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -112,10 +113,18 @@ def is_iterable(x: Any) -> bool:
     return True
 
 
+def _ordered(version: str) -> tuple[list[int], bool]:
+    """Its numbers, and whether it is no version before them, such as "2.4.0rc1": in this order versions follow."""
+    numbers = re.match(r"\d+(?:\.\d+)*", version)
+    if numbers is None:
+        raise ValueError(f"{version!r} is not a version")
+    is_final = re.match(r"[-_.]?(a|b|c|rc|alpha|beta|pre|preview|dev)\.?\d*", version[numbers.end() :]) is None
+    release = [int(number) for number in numbers[0].split(".")]
+    return release + [0] * (4 - len(release)), is_final
+
+
 def is_version_greater_equal_than(ver: str, target: str) -> bool:
     """target: "2.4.0", with three numbers."""
-    from packaging import version
-
     if not isinstance(ver, str) or not isinstance(target, str) or len(target.split(".")) != 3:
         raise ValueError(f"versions are texts, and the one to compare with has three numbers: {ver!r}, {target!r}")
-    return version.parse(ver) >= version.parse(target)
+    return _ordered(ver) >= _ordered(target)

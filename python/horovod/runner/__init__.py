@@ -43,10 +43,11 @@ def run(
     min_np: int | None = None,
     max_np: int | None = None,
 ) -> list[Any]:
-    """Calls func(*args, **kwargs) on num_proc ranks, and returns the results by rank: ddl.run() with Horovod's arguments.
+    """Calls func(*args, **kwargs) on num_proc ranks, and returns the results by rank, as ddl.run() does.
 
     hosts: "a:2,b:2"; without it and hostfile, this machine with num_proc slots. The arguments of elastic jobs raise
-    NotImplementedError. disable_cache and use_gloo change nothing. Raises ddl.RunError, a RuntimeError, if a rank fails.
+    NotImplementedError. disable_cache and use_gloo change nothing. Raises ddl.RunError, a RuntimeError, if a rank
+    fails.
     """
     num_proc = _renamed("np", "num_proc", np, num_proc)
     elastic = {
