@@ -1,15 +1,14 @@
 """Keras 3 refuses an argument of compile() that Horovod's examples give, and that TensorFlow 2.2 and later ignore."""
 import functools
 import warnings
-
-import keras
+from typing import Any
 
 NAME = "experimental_run_tf_function"
 _has_warned = False
 
 
-def accept_experimental_run_tf_function() -> None:
-    """Wraps Keras' compile() once, to drop that argument with one warning. Keras 2 takes it itself."""
+def accept_experimental_run_tf_function(keras: Any) -> None:
+    """Wraps compile() of the module keras once, to drop that argument with one warning. Keras 2 takes it itself."""
     if int(keras.__version__.split(".")[0]) < 3:
         return
     trainer = next(one for one in keras.Model.__mro__ if "compile" in vars(one))

@@ -49,7 +49,8 @@ TEST_CASE("-x gives ranks a variable that no shell can set", "[environment]") {
   CHECK(job.out() == "a b\n");
 }
 
-TEST_CASE("with --as-horovod the package horovod beside ddlrun is the first that Python finds", "[environment]") {
+TEST_CASE("with --as-horovod the package horovod beside ddlrun is the first that Python finds",
+          "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2, {"--as-horovod"});
   command.environment["PYTHONPATH"] = "/nowhere/of/the/user";

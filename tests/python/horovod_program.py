@@ -114,13 +114,12 @@ def test_keras_compile():
 
     keras = type(sys)("keras")
     keras.__version__, keras.Model = "3.15.1", Model
-    sys.modules["keras"] = keras
     import warnings
 
     from horovod._compile import accept_experimental_run_tf_function
 
     for _ in range(2):
-        accept_experimental_run_tf_function()
+        accept_experimental_run_tf_function(keras)
     with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         for _ in range(2):

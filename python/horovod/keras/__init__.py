@@ -1,8 +1,8 @@
 """The names of horovod.keras."""
-from ddl.keras import *
-from horovod._absent import without_elastic
-from horovod._compile import accept_experimental_run_tf_function
-from horovod.keras import callbacks
+import keras as _keras
 
-accept_experimental_run_tf_function()
-__getattr__ = without_elastic(__name__)
+from ddl.keras import *
+from horovod._compile import accept_experimental_run_tf_function
+from horovod.keras import callbacks, elastic
+
+accept_experimental_run_tf_function(_keras)
