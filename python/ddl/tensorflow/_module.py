@@ -5,6 +5,7 @@ it is said which of the two is used; DDL_TENSORFLOW_KERNELS=0 chooses the second
 """
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from ddl import _kernels
 from ddl._context import version
+from ddl._kernels import open_module
+from ddl._library import beside
 
 # Where the module works. On others it is tried first, in another process.
 _TRIED = ("2.12", "2.15", "2.16", "2.21")
@@ -49,7 +51,7 @@ def _load() -> tuple[Any, str]:
     wish = os.environ.get("DDL_TENSORFLOW_KERNELS", "")
     if wish == "0":
         return None, "DDL_TENSORFLOW_KERNELS is 0"
-    file = _kernels.file_of("tensorflow")
+    file = beside("libddl_tensorflow.so")
     if not file.exists():
         return None, f"there is no {file}"
     if wish != "check" and ".".join(tf.__version__.split(".")[:2]) not in _TRIED:
@@ -60,8 +62,8 @@ def _load() -> tuple[Any, str]:
         found = tf.load_op_library(str(file))
     except (tf.errors.OpError, RuntimeError) as error:
         return None, str(error)
-    module = _kernels.follow_context(file)
-    module.ddl_tensorflow_problem.restype = _kernels.ctypes.c_char_p
+    module = open_module(file)
+    module.ddl_tensorflow_problem.restype = ctypes.c_char_p
     problem = module.ddl_tensorflow_problem().decode()
     return (None, problem) if problem else (found, "")
 
