@@ -5,6 +5,7 @@ ddl. _fallback.py has the same functions.
 """
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any, Sequence
 
@@ -19,7 +20,8 @@ def _named(call: str, name: str | None, ignore_name_scope: bool = False) -> dict
     without a name may all have one; in a graph the node's name is the tensor's."""
     if tf.executing_eagerly():
         return {"tensor_name": f"{call}.{name}" if name else call}
-    node = "".join(c if c.isalnum() else "_" for c in name) if name else call
+    node = re.sub("^[^A-Za-z0-9]|[^A-Za-z0-9_]", "_", name) if name else call
+    node = f"{call}{node}" if node.startswith("_") else node
     return {"name": node, "tensor_name": f"{call}.{node}" if ignore_name_scope and name else ""}
 
 

@@ -19,31 +19,33 @@ from ddl._kernels import open_module
 from ddl._library import beside
 
 # Where the module works. On others it is tried first, in another process.
-_TRIED = ("2.12", "2.15", "2.16", "2.21")
+_TRIED = ("2.15", "2.21")
 _CHECK = "from ddl.tensorflow import _module; _module.check()"
+_CHECK_SECONDS = 120  # importing TensorFlow takes long on a busy machine
 
 
-def _cached_check(file: Path) -> str:
-    """What check() has said in another process, which this one asks once for each version; "": the module works."""
+def _problem_elsewhere() -> str:
+    """What check() says in another process; "": the module works, which is asked once for each version."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ddlrun"
-    answer = cache / f"tensorflow-{tf.__version__}-libddl-{version()}"
+    works = cache / f"tensorflow-{tf.__version__}-libddl-{version()}-works"
+    if works.exists():
+        return ""
+    settings = {**os.environ, "DDL_TENSORFLOW_KERNELS": "check"}
     try:
-        return answer.read_text(encoding="utf-8")
-    except OSError:
-        pass
-    done = subprocess.run(
-        [sys.executable, "-c", _CHECK], env={**os.environ, "DDL_TENSORFLOW_KERNELS": "check"},
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )
-    problem = "" if done.returncode == 0 else f"its check ended with {done.returncode}: {done.stderr[-400:]}"
+        done = subprocess.run(
+            [sys.executable, "-c", _CHECK], env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, timeout=_CHECK_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"its check in another process failed: {error}"
+    if done.returncode != 0:
+        return f"its check in another process ended with {done.returncode}: {done.stderr.strip()[-400:]}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        own = answer.with_name(f"{answer.name}.{os.getpid()}")
-        own.write_text(problem, encoding="utf-8")
-        own.replace(answer)
+        works.touch()
     except OSError:
         pass  # asked again at the next start
-    return problem
+    return ""
 
 
 def _load() -> tuple[Any, str]:
@@ -55,7 +57,7 @@ def _load() -> tuple[Any, str]:
     if not file.exists():
         return None, f"there is no {file}"
     if wish != "check" and ".".join(tf.__version__.split(".")[:2]) not in _TRIED:
-        problem = _cached_check(file)
+        problem = _problem_elsewhere()
         if problem:
             return None, problem
     try:

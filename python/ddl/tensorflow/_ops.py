@@ -46,33 +46,39 @@ def _differentiable(forward: Callable[..., Any], backward: Callable[..., Any], i
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
+def _for_each_type(
+    tensors: Sequence[tf.Tensor], name: str | None, call: Callable[[list[tf.Tensor], str | None], list[tf.Tensor]]
+) -> list[tf.Tensor]:
+    """An operation takes tensors of one type. call: gets those of each type, and their name."""
+    places: dict[tf.DType, list[int]] = {}
+    for place, tensor in enumerate(tensors):
+        places.setdefault(tensor.dtype, []).append(place)
+    results: list[Any] = [None] * len(tensors)
+    for dtype, same in places.items():
+        own_name = name if len(places) == 1 or name is None else f"{name}_{dtype.name}"
+        for place, result in zip(same, call([tensors[place] for place in same], own_name)):
+            results[place] = result
+    return results
+
+
 def reduce_together(
     tensors: Sequence[tf.Tensor], name: str | None, op: _Op, prescale: float = 1.0, postscale: float = 1.0,
     process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
 ) -> list[tf.Tensor]:
     """The tensors of all ranks combined. Those of one type are a group."""
-    chosen, whole = set_of(process_set), (name, ignore_name_scope)
-    results: list[tf.Tensor | None] = [None] * len(tensors)
-    for dtype, places in _by_type(tensors).items():
-        part = [tensors[place] for place in places]
-        one_name = whole if len(places) == len(tensors) or name is None else (f"{name}_{dtype.name}", ignore_name_scope)
+    chosen = set_of(process_set)
 
+    def reduced(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            return _calls.allreduce(list(inputs), one_name, op.number, prescale, postscale, chosen)
+            whole = own_name, ignore_name_scope
+            return _calls.allreduce(list(inputs), whole, op.number, prescale, postscale, chosen)
 
         def backward(_: Any, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             return reduce_together(gradients, None, op, prescale, postscale, process_set)
 
-        for place, result in zip(places, _differentiable(forward, backward, part)):
-            results[place] = result
-    return results
+        return _differentiable(forward, backward, part)
 
-
-def _by_type(tensors: Sequence[tf.Tensor]) -> dict[tf.DType, list[int]]:
-    places: dict[tf.DType, list[int]] = {}
-    for place, tensor in enumerate(tensors):
-        places.setdefault(tensor.dtype, []).append(place)
-    return places
+    return _for_each_type(tensors, name, reduced)
 
 
 def gather_together(
@@ -81,28 +87,25 @@ def gather_together(
 ) -> list[tf.Tensor]:
     """The rows of all ranks, for each tensor."""
     chosen, own = set_of(process_set), process_set.rank()
-    results: list[tf.Tensor | None] = [None] * len(tensors)
-    for dtype, places in _by_type(tensors).items():
-        part = [tensors[place] for place in places]
-        one_name = name if len(places) == len(tensors) or name is None else f"{name}_{dtype.name}"
-        shapes = [_known_rows(tensor.shape, None) for tensor in part]
 
+    def gathered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            gathered, rows = _calls.allgather(list(inputs), (one_name, ignore_name_scope), chosen)
-            return [*_with_shapes(gathered, shapes), *_with_shapes(rows, [tf.TensorShape([None])] * len(rows))]
+            found, rows = _calls.allgather(list(inputs), (own_name, ignore_name_scope), chosen)
+            shapes = [_known_rows(tensor.shape, None) for tensor in part]
+            return [*_with_shapes(found, shapes), *_with_shapes(rows, [tf.TensorShape([None])] * len(rows))]
 
         def backward(outputs: Sequence[tf.Tensor], gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             averages = reduce_together(gradients[: len(part)], None, Average, process_set=process_set)
             mine = []
             for average, rows, tensor in zip(averages, outputs[len(part) :], part):
                 begin = tf.reduce_sum(rows[:own])
-                rows_of_own = average[begin : begin + rows[own]]
-                mine.append(rows_of_own if tensor.shape.rank else tf.reshape(rows_of_own, []))
+                one = average[begin : begin + rows[own]]
+                mine.append(one if tensor.shape.rank else tf.reshape(one, []))
             return mine
 
-        for place, result in zip(places, _differentiable(forward, backward, part)):
-            results[place] = result
-    return results
+        return _differentiable(forward, backward, part)[: len(part)]
+
+    return _for_each_type(tensors, name, gathered)
 
 
 def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set):
@@ -157,19 +160,16 @@ def scatter_together(
         raise NotImplementedError(f"a reducescatter has Average and Sum, not {op}")
     chosen = set_of(process_set)
     size, own = process_set.size(), process_set.rank()
-    results: list[tf.Tensor | None] = [None] * len(tensors)
-    for dtype, places in _by_type(tensors).items():
-        part = [tensors[place] for place in places]
-        one_name = name if len(places) == len(tensors) or name is None else f"{name}_{dtype.name}"
-        shapes = []
-        for tensor in part:
-            rows = 1 if tensor.shape.rank == 0 else None if tensor.shape.rank is None else tensor.shape[0]
-            shapes.append(_known_rows(tensor.shape, None if rows is None else rows // size + (own < rows % size)))
 
+    def shape_of(tensor: tf.Tensor) -> tf.TensorShape:
+        rows = 1 if tensor.shape.rank == 0 else None if tensor.shape.rank is None else tensor.shape[0]
+        return _known_rows(tensor.shape, None if rows is None else rows // size + (own < rows % size))
+
+    def scattered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            whole = (one_name, ignore_name_scope)
-            return _with_shapes(
-                _calls.reducescatter(list(inputs), whole, op.number, prescale, postscale, chosen), shapes)
+            whole = own_name, ignore_name_scope
+            found = _calls.reducescatter(list(inputs), whole, op.number, prescale, postscale, chosen)
+            return _with_shapes(found, [shape_of(tensor) for tensor in part])
 
         def backward(_: Any, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             factor = prescale * postscale * (size if op is Sum else 1)
@@ -177,9 +177,9 @@ def scatter_together(
             whole = gather_together(scaled, None, process_set)
             return [one if tensor.shape.rank else tf.reshape(one, []) for one, tensor in zip(whole, part)]
 
-        for place, result in zip(places, _differentiable(forward, backward, part)):
-            results[place] = result
-    return results
+        return _differentiable(forward, backward, part)
+
+    return _for_each_type(tensors, name, scattered)
 
 
 # Numbers of this process when the program runs.

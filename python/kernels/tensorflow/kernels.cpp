@@ -1,5 +1,6 @@
 #include "python/kernels/tensorflow/kernels.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -109,6 +110,8 @@ void start(const KernelCall& call, Request request, Results results) {
       results(outcome.gathered);
     } catch (const KernelCall::Failure& failure) {
       return call.fail(failure.code, failure.sentence);
+    } catch (const std::exception& error) {
+      return call.fail(kInternal, error.what());
     }
     call.succeed();
   });
@@ -139,7 +142,7 @@ std::vector<std::int64_t> with_rows(const View& like, std::uint64_t rows) {
   return dims;
 }
 
-/// How many rows came from each rank.
+/// How many rows came from each rank. Of rows without elements nothing comes, so none are counted.
 std::vector<std::uint64_t> rows_of(const Gathered& gathered, const View& like) {
   std::vector<std::uint64_t> rows;
   for (const std::uint64_t count : gathered.counts) rows.push_back(like.row() == 0 ? 0 : count / like.row());
@@ -279,7 +282,8 @@ void compute_alltoall(void* kernel, KernelContext* context, DoneCallback* done) 
     const auto* const splits = static_cast<const std::int32_t*>(given.data);
     std::vector<std::uint64_t> rows(members.size, in.rows() / members.size);
     if (given.count() > 0) rows.assign(splits, splits + given.count());
-    if (rows.size() != members.size || sum(rows) != in.rows())
+    const bool has_negative = std::any_of(splits, splits + given.count(), [](int one) { return one < 0; });
+    if (has_negative || rows.size() != members.size || sum(rows) != in.rows())
       throw KernelCall::Failure{
           kInvalidArgument, given.count() == 0
                                 ? std::to_string(in.rows()) + " rows of \"" + attributes.name + "\" are no " +
