@@ -145,6 +145,11 @@ def join(device: int = -1) -> int:
     return ddl.join()
 
 
+# Set by the package horovod, for scripts that rely on it: gathers, exchanges, scatters and broadcasts of tensors fail
+# while a rank has joined, and broadcast_optimizer_state() leaves gradients of zeros with an optimizer without state.
+acts_as_horovod = False
+
+
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
     """All ranks record a timeline, which rank 0 writes. Collective, unlike Horovod's."""
     check(lib.ddl_timeline_start(context(), file_path.encode(), 0))

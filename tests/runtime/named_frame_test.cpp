@@ -98,7 +98,7 @@ TEST_CASE("a frame of named tensors is read as it was written") {
   all.terms.priority = std::numeric_limits<std::int32_t>::min();
   all.terms.group = "grüppe\xff";
   all.terms.group_size = std::numeric_limits<std::uint32_t>::max();
-  all.terms.zeros_if_joined = true;
+  all.terms.zeros_if_joined = all.terms.fails_if_joined = true;
   all.follows_completion = true;
   Announcement& exchanged = frame.announcements.emplace_back(announcement_named("exchanged"));
   exchanged.terms.call.kind = CallKind::kAlltoallv;

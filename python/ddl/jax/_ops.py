@@ -111,7 +111,9 @@ def _broadcast(how: _How, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 def _broadcast_backward(how: _How, _: None, gradients: tuple[Any, ...]) -> tuple[tuple[Any, ...]]:
     def average(some: tuple[Any, ...]) -> tuple[Any, ...]:
         averages = _allreduce(how.of_gradient("allreduce", op=AVERAGE), some)
-        return averages if how.rank == how.root else tuple(jnp.zeros_like(one) for one in averages)
+        # Of a result that is not used JAX leaves out the call, for which root would wait.
+        is_root = jnp.asarray(how.rank == how.root)
+        return tuple(jnp.where(is_root, one, jnp.zeros_like(one)) for one in averages)
 
     return (_of_floats(gradients, average),)
 

@@ -79,8 +79,8 @@ xla::Error* error_of(const xla::Api& api, ddl_status status, const std::string& 
 bool is_question(const xla::CallFrame& frame, const xla::TypeId* state_type) {
   if (frame.extension == nullptr || frame.extension->type != xla::kMetadata) return false;
   xla::Metadata& metadata = *reinterpret_cast<xla::MetadataExtension*>(frame.extension)->metadata;
-  // Of a newer XLA the module uses what the newest version that it knows has.
-  const int minor = std::min(frame.api->version.minor, xla::kNewestMinor);
+  // Of a newer XLA the module uses what the newest version that it knows has. Of API 0.1 the question has no functions.
+  const int minor = frame.api == nullptr ? 1 : std::min(frame.api->version.minor, xla::kNewestMinor);
   metadata.version = {sizeof metadata.version, nullptr, xla::kMajor, minor};
   metadata.traits = 0;
   if (minor >= xla::kTypeInfoMinor)

@@ -98,7 +98,8 @@ namespace xla = ddl::jax::xla;
 /// XLA calls this once for each call of a program that it compiles.
 extern "C" DDL_API xla::Error* ddl_jax_instantiate(xla::CallFrame* frame) {
   using namespace ddl::jax;
-  if (xla::Error* const problem = know_type(*frame->api)) return problem;
+  if (frame->api != nullptr)
+    if (xla::Error* const problem = know_type(*frame->api)) return problem;
   if (is_question(*frame, &sites().type)) return nullptr;
   auto site = std::make_unique<Site>();
   {

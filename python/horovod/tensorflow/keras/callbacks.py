@@ -1,0 +1,1 @@
+from ddl.tensorflow.keras.callbacks import *

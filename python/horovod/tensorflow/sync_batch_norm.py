@@ -1,0 +1,1 @@
+from ddl.tensorflow.sync_batch_norm import SyncBatchNormalization
