@@ -54,7 +54,7 @@ def variables_of(optimizer: Any) -> list[Any]:
 
 
 def value_of(variable: Any) -> numpy.ndarray:
-    if hasattr(variable, "numpy"):
+    if hasattr(variable, "numpy") and not hasattr(variable, "detach"):  # a tensor of PyTorch may be on a GPU
         return numpy.asarray(variable.numpy())
     import keras
 
