@@ -61,8 +61,8 @@ class Distributed(_Shared):
         # LossScaleOptimizer does this to the optimizer that it is made around.
         if name == "loss_scale_factor" and value is None and self._ddl is not None:
             raise ValueError(
-                "a LossScaleOptimizer around a DistributedOptimizer would skip steps on some ranks only. Set the policy "
-                "mixed_float16 before DistributedOptimizer() is called, or call DistributedOptimizer("
+                "a LossScaleOptimizer around a DistributedOptimizer would skip steps on some ranks only. Set the "
+                "policy mixed_float16 before DistributedOptimizer() is called, or call DistributedOptimizer("
                 "LossScaleOptimizer(optimizer))"
             )
         super().__setattr__(name, value)

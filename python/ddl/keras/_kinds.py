@@ -1,4 +1,4 @@
-"""Keras 2 and Keras 3 by one set of functions: what they call an optimizer's variables, its rate, and its velocities."""
+"""Keras 2 and Keras 3 by one set of functions: an optimizer's variables, its rate, and its velocities."""
 from __future__ import annotations
 
 from typing import Any, Sequence

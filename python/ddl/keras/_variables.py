@@ -12,7 +12,9 @@ from ddl.errors import Mismatch
 from ddl.keras._kinds import name_of, value_of
 
 
-def broadcast_variables(variables: Iterable[Any], root_rank: int = 0, process_set: ProcessSet = global_process_set) -> None:
+def broadcast_variables(
+    variables: Iterable[Any], root_rank: int = 0, process_set: ProcessSet = global_process_set
+) -> None:
     """The variables, of Keras or of TensorFlow, get root's values. Collective, outside of compiled functions."""
     variables = list(variables)
     arrays = [numpy.array(value_of(variable)) for variable in variables]
