@@ -39,7 +39,9 @@ def sgd(**options):
 # Sums of passes.
 for average in (False, True):
     one, factor = variable(), 0.5 if average else 1.0
-    optimizer = hvd.DistributedOptimizer(sgd(), backward_passes_per_step=2, average_aggregated_gradients=average)
+    # Clipped, as the velocities of Keras 2 do not recover from what is infinite.
+    optimizer = hvd.DistributedOptimizer(
+        sgd(clipvalue=100.0), backward_passes_per_step=2, average_aggregated_gradients=average)
     step(optimizer, [float(RANK)], [one])
     expect_near(value(one), [0, 0], "the variable after the first pass")
     step(optimizer, [float(RANK) + 2], [one])
