@@ -9,7 +9,7 @@ _has_warned = False
 
 def accept_experimental_run_tf_function(keras: Any) -> None:
     """Wraps compile() of the module keras once, to drop that argument with one warning. Keras 2 takes it itself."""
-    if int(keras.__version__.split(".")[0]) < 3:
+    if int(getattr(keras, "__version__", "2").split(".")[0]) < 3:  # tf.keras of Keras 2 does not say it
         return
     trainer = next(one for one in keras.Model.__mro__ if "compile" in vars(one))
     compile_model = trainer.compile
