@@ -40,7 +40,15 @@ def _differentiable(forward: Callable[..., Any], backward: Callable[..., Any], i
     @tf.custom_gradient
     def call(*tensors: tf.Tensor) -> Any:
         results = forward(tensors)
-        return results, lambda *gradients: backward(results, tensors_of(gradients))
+
+        def grad(*gradients: Any) -> Any:
+            known = [
+                tf.zeros_like(result) if gradient is None else tf.convert_to_tensor(gradient)
+                for result, gradient in zip(tf.nest.flatten(results), gradients)
+            ]
+            return backward(results, known)
+
+        return results, grad
 
     results = call(*inputs)
     return list(results) if isinstance(results, (list, tuple)) else [results]
@@ -117,7 +125,10 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set
 
     def backward(_: Any, gradients: Sequence[tf.Tensor]) -> tf.Tensor:
         average = reduce_together(gradients, None, Average, process_set=process_set)[0]
-        return average if ddl.rank() == root_rank else tf.zeros_like(average)
+        if ddl.rank() == root_rank:
+            return average
+        with tf.control_dependencies([average]):  # zeros alone would not need it, and root would wait
+            return tf.zeros_like(average)
 
     return _differentiable(forward, backward, tensors_of([tensor]))[0]
 
@@ -161,8 +172,11 @@ def scatter_together(
     chosen = set_of(process_set)
     size, own = process_set.size(), process_set.rank()
 
+    if any(tensor.shape.rank == 0 for tensor in tensors):
+        raise ValueError("a reducescatter takes tensors with rows, not scalars")
+
     def shape_of(tensor: tf.Tensor) -> tf.TensorShape:
-        rows = 1 if tensor.shape.rank == 0 else None if tensor.shape.rank is None else tensor.shape[0]
+        rows = None if tensor.shape.rank is None else tensor.shape[0]
         return _known_rows(tensor.shape, None if rows is None else rows // size + (own < rows % size))
 
     def scattered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
@@ -174,8 +188,7 @@ def scatter_together(
         def backward(_: Any, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             factor = prescale * postscale * (size if op is Sum else 1)
             scaled = [one if factor == 1 else one * tf.cast(factor, one.dtype) for one in gradients]
-            whole = gather_together(scaled, None, process_set)
-            return [one if tensor.shape.rank else tf.reshape(one, []) for one, tensor in zip(whole, part)]
+            return gather_together(scaled, None, process_set)
 
         return _differentiable(forward, backward, part)
 

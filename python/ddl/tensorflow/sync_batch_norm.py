@@ -7,6 +7,9 @@ from ddl._horovod import Sum, global_process_set
 from ddl.tensorflow._reductions import allreduce
 
 
+_IS_KERAS_2 = hasattr(tf.keras.layers.BatchNormalization, "_calculate_mean_and_var")
+
+
 class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
     """Means and variances are those of all ranks' batches together, whose sizes may differ. fused must be False."""
 
@@ -14,37 +17,28 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         if fused in (True, None):
             raise ValueError("SyncBatchNormalization does not support fused=True")
         kwargs.setdefault("name", "sync_batch_normalization")
-        if tf.keras.__version__.startswith("2"):
-            kwargs["fused"] = False
-        super().__init__(**kwargs)
+        super().__init__(**kwargs, **({"fused": False} if _IS_KERAS_2 else {}))
 
-    def _summed(self, inputs, axes, keepdims):
-        """The number of elements that a mean is of, and the sums of elements and of their squares, in float32 at least."""
+    def _of_all_ranks(self, inputs, axes, keepdims, mask):
+        """The mean and the variance, summed in float32 at least."""
+        if mask is not None:
+            raise ValueError("SyncBatchNormalization takes no mask")
         values = inputs if inputs.dtype == tf.float64 else tf.cast(inputs, tf.float32)
-        count = tf.cast(tf.size(values), values.dtype)
-        sums = [tf.reduce_sum(one, axes, keepdims=keepdims) for one in (values, tf.square(values))]
-        count = count / tf.cast(tf.maximum(tf.size(sums[0]), 1), values.dtype)
-        together = tf.concat([tf.reshape(count, [1]), *(tf.reshape(one, [-1]) for one in sums)], 0)
+        total, squares = (tf.reduce_sum(one, axes, keepdims=keepdims) for one in (values, tf.square(values)))
+        count = tf.cast(tf.size(values) / tf.maximum(tf.size(total), 1), values.dtype)
+        sums = tf.concat([tf.reshape(count, [1]), tf.reshape(total, [-1]), tf.reshape(squares, [-1])], 0)
         if global_process_set.size() > 1:
-            together = allreduce(together, op=Sum, name=f"{self.name}_moments", ignore_name_scope=False)
-        shape = tf.shape(sums[0])
-        first, second = tf.split(together[1:], 2)
-        return together[0], tf.reshape(first, shape), tf.reshape(second, shape)
-
-    def _all_ranks_moments(self, inputs, axes, keepdims):
-        count, total, squares = self._summed(inputs, axes, keepdims)
-        mean = total / count
-        variance = tf.maximum(squares / count - tf.square(mean), 0)
+            sums = allreduce(sums, op=Sum, name=f"{self.name}_moments")
+        mean, mean_square = (tf.reshape(one, tf.shape(total)) / sums[0] for one in tf.split(sums[1:], 2))
+        variance = tf.maximum(mean_square - tf.square(mean), 0)
         return tf.cast(mean, inputs.dtype), tf.cast(variance, inputs.dtype)
 
-    # Keras 2 and 3 ask for these, each by its own name.
+    if _IS_KERAS_2:
 
-    def _calculate_mean_and_var(self, inputs, reduction_axes, keep_dims, **kwargs):
-        return self._all_ranks_moments(inputs, reduction_axes, keep_dims)
+        def _moments(self, inputs, reduction_axes, keep_dims, mask=None):
+            return self._of_all_ranks(inputs, reduction_axes, keep_dims, mask)
 
-    def _moments(self, inputs, *args, **kwargs):
-        if args and not isinstance(args[0], (list, tuple)):  # of Keras 3: the mask
-            return self._all_ranks_moments(inputs, self._reduction_axes, False)
-        axes = args[0] if args else kwargs.get("reduction_axes", getattr(self, "_reduction_axes", None))
-        keepdims = args[1] if len(args) > 1 else kwargs.get("keep_dims", False)
-        return self._all_ranks_moments(inputs, axes, keepdims)
+    else:
+
+        def _moments(self, inputs, mask):
+            return self._of_all_ranks(inputs, self._reduction_axes, False, mask)
