@@ -1,4 +1,4 @@
-// ddl.keras and ddl.tensorflow.keras: Keras 2 with TensorFlow 2.15, Keras 3 with the newest, with JAX, and with PyTorch.
+// ddl.keras and ddl.tensorflow.keras: Keras 2 with TensorFlow 2.15; Keras 3 with the newest, with JAX, with PyTorch.
 #include <filesystem>
 
 #include "frameworks/environment.h"
@@ -38,8 +38,12 @@ void run_mnist(const std::string& environment) {
 TEST_CASE("Keras 2 trains on ranks as in one process", "[keras_2]") {
   run_all("tensorflow-2.15", "ddl.tensorflow.keras", "tensorflow");
 }
-TEST_CASE("Keras 3 trains on ranks as in one process", "[keras_3]") { run_all("tensorflow", "ddl.keras", "tensorflow"); }
-TEST_CASE("Keras 3 with JAX trains on ranks as in one process", "[keras_jax]") { run_all(kKeras, "ddl.keras", "jax"); }
+TEST_CASE("Keras 3 trains on ranks as in one process", "[keras_3]") {
+  run_all("tensorflow", "ddl.keras", "tensorflow");
+}
+TEST_CASE("Keras 3 with JAX trains on ranks as in one process", "[keras_jax]") {
+  run_all(kKeras, "ddl.keras", "jax");
+}
 TEST_CASE("Keras 3 with PyTorch trains on ranks as in one process", "[keras_torch]") {
   const auto python = python_of(kKeras);
   if (!python) return;

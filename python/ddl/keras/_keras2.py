@@ -30,7 +30,7 @@ class Passes:
         return tf.convert_to_tensor(gradient)
 
     def gradients(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        """In the last pass the combined sums, and otherwise the gradients themselves, of which apply() makes nothing."""
+        """In the last pass the combined sums, and else the gradients themselves, which apply() does not use."""
         self.is_begun = True
         dense = [self._dense(gradient) for gradient in gradients]
         with tf.init_scope():

@@ -57,20 +57,15 @@ class Distributed(_Shared):
             if total is not None:
                 total.assign(_zeros(total))
 
-    @property
-    def loss_scale_factor(self) -> float | None:
-        return self._loss_scale_factor
-
-    @loss_scale_factor.setter
-    def loss_scale_factor(self, factor: float | None) -> None:
-        # LossScaleOptimizer sets it on the optimizer that it is made around.
-        if self._ddl is not None and factor is None:
+    def __setattr__(self, name: str, value: Any) -> None:
+        # LossScaleOptimizer does this to the optimizer that it is made around.
+        if name == "loss_scale_factor" and value is None and self._ddl is not None:
             raise ValueError(
-                "a LossScaleOptimizer around a DistributedOptimizer would skip steps on some ranks only. Set the policy "
-                "mixed_float16 before DistributedOptimizer() is called, or call DistributedOptimizer("
+                "a LossScaleOptimizer around a DistributedOptimizer would skip steps on some ranks only. Set the "
+                "policy mixed_float16 before DistributedOptimizer() is called, or call DistributedOptimizer("
                 "LossScaleOptimizer(optimizer))"
             )
-        self._loss_scale_factor = factor
+        super().__setattr__(name, value)
 
 
 def _zeros(variable: Any) -> Any:

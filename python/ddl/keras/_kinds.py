@@ -1,4 +1,4 @@
-"""Keras 2 and Keras 3 by one set of functions: what they call an optimizer's variables, its rate, and its velocities."""
+"""Keras 2 and Keras 3 by one set of functions: an optimizer's variables, its rate, and its velocities."""
 from __future__ import annotations
 
 from typing import Any, Sequence
@@ -54,7 +54,7 @@ def variables_of(optimizer: Any) -> list[Any]:
 
 
 def value_of(variable: Any) -> numpy.ndarray:
-    if hasattr(variable, "numpy"):
+    if hasattr(variable, "numpy") and not hasattr(variable, "detach"):  # a tensor of PyTorch may be on a GPU
         return numpy.asarray(variable.numpy())
     import keras
 

@@ -6,25 +6,26 @@ from typing import Any, Iterable
 import numpy
 
 import ddl
-from ddl._horovod import broadcast_object, global_process_set, named, raise_on_all, root_in, set_of
+from ddl._horovod import ProcessSet, broadcast_object, global_process_set, named, raise_on_all, root_in, set_of
 from ddl._tensors import broadcast_async
 from ddl.errors import Mismatch
 from ddl.keras._kinds import name_of, value_of
 
 
-def broadcast_variables(variables: Iterable[Any], root_rank: int = 0, process_set=global_process_set) -> None:
+def broadcast_variables(
+    variables: Iterable[Any], root_rank: int = 0, process_set: ProcessSet = global_process_set
+) -> None:
     """The variables, of Keras or of TensorFlow, get root's values. Collective, outside of compiled functions."""
     variables = list(variables)
-    _check_alike(variables, root_rank, process_set)
+    arrays = [numpy.array(value_of(variable)) for variable in variables]
+    _check_alike(variables, arrays, root_rank, process_set)
     call = named("variables", None, process_set).decode()
     options = dict(root=root_in(process_set, root_rank), process_set=set_of(process_set))
-    arrays, handles = [], []
-    for i, variable in enumerate(variables):
-        array = numpy.array(value_of(variable))
+    handles = []
+    for i, (variable, array) in enumerate(zip(variables, arrays)):
         # Bytes, as a broadcast computes nothing and NumPy's types are not libddl's.
         flat = numpy.atleast_1d(array).reshape(-1).view(numpy.uint8)
         handles.append(broadcast_async(flat, f"broadcast.{call}.{i}.{name_of(variable)}", **options))
-        arrays.append(array)
     for handle in handles:
         handle.wait()
     if ddl.rank() != root_rank:
@@ -32,9 +33,11 @@ def broadcast_variables(variables: Iterable[Any], root_rank: int = 0, process_se
             variable.assign(array)
 
 
-def _check_alike(variables: list[Any], root_rank: int, process_set: Any) -> None:
+def _check_alike(
+    variables: list[Any], arrays: list[numpy.ndarray], root_rank: int, process_set: ProcessSet
+) -> None:
     """Raises on all ranks if a variable has another shape or type than on root, or is not there."""
-    own = [(tuple(variable.shape), str(value_of(variable).dtype)) for variable in variables]
+    own = [(array.shape, str(array.dtype)) for array in arrays]
     theirs = broadcast_object(own, root_rank, process_set=process_set)
     problem = None
     if len(own) != len(theirs):

@@ -20,10 +20,11 @@ def get_dataset(rank=0, size=1):
     generator = np.random.default_rng(1)
     classes = generator.integers(0, 2, 2 * ROWS)
     steps = np.arange(8)
-    images = np.where(classes[:, None, None] == 0, np.sin(steps)[:, None] + 0 * steps, np.sin(steps) + 0 * steps[:, None])
+    waves = np.sin(steps)
+    images = np.where(classes[:, None, None] == 0, waves[:, None] + 0 * waves, waves + 0 * waves[:, None])
     images = (images + 0.3 * generator.standard_normal(images.shape))[..., None].astype("float32")
     labels = keras.utils.to_categorical(classes, 2)
-    return (images[:ROWS][rank::size], labels[:ROWS][rank::size]), (images[ROWS:][rank::size], labels[ROWS:][rank::size])
+    return tuple((images[part][rank::size], labels[part][rank::size]) for part in (slice(ROWS), slice(ROWS, None)))
 
 
 def get_model(seed):

@@ -10,7 +10,7 @@ import numpy as np
 
 hvd = importlib.import_module(sys.argv[1])
 keras = importlib.import_module("keras") if sys.argv[1] == "ddl.keras" else importlib.import_module("tensorflow").keras
-IS_KERAS_3 = keras.__version__.startswith("3")
+IS_KERAS_3 = getattr(keras, "__version__", "2").startswith("3")
 BACKEND = keras.config.backend() if IS_KERAS_3 else "tensorflow"
 
 hvd.init()

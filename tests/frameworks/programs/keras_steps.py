@@ -17,11 +17,19 @@ def variable(start=0.0):
 
 def step(optimizer, gradients, variables):
     """One step with numbers for gradients."""
-    if IS_KERAS_3:
+    if BACKEND == "jax":
+        if not optimizer.built:
+            optimizer.build(variables)
+        gradients = [keras.ops.full((2,), gradient) for gradient in gradients]
+        values = [[one.value for one in some] for some in (optimizer.variables, variables)]
+        moved, state = optimizer.stateless_apply(values[0], gradients, values[1])
+        for one, new in zip([*variables, *optimizer.variables], [*moved, *state]):
+            one.assign(new)
+    elif IS_KERAS_3:
         optimizer.apply([keras.ops.full((2,), gradient) for gradient in gradients], variables)
-        return
-    loss = lambda: tf.add_n([tf.reduce_sum(one * gradient) for one, gradient in zip(variables, gradients)])
-    optimizer.minimize(loss, variables)
+    else:
+        loss = lambda: tf.add_n([tf.reduce_sum(one * gradient) for one, gradient in zip(variables, gradients)])
+        optimizer.minimize(loss, variables)
 
 
 def sgd(**options):
@@ -31,12 +39,14 @@ def sgd(**options):
 # Sums of passes.
 for average in (False, True):
     one, factor = variable(), 0.5 if average else 1.0
-    optimizer = hvd.DistributedOptimizer(sgd(), backward_passes_per_step=2, average_aggregated_gradients=average)
+    # Clipped, as the velocities of Keras 2 do not recover from what is infinite.
+    optimizer = hvd.DistributedOptimizer(
+        sgd(clipvalue=100.0), backward_passes_per_step=2, average_aggregated_gradients=average)
     step(optimizer, [float(RANK)], [one])
     expect_near(value(one), [0, 0], "the variable after the first pass")
     step(optimizer, [float(RANK) + 2], [one])
     expect_near(value(one), [-factor * (2 * MEAN + 2)] * 2, "the variable after the last pass")
-    expect(int(value(optimizer.iterations)) == 2, "a pass is not counted")
+    expect(int(value(optimizer.iterations)) == (1 if IS_KERAS_3 else 2), "passes are counted otherwise than by Keras")
     # What is infinite is in one sum, and not in the next.
     before = value(one)
     for gradient in (float("inf"), 1.0):

@@ -14,7 +14,7 @@ from typing import Any
 def of(name: str) -> Any:
     """name: as keras.config.backend() says it."""
     if name not in ("tensorflow", "jax", "torch"):
-        raise ValueError(f'Keras computes with "{name}" (KERAS_BACKEND); ddl.keras works with tensorflow, jax and torch')
+        raise ValueError(f"Keras computes with {name} (KERAS_BACKEND); ddl.keras works with tensorflow, jax and torch")
     return importlib.import_module(f"ddl.keras.backends.{name}")
 
 

@@ -16,7 +16,8 @@ class _Reduction(Reduction):
     add_local = Reduction.register_local
 
     def __call__(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        if not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph()):
+        graph = tf.compat.v1.get_default_graph()
+        if not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(graph):
             raise ValueError(
                 "XLA cannot compile a step whose gradients are combined over the ranks: compile the model with "
                 "jit_compile=False"
