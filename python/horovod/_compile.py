@@ -1,5 +1,6 @@
 """Keras 3 refuses an argument of compile() that Horovod's examples give, and that TensorFlow 2.2 and later ignore."""
 import functools
+import inspect
 import warnings
 from typing import Any
 
@@ -9,11 +10,10 @@ _has_warned = False
 
 def accept_experimental_run_tf_function(keras: Any) -> None:
     """Wraps compile() of the module keras once, to drop that argument with one warning. Keras 2 takes it itself."""
-    if int(getattr(keras, "__version__", "2").split(".")[0]) < 3:  # tf.keras of Keras 2 does not say it
-        return
     trainer = next(one for one in keras.Model.__mro__ if "compile" in vars(one))
     compile_model = trainer.compile
-    if getattr(compile_model, "drops_experimental_run_tf_function", False):
+    takes_others = any(one.kind is one.VAR_KEYWORD for one in inspect.signature(compile_model).parameters.values())
+    if takes_others or hasattr(compile_model, "drops_experimental_run_tf_function"):
         return
 
     @functools.wraps(compile_model)

@@ -47,18 +47,19 @@ TEST_CASE("ranks of Horovod train with Keras", "[horovod]") {
 TEST_CASE("ranks of Horovod train in a job of Slurm", "[horovod_in_slurm]") {
   run(Place::kSlurm, by_gloo("horovod_torch.py", "2"));
 }
-TEST_CASE("every public name of Horovod is in the package horovod of ddlrun, which hides an installed Horovod",
-          "[horovod_names]") {
-  run(Place::kHere, {.environment = "horovod",
-                     .file = "horovod_names.py",
-                     .options = {"-np", "1", "--as-horovod"},
-                     .arguments = {"horovod", "horovod.runner", "horovod.torch", "horovod.torch.mpi_ops",
-                                   "horovod.torch.functions", "horovod.torch.compression",
-                                   "horovod.torch.optimizer", "horovod.torch.sync_batch_norm",
-                                   "horovod.common.exceptions", "horovod.common.process_sets",
-                                   "horovod.common.util"},
-                     .lines = 1,
-                     .has_ddl = true});
+TEST_CASE(
+    "every public name of Horovod is in the package horovod of ddlrun, which hides an installed Horovod",
+    "[horovod_names]") {
+  run(Place::kHere,
+      {.environment = "horovod",
+       .file = "horovod_names.py",
+       .options = {"-np", "1", "--as-horovod"},
+       .arguments = {"horovod", "horovod.runner", "horovod.torch", "horovod.torch.mpi_ops",
+                     "horovod.torch.functions", "horovod.torch.compression", "horovod.torch.optimizer",
+                     "horovod.torch.sync_batch_norm", "horovod.common.exceptions",
+                     "horovod.common.process_sets", "horovod.common.util"},
+       .lines = 1,
+       .has_ddl = true});
 }
 TEST_CASE("Horovod's own tests of PyTorch pass with ddl by its name", "[horovod_tests]") {
   run_own_tests("horovod", "test_torch.py");

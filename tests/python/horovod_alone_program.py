@@ -1,9 +1,11 @@
 """The package horovod where no rank is: horovod.run(), the command horovodrun, and where the package cannot be used.
 
-    horovod_alone_program.py FOLDER WHEELS     FOLDER: has the package horovod; WHEELS: that of ddl-horovod
+    horovod_alone_program.py FOLDER WHEELS GUIDE     FOLDER: has the package; WHEELS: the wheel of ddl-horovod
 """
 import glob
 import os
+import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import tempfile
 
 from harness import raises, run
 
-FOLDER, WHEELS = sys.argv[1:3]
+FOLDER, WHEELS, GUIDE = sys.argv[1:4]
 sys.path.insert(0, FOLDER)
 
 
@@ -64,6 +66,17 @@ def test_command():
         output_of(command, "-np", "1", sys.executable, "-c", "raise SystemExit(3)", status=3, **paths)
         refused = output_of(command, "-np", "1", "--min-np", "1", "a", status=2, **paths)
         assert "--min-np is not in this version" in refused, refused
+
+
+def test_guide():
+    text = pathlib.Path(GUIDE).read_text(encoding="utf-8")
+    script = re.search(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)[1]
+    command, shown = re.search(r"^```console\n[$] (.*)\n((?:.*\n)+?)```$", text, re.MULTILINE).groups()
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "train.py").write_text(script, encoding="utf-8")
+        words = command.replace("python train.py", f"{sys.executable} {folder}/train.py").split()
+        words.insert(1, "--oversubscribe")  # the machine may have one CPU
+        assert output_of(*words) == shown
 
 
 def test_beside_horovod():
