@@ -86,13 +86,8 @@ TEST_CASE("ddl.jax's declarations are those of jaxlib's header", "[jax_abi]") {
     const e2e::Scratch scratch;
     e2e::Job asked(scratch, settings);
     REQUIRE(asked.wait() == 0);
-    settings.argv = {DDL_CXX_COMPILER,
-                     "-std=c++20",
-                     "-fsyntax-only",
-                     "-isystem",
-                     asked.out(),
-                     "-I" DDL_SOURCE_DIR,
-                     DDL_FRAMEWORK_PROGRAMS "/xla_abi.cpp"};
+    settings.argv = {DDL_CXX_COMPILER, "-std=c++20",        "-fsyntax-only",   "-isystem",
+                     asked.out(),      "-I" DDL_SOURCE_DIR, DDL_XLA_ABI_SOURCE};
     const e2e::Scratch compiled;
     e2e::Job compiler(compiled, settings);
     const int status = compiler.wait();
