@@ -17,6 +17,8 @@ ABSENT = {
     "horovod.common.process_sets": "what that module imports, and how it loads Horovod's library: HorovodBasics MPI"
     " TYPE_CHECKING is_iterable",
     "horovod.tensorflow": "how Horovod's optimizers add up gradients: LocalGradientAggregationHelper",
+    "horovod.tensorflow.keras.elastic": "what Horovod's KerasState is made of: TensorFlowKerasState",
+    "horovod.keras.elastic": "the same: TensorFlowKerasState",
 }
 
 
