@@ -247,8 +247,8 @@ def reduce_scatter(
 
 
 def barrier(tree: Any = None, *, name: str | None = None, process_set: ProcessSet = world) -> Any:
-    """Waits for all ranks: a pytree that is given is returned when every rank has computed its own. Without one it
-    returns when every rank has called it; inside jax.jit that would order nothing, so give the arrays that come after."""
+    """Waits for all ranks. A pytree is returned when every rank has computed its own. Without one it returns when every
+    rank has called it; inside jax.jit that would order nothing, so there it takes the arrays that come after it."""
     how = _how("allreduce", name or "barrier", process_set, op=MAX)
     leaves, structure = jax.tree.flatten(tree)
     if not leaves:

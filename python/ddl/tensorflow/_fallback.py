@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 import ddl
-from ddl import _tensors
-from ddl._context import ProcessSet, members_of, world
+from ddl import _horovod, _tensors
+from ddl._context import ProcessSet, members_of
 from ddl._library import ffi, lib
 from ddl.errors import InvalidArgument, check
 
@@ -88,13 +88,18 @@ def allreduce(
     return _shaped(_call(run, tensors, types, "allreduce", name), [tensor.shape for tensor in tensors])
 
 
+def _move() -> dict[str, bool]:
+    """Of all calls but an allreduce."""
+    return {"zeros_if_joined": True, "fails_if_joined": _horovod.acts_as_horovod}
+
+
 def _rows_and_counts(call: Callable[..., int], array: np.ndarray, whole: str, parts: Any, process_set: ProcessSet):
     """allgather and alltoall: the rows that came, and how many from each rank. parts: elements for each rank, or none."""
     plain, dtype = _plain(array if array.ndim else array.reshape(1))
     buffer = _tensors.buffer_of(plain, "the tensor", dtype=dtype)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(process_set))
     arguments = (buffer.address, *([buffer.count] if parts is None else [parts]), memory, counts, buffer.dtype)
-    options = dict(process_set=process_set, shape=plain.shape[1:], zeros_if_joined=True)
+    options = dict(process_set=process_set, shape=plain.shape[1:], **_move())
     handle = _tensors.submit(call, whole.encode(), *arguments, **options)
     check(lib.ddl_wait(handle))
     row = int(np.prod(plain.shape[1:], dtype=np.int64))
@@ -123,8 +128,7 @@ def allgather(
 def broadcast(tensor: tf.Tensor, name: tuple[str | None, bool], root: int, process_set: ProcessSet) -> tf.Tensor:
     def run(whole: str, array: np.ndarray) -> list[np.ndarray]:
         plain, dtype = _plain(array.copy())
-        options = dict(process_set=process_set, zeros_if_joined=True)
-        _tensors.broadcast_async(plain, whole, root, dtype=dtype, **options).wait()
+        _tensors.broadcast_async(plain, whole, root, dtype=dtype, process_set=process_set, **_move()).wait()
         return [plain.view(array.dtype).reshape(array.shape)]
 
     return _shaped(_call(run, [tensor], [tensor.dtype], "broadcast", name), [tensor.shape])[0]
@@ -162,8 +166,8 @@ def reducescatter(
             send = _tensors.buffer_of(plain, "the tensor", dtype=dtype)
             recv = _tensors.buffer_of(result, "the result", writable=True, dtype=dtype)
             counts = ffi.new("uint64_t[]", [one * row for one in rows])
-            options = dict(prescale=prescale, postscale=postscale, process_set=process_set, shape=plain.shape)
-            options["zeros_if_joined"] = True
+            options = dict(prescale=prescale, postscale=postscale, process_set=process_set, **_move())
+            options["shape"] = plain.shape
             part = whole if len(arrays) == 1 else f"{whole}.{i}"
             arguments = (send.address, recv.address, counts, send.dtype, op)
             handles.append(_tensors.submit(lib.ddl_reduce_scatter_async, part.encode(), *arguments, **options))
@@ -176,11 +180,8 @@ def reducescatter(
     return _call(run, tensors, [tensor.dtype for tensor in tensors], "reducescatter", name)
 
 
-def number(what: str, process_set_id: int, name: str | None) -> tf.Tensor:
+def number(what: str, name: str | None) -> tf.Tensor:
     def run() -> np.ndarray:
-        one = world if process_set_id == 0 else ProcessSet(process_set_id)
-        values = {"rank": ddl.rank, "local_rank": ddl.local_rank, "local_size": ddl.local_size,
-                  "size": lambda: one.size or -1, "included": lambda: int(one.rank is not None)}
-        return np.int32(values[what]())
+        return np.int32(getattr(ddl, what)())
 
     return _shaped(_as_list(tf.numpy_function(run, [], tf.int32, name=name)), [tf.TensorShape([])])[0]

@@ -11,6 +11,7 @@ from typing import Any, Sequence
 
 import tensorflow as tf
 
+from ddl import _horovod
 from ddl._context import ProcessSet
 from ddl.tensorflow._module import operations
 
@@ -36,6 +37,11 @@ def _unordered(results: Any) -> Any:
     return results
 
 
+def _move(process_set: ProcessSet) -> dict[str, int]:
+    """Of all calls but an allreduce."""
+    return {"process_set": process_set.number, "fails_if_joined": int(_horovod.acts_as_horovod)}
+
+
 def _bits(value: float) -> int:
     return struct.unpack("q", struct.pack("d", value))[0]
 
@@ -59,7 +65,7 @@ def reducescatter(
     op: int, prescale: float, postscale: float, process_set: ProcessSet,
 ) -> list[tf.Tensor]:
     """The same, of which each rank gets some rows."""
-    reduction = _reduction(op, prescale, postscale, process_set)
+    reduction = {**_reduction(op, prescale, postscale, process_set), **_move(process_set)}
     return _unordered(operations.ddl_reducescatter(tensors=tensors, **reduction, **_named("reducescatter", *name)))
 
 
@@ -68,7 +74,7 @@ def allgather(
 ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     """The rows of all ranks, and how many came from each, for each tensor."""
     named = _named("allgather", *name)
-    return tuple(_unordered(operations.ddl_allgather(tensors=tensors, process_set=process_set.number, **named)))
+    return tuple(_unordered(operations.ddl_allgather(tensors=tensors, **_move(process_set), **named)))
 
 
 def broadcast(
@@ -76,7 +82,7 @@ def broadcast(
 ) -> tf.Tensor:
     """root: its number in the set."""
     named = _named("broadcast", *name)
-    return _unordered(operations.ddl_broadcast(tensor=tensor, root=root, process_set=process_set.number, **named))
+    return _unordered(operations.ddl_broadcast(tensor=tensor, root=root, **_move(process_set), **named))
 
 
 def alltoall(
@@ -84,10 +90,10 @@ def alltoall(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """splits: int32, rows for each rank; empty: equal parts. The rows that came, and how many from each."""
     named = _named("alltoall", *name)
-    results = operations.ddl_alltoall(tensor=tensor, splits=splits, process_set=process_set.number, **named)
+    results = operations.ddl_alltoall(tensor=tensor, splits=splits, **_move(process_set), **named)
     return tuple(_unordered(results))
 
 
-def number(what: str, process_set_id: int, name: str | None) -> tf.Tensor:
-    """A number of this process when the program runs: rank, size, local_rank, local_size, or included."""
-    return operations.ddl_number(number=what, process_set=process_set_id, name=name)
+def number(what: str, name: str | None) -> tf.Tensor:
+    """A number of this process when the program runs: rank, size, local_rank, or local_size."""
+    return operations.ddl_number(number=what, name=name)

@@ -10,10 +10,18 @@ from typing import Any, Callable, Sequence
 import tensorflow as tf
 
 import ddl
-from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, root_in, set_of
+from ddl._context import ProcessSet as _Set
+from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, root_in, set_of, with_id
 from ddl.tensorflow import _fallback, _kernels, _module
 
 _calls = _fallback if _module.operations is None else _kernels
+
+def _chosen(process_set: ProcessSet) -> _Set:
+    """The set of libddl; an error of TensorFlow if this rank is not in it."""
+    if process_set.included() is False:
+        raise tf.errors.InvalidArgumentError(None, None, f"rank {ddl.rank()} is not in {process_set}")
+    return set_of(process_set)
+
 
 def _known_rows(shape: tf.TensorShape, rows: int | None) -> tf.TensorShape:
     """The shape with another number of rows; a scalar has one row."""
@@ -74,7 +82,7 @@ def reduce_together(
     process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
 ) -> list[tf.Tensor]:
     """The tensors of all ranks combined. Those of one type are a group."""
-    chosen = set_of(process_set)
+    chosen = _chosen(process_set)
 
     def reduced(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -94,7 +102,7 @@ def gather_together(
     process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
 ) -> list[tf.Tensor]:
     """The rows of all ranks, for each tensor."""
-    chosen, own = set_of(process_set), process_set.rank()
+    chosen, own = _chosen(process_set), process_set.rank()
 
     def gathered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -118,7 +126,7 @@ def gather_together(
 
 def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set):
     """The elements of root_rank, which is its number in the job."""
-    chosen, root = set_of(process_set), root_in(process_set, root_rank)
+    chosen, root = _chosen(process_set), root_in(process_set, root_rank)
 
     def forward(inputs: Sequence[tf.Tensor]) -> tf.Tensor:
         return _calls.broadcast(inputs[0], (name, ignore_name_scope), root, chosen)
@@ -146,7 +154,7 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
 def alltoall(tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set):
     """splits[r] rows go to each rank r; None: equal parts. The rows that came, and, of a call with splits, how many from
     each rank."""
-    chosen = set_of(process_set)
+    chosen = _chosen(process_set)
     value = tf.convert_to_tensor(tensor)
     parts = tf.zeros([0], tf.int32) if splits is None else tf.cast(tf.convert_to_tensor(splits), tf.int32)
     shapes = [_known_rows(value.shape, None), tf.TensorShape([None])]
@@ -169,7 +177,7 @@ def scatter_together(
     """The tensors of all ranks combined, of which each rank gets rows: the first ranks one more, if they do not divide."""
     if op not in (Average, Sum):
         raise NotImplementedError(f"a reducescatter has Average and Sum, not {op}")
-    chosen = set_of(process_set)
+    chosen = _chosen(process_set)
     size, own = process_set.size(), process_set.rank()
 
     if any(tensor.shape.rank == 0 for tensor in tensors):
@@ -199,22 +207,26 @@ def scatter_together(
 
 
 def size_op(process_set_id=0, name=None):
-    """How many ranks the process set has; -1: this rank is not in it."""
-    return _calls.number("size", process_set_id, name)
+    """How many ranks the process set has; -1: there is none with this number."""
+    if process_set_id == 0:
+        return _calls.number("size", name)
+    one = with_id(process_set_id)
+    return tf.constant(-1 if one is None else one.size(), name=name)
 
 
 def process_set_included_op(process_set_id=0, name=None):
-    """1 if this rank is in the process set, else 0."""
-    return _calls.number("included", process_set_id, name)
+    """1 if this rank is in the process set, else 0; -1: there is none with this number."""
+    one = with_id(process_set_id)
+    return tf.constant(-1 if one is None else int(one.included()), name=name)
 
 
 def local_size_op(name=None):
-    return _calls.number("local_size", 0, name)
+    return _calls.number("local_size", name)
 
 
 def rank_op(name=None):
-    return _calls.number("rank", 0, name)
+    return _calls.number("rank", name)
 
 
 def local_rank_op(name=None):
-    return _calls.number("local_rank", 0, name)
+    return _calls.number("local_rank", name)

@@ -14,9 +14,9 @@
 namespace ddl::jax {
 namespace {
 
-/// What a call has of its own in a program that XLA has compiled. JAX traces a function once that a program calls twice,
-/// and XLA copies the body of a loop: such calls have the same name, but may run in any order. So all but the first of a
-/// name are told apart by their number, which is the same on all ranks that compile the same program.
+/// What a call has of its own in a program that XLA has compiled. JAX traces a function once that a program calls
+/// twice, and copies the body of a loop that it unrolls: such calls have the same name, but may run in any order. So
+/// all but the first of a name get a number, which is the same on all ranks that compile the same program.
 struct Site {
   std::int64_t number;
 };

@@ -1,5 +1,5 @@
-// The handlers for arrays in memory of a GPU: ordered calls of libddl on XLA's stream. XLA runs a program's calls on one
-// thread for each device, in the program's order, which is the same on all ranks that compile the same program.
+// The handlers for arrays in memory of a GPU: ordered calls of libddl on XLA's stream. XLA runs a program's calls on
+// one thread for each device, in the program's order, which is the same on all ranks that compile the same program.
 #include <string>
 #include <utility>
 

@@ -1,6 +1,6 @@
-// The part of XLA's foreign function interface that the module uses, declared here so that nothing of XLA's is needed to
-// build it. It is the C interface (xla/ffi/api/c_api.h) of API 0.1 (jaxlib 0.5) to 0.3 (jaxlib 0.10).
-// tests/frameworks/xla_abi_test.cpp compares it with the header of the installed jaxlib.
+// The part of XLA's foreign function interface that the module uses, declared here so that nothing of XLA's is needed
+// to build it. It is the C interface (xla/ffi/api/c_api.h) of API 0.1 (jaxlib 0.5) to 0.3 (jaxlib 0.10).
+// tests/frameworks/programs/xla_abi.cpp compares it with the header of the installed jaxlib.
 #pragma once
 
 #include <cstddef>

@@ -116,6 +116,7 @@ void Calls::submit(Call& call) {
     options.shape = part.shape.data();
     options.dimensions = part.shape.size();
     options.zeros_if_joined = 1;
+    options.fails_if_joined = request.fails_if_joined ? 1 : 0;
     if (size > 1) {
       options.group = request.name.c_str();
       options.group_size = static_cast<std::uint32_t>(size);

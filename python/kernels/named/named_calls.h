@@ -30,7 +30,8 @@ struct Request {
   std::uint64_t process_set = DDL_WORLD;
   double prescale = 1.0;
   double postscale = 1.0;
-  std::vector<Part> parts;  ///< several: a group, which is executed together
+  bool fails_if_joined = false;  ///< as in ddl_async_options
+  std::vector<Part> parts;       ///< several: a group, which is executed together
 };
 
 /// What libddl has allocated for a part of kAllgather or kAlltoall, and how many elements came from each rank.

@@ -32,6 +32,7 @@ struct Kernel {
   std::int64_t op = DDL_SUM;
   std::int64_t root = 0;
   std::int64_t process_set = 0;
+  std::int64_t fails_if_joined = 0;
   double prescale = 1.0;
   double postscale = 1.0;
 };
@@ -98,6 +99,7 @@ Request request_of(const Kernel& kernel, Kind kind, DataType type) {
   request.process_set = static_cast<std::uint64_t>(kernel.process_set);
   request.prescale = kernel.prescale;
   request.postscale = kernel.postscale;
+  request.fails_if_joined = kernel.fails_if_joined != 0;
   return request;
 }
 
@@ -179,13 +181,10 @@ std::vector<std::uint64_t> times(std::vector<std::uint64_t> rows, std::uint64_t 
   return rows;
 }
 
-std::int32_t number_of(ddl_context* context, const Kernel& kernel) {
-  const auto set = static_cast<std::uint64_t>(kernel.process_set);
-  if (kernel.number == "rank") return ddl_rank(context);
-  if (kernel.number == "local_rank") return ddl_local_rank(context);
-  if (kernel.number == "local_size") return ddl_local_size(context);
-  if (kernel.number == "included") return ddl_process_set_rank(context, set) >= 0 ? 1 : 0;
-  return ddl_process_set_size(context, set);
+std::int32_t number_of(ddl_context* context, const std::string& what) {
+  if (what == "rank") return ddl_rank(context);
+  if (what == "local_rank") return ddl_local_rank(context);
+  return what == "local_size" ? ddl_local_size(context) : ddl_size(context);
 }
 
 }  // namespace
@@ -198,6 +197,7 @@ void* create_kernel(Construction* construction) {
   attributes.number("reduce_op", kernel->op);
   attributes.number("root", kernel->root);
   attributes.number("process_set", kernel->process_set);
+  attributes.number("fails_if_joined", kernel->fails_if_joined);
   attributes.real("prescale_bits", kernel->prescale);
   attributes.real("postscale_bits", kernel->postscale);
   if (kernel->name.empty()) {
@@ -307,7 +307,7 @@ void compute_number(void* kernel, KernelContext* context, DoneCallback* done) {
     {
       const Joined here = joined();
       if (here.context == nullptr) throw KernelCall::Failure{kFailedPrecondition, kernels::kNotJoined};
-      number = number_of(here.context, *static_cast<Kernel*>(kernel));
+      number = number_of(here.context, static_cast<Kernel*>(kernel)->number);
     }
     *static_cast<std::int32_t*>(call.output(0, kInt32, {}).data) = number;
     call.succeed();

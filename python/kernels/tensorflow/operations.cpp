@@ -25,6 +25,7 @@ constexpr const char* kTypes =
 // The name of the node is the tensor's, if it has no other.
 constexpr const char* kName = "tensor_name: string = ''";
 constexpr const char* kSet = "process_set: int = 0";
+constexpr const char* kFails = "fails_if_joined: int = 0";
 constexpr const char* kSeveral = "N: int >= 1";
 constexpr const char* kOp = "reduce_op: int";
 // Floats of attributes have 32 bits; these are the 64 bits of a double.
@@ -40,30 +41,30 @@ const std::vector<Operation>& operations() {
        true,
        compute_allreduce},
       {"DdlReducescatter",
-       {kTypes, kSeveral, kName, kSet, kOp, kPrescale, kPostscale},
+       {kTypes, kSeveral, kName, kSet, kFails, kOp, kPrescale, kPostscale},
        {"tensors: N * T"},
        {"scattered: N * T"},
        false,
        compute_reducescatter},
       {"DdlAllgather",
-       {kTypes, kSeveral, kName, kSet},
+       {kTypes, kSeveral, kName, kSet, kFails},
        {"tensors: N * T"},
        {"gathered: N * T", "rows: N * int64"},
        false,
        compute_allgather},
       {"DdlBroadcast",
-       {kTypes, kName, kSet, "root: int"},
+       {kTypes, kName, kSet, kFails, "root: int"},
        {"tensor: T"},
        {"received: T"},
        true,
        compute_broadcast},
       {"DdlAlltoall",
-       {kTypes, kName, kSet},
+       {kTypes, kName, kSet, kFails},
        {"tensor: T", "splits: int32"},
        {"received: T", "received_splits: int32"},
        false,
        compute_alltoall},
-      {"DdlNumber", {kSet, "number: string"}, {}, {"value: int32"}, false, compute_number},
+      {"DdlNumber", {"number: string"}, {}, {"value: int32"}, false, compute_number},
       {"DdlCheck", {}, {"value: int32"}, {"same: int32"}, true, compute_check},
   };
   return kOperations;

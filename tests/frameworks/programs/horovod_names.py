@@ -13,8 +13,8 @@ MODULES = (
     "horovod horovod.runner horovod.common.exceptions horovod.common.process_sets horovod.common.util"
     " horovod.torch horovod.torch.compression horovod.torch.functions horovod.torch.mpi_ops horovod.torch.optimizer"
     " horovod.torch.sync_batch_norm"
-    " horovod.tensorflow horovod.tensorflow.compression horovod.tensorflow.functions horovod.tensorflow.mpi_ops"
-    " horovod.tensorflow.sync_batch_norm horovod.tensorflow.util"
+    " horovod.tensorflow horovod.tensorflow.compression horovod.tensorflow.elastic horovod.tensorflow.functions"
+    " horovod.tensorflow.mpi_ops horovod.tensorflow.sync_batch_norm horovod.tensorflow.util"
     " horovod.tensorflow.keras horovod.tensorflow.keras.callbacks horovod.tensorflow.keras.elastic"
     " horovod.keras horovod.keras.callbacks horovod.keras.elastic"
 ).split()
@@ -26,6 +26,9 @@ ABSENT = {
     "horovod.common.process_sets": "what that module imports, and how it loads Horovod's library: HorovodBasics MPI"
     " TYPE_CHECKING is_iterable",
     "horovod.tensorflow": "how Horovod's optimizers add up gradients: LocalGradientAggregationHelper",
+    "horovod.tensorflow.elastic": "what Horovod's states are made of, and what that module imports: ObjectState"
+    " TensorFlowKerasState run_fn HorovodInternalError broadcast_object broadcast_object_fn broadcast_variables init rank"
+    " shutdown",
     "horovod.tensorflow.keras.elastic": "what Horovod's KerasState is made of: TensorFlowKerasState",
     "horovod.keras.elastic": "the same: TensorFlowKerasState",
 }
