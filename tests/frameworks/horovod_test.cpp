@@ -50,22 +50,26 @@ TEST_CASE("ranks of Horovod train in a job of Slurm", "[horovod_in_slurm]") {
 TEST_CASE(
     "every public name of Horovod is in the package horovod of ddlrun, which hides an installed Horovod",
     "[horovod_names]") {
-  run(Place::kHere,
-      {.environment = "horovod",
-       .file = "horovod_names.py",
-       .options = {"-np", "1", "--as-horovod"},
-       .arguments = {"horovod", "horovod.runner", "horovod.torch", "horovod.torch.mpi_ops",
-                     "horovod.torch.functions", "horovod.torch.compression", "horovod.torch.optimizer",
-                     "horovod.torch.sync_batch_norm", "horovod.common.exceptions",
-                     "horovod.common.process_sets", "horovod.common.util"},
-       .lines = 1,
-       .has_ddl = true});
+  run(Place::kHere, {.environment = "horovod",
+                     .file = "horovod_names.py",
+                     .options = {"-np", "1", "--as-horovod"},
+                     .lines = 1,
+                     .has_ddl = true});
 }
 TEST_CASE("Horovod's own tests of PyTorch pass with ddl by its name", "[horovod_tests]") {
   run_own_tests("horovod", "test_torch.py");
 }
 TEST_CASE("Horovod's own tests pass with ddl by its name and the newest PyTorch", "[horovod_tests_newest]") {
   run_own_tests("torch", "test_torch.py");
+}
+TEST_CASE("Horovod's own tests of TensorFlow pass with ddl by its name", "[horovod_tests_tensorflow]") {
+  run_own_tests("tensorflow-2.15", "test_tensorflow.py");
+}
+TEST_CASE("Horovod's own tests of TensorFlow's process sets and of Keras pass with ddl by its name",
+          "[horovod_tests_keras]") {
+  for (const char* const file : {"test_tensorflow_process_sets.py", "test_tensorflow2_keras.py",
+                                 "test_tensorflow2_keras_process_sets.py"})
+    run_own_tests("tensorflow-2.15", file);
 }
 
 }  // namespace ddl::frameworks
