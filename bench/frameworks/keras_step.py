@@ -7,14 +7,15 @@ resnet50 has the parameters of ResNet-50 and no computation but the gradients th
 network that computes. All are of tf.keras, Keras 2.
 """
 import contextlib
-import importlib
+import importlib.util
 import json
 import os
 import statistics
 import sys
 import time
 
-os.environ["TF_USE_LEGACY_KERAS"] = "1"
+if importlib.util.find_spec("tf_keras"):
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
 import numpy as np
 import tensorflow as tf
 from tensorflow import keras
@@ -61,20 +62,18 @@ class Times(keras.callbacks.Callback):
 def main():
     way, name, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    rank, size, scope = 0, 1, contextlib.nullcontext()
-    optimizer, callbacks = keras.optimizers.SGD(0.001), []
-    if way == "strategy":
+    rank, size, scope, callbacks = 0, 1, contextlib.nullcontext(), []
+    if way == "strategy":  # before any variable is made
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
         rank, size, scope = strategy.cluster_resolver.task_id, strategy.num_replicas_in_sync, strategy.scope()
     elif way != "none":
         hvd = importlib.import_module(MODULES[way])
         hvd.init()
         rank, size = hvd.rank(), hvd.size()
-        optimizer = hvd.DistributedOptimizer(optimizer)
         callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0)]
     with scope:
-        model = model_of(name)
-        model.compile(keras.optimizers.SGD(0.001) if way == "strategy" else optimizer, "mse")
+        model, optimizer = model_of(name), keras.optimizers.SGD(0.001)
+        model.compile(hvd.DistributedOptimizer(optimizer) if callbacks else optimizer, "mse")
     # A strategy divides a batch among its workers.
     rows = BATCH * (size if way == "strategy" else 1)
     inputs, targets = (np.ones((rows, *shape[1:]), "float32") for shape in (model.input_shape, model.output_shape))
