@@ -82,7 +82,7 @@ TEST_CASE("ddl.jax's declarations are those of jaxlib's header", "[jax_abi]") {
     if (!python) continue;
     e2e::Command settings;
     settings.patience = kPatience;
-    settings.argv = {*python, "-c", "import jax.ffi; print(jax.ffi.include_dir(), end='')"};
+    settings.argv = {*python, "-c", "import jaxlib; print(jaxlib.__path__[0] + '/include', end='')"};
     const e2e::Scratch scratch;
     e2e::Job asked(scratch, settings);
     REQUIRE(asked.wait() == 0);
