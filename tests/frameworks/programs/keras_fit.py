@@ -25,6 +25,10 @@ def optimizer():
     return keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True)
 
 
+class Own(keras.optimizers.SGD):
+    """An optimizer that Keras does not know."""
+
+
 alone = net()
 alone.compile(optimizer(), "mse", metrics=["mae"])
 losses = alone.fit(INPUTS, TARGETS, batch_size=24, epochs=EPOCHS, verbose=0, shuffle=False).history
@@ -56,6 +60,13 @@ with tempfile.TemporaryDirectory() as folder:
                                text=True, check=False).stdout.split()
         expect(words == ["SGD", str(EPOCHS)], f"a process without ddl loads {words}")
     loaded = hvd.load_model(file)
+    other = net()
+    other.compile(hvd.DistributedOptimizer(Own(0.1)), "mse")
+    file = os.path.join(folder, "own.keras")
+    other.save(file)
+    for known in ({"custom_optimizers": [Own]}, {"custom_objects": {"Own": Own}}):
+        own = hvd.load_model(file, compression=hvd.Compression.fp16, **known).optimizer
+        expect(isinstance(own, Own) and own._ddl is not None, f"with {known}, the loaded optimizer is a {type(own)}")
 expect(type(loaded.optimizer).__mro__[1].__module__.startswith("ddl."), "the loaded optimizer is not distributed")
 expect(int(value(loaded.optimizer.iterations)) == EPOCHS, "the loaded optimizer begins anew")
 for one in (alone, loaded):
