@@ -1,6 +1,7 @@
 """The module with the handlers that XLA calls, and the primitive of JAX that they execute."""
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import threading
@@ -21,9 +22,10 @@ for _package in (jax, jaxlib):
         )
 
 import jax.ffi
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import batching, mlir, xla
+from jax.interpreters import batching, mlir
 
 import ddl
 from ddl._context import _at_end, context
@@ -54,11 +56,28 @@ _module = _load()
 _is_told = False
 
 
+def _settle() -> None:
+    """Waits for the computations that this thread has started and JAX has not finished: other ranks may need them."""
+    if not _is_told:
+        return
+    try:
+        # XLA runs what a thread has started in this order.
+        (jnp.zeros(()) + 1).block_until_ready()
+        jax.block_until_ready(jax.live_arrays())
+    except Exception:
+        pass  # of a computation whose result nobody has asked for
+
+
 def _leave() -> None:
     """Before ddl.shutdown(): calls that begin later fail."""
     global _is_told
+    _settle()
     _module.ddl_jax_context(None)
     _is_told = False
+
+
+# Before JAX's own, which come next, and ddl's, which may come last.
+atexit.register(lambda: _is_told and _leave())
 
 
 def ready() -> None:
@@ -115,13 +134,29 @@ def _results(*arrays: Any, shapes: Any, **_: Any) -> list[Any]:
     return [jax.core.ShapedArray(shape, one.dtype) for shape, one in zip(shapes, arrays)]
 
 
+@functools.lru_cache(maxsize=1024)
+def _compiled(**how: Any) -> Any:
+    return jax.jit(functools.partial(collective.bind, **how))
+
+
 @collective.def_impl
 def _outside_of_jit(*arrays: Any, number: str, **how: Any) -> Any:
-    # Calls of one name are made in the order of the program; with numbers JAX would compile each anew.
-    return xla.apply_primitive(collective, *arrays, number="", **how)
+    # Calls of one name are made in the order of the program; with numbers each would be compiled anew.
+    return _compiled(number="", **how)(*arrays)
+
+
+def _devices(ctx: mlir.LoweringRuleContext) -> int:
+    """Of the program."""
+    axes = ctx.module_context.axis_context
+    return getattr(axes, "num_devices", None) or getattr(getattr(axes, "mesh", None), "size", 1)
 
 
 def _lower(ctx: mlir.LoweringRuleContext, *operands: Any, kind: str, name: str, number: str, shapes: Any, **how: Any):
+    if _devices(ctx) > 1:
+        raise NotImplementedError(
+            f"{kind}() is of one device of each rank, and this program is for {_devices(ctx)} devices; start a rank for "
+            "each device, or move the array to one of them by jax.device_put"
+        )
     # A broadcast is in place.
     aliases = {i: i for i in range(len(operands))} if kind == "broadcast" else {}
     rule = jax.ffi.ffi_lowering(f"ddl_jax_{kind}", has_side_effect=True, operand_output_aliases=aliases)

@@ -94,7 +94,7 @@ def _move() -> dict[str, bool]:
 
 
 def _rows_and_counts(call: Callable[..., int], array: np.ndarray, whole: str, parts: Any, process_set: ProcessSet):
-    """allgather and alltoall: the rows that came, and how many from each rank. parts: elements for each rank, or none."""
+    """allgather and alltoall: the rows that came, and how many from each rank. parts: elements for each; or None."""
     plain, dtype = _plain(array if array.ndim else array.reshape(1))
     buffer = _tensors.buffer_of(plain, "the tensor", dtype=dtype)
     memory, counts = ffi.new("void **"), ffi.new("uint64_t[]", members_of(process_set))

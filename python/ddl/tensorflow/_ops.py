@@ -152,8 +152,8 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
 
 
 def alltoall(tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set):
-    """splits[r] rows go to each rank r; None: equal parts. The rows that came, and, of a call with splits, how many from
-    each rank."""
+    """splits[r] rows go to each rank r; None: equal parts. Returns the rows that came, and, if there are splits, how
+    many came from each rank."""
     chosen = _chosen(process_set)
     value = tf.convert_to_tensor(tensor)
     parts = tf.zeros([0], tf.int32) if splits is None else tf.cast(tf.convert_to_tensor(splits), tf.int32)
@@ -174,7 +174,7 @@ def scatter_together(
     tensors: Sequence[tf.Tensor], name: str | None, op: _Op, prescale: float = 1.0, postscale: float = 1.0,
     process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
 ) -> list[tf.Tensor]:
-    """The tensors of all ranks combined, of which each rank gets rows: the first ranks one more, if they do not divide."""
+    """The tensors of all ranks combined, of which each rank gets rows; the first ranks may get one more."""
     if op not in (Average, Sum):
         raise NotImplementedError(f"a reducescatter has Average and Sum, not {op}")
     chosen = _chosen(process_set)

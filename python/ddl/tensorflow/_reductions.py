@@ -16,7 +16,7 @@ def _slices_together(
 ) -> list[tf.IndexedSlices]:
     """The slices of all ranks, one after the other. Their sum is what an allreduce of the whole tensors would give."""
     if op not in (Sum, Average):
-        raise NotImplementedError(f"IndexedSlices have Sum and Average, not {op}; tf.convert_to_tensor() makes a tensor")
+        raise NotImplementedError(f"IndexedSlices have Sum and Average, not {op}; make tensors of them")
     if scales != (1.0, 1.0):
         raise NotImplementedError("IndexedSlices have no prescale_factor and no postscale_factor")
 
@@ -94,7 +94,7 @@ def grouped_reducescatter(
     prescale_factor=1.0,
     postscale_factor=1.0,
 ):
-    """The ranks' tensors combined, of which each rank gets some rows: the first ranks one more, if they do not divide."""
+    """The ranks' tensors combined, of which each rank gets some rows; the first ranks may get one more."""
     if not tensors:
         return []
     with tf.device(device_dense):

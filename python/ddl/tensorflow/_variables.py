@@ -48,7 +48,7 @@ def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
 
 
 def broadcast_variables(variables, root_rank, process_set=global_process_set, inplace=False):
-    """Root's values, in variables that are alike on all ranks. In a graph of TensorFlow 1 the operation that does so."""
+    """Root's values, in variables that are alike on all ranks. In a graph of TensorFlow 1: the operation for it."""
     variables = list(variables() if callable(variables) else variables)
     if tf.executing_eagerly():
         _compare(variables, root_rank, process_set)
@@ -62,7 +62,7 @@ def broadcast_global_variables(root_rank):
     """The operation of a graph of TensorFlow 1 that gives every rank root's values."""
     if tf.executing_eagerly():
         raise RuntimeError(
-            "there are no global variables when TensorFlow runs eagerly; call broadcast_variables(model.variables, root)"
+            "there are no global variables when TensorFlow runs eagerly; call broadcast_variables(model.variables, 0)"
         )
     return broadcast_variables(tf.compat.v1.global_variables(), root_rank)
 

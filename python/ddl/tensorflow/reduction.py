@@ -95,7 +95,8 @@ class Reduction:
                 name = f"grad_{number}" if use_generic_names else self._name_of(group, variables)
                 given = [results[place] for place in group]
                 scales = {} if isinstance(given[0], tf.IndexedSlices) else self._scales
-                reduced = grouped_allreduce(given, name=name, ignore_name_scope=use_generic_names, **self._how, **scales)
+                how = dict(self._how, **scales, name=name, ignore_name_scope=use_generic_names)
+                reduced = grouped_allreduce(given, **how)
                 for place, one in zip(group, reduced):
                     results[place] = _marked(one)
         return results
@@ -112,8 +113,8 @@ class Reduction:
         for gradient, variable in zip(gradients, variables):
             if _is_reduced(gradient):
                 raise ValueError(
-                    f"the gradient of {getattr(variable, 'name', 'a variable')} has been combined over the ranks already; "
-                    "use a DistributedGradientTape or a DistributedOptimizer, not both"
+                    f"the gradient of {getattr(variable, 'name', 'a variable')} has been combined over the ranks; use "
+                    "a DistributedGradientTape or a DistributedOptimizer, not both"
                 )
 
     def _name_of(self, group: Sequence[int], variables: Sequence[Any]) -> str | None:

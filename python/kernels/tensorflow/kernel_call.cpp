@@ -32,8 +32,9 @@ Code code_of(ddl_status status) {
     case DDL_ERROR_MISMATCH:
     case DDL_ERROR_BUSY: return kFailedPrecondition;
     case DDL_ERROR_TIMEOUT: return kDeadlineExceeded;
+    // Not kUnavailable: TensorFlow keeps that for its own network, and reports it as a defect.
     case DDL_ERROR_PEER_LOST:
-    case DDL_ERROR_BOOTSTRAP: return kUnavailable;
+    case DDL_ERROR_BOOTSTRAP:
     case DDL_ERROR_ABORTED:
     case DDL_ERROR_INTERRUPTED: return kAborted;
     case DDL_ERROR_UNSUPPORTED: return kUnimplemented;

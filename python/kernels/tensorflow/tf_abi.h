@@ -52,7 +52,6 @@ enum Code : int {
   kAborted = 10,
   kUnimplemented = 12,
   kInternal = 13,
-  kUnavailable = 14,
 };
 
 /// Entry points, named as TF_... with these words.

@@ -43,8 +43,9 @@ for number in range(problem.STEPS):
     loss = step(*problem.share(rank, size), number == 0)
 mean = float(hvd.allreduce(loss))
 # 6: one checkpoint
-folder = tempfile.mkdtemp()
-if hvd.rank() == 0:
-    tf.train.Checkpoint(net=net).save(os.path.join(folder, "net"))
+with tempfile.TemporaryDirectory() as folder:
+    if hvd.rank() == 0:
+        tf.train.Checkpoint(net=net).save(os.path.join(folder, "net"))
+    one_checkpoint = bool(os.listdir(folder)) == (rank == 0)
 problem.report("horovod.tensorflow", rank, size, net.get_weights()[0], several_ranks=size > 1,
-               one_checkpoint=bool(os.listdir(folder)) == (rank == 0), finite=mean == mean)
+               one_checkpoint=one_checkpoint, finite=mean == mean)

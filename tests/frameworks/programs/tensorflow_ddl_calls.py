@@ -112,7 +112,8 @@ everywhere("numbers", lambda: [hvd.rank_op(), hvd.size_op(), hvd.local_rank_op()
 if size > 1:
     alone = hvd.add_process_set([0])
     number = alone.process_set_id
-    everywhere("numbers of a set", lambda: [hvd.size_op(number), hvd.process_set_included_op(number)], 1, int(rank == 0))
+    everywhere("numbers of a set",
+               lambda: [hvd.size_op(number), hvd.process_set_included_op(number)], 1, int(rank == 0))
     if rank == 0:
         everywhere("a set", lambda: [hvd.allreduce(tf.constant([5.0]), op=hvd.Sum, process_set=alone)], [5.0])
 if hvd.broadcast_object({"rank": rank}, 0) != {"rank": 0} or hvd.allgather_object(rank) != list(range(size)):

@@ -58,7 +58,8 @@ with tf.GradientTape() as tape:
 reduced = hvd.DistributedGradientTape(tape).gradient(loss, [variable])
 from ddl.tensorflow.reduction import Reduction
 
-fails("a tape and an optimizer", ValueError, ["DistributedGradientTape", "not both"], lambda: Reduction()(reduced, [variable]))
+fails("a tape and an optimizer", ValueError, ["DistributedGradientTape", "not both"],
+      lambda: Reduction()(reduced, [variable]))
 fails("a tape in a tape", ValueError, ["already"],
       lambda: hvd.DistributedGradientTape(hvd.DistributedGradientTape(tf.GradientTape())))
 
