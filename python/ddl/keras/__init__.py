@@ -37,14 +37,15 @@ from ddl._horovod import (
     start_timeline,
     stop_timeline,
 )
-from ddl.keras import backends, callbacks, elastic
+from ddl.keras import callbacks, elastic
 from ddl.keras._variables import broadcast_variables
 from ddl.keras._xla import choose_no_xla
+from ddl.keras.backends import current
 from ddl.keras.loading import load_with
 from ddl.keras.optimizer import DistributedOptimizer, PartialDistributedOptimizer
 from ddl.keras.values import allgather, allreduce, broadcast, broadcast_global_variables, reducescatter
 
-Compression = backends.current().Compression
+Compression = current().Compression
 choose_no_xla(keras)
 
 

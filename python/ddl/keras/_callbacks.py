@@ -9,8 +9,8 @@ import ddl
 from ddl._horovod import allgather_object
 from ddl._training import warmup
 from ddl.errors import Mismatch
-from ddl.keras import _kinds
 from ddl.keras._checks import check_strategy
+from ddl.keras._kinds import build, rate_of, value_of, variables_of, velocities_of
 from ddl.keras._variables import broadcast_variables
 
 
@@ -79,9 +79,9 @@ class BroadcastGlobalVariables(EndsTogether):
         model = _synchronized(self.model)
         check_strategy(getattr(model, "distribute_strategy", None))
         optimizer = model.optimizer
-        _kinds.build(optimizer, model.trainable_variables)
+        build(optimizer, model.trainable_variables)
         variables = [variable for variable in model.weights if id(variable) not in self._local]
-        broadcast_variables(variables + _kinds.variables_of(optimizer), self.root_rank)
+        broadcast_variables(variables + variables_of(optimizer), self.root_rank)
         self.broadcast_done = True
 
 
@@ -111,7 +111,7 @@ class MetricAverage(EndsTogether):
         optimizer = getattr(self.model, "optimizer", None)
         if not hasattr(optimizer, "_ddl"):
             return None
-        return _kinds.rate_of(_synchronized(self.model).optimizer)
+        return rate_of(_synchronized(self.model).optimizer)
 
 
 def _check_names(metrics: Mapping[int, Mapping[str, Any]]) -> None:
@@ -186,19 +186,19 @@ class LearningRateSchedule:
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if logs is not None:
-            logs["lr"] = _kinds.rate_of(_synchronized(self.model).optimizer)
+            logs["lr"] = rate_of(_synchronized(self.model).optimizer)
 
     def _set_rate(self, rate: float) -> None:
         """With momentum, v = m v + lr g is scaled as the rate is: Goyal et al. 2017, remark 2. Keras keeps momentum as
         a constant of the compiled step, so the velocities are scaled in its place, once."""
         optimizer = _synchronized(self.model).optimizer
-        before = _kinds.rate_of(optimizer)
+        before = rate_of(optimizer)
         if rate == before:
             return
         optimizer.learning_rate = rate
         if self.momentum_correction and before > 0:
-            for velocity in _kinds.velocities_of(optimizer):
-                velocity.assign(_kinds.value_of(velocity) * numpy.asarray(rate / before, dtype=numpy.float32))
+            for velocity in velocities_of(optimizer):
+                velocity.assign(value_of(velocity) * numpy.asarray(rate / before, dtype=numpy.float32))
 
 
 class LearningRateWarmup(LearningRateSchedule):
@@ -220,7 +220,7 @@ class LearningRateWarmup(LearningRateSchedule):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         super().on_epoch_end(epoch, logs)
         if self.verbose > 0 and epoch == self.end_epoch - 1 and ddl.rank() == 0:
-            rate = _kinds.rate_of(self.model.optimizer)
+            rate = rate_of(self.model.optimizer)
             print(f"\nEpoch {epoch + 1}: the learning rate has grown to {rate:g}.", flush=True)
 
 

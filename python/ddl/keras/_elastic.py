@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from ddl._horovod import broadcast_object
-from ddl.keras import _kinds
+from ddl.keras._kinds import build, value_of, variables_of
 from ddl.keras._variables import broadcast_variables
 
 
@@ -29,14 +29,14 @@ class KerasState:
         getattr(model, "jax_state_sync", lambda: None)()
         if optimizer is None:
             return list(model.weights)
-        _kinds.build(optimizer, model.trainable_variables)
-        return list(model.weights) + _kinds.variables_of(optimizer)
+        build(optimizer, model.trainable_variables)
+        return list(model.weights) + variables_of(optimizer)
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._names}
 
     def save(self) -> None:
-        self._saved = [numpy.array(_kinds.value_of(one)) for one in self._variables()], self._values()
+        self._saved = [numpy.array(value_of(one)) for one in self._variables()], self._values()
 
     def commit(self) -> None:
         self.save()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Sequence
 
 from ddl._horovod import Average, ProcessSet, global_process_set
-from ddl.keras import _kinds
 from ddl.keras._checks import check_strategy
+from ddl.keras._kinds import backend_of
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Gradients:
     """Of one optimizer: its gradients, combined over the ranks by what its Keras computes with."""
 
     def __init__(self, optimizer: Any, options: Options):
-        from ddl.keras import backends
+        from ddl.keras.backends import of
 
         self.options = options
-        self.backend = backends.of(_kinds.backend_of(optimizer))
+        self.backend = of(backend_of(optimizer))
         self._reduction = self.backend.reduction(options)
         # Of sums over several passes, the variables; Keras gives only the sums where they are to be combined.
         self.variables: Sequence[Any] = ()

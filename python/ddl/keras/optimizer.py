@@ -5,13 +5,13 @@ import warnings
 from typing import Any, Sequence
 
 from ddl._horovod import Average, ProcessSet, Sum, global_process_set
-from ddl.keras import _kinds
 from ddl.keras._checks import check_strategy
 from ddl.keras._gradients import Options
+from ddl.keras._kinds import build, inner, is_built, is_of_keras_3, value_of, variables_of
 
 
 def is_distributed(optimizer: Any) -> bool:
-    return getattr(optimizer, "_ddl", None) is not None or getattr(_kinds.inner(optimizer), "_ddl", None) is not None
+    return getattr(optimizer, "_ddl", None) is not None or getattr(inner(optimizer), "_ddl", None) is not None
 
 
 def _class_of(own: type, mixin: type, options: Options) -> type:
@@ -34,7 +34,7 @@ def _of_keras_3(optimizer: Any, options: Options) -> Any:
     from ddl.keras._keras3 import Distributed, DistributedLossScale
 
     scales = hasattr(optimizer, "inner_optimizer")
-    one = _kinds.inner(optimizer)
+    one = inner(optimizer)
     if options.backward_passes_per_step > 1:
         if one.gradient_accumulation_steps:
             raise ValueError(
@@ -49,7 +49,7 @@ def _of_keras_3(optimizer: Any, options: Options) -> Any:
     else:
         made = _copied(optimizer, Distributed, options)
     if options.backward_passes_per_step > 1:
-        _kinds.inner(made).gradient_accumulation_steps = options.backward_passes_per_step
+        inner(made).gradient_accumulation_steps = options.backward_passes_per_step
     return made
 
 
@@ -72,16 +72,16 @@ def _made(optimizer: Any, options: Options) -> Any:
             f"a {type(optimizer).__name__} is no optimizer of Keras; for those of tf.compat.v1.train use ddl.tensorflow"
         )
     check_strategy()
-    return (_of_keras_3 if _kinds.is_of_keras_3(optimizer) else _of_keras_2)(optimizer, options)
+    return (_of_keras_3 if is_of_keras_3(optimizer) else _of_keras_2)(optimizer, options)
 
 
 def distributed_with_state(optimizer: Any, variables: Sequence[Any], **options: Any) -> Any:
     """An optimizer that goes on from the steps that the given one has taken. variables: those that it trains."""
-    values = [_kinds.value_of(one) for one in _kinds.variables_of(optimizer)] if _kinds.is_built(optimizer) else None
+    values = [value_of(one) for one in variables_of(optimizer)] if is_built(optimizer) else None
     made = _made(optimizer, Options(**options))
     if values is not None:
-        _kinds.build(made, variables)
-        for variable, value in zip(_kinds.variables_of(made), values):
+        build(made, variables)
+        for variable, value in zip(variables_of(made), values):
             variable.assign(value)
     return made
 
@@ -149,7 +149,7 @@ def PartialDistributedOptimizer(
         optimizer, name, device_dense, device_sparse, compression, sparse_as_dense, gradient_predivide_factor, op,
         groups=groups, process_set=process_set, scale_local_gradients=scale_local_gradients,
     )
-    one = made if hasattr(made, "register_local_var") else _kinds.inner(made)
+    one = made if hasattr(made, "register_local_var") else inner(made)
     for layer in layers:
         for variable in layer.trainable_weights:
             one.register_local_var(variable)

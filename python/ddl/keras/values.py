@@ -9,7 +9,7 @@ from ddl._buffers import buffer_of, new_like, stream_of
 from ddl._horovod import Average, Sum, global_process_set, named, op_of, root_in, set_of
 from ddl._library import ffi, lib
 from ddl._tensors import Handle, allgather_async, allreduce_async, broadcast_async, submit
-from ddl.keras import _kinds
+from ddl.keras._kinds import value_of
 from ddl.keras.backends import current
 
 
@@ -18,7 +18,7 @@ def _array(value: Any) -> numpy.ndarray:
     if isinstance(value, (bool, int, float, list, tuple)):
         array = numpy.array(value)
         return array.astype({"float64": "float32", "int64": "int32"}.get(array.dtype.name, array.dtype))
-    return numpy.array(value if isinstance(value, (numpy.ndarray, numpy.generic)) else _kinds.value_of(value))
+    return numpy.array(value if isinstance(value, (numpy.ndarray, numpy.generic)) else value_of(value))
 
 
 def allreduce(
@@ -77,7 +77,7 @@ def broadcast_global_variables(root_rank: int) -> None:
     """All variables of a graph of TensorFlow 1 get root's values, in the session of Keras."""
     import tensorflow
 
-    from ddl.tensorflow import broadcast_global_variables as operation_of
+    from ddl.tensorflow._variables import broadcast_global_variables as operation_of
 
     operation = operation_of(root_rank)  # it says what to do instead, if there is no graph
     tensorflow.compat.v1.keras.backend.get_session().run(operation)

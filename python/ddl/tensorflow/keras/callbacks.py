@@ -1,24 +1,30 @@
 """Callbacks for model.fit() of tf.keras, which may be another Keras than the package keras."""
 from tensorflow import keras
 
-from ddl.keras import _callbacks
+from ddl.keras._callbacks import (
+    BestModel,
+    BroadcastGlobalVariables,
+    LearningRateSchedule,
+    LearningRateWarmup,
+    MetricAverage,
+)
 
 
-class BroadcastGlobalVariablesCallback(_callbacks.BroadcastGlobalVariables, keras.callbacks.Callback):
-    __doc__ = _callbacks.BroadcastGlobalVariables.__doc__
+class BroadcastGlobalVariablesCallback(BroadcastGlobalVariables, keras.callbacks.Callback):
+    __doc__ = BroadcastGlobalVariables.__doc__
 
 
-class MetricAverageCallback(_callbacks.MetricAverage, keras.callbacks.Callback):
-    __doc__ = _callbacks.MetricAverage.__doc__
+class MetricAverageCallback(MetricAverage, keras.callbacks.Callback):
+    __doc__ = MetricAverage.__doc__
 
 
-class LearningRateScheduleCallback(_callbacks.LearningRateSchedule, keras.callbacks.Callback):
-    __doc__ = _callbacks.LearningRateSchedule.__doc__
+class LearningRateScheduleCallback(LearningRateSchedule, keras.callbacks.Callback):
+    __doc__ = LearningRateSchedule.__doc__
 
 
-class LearningRateWarmupCallback(_callbacks.LearningRateWarmup, keras.callbacks.Callback):
-    __doc__ = _callbacks.LearningRateWarmup.__doc__
+class LearningRateWarmupCallback(LearningRateWarmup, keras.callbacks.Callback):
+    __doc__ = LearningRateWarmup.__doc__
 
 
-class BestModelCheckpoint(_callbacks.BestModel, keras.callbacks.ModelCheckpoint):
-    __doc__ = _callbacks.BestModel.__doc__
+class BestModelCheckpoint(BestModel, keras.callbacks.ModelCheckpoint):
+    __doc__ = BestModel.__doc__

@@ -1,17 +1,16 @@
 """States of training by Horovod's names. The number of ranks stays as it is: a rank's death ends the job."""
 from tensorflow import keras
 
-from ddl.keras import _elastic
-from ddl.keras._elastic import KerasState, run
+from ddl.keras._elastic import CommitState, KerasState, UpdateBatchState, UpdateEpochState, run
 
 
-class CommitStateCallback(_elastic.CommitState, keras.callbacks.Callback):
-    __doc__ = _elastic.CommitState.__doc__
+class CommitStateCallback(CommitState, keras.callbacks.Callback):
+    __doc__ = CommitState.__doc__
 
 
-class UpdateBatchStateCallback(_elastic.UpdateBatchState, keras.callbacks.Callback):
-    __doc__ = _elastic.UpdateBatchState.__doc__
+class UpdateBatchStateCallback(UpdateBatchState, keras.callbacks.Callback):
+    __doc__ = UpdateBatchState.__doc__
 
 
-class UpdateEpochStateCallback(_elastic.UpdateEpochState, keras.callbacks.Callback):
-    __doc__ = _elastic.UpdateEpochState.__doc__
+class UpdateEpochStateCallback(UpdateEpochState, keras.callbacks.Callback):
+    __doc__ = UpdateEpochState.__doc__
