@@ -5,6 +5,7 @@ elements it is.
 """
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable, Sequence
 
 import tensorflow as tf
@@ -12,9 +13,10 @@ import tensorflow as tf
 import ddl
 from ddl._context import ProcessSet as _Set
 from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, root_in, set_of, with_id
-from ddl.tensorflow import _fallback, _kernels, _module
+from ddl.tensorflow._module import operations
 
-_calls = _fallback if _module.operations is None else _kernels
+# Two modules with the same functions, of which one is imported.
+_calls = importlib.import_module(f"ddl.tensorflow.{'_fallback' if operations is None else '_kernels'}")
 
 def _chosen(process_set: ProcessSet) -> _Set:
     """The set of libddl; an error of TensorFlow if this rank is not in it."""

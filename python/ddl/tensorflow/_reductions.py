@@ -6,7 +6,7 @@ from typing import Any, Sequence
 import tensorflow as tf
 
 from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, op_of
-from ddl.tensorflow import _ops
+from ddl.tensorflow._ops import gather_together, reduce_together, scatter_together
 from ddl.tensorflow.compression import Compression
 
 
@@ -21,7 +21,7 @@ def _slices_together(
         raise NotImplementedError("IndexedSlices have no prescale_factor and no postscale_factor")
 
     def gathered(part: str, tensors: list[tf.Tensor]) -> list[tf.Tensor]:
-        return _ops.gather_together(tensors, name and f"{name}_{part}", process_set, ignore_name_scope)
+        return gather_together(tensors, name and f"{name}_{part}", process_set, ignore_name_scope)
 
     values = gathered("values", [one.values for one in slices])
     indices = gathered("indices", [one.indices for one in slices])
@@ -57,7 +57,7 @@ def grouped_allreduce(
     if dense:
         with tf.device(device_dense):
             small, kept = zip(*(compression.compress(tf.convert_to_tensor(results[i])) for i in dense))
-            reduced = _ops.reduce_together(small, name, op, *scales, process_set, ignore_name_scope)
+            reduced = reduce_together(small, name, op, *scales, process_set, ignore_name_scope)
             for i, one, context in zip(dense, reduced, kept):
                 results[i] = compression.decompress(one, context)
     return results
@@ -100,7 +100,7 @@ def grouped_reducescatter(
     with tf.device(device_dense):
         small, kept = zip(*(compression.compress(tf.convert_to_tensor(tensor)) for tensor in tensors))
         scales = prescale_factor, postscale_factor
-        results = _ops.scatter_together(small, name, op, *scales, process_set, ignore_name_scope)
+        results = scatter_together(small, name, op, *scales, process_set, ignore_name_scope)
         return [compression.decompress(result, context) for result, context in zip(results, kept)]
 
 

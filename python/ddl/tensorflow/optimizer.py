@@ -131,9 +131,9 @@ def DistributedOptimizer(
     if backward_passes_per_step <= 0:
         raise ValueError("backward_passes_per_step must be positive")
     if not isinstance(optimizer, tf.compat.v1.train.Optimizer):
-        from ddl.tensorflow import keras
+        from ddl.tensorflow.keras import DistributedOptimizer as of_keras
 
-        return keras.DistributedOptimizer(
+        return of_keras(
             optimizer, name=name, device_dense=device_dense, device_sparse=device_sparse, compression=compression,
             sparse_as_dense=sparse_as_dense, gradient_predivide_factor=gradient_predivide_factor, op=op,
             backward_passes_per_step=backward_passes_per_step, groups=groups, num_groups=num_groups,

@@ -7,7 +7,7 @@ from typing import Any, Iterable, Sequence
 import tensorflow as tf
 
 from ddl._horovod import Average, ProcessSet, _Op, global_process_set, op_of
-from ddl.tensorflow import _module
+from ddl.tensorflow._module import operations
 from ddl.tensorflow._reductions import grouped_allreduce
 from ddl.tensorflow.compression import Compression
 
@@ -137,7 +137,7 @@ class Reduction:
             yield from ([place] for place in dense)
         elif self._groups:
             yield from cut(dense, self._groups)
-        elif tf.executing_eagerly() or _module.operations is None:
+        elif tf.executing_eagerly() or operations is None:
             yield from [dense] if dense else []
         else:
             yield from ([place] for place in dense)
