@@ -22,7 +22,6 @@ using kernels::Joined;
 using kernels::joined;
 using kernels::Kind;
 using kernels::Outcome;
-using kernels::Part;
 using kernels::Request;
 
 /// What the attributes of a node say.
@@ -105,7 +104,7 @@ Request request_of(const Kernel& kernel, Kind kind, DataType type) {
 
 /// Submits a request. results: makes the outputs of what libddl has allocated.
 template <class Results>
-void start(const KernelCall& call, Request request, Results results) {
+void start(const KernelCall& call, Request&& request, Results results) {
   kernels::start(std::move(request), [call, results = std::move(results)](Outcome& outcome) {
     try {
       if (outcome.status != DDL_OK) return call.fail(outcome.status, outcome.sentence);
@@ -119,7 +118,7 @@ void start(const KernelCall& call, Request request, Results results) {
   });
 }
 
-void start(const KernelCall& call, Request request) {
+void start(const KernelCall& call, Request&& request) {
   start(call, std::move(request), [](const std::vector<Gathered>&) {});
 }
 
