@@ -1,5 +1,6 @@
 # Everything that is built and installed. "cmake --build BUILD --target product" leaves out tests and benchmarks.
-set(product ddlrun probe_rank ddl ddl_pmix ${DDL_MPI_TARGETS} slurm_probe hello_ddl check_ddl function_approximation)
+set(product ddlrun probe_rank ddl ddl_pmix ddl_jax ddl_tensorflow ${DDL_MPI_TARGETS} slurm_probe hello_ddl check_ddl
+  function_approximation)
 add_custom_target(product)
 add_dependencies(product manual)
 set(product_files "")
@@ -33,6 +34,13 @@ if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_DOCDIR}")
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DOCDIR}")
   file(CREATE_LINK "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_DOCDIR}/docs" SYMBOLIC)
 endif()
+
+# The package horovod, which --as-horovod gives to ranks, in a folder that has nothing else for Python.
+install(DIRECTORY python/horovod DESTINATION "${CMAKE_INSTALL_DATADIR}/ddlrun/as-horovod"
+  FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/share/ddlrun/as-horovod")
+file(CREATE_LINK "${PROJECT_SOURCE_DIR}/python/horovod" "${PROJECT_BINARY_DIR}/share/ddlrun/as-horovod/horovod"
+  SYMBOLIC)
 
 # The files by which other projects find an installed libddl: find_package(ddl) defines ddl::ddl, and pkg-config has
 # ddl. The targets are installed by the files that define them. The install tree may be moved as a whole.

@@ -62,6 +62,6 @@ file(WRITE "${control}/shlibs" "libddl ${DDL_SOVERSION} ${library} (>= ${PROJECT
 string(TOUPPER "${library}" key)
 set(CPACK_DEBIAN_${key}_PACKAGE_CONTROL_EXTRA "${control}/triggers;${control}/shlibs")
 set(CPACK_DEBIAN_DDLRUN_PACKAGE_RECOMMENDS "openssh-client")
-set(CPACK_DEBIAN_DDLRUN_PACKAGE_SUGGESTS "ddl-slurm-probe, ddl-examples")
+set(CPACK_DEBIAN_DDLRUN_PACKAGE_SUGGESTS "ddl-slurm-probe, ddl-examples, python3-ddl")
 
 include(CPack)

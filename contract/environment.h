@@ -46,6 +46,7 @@ inline constexpr char kOmpNumThreads[] = "OMP_NUM_THREADS";
 inline constexpr char kOmpPlaces[] = "OMP_PLACES";
 inline constexpr char kOmpProcBind[] = "OMP_PROC_BIND";
 inline constexpr char kPythonUnbuffered[] = "PYTHONUNBUFFERED";
+inline constexpr char kPythonPath[] = "PYTHONPATH";
 inline constexpr char kNcclSocketIfname[] = "NCCL_SOCKET_IFNAME";  ///< interfaces of NCCL and RCCL, by comma
 inline constexpr char kGlooSocketIfname[] = "GLOO_SOCKET_IFNAME";  ///< the same for gloo in PyTorch
 inline constexpr char kTpSocketIfname[] = "TP_SOCKET_IFNAME";      ///< and for its remote procedure calls

@@ -1,12 +1,13 @@
 """Compares how fast programs of frameworks train and start, by ddlrun and libddl and by others, in one run.
 
     compare.py steps [--rounds N] [--steps N]     a training step on two ranks, less that of one process
+    compare.py keras [--rounds N] [--steps N]     the same of Keras's fit()
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
 
-Both print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for start also those of the MPIs); what is not there is left out, and said. ddlrun must be in PATH. In every
-round each way has its turn, so a figure of another way of the same round was taken under the same conditions. The
-ratios are medians over the rounds.
+All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
+horovod; for keras tensorflow and horovod; for start also those of the MPIs); what is not there is left out, and said.
+ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
+under the same conditions. The ratios are medians over the rounds.
 """
 import argparse
 import json
@@ -18,11 +19,17 @@ import sys
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-STEP = os.path.join(ROOT, "bench/frameworks/step.py")
+BENCH = os.path.join(ROOT, "bench/frameworks")
 PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, for all environments
-# By environment, the ways of step.py; each environment has the PyTorch of its own.
-WAYS = {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
-        "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]}
+# By environment, the ways of step.py and of keras_step.py; each environment has the framework of its own.
+WAYS = {
+    "steps": {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
+              "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]},
+    "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "horovod": ["none", "ddl.keras", "strategy", "horovod"]},
+}
+# The program of a step, and what the others are compared with.
+STEPS = {"steps": ("step.py", "ddp-gloo"), "keras": ("keras_step.py", "strategy")}
+OPTIONS = {"horovod": ["--gloo"], "strategy": ["--framework", "tensorflow"]}  # of ddlrun
 MODELS = ["resnet50", "conv"]
 
 
@@ -44,18 +51,18 @@ def run(words, path):
     return done.stdout
 
 
-def step_ms(place, way, model, steps):
-    program = [f"{place}/bin/python", STEP, way, model, str(steps)]
+def step_ms(place, program, way, model, steps):
+    program = [f"{place}/bin/python", os.path.join(BENCH, program), way, model, str(steps)]
     if way != "none":
-        ddlrun = ["ddlrun", "-np", "2", "--no-tag-output"] + (["--gloo"] if way == "horovod" else [])
-        program = ddlrun + program
+        program = ["ddlrun", "-np", "2", "--no-tag-output", *OPTIONS.get(way, [])] + program
     return json.loads(run(program, place).splitlines()[-1])
 
 
 def compare_steps(options):
     subprocess.run([f"{ROOT}/tests/frameworks/package", ROOT, PACKAGE], check=True, stdout=subprocess.DEVNULL)
     results = {}
-    for name, ways in WAYS.items():
+    program, other = STEPS[options.what]
+    for name, ways in WAYS[options.what].items():
         place = environment(name)
         if place is None:
             continue
@@ -63,15 +70,17 @@ def compare_steps(options):
             rounds = []
             for number in range(options.rounds):
                 turn = number % len(ways)
-                rounds.append({way: step_ms(place, way, model, options.steps) for way in ways[turn:] + ways[:turn]})
+                turns = ways[turn:] + ways[:turn]
+                rounds.append({way: step_ms(place, program, way, model, options.steps) for way in turns})
             about = rounds[0]["none"]
             beyond = {way: [one[way]["ms"] - one["none"]["ms"] for one in rounds] for way in ways if way != "none"}
-            results[f"{name}/{model}"] = {"torch": about["torch"], "rounds": rounds}
-            print(f"\n{model}, {about['tensors']} tensors, {about['parameters']:,} parameters, PyTorch "
-                  f"{about['torch']}, one process {statistics.median(one['none']['ms'] for one in rounds):.2f} ms\n")
-            print("| 2 ranks | ms a step beyond one process | least to most | of DDP's over gloo |\n|---|---|---|---|")
+            framework = about.get("framework") or f"PyTorch {about['torch']}"
+            results[f"{name}/{model}"] = {"framework": framework, "rounds": rounds}
+            print(f"\n{model}, {about['tensors']} tensors, {about['parameters']:,} parameters, {framework}, "
+                  f"one process {statistics.median(one['none']['ms'] for one in rounds):.2f} ms\n")
+            print(f"| 2 ranks | ms a step beyond one process | least to most | of {other}'s |\n|---|---|---|---|")
             for way, ms in beyond.items():
-                ratio = statistics.median(a / b for a, b in zip(ms, beyond["ddp-gloo"]))
+                ratio = statistics.median(a / b for a, b in zip(ms, beyond[other]))
                 print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} | {ratio:.2f} |")
     return results
 
@@ -112,7 +121,7 @@ def compare_start(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "start"])
+    parser.add_argument("what", choices=["steps", "keras", "start"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -121,7 +130,7 @@ def main():
         parser.error("--rounds and --steps are above zero")
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
-    results = compare_steps(options) if options.what == "steps" else compare_start(options)
+    results = compare_start(options) if options.what == "start" else compare_steps(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file)

@@ -60,6 +60,7 @@ void read_framework(ValueReader& values, JobSpec& job) {
   values.take(OptionId::kFramework, parse_framework, job.framework);
   values.take(OptionId::kTfRoles, launcher::parse_tensorflow_roles, job.roles);
   (void)mxnet_servers(values);
+  job.as_horovod = values.has(OptionId::kAsHorovod);
   imply(values, OptionId::kTfRoles, Framework::kTensorflow, "tensorflow", job);
   imply(values, OptionId::kMxnetServers, Framework::kMxnet, "mxnet", job);
   values.exclude(OptionId::kTfRoles, OptionId::kMxnetServers);

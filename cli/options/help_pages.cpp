@@ -67,6 +67,7 @@ constexpr OptionExample kExamples[] = {
     {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
     {"ddlrun -np 4 --timeline-filename t.json ./train", "also writes what the ranks did, and when"},
     {"ddlrun -np 2 -x LR=0.1 -x DATA ./train", "sets LR, passes on DATA"},
+    {"ddlrun -np 4 --as-horovod python train.py", "a script that imports horovod, by ddl"},
     {"ddlrun -np 1 --no-tag-output ./train > out", "the rank's output, unchanged"},
     {"ddlrun -np 8 --oversubscribe --dry-run ./train", "prints what would be started"},
     {"ddlrun -H node1:2,node2:2 ./train", "2 ranks on each host, over ssh"},

@@ -24,6 +24,7 @@ enum class OptionId {
   kFramework,
   kGloo,
   kGlooTimeout,
+  kAsHorovod,
   kMca,
   kTfRoles,
   kMxnetServers,

@@ -27,7 +27,7 @@ void read_rankfile(ValueReader& values, const CommandLineContext& context, launc
 /// All but BindingPolicy::oversubscribe. After --map-by.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
 
-/// --framework and the roles of ranks, with the number of ranks that --tf-roles implies. Refuses -x of variables that
+/// --framework, --as-horovod and the roles of ranks, with the number of ranks that --tf-roles implies. Refuses -x of variables that
 /// ranks get anyway. After -np and -x.
 void read_framework(ValueReader& values, launcher::JobSpec& job);
 /// Whether ranks get a rendezvous for Gloo, also if Horovod's own variables ask for it. Refuses frameworks that the

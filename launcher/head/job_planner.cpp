@@ -35,6 +35,7 @@ Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation
   DDL_ASSIGN(placement, place(spec, allocation, slots_of(allocation, facts), limits));
   JobPlanner planner(spec, allocation, head_environment, std::move(placement));
   for (const PlacedNode& node : planner.placement_.nodes) planner.facts_.push_back(facts[node.allocated]);
+  DDL_TRY(check_horovod(spec, planner.placement_, planner.facts_));
   return planner;
 }
 

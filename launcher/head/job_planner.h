@@ -22,7 +22,7 @@ namespace ddl::launcher {
 class JobPlanner {
  public:
   /// facts: of all nodes of the allocation. spec, allocation and head_environment outlive the planner. Error: as
-  /// mapped_rank_limits() and place().
+  /// mapped_rank_limits(), place() and check_horovod().
   static Result<JobPlanner> place_ranks(const JobSpec& spec, const Allocation& allocation,
                                         const std::vector<NodeFacts>& facts,
                                         const Environment& head_environment);

@@ -66,6 +66,7 @@ struct JobSpec {
   Framework framework = Framework::kAuto;
   RankRoles roles;                ///< of all num_ranks, or empty
   bool serves_gloo = false;       ///< ranks get a rendezvous for Horovod that was built with Gloo
+  bool as_horovod = false;        ///< Python of the ranks finds ddl by the name horovod
   std::string workdir;            ///< absolute; where every rank starts
   ShellAttributes shell;          ///< of the ranks on all hosts
   double timeout_seconds = 0;     ///< 0: none; then the job is ended and ddlrun exits with 124

@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <set>
 #include <sstream>
 
@@ -89,6 +90,7 @@ NodeFacts probe_node() {
   facts.tmp_directory = tmp_directory();
   facts.tmp_free_bytes = free_bytes(facts.tmp_directory);
   facts.libddl = installed_libddl();
+  facts.horovod = installed_horovod();
   facts.wall_time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                            std::chrono::system_clock::now().time_since_epoch())
                            .count();
@@ -148,15 +150,29 @@ std::int64_t free_bytes(const std::string& directory) {
   return file_system.f_bavail * file_system.f_frsize;
 }
 
-std::string installed_libddl() {
-  std::error_code error;
+namespace {
+
+/// The first of the directories, which are relative to that of this program, that has the entry; "": none has it.
+fs::path beside_ddlrun(std::initializer_list<const char*> directories, const char* entry) {
   const fs::path program = own_path();
   if (program.empty()) return "";
-  for (const char* directory : {"../lib", DDL_LIBDIR_FROM_BINDIR}) {
-    const fs::path found = fs::canonical(program.parent_path() / directory / contract::kLibddlSoname, error);
-    if (!error) return found.string();
+  for (const char* const directory : directories) {
+    std::error_code error;
+    fs::path found = fs::canonical(program.parent_path() / directory / entry, error);
+    if (!error) return found;
   }
   return "";
+}
+
+}  // namespace
+
+std::string installed_libddl() {
+  return beside_ddlrun({"../lib", DDL_LIBDIR_FROM_BINDIR}, contract::kLibddlSoname).string();
+}
+
+std::string installed_horovod() {
+  // In the build tree the package itself is a link.
+  return beside_ddlrun({"../share/ddlrun", DDL_DATADIR_FROM_BINDIR "/ddlrun"}, "as-horovod").string();
 }
 
 }  // namespace ddl::launcher

@@ -47,5 +47,7 @@ std::int64_t free_bytes(const std::string& directory);
 
 /// The path of the libddl in the library folder beside this program, links resolved; "": there is none.
 std::string installed_libddl();
+/// The folder of the package horovod beside this program; "": there is none.
+std::string installed_horovod();
 
 }  // namespace ddl::launcher

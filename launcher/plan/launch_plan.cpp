@@ -111,7 +111,25 @@ Environment take_visible_devices(Environment& job, const Scheduler& scheduler) {
   return taken;
 }
 
+/// In front of the job's own, so that it hides an installed Horovod.
+std::string python_path(const std::string& horovod, const Environment& common) {
+  const std::string given = value_of(common, env::kPythonPath);
+  return given.empty() ? horovod : horovod + ":" + given;
+}
+
 }  // namespace
+
+Status check_horovod(const JobSpec& spec, const Placement& placement, const std::vector<NodeFacts>& facts) {
+  for (std::size_t i = 0; spec.as_horovod && i < facts.size(); ++i) {
+    if (facts[i].horovod.empty())
+      return fail(ErrorCode::kUnavailable,
+                  placement.nodes[i].name +
+                      ": its ddlrun has no package horovod beside it, in share/ddlrun/as-horovod, which "
+                      "--as-horovod gives to the ranks",
+                  "install all of ddlrun there, not the program alone");
+  }
+  return {};
+}
 
 Environment environment_of(const JobLaunch& job, const NodeLaunch& node, const RankLaunch& rank) {
   Environment whole = rank.environment;
@@ -150,6 +168,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
       if (!value.empty() && !plan.job.environment.contains(name)) node.environment.emplace(name, value);
     };
     add_default(env::kLibrary, facts[i].libddl);
+    if (spec.as_horovod)
+      node.environment[env::kPythonPath] = python_path(facts[i].horovod, plan.job.environment);
     if (is_told(spec.framework, "torch")) {
       const std::string interface = gloo_interface(spec, placement, facts[i]);
       for (const char* const name : {env::kGlooSocketIfname, env::kTpSocketIfname})
@@ -193,7 +213,7 @@ namespace {
 
 NodeFacts unknown_facts() {
   NodeFacts facts;
-  facts.hostname = kUnknownUntilLaunch;
+  facts.hostname = facts.horovod = kUnknownUntilLaunch;
   return facts;
 }
 
@@ -273,6 +293,7 @@ Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
     const bool has_slots = allocation.nodes[placed.allocated].slots || own;
     plan.slots.push_back(has_slots ? std::optional<int>(slots[placed.allocated]) : std::nullopt);
   }
+  DDL_TRY(check_horovod(spec, placement, facts));
   const Scheduler& scheduler = scheduler_of(allocation);
   DDL_ASSIGN(bindings, bind_known(spec, placement, facts, is_known, head_environment, scheduler));
   plan.bindings = std::move(bindings);

@@ -88,6 +88,9 @@ struct PlacedJob {
   const Scheduler& scheduler;                ///< ranks get the variables that its step would set
 };
 
+/// facts: of placement.nodes[i]. Error: --as-horovod, and a node has no package horovod; names it. Pure.
+Status check_horovod(const JobSpec& spec, const Placement& placement, const std::vector<NodeFacts>& facts);
+
 /// Pure. Ranks inherit head_environment.
 LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                             const Environment& head_environment);
@@ -106,7 +109,7 @@ struct DryPlan {
 
 /// Pure. known[i]: the facts of allocation.nodes[i], if it was asked. here: the facts of this machine; its number
 /// of slots is assumed for nodes whose slots are unknown, and its objects for nodes whose topology is. Error: as
-/// mapped_rank_limits(), place() and bind_nodes().
+/// mapped_rank_limits(), place(), check_horovod() and bind_nodes().
 Result<DryPlan> make_dry_plan(const JobSpec& spec, const Allocation& allocation,
                               const std::vector<std::optional<NodeFacts>>& known, const NodeFacts& here,
                               const Environment& head_environment);

@@ -54,6 +54,8 @@ struct NodeFacts {
   /// The agent's own values of visible_device_variables(), those that were set at its start: schedulers set some.
   std::map<std::string, std::string> visible_devices;
   std::string libddl;  ///< path of the libddl beside this ddlrun; "": there is none
+  /// The folder beside this ddlrun in which Python finds ddl by the name horovod; "": there is none.
+  std::string horovod;
   bool operator==(const NodeFacts&) const = default;
 };
 

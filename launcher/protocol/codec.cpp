@@ -61,7 +61,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    allowed_cores, master_address, held_ports, hostname_is_loopback, agent_pid,
                                    addresses, memory_bytes, memory_available_bytes, memlock_bytes, nofile,
                                    hard_limits, shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns,
-                                   topology, topology_failure, visible_devices, libddl)
+                                   topology, topology_failure, visible_devices, libddl, horovod)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, num_ranks, node_names, node_ranks, command, workdir,
                                    shell, environment, login_variables, kill_grace_seconds, strict_bind,

@@ -33,6 +33,7 @@ _NO_SET = 2**64 - 1
 _lock = threading.Lock()
 _context: Any = None
 _process = 0  # that has it: a forked child does not
+_at_begin: list[Callable[[Any], None]] = []
 _at_end: list[Callable[[], None]] = []
 
 
@@ -51,6 +52,8 @@ def init(timeout_seconds: float = 0.0) -> None:
         check(lib.ddl_init(options, context))
         _context = context[0]
         _process = os.getpid()
+    for action in _at_begin:
+        action(_context)
 
 
 def shutdown() -> None:
@@ -65,6 +68,14 @@ def shutdown() -> None:
         if status != lib.DDL_ERROR_BUSY:
             _context = None
         check(status)
+
+
+def call_when_joined(begin: Callable[[Any], None], end: Callable[[], None]) -> None:
+    """From now on begin gets each C context that this process has, and end is called before it is left."""
+    _at_begin.append(begin)
+    _at_end.append(end)
+    if _context is not None:
+        begin(_context)
 
 
 def _shutdown_at_exit() -> None:

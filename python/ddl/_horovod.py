@@ -31,12 +31,8 @@ class ProcessSet:
             group, everyone = ranks.Get_group(), MPI.COMM_WORLD.Get_group()
             ranks = MPI.Group.Translate_ranks(group, range(group.size), everyone)
         self.ranks = None if ranks is None else sorted(int(rank) for rank in ranks)
+        self.process_set_id: int | None = None  # the same on all ranks; 0 is the job. None: it is not registered
         self._set: ddl.ProcessSet | None = None
-
-    @property
-    def process_set_id(self) -> int | None:
-        """0 is the job. None: it is not registered, or this rank is not in it."""
-        return self._set.number if self._set is not None and self.included() else None
 
     def included(self) -> bool | None:
         """Whether this rank is in it; None: it is not registered."""
@@ -56,6 +52,7 @@ class ProcessSet:
 global_process_set = ProcessSet(None)
 _is_homogeneous = True
 _added: list[ProcessSet] = []
+_ids = itertools.count(1)
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
@@ -64,6 +61,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     if one._set is not None or any(one.ranks == other.ranks for other in (*_added, global_process_set)):
         raise ValueError(f"a process set of the ranks {one.ranks} has been added already")
     one._set = ddl.ProcessSet.of(one.ranks)
+    one.process_set_id = next(_ids)
     _added.append(one)
     return one
 
@@ -74,7 +72,7 @@ def remove_process_set(process_set: ProcessSet) -> bool:
         return False
     if process_set.included():
         process_set._set.free()
-    process_set._set = None
+    process_set._set = process_set.process_set_id = None
     _added.remove(process_set)
     return True
 
@@ -86,6 +84,11 @@ def set_of(process_set: ProcessSet) -> ddl.ProcessSet:
     if not process_set.included():
         raise ValueError(f"rank {ddl.rank()} is not in {process_set}")
     return process_set._set
+
+
+def with_id(process_set_id: int) -> ProcessSet | None:
+    """The registered set that has this number."""
+    return next((one for one in (global_process_set, *_added) if one.process_set_id == process_set_id), None)
 
 
 def root_in(process_set: ProcessSet, root_rank: int) -> int:
@@ -102,7 +105,7 @@ def root_in(process_set: ProcessSet, root_rank: int) -> int:
 def _end() -> None:
     """Before ddl.shutdown(), which frees the sets."""
     for one in (*_added, global_process_set):
-        one._set = None
+        one._set = one.process_set_id = None
     _added.clear()
 
 
@@ -118,7 +121,7 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     ddl.allreduce(sizes, ddl.MAX, out=sizes)
     _is_homogeneous = sum(sizes) == 0
     global_process_set.ranks = list(range(ddl.size()))
-    global_process_set._set = ddl.world
+    global_process_set._set, global_process_set.process_set_id = ddl.world, 0
     if process_sets != "dynamic":
         for one in process_sets or ():
             add_process_set(one)
@@ -143,6 +146,11 @@ def is_homogeneous() -> bool:
 def join(device: int = -1) -> int:
     """No more data from this rank; returns the rank that joined last."""
     return ddl.join()
+
+
+# Set by the package horovod, for scripts that rely on it: gathers, exchanges, scatters and broadcasts of tensors fail
+# while a rank has joined, and broadcast_optimizer_state() leaves gradients of zeros with an optimizer without state.
+acts_as_horovod = False
 
 
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:

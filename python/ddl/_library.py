@@ -53,3 +53,14 @@ def _load():
 
 lib = _load()
 NULL = ffi.NULL
+
+
+def beside(name: str) -> Path:
+    """The file of a module that a framework loads, in the folder "ddl" beside the libddl that is loaded."""
+    address = int(ffi.cast("uintptr_t", ffi.addressof(lib, "ddl_version")))
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        for fields in (line.rstrip("\n").split(maxsplit=5) for line in maps):
+            begin, end = (int(part, 16) for part in fields[0].split("-"))
+            if begin <= address < end:
+                return Path(fields[-1]).parent / "ddl" / name
+    raise ImportError(f"{FILE} is loaded, but /proc/self/maps does not say from which file")

@@ -85,6 +85,15 @@ class _Report:
         return re.sub(r"  its last .* on standard error:?\n(?:  \|.*\n)*  \| ?(.*\n)", r"  \1", text)
 
 
+def ddlrun_path() -> str:
+    """The ddlrun in this package, else the one in PATH."""
+    own = Path(__file__).parent / "bin" / "ddlrun"
+    found = str(own) if own.exists() else shutil.which("ddlrun")
+    if found is None:
+        raise FileNotFoundError("ddlrun is not in PATH; add its folder, or load your site's module")
+    return found
+
+
 def run(
     function: Callable[..., Any],
     args: Sequence[Any] = (),
@@ -101,13 +110,9 @@ def run(
     ``--oversubscribe`` for more ranks than CPUs. python: the interpreter, the same path on all hosts; None: this one.
     The ranks end with this process, however it ends. ddlrun is the one in this package, else the one in PATH.
     """
-    own = Path(__file__).parent / "bin" / "ddlrun"
-    ddlrun = str(own) if own.exists() else shutil.which("ddlrun")
-    if ddlrun is None:
-        raise FileNotFoundError("ddlrun is not in PATH; add its folder, or load your site's module")
     mark = f"ddl-result-{secrets.token_hex(16)} "
     task = _pickled((mark, function, tuple(args), dict(kwargs or {})))
-    words = [ddlrun, "-np", str(np), "--stdin", "all"]
+    words = [ddlrun_path(), "-np", str(np), "--stdin", "all"]
     # srun takes the place of ddlrun, and watches nobody.
     if "srun" not in options and "--launcher=srun" not in options:
         words += ["--end-with", str(os.getpid())]

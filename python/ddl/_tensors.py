@@ -82,7 +82,7 @@ class Options:
 
     def __init__(
         self, shape: Sequence[int] = (), prescale: float = 1.0, postscale: float = 1.0, priority: int = 0,
-        group: str | None = None, group_size: int = 0, zeros_if_joined: bool = False,
+        group: str | None = None, group_size: int = 0, zeros_if_joined: bool = False, fails_if_joined: bool = False,
     ):
         self.shape = tuple(shape)
         group_name = ffi.new("char[]", group.encode()) if group else NULL
@@ -91,6 +91,7 @@ class Options:
         self._values = ffi.new(_OPTIONS, dict(
             struct_size=_OPTIONS_SIZE, prescale=prescale, postscale=postscale, priority=priority, group=group_name,
             group_size=group_size, shape=dimensions, dimensions=len(self.shape), zeros_if_joined=int(zeros_if_joined),
+            fails_if_joined=int(fails_if_joined),
         ))
 
     def submit(
@@ -141,7 +142,8 @@ def allreduce_async(
     """Submits a tensor for an allreduce; wait() returns out, or a new array.
 
     name: the same on every rank; None: numbered, if all ranks submit their tensors in the same order.
-    options: process_set, stream, prescale, postscale, priority, group, group_size, zeros_if_joined.
+    options: process_set, stream, prescale, postscale, priority, group, group_size, zeros_if_joined,
+    fails_if_joined.
     """
     send = buffer_of(array, "the array", dtype=dtype)
     result = new_like(array) if out is None else out

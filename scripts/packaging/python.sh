@@ -2,17 +2,24 @@
 # working directory.
 # shellcheck shell=bash
 
-# python_wheel WORK OUTPUT [OPTION...]: writes the wheel into OUTPUT, and prints its path. The build leaves files beside
-# the package, so it is one of a copy in WORK. Needs no network. DDL_INSTALLED: see python/setup.py.
-python_wheel() {
-  local work=$1 output=$2 wheel
-  shift 2
+# python_wheel WORK OUTPUT [OPTION...]: writes the wheel into OUTPUT, and prints its path. Needs no network.
+# DDL_INSTALLED: see python/setup.py.
+python_wheel() { wheel_of . "$@"; }
+
+# horovod_wheel WORK OUTPUT: the same for the distribution ddl-horovod, which is for every system.
+horovod_wheel() { wheel_of ddl_horovod "$@"; }
+
+# wheel_of FOLDER WORK OUTPUT [OPTION...]: of a folder in python/. The build leaves files beside the package, so it is
+# one of a copy in WORK.
+wheel_of() {
+  local folder=$1 work=$2 output=$3 wheel
+  shift 3
   rm -rf "$work"
   mkdir -p "$work/wheel"
   cp -r python "$work/sources"
   rm -rf "$work/sources/build" "$work/sources"/*.egg-info
   DDL_INCLUDE=$PWD/runtime/include /usr/bin/python3 -m pip wheel --quiet --no-build-isolation --no-deps --no-index \
-    --disable-pip-version-check --wheel-dir "$work/wheel" "$@" "$work/sources" || return
+    --disable-pip-version-check --wheel-dir "$work/wheel" "$@" "$work/sources/$folder" || return
   wheel=$(cd "$work/wheel" && echo *.whl)
   mv "$work/wheel/$wheel" "$output/"
   printf '%s\n' "$output/$wheel"

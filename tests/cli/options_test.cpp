@@ -92,6 +92,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--gloo", "--framework", "none", "a"}, "--gloo needs the variables of Horovod", "omit one"},
     {{"-np", "2", "--mxnet-servers", "1", "--gloo", "a"}, "--gloo needs the variables of Horovod", "omit one"},
     {{"-np", "2", "--mxnet-servers", "0", "a"}, "--mxnet-servers: '0'", ""},
+    {{"-np", "2", "--as-horovod=yes", "a"}, "--as-horovod", ""},
     {{"-np", "2", "--gloo", "-x", "HOROVOD_GLOO_RENDEZVOUS_ADDR=a", "a"}, "is set by ddlrun for every rank", ""},
     {{"-np", "2", "--framework", "tensorflow", "-x", "TF_CONFIG={}", "a"}, "TF_CONFIG is set by ddlrun", ""},
     {{"--completion", "csh"}, "'csh' is not one of bash, zsh, fish", ""},
@@ -352,6 +353,16 @@ TEST_CASE("--framework chooses whose variables ranks get") {
   const auto refused = parse({"-np", "2", "--framework", "keras", "./train"});
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().message(), Catch::Contains("'keras' is not one of auto, torch,"));
+}
+
+TEST_CASE("ddl by the name of horovod is asked for by an option, which mpirun's ranks get, too") {
+  CHECK_FALSE(accepted({"-np", "2", "python", "train.py"}).job.as_horovod);
+  CHECK(accepted({"-np", "2", "--as-horovod", "python", "train.py"}).job.as_horovod);
+  const Request by_mpirun = accepted({"-np", "2", "--mpi", "--as-horovod", "python", "train.py"});
+  CHECK(by_mpirun.mpi.rank_options == Words{"--as-horovod"});
+  const auto refused = parse({"-np", "2", "--launcher", "srun", "--as-horovod", "python", "train.py"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().message(), Catch::Contains("--as-horovod"));
 }
 
 TEST_CASE("Horovod's programs are served a rendezvous if they were built with Gloo") {

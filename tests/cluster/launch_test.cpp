@@ -201,6 +201,14 @@ TEST_CASE("ranks on every host get the requested variables and working directory
                             Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
 }
 
+TEST_CASE("every host names the folder of the package horovod beside its own ddlrun", "[launch]") {
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "--as-horovod", "sh", "-c",
+               "ls -d \"${PYTHONPATH%%:*}\"/horovod/torch/__init__.py"});
+  CHECK(job.wait() == 0);
+  CHECK_THAT(job.out(), Contains("[0]<stdout>:/") && Contains("[1]<stdout>:/") &&
+                            Contains("as-horovod/horovod/torch/__init__.py"));
+}
+
 // Over ssh they were those of the other host.
 TEST_CASE("ranks on all hosts have the umask and the soft limits of the shell, as far as hard limits allow",
           "[launch]") {

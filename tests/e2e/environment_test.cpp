@@ -49,6 +49,30 @@ TEST_CASE("-x gives ranks a variable that no shell can set", "[environment]") {
   CHECK(job.out() == "a b\n");
 }
 
+TEST_CASE("with --as-horovod the package horovod beside ddlrun is the first that Python finds",
+          "[environment]") {
+  const Scratch scratch;
+  Command command = ddlrun_env(2, {"--as-horovod"});
+  command.environment["PYTHONPATH"] = "/nowhere/of/the/user";
+  for (const Environment& rank : environments(scratch, command, 2)) {
+    const std::string path = rank.at("PYTHONPATH");
+    REQUIRE(path.ends_with("/as-horovod:/nowhere/of/the/user"));
+    const std::filesystem::path folder = path.substr(0, path.find(':'));
+    CHECK(std::filesystem::exists(folder / "horovod/torch/__init__.py"));
+    // Nothing else that Python would import.
+    CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  }
+
+  // A program alone, without what is installed with it.
+  const Scratch alone;
+  std::filesystem::copy_file(command.argv.front(), alone.path("ddlrun"));
+  Command copied = ddlrun({"-np", "1", "--as-horovod", "true"});
+  copied.argv.front() = alone.path("ddlrun");
+  Job job(scratch, copied);
+  CHECK(job.wait_and_require_nothing_left() == 122);
+  CHECK_THAT(job.err(), Contains("its ddlrun has no package horovod beside it"));
+}
+
 TEST_CASE("ranks inherit the complete environment, with unusual values too", "[environment]") {
   const Scratch scratch;
   Command command = ddlrun_env(2);

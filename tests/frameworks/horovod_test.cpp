@@ -1,4 +1,5 @@
-// Horovod, built with Gloo: its ranks find each other by ddlrun's rendezvous. And ddl.torch, by Horovod's own tests.
+// Horovod, built with Gloo: its ranks find each other by ddlrun's rendezvous. And the package horovod of ddlrun, by
+// Horovod's names and Horovod's own tests.
 #include <cstdio>
 #include <filesystem>
 
@@ -16,8 +17,8 @@ Program by_gloo(const std::string& file, const std::string& ranks) {
           .lines = std::stoi(ranks)};
 }
 
-/// Runs them with the PyTorch of an environment. The sources lie in that of Horovod.
-void run_own_tests(const std::string& environment) {
+/// Runs those of a file with the framework of an environment. The sources lie in that of Horovod.
+void run_own_tests(const std::string& environment, const std::string& file) {
   const auto python = python_of("horovod");
   if (!python) return;
   const auto sources = std::filesystem::path(*python).parent_path().parent_path() / "sources";
@@ -27,8 +28,8 @@ void run_own_tests(const std::string& environment) {
   }
   run(Place::kHere, {.environment = environment,
                      .file = "horovod_tests.py",
-                     .options = {"-np", "2", "--map-by", "node"},
-                     .arguments = {sources.string()},
+                     .options = {"-np", "2", "--as-horovod"},
+                     .arguments = {sources.string(), file},
                      .has_ddl = true});
 }
 
@@ -46,12 +47,29 @@ TEST_CASE("ranks of Horovod train with Keras", "[horovod]") {
 TEST_CASE("ranks of Horovod train in a job of Slurm", "[horovod_in_slurm]") {
   run(Place::kSlurm, by_gloo("horovod_torch.py", "2"));
 }
-TEST_CASE("Horovod's own tests pass with ddl.torch in its place, but for those that are named",
-          "[horovod_tests]") {
-  run_own_tests("horovod");
+TEST_CASE(
+    "every public name of Horovod is in the package horovod of ddlrun, which hides an installed Horovod",
+    "[horovod_names]") {
+  run(Place::kHere, {.environment = "horovod",
+                     .file = "horovod_names.py",
+                     .options = {"-np", "1", "--as-horovod"},
+                     .lines = 1,
+                     .has_ddl = true});
 }
-TEST_CASE("Horovod's own tests pass with ddl.torch and the newest PyTorch", "[horovod_tests_newest]") {
-  run_own_tests("torch");
+TEST_CASE("Horovod's own tests of PyTorch pass with ddl by its name", "[horovod_tests]") {
+  run_own_tests("horovod", "test_torch.py");
+}
+TEST_CASE("Horovod's own tests pass with ddl by its name and the newest PyTorch", "[horovod_tests_newest]") {
+  run_own_tests("torch", "test_torch.py");
+}
+TEST_CASE("Horovod's own tests of TensorFlow pass with ddl by its name", "[horovod_tests_tensorflow]") {
+  run_own_tests("tensorflow-2.15", "test_tensorflow.py");
+}
+TEST_CASE("Horovod's own tests of TensorFlow's process sets and of Keras pass with ddl by its name",
+          "[horovod_tests_keras]") {
+  for (const char* const file : {"test_tensorflow_process_sets.py", "test_tensorflow2_keras.py",
+                                 "test_tensorflow2_keras_process_sets.py"})
+    run_own_tests("tensorflow-2.15", file);
 }
 
 }  // namespace ddl::frameworks

@@ -60,6 +60,7 @@ inline NodeFacts facts_of(const std::string& hostname, int cores) {
   facts.tmp_free_bytes = 100'000'000'000;
   facts.wall_time_ns = 1'700'000'000'000'000'000;
   facts.libddl = "/usr/lib/libddl.so.0.1.0";
+  facts.horovod = "/usr/share/ddlrun/as-horovod";
   return facts;
 }
 

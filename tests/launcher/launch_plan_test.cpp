@@ -134,6 +134,31 @@ TEST_CASE("an agent watches the ports that are told to ranks, if it starts all p
   CHECK(watched(Framework::kAuto, true).empty());
 }
 
+TEST_CASE("with --as-horovod the folder of each node's package horovod comes first in PYTHONPATH") {
+  JobSpec spec = job_of(2);
+  const Environment head{{"PYTHONPATH", "/home/me"}};
+  CHECK(inherited(plan_of(spec, {1, 1}, head), 1).at("PYTHONPATH") == "/home/me");
+  spec.as_horovod = true;
+  CHECK(inherited(plan_of(spec, {1, 1}), 1).at("PYTHONPATH") == "/usr/share/ddlrun/as-horovod");
+  const auto placement = place(spec, allocation_of(2), {1, 1});
+  REQUIRE(placement);
+  std::vector<NodeFacts> facts = facts_of(*placement, 4);
+  CHECK(check_horovod(spec, *placement, facts));
+  facts[1].horovod = "/opt/ddlrun/share/ddlrun/as-horovod";
+  const LaunchPlan plan = make_launch_plan(spec, {*placement, facts, "ddlrun-1-2", {}, no_scheduler()}, head);
+  CHECK(inherited(plan, 0).at("PYTHONPATH") == "/usr/share/ddlrun/as-horovod:/home/me");
+  CHECK(inherited(plan, 1).at("PYTHONPATH") == "/opt/ddlrun/share/ddlrun/as-horovod:/home/me");
+  spec.exports = {{"PYTHONPATH", "/data"}};
+  CHECK(inherited(plan_of(spec, {1, 1}, head), 1).at("PYTHONPATH") == "/usr/share/ddlrun/as-horovod:/data");
+
+  facts[1].horovod.clear();
+  const ddl::Status missing = check_horovod(spec, *placement, facts);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().message().starts_with("node1: its ddlrun has no package horovod"));
+  spec.as_horovod = false;
+  CHECK(check_horovod(spec, *placement, facts));
+}
+
 TEST_CASE("standard input goes to rank 0, to all, or to none") {
   JobSpec spec = job_of(3);
   CHECK(stdin_readers(plan_of(spec, {2, 2})) == "0");

@@ -160,6 +160,30 @@ TEST_CASE("a rank that has joined gives zeros where the others ask for it") {
   });
 }
 
+TEST_CASE("a tensor that asks for it fails while a rank has joined") {
+  job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    ddl_async_options all = DDL_ASYNC_OPTIONS_INIT;
+    all.fails_if_joined = 1;
+    // Rank 1 has data for the first step.
+    for (int step = 0; step < (ddl_rank(context) == 1 ? 1 : 2); ++step) {
+      std::vector<float> values(4, 1.0f);
+      void* result = nullptr;
+      std::array<ddl_handle*, 2> handles{};
+      expect_ok(ddl_broadcast_async(context, "moved", values.data(), 4, DDL_FLOAT32, 0, &all, &handles[0]),
+                "broadcast");
+      expect_ok(ddl_allgatherv_async(context, "gathered", values.data(), 4, &result, nullptr, DDL_FLOAT32,
+                                     &all, &handles[1]),
+                "allgatherv");
+      for (ddl_handle* const handle : handles) {
+        expect_status(ddl_wait(handle), step == 0 ? DDL_OK : DDL_ERROR_MISMATCH, "wait");
+        if (step == 1) expect_contains(ddl_last_error(), "needs all ranks, and rank 1 on host");
+      }
+      if (step == 0) expect_ok(ddl_free(context, result), "free");
+    }
+    expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+  });
+}
+
 TEST_CASE("a rank that has joined makes no ordered calls of that process set, but of others") {
   std::promise<void> has_joined;
   job_of_end(2, GENERATE(1, 2)).run([&](ddl_context*& context) {

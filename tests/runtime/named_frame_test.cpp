@@ -68,6 +68,7 @@ enum Item : std::size_t {
   kGroup,
   kGroupSize,
   kZerosIfJoined,
+  kFailsIfJoined,
   kMemory,
   kSendCounts,
   kFollowsCompletion,
@@ -98,7 +99,7 @@ TEST_CASE("a frame of named tensors is read as it was written") {
   all.terms.priority = std::numeric_limits<std::int32_t>::min();
   all.terms.group = "grüppe\xff";
   all.terms.group_size = std::numeric_limits<std::uint32_t>::max();
-  all.terms.zeros_if_joined = true;
+  all.terms.zeros_if_joined = all.terms.fails_if_joined = true;
   all.follows_completion = true;
   Announcement& exchanged = frame.announcements.emplace_back(announcement_named("exchanged"));
   exchanged.terms.call.kind = CallKind::kAlltoallv;
@@ -170,6 +171,8 @@ TEST_CASE("announcements that no rank of the process set may make are refused") 
   CHECK_FALSE(is_accepted_with(kGroupSize, std::int64_t{1} << 32));
   CHECK(is_accepted_with(kZerosIfJoined, true));
   CHECK_FALSE(is_accepted_with(kZerosIfJoined, 1));
+  CHECK(is_accepted_with(kFailsIfJoined, true));
+  CHECK_FALSE(is_accepted_with(kFailsIfJoined, 1));
   CHECK(is_accepted_with(kMemory, 1));
   CHECK_FALSE(is_accepted_with(kMemory, 2));
   CHECK_FALSE(is_accepted_with(kSendCounts, Json::array({1, 2, 3})));

@@ -13,7 +13,7 @@ from ddl._horovod import Average, global_process_set, named, opened, root_in, se
 from ddl._library import ffi, lib
 from ddl.errors import check
 from ddl.torch._allreduce import allreduce, grouped_allreduce
-from ddl.torch._tensors import TYPES, address, checked, submit, rows_of
+from ddl.torch._tensors import TYPES, address, checked, rows_of, submit_move
 
 
 class _GpuMemory:
@@ -47,7 +47,7 @@ def allgather_async(tensor, name=None, process_set=global_process_set) -> int:
     whole = named("allgather", name, process_set)
     arguments = (address(rows), rows.numel(), memory, counts, TYPES[rows.dtype])
     options = dict(process_set=process_set, shape=rows.shape[1:])
-    handle = submit(lib.ddl_allgatherv_async, whole, tensor, *arguments, **options)
+    handle = submit_move(lib.ddl_allgatherv_async, whole, tensor, *arguments, **options)
     return opened(handle, lambda: _taken(memory, sum(counts), rows), rows, whole, process_set)
 
 
@@ -107,7 +107,7 @@ def broadcast_async_(tensor, root_rank, name=None, process_set=global_process_se
     checked(tensor)
     whole = named("broadcast", name, process_set)
     arguments = (address(tensor), tensor.numel(), TYPES[tensor.dtype], root)
-    handle = submit(lib.ddl_broadcast_async, whole, tensor, *arguments, process_set=process_set)
+    handle = submit_move(lib.ddl_broadcast_async, whole, tensor, *arguments, process_set=process_set)
     return opened(handle, lambda: tensor, tensor, whole, process_set)
 
 
@@ -157,7 +157,7 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     send_counts = ffi.new("uint64_t[]", [part * row for part in parts])
     arguments = (address(rows), send_counts, memory, counts, TYPES[rows.dtype])
     options = dict(process_set=process_set, shape=rows.shape[1:])
-    handle = submit(lib.ddl_alltoallv_async, whole, tensor, *arguments, **options)
+    handle = submit_move(lib.ddl_alltoallv_async, whole, tensor, *arguments, **options)
 
     def result():
         received = [count // max(row, 1) for count in counts]

@@ -7,6 +7,7 @@ from typing import Any, List, Tuple
 import torch
 
 import ddl
+from ddl import _horovod
 from ddl._horovod import ProcessSet, broadcast_object, global_process_set, raise_on_all
 from ddl.errors import Mismatch
 from ddl.torch._parameters import broadcast_tensors, described
@@ -157,6 +158,14 @@ def _take(optimizer: torch.optim.Optimizer, root: _Description, tensors: list[to
     optimizer.state.update(state)
 
 
+def _leave_zeros(optimizer: torch.optim.Optimizer, model: torch.nn.Module | None) -> None:
+    """Gradients where Horovod leaves them. Those of sparse parameters stay absent: zeros would make them dense."""
+    sparse = {id(part.weight) for part in (model.modules() if model else ()) if getattr(part, "sparse", False)}
+    for parameter in () if isinstance(optimizer, torch.optim.SparseAdam) else _parameters(optimizer):
+        if parameter.requires_grad and parameter.grad is None and id(parameter) not in sparse:
+            parameter.grad = torch.zeros_like(parameter)
+
+
 def broadcast_optimizer_state(
     optimizer: torch.optim.Optimizer,
     root_rank: int,
@@ -167,6 +176,8 @@ def broadcast_optimizer_state(
     parameters. State that root does not have is dropped. model: only for the names of parameters in messages."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
+    if _horovod.acts_as_horovod and not optimizer.state:
+        _leave_zeros(optimizer, model)
     is_root = ddl.rank() == root_rank
     tensors: list[torch.Tensor] = []
     root = _description(optimizer, model, tensors) if is_root else None

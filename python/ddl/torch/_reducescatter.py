@@ -6,7 +6,7 @@ import torch
 from ddl._horovod import Average, Sum, global_process_set, named, op_of, opened, set_of, synchronize, together
 from ddl._library import ffi, lib
 from ddl.torch._moves import allgather_async, grouped_allgather_async
-from ddl.torch._tensors import TYPES, address, checked, submit
+from ddl.torch._tensors import TYPES, address, checked, submit_move
 from ddl.torch.compression import Compression
 
 
@@ -32,7 +32,7 @@ def reducescatter_async(
     counts = ffi.new("uint64_t[]", [part * row for part in parts])
     arguments = (address(tensor), address(output), counts, TYPES[tensor.dtype], op.number)
     options = dict(prescale=prescale_factor, postscale=postscale_factor, process_set=process_set)
-    handle = submit(lib.ddl_reduce_scatter_async, whole, tensor, *arguments, **options)
+    handle = submit_move(lib.ddl_reduce_scatter_async, whole, tensor, *arguments, **options)
     return opened(handle, lambda: output, (tensor, output), whole, process_set)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from ddl import _tensors
+from ddl import _horovod, _tensors
 from ddl._buffers import DTYPES
 from ddl._horovod import ProcessSet, set_of
 from ddl._library import NULL, ffi
@@ -46,6 +46,12 @@ def submit(
     options.update(process_set=set_of(process_set), shape=tensor.shape if shape is None else shape)
     options.update(stream=stream_of(tensor), zeros_if_joined=True)
     return _tensors.submit(call, name, *arguments, **options)
+
+
+def submit_move(call: Callable[..., int], name: bytes, tensor: torch.Tensor, *arguments: Any, **options: Any) -> Any:
+    """The same for what Horovod does not do while a rank has joined: all but an allreduce."""
+    options.update(fails_if_joined=_horovod.acts_as_horovod)
+    return submit(call, name, tensor, *arguments, **options)
 
 
 def rows_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -50,6 +50,7 @@ struct AsyncOptions {
   std::uint32_t group_size = 0;  ///< 0 = the number of tensors of the call
   std::vector<std::uint64_t> shape;
   bool zeros_if_joined = false;
+  bool fails_if_joined = false;
 };
 
 namespace detail {
@@ -221,6 +222,7 @@ inline ddl_async_options to_c(const AsyncOptions& options, std::size_t tensors =
   c.shape = options.shape.data();
   c.dimensions = options.shape.size();
   c.zeros_if_joined = options.zeros_if_joined ? 1 : 0;
+  c.fails_if_joined = options.fails_if_joined ? 1 : 0;
   return c;
 }
 

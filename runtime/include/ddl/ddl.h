@@ -394,11 +394,14 @@ typedef struct ddl_async_options {
   /** 1: ranks that have joined give zeros to an allreduce or reduce_scatter, as with Horovod, and an average is divided
    *  by the number of all ranks. 0: these ranks are left out. The same on every rank. */
   uint64_t zeros_if_joined;
+  /** 1: the tensor fails with DDL_ERROR_MISMATCH while a rank has joined, as Horovod's gathers and broadcasts do. 0: the
+   *  other ranks go on. The same on every rank. */
+  uint64_t fails_if_joined;
 } ddl_async_options;
 #define DDL_ASYNC_OPTIONS_INIT                                                                     \
   {                                                                                                \
     (uint32_t)sizeof(ddl_async_options), 0u, DDL_WORLD, (void*)0, 1.0, 1.0, 0, 0u, (const char*)0, \
-        (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0, (uint64_t)0                  \
+        (ddl_completion)0, (void*)0, (const uint64_t*)0, (uint64_t)0, (uint64_t)0, (uint64_t)0     \
   }
 
 /** Submits a tensor for an allreduce. name: UTF-8, at most 1024 bytes, not empty; it is copied. send and recv may be

@@ -45,6 +45,8 @@ tl::expected<Receiver, Failure> receiver_of(ddl_context* context, const ddl_asyn
     return fail(DDL_ERROR_INVALID_ARGUMENT, "options: shape is null");
   if (options.zeros_if_joined > 1)
     return fail(DDL_ERROR_INVALID_ARGUMENT, "options: zeros_if_joined is neither 0 nor 1");
+  if (options.fails_if_joined > 1)
+    return fail(DDL_ERROR_INVALID_ARGUMENT, "options: fails_if_joined is neither 0 nor 1");
   if (options.group != nullptr && options.group_size == 0)
     return fail(DDL_ERROR_INVALID_ARGUMENT, "options: group_size of a group is 0");
   auto receiver = receiver_of(context, options.process_set);
@@ -107,6 +109,7 @@ tl::expected<SubmissionPtr, Failure> submission_of(const Receiver& receiver, con
   TensorTerms& terms = submission->announcement.terms;
   terms.call = request.call;
   terms.zeros_if_joined = has_op(request.call.kind) && options.zeros_if_joined != 0;
+  terms.fails_if_joined = options.fails_if_joined != 0;
   if (options.dimensions > 0) terms.shape.assign(options.shape, options.shape + options.dimensions);
   terms.priority = options.priority;
   if (options.group != nullptr) {

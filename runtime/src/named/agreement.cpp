@@ -104,6 +104,12 @@ std::optional<std::string> Agreement::complaint(const Announced& announced) cons
   const auto has_no_data = [&](std::size_t rank) {
     return is_joined_[rank] != 0 && !announced.by_rank.contains(static_cast<int>(rank));
   };
+  if (first.terms.fails_if_joined && announced.by_rank.size() < labels_.size()) {
+    std::size_t absent = 0;
+    while (!has_no_data(absent)) ++absent;
+    return "tensor \"" + first.name + "\" of " + label(first_rank) + " needs all ranks, and " +
+           label(static_cast<int>(absent)) + " has joined and has no data";
+  }
   const auto root = static_cast<std::size_t>(first.terms.call.root);
   if (first.terms.call.kind == CallKind::kBroadcast && has_no_data(root)) {
     return "tensor \"" + first.name + "\" of " + label(first_rank) + " cannot be broadcast: its root, " +

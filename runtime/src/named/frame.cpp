@@ -25,9 +25,10 @@ void for_each_item(Announced& announced, Visit visit) {
   const auto visit_all = [&visit](auto&... items) { (visit(items), ...); };
   visit_all(announced.name, call.kind, call.op, call.dtype, call.root, call.prescale, call.postscale,
             call.count, terms.counts, terms.shape, terms.priority, terms.group, terms.group_size,
-            terms.zeros_if_joined, call.memory, announced.send_counts, announced.follows_completion);
+            terms.zeros_if_joined, terms.fails_if_joined, call.memory, announced.send_counts,
+            announced.follows_completion);
 }
-constexpr std::size_t kItems = 17;
+constexpr std::size_t kItems = 18;
 
 Json json_of(const Announcement& announced) {
   // An array, as a frame is read by the library that has written it.

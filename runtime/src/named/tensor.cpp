@@ -39,6 +39,7 @@ std::string TensorTerms::describe() const {
   if (call.postscale != 1.0) text += ", postscale " + shortest(call.postscale);
   if (call.memory == Memory::kDevice) text += ", on a GPU";
   if (zeros_if_joined) text += ", zeros if joined";
+  if (fails_if_joined) text += ", fails if joined";
   if (priority != 0) text += ", priority " + std::to_string(priority);
   if (!group.empty()) text += ", group \"" + group + "\" of " + std::to_string(group_size);
   return text + ")";

@@ -24,6 +24,8 @@ struct TensorTerms {
   std::uint32_t group_size = 0;
   /// Ranks that have joined give zeros to an allreduce or reduce_scatter.
   bool zeros_if_joined = false;
+  /// The tensor fails while a rank has joined.
+  bool fails_if_joined = false;
 
   bool operator==(const TensorTerms&) const = default;
   /// Whether two tensors may be executed by one allreduce.

@@ -1,0 +1,2 @@
+"""By the name of Horovod's module."""
+from tensorflow import executing_eagerly as _executing_eagerly

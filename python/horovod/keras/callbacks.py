@@ -1,0 +1,1 @@
+from ddl.keras.callbacks import *

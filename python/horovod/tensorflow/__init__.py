@@ -1,0 +1,10 @@
+"""The names of horovod.tensorflow."""
+from ddl.tensorflow import *
+from horovod.common.util import (
+    check_extension,
+    gpu_available,
+    handle_average_backwards_compatibility,
+    split_list,
+)
+from horovod.tensorflow import elastic
+from horovod.tensorflow.util import _executing_eagerly, refs_to_vars, vars_to_refs

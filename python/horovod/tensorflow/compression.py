@@ -1,0 +1,1 @@
+from ddl.tensorflow.compression import Compression, Compressor, FP16Compressor, NoneCompressor

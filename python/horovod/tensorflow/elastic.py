@@ -1,0 +1,1 @@
+from ddl.tensorflow.elastic import *

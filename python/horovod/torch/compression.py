@@ -1,0 +1,1 @@
+from ddl.torch.compression import Compression, Compressor, FP16Compressor, NoneCompressor

@@ -1,0 +1,55 @@
+// Calls of a framework's program as named tensors of libddl.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ddl/ddl.h>
+
+namespace ddl::kernels {
+
+enum class Kind { kAllreduce, kAllgather, kBroadcast, kAlltoall, kReduceScatter };
+
+/// A tensor that goes in, and the memory that its result goes to.
+struct Part {
+  const void* send = nullptr;  ///< of a broadcast not used: the elements lie in recv
+  void* recv = nullptr;        ///< null for kAllgather and kAlltoall, whose results libddl allocates
+  std::uint64_t count = 0;     ///< elements of what goes in
+  std::vector<std::uint64_t> shape{};
+  std::vector<std::uint64_t> rank_counts{};  ///< of kAlltoall and kReduceScatter: the elements for each rank
+};
+
+struct Request {
+  Kind kind = Kind::kAllreduce;
+  std::string name;  ///< of the call, the same on all ranks
+  ddl_dtype dtype = DDL_FLOAT32;
+  ddl_op op = DDL_SUM;
+  std::int32_t root = 0;
+  std::uint64_t process_set = DDL_WORLD;
+  double prescale = 1.0;
+  double postscale = 1.0;
+  bool fails_if_joined = false;  ///< as in ddl_async_options
+  std::vector<Part> parts;       ///< several: a group, which is executed together
+};
+
+/// What libddl has allocated for a part of kAllgather or kAlltoall, and how many elements came from each rank.
+struct Gathered {
+  void* memory = nullptr;
+  std::vector<std::uint64_t> counts{};
+};
+
+struct Outcome {
+  ddl_status status = DDL_OK;
+  std::string sentence{};            ///< of an error
+  std::vector<Gathered> gathered{};  ///< of each part; freed when the completion has returned
+};
+/// Called once, on the thread that has started the call or on one of libddl's, where it must not wait.
+using Completion = std::function<void(Outcome&)>;
+
+/// Submits a request. Never waits. Calls of the same name and process set are submitted one after the other, in the
+/// order in which they begin. The request's memory must remain until the completion is called.
+void start(Request request, Completion completion);
+
+}  // namespace ddl::kernels

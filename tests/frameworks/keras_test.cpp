@@ -1,0 +1,66 @@
+// ddl.keras and ddl.tensorflow.keras: Keras 2 with TensorFlow 2.15; Keras 3 with the newest, with JAX, with PyTorch.
+#include <filesystem>
+
+#include "frameworks/environment.h"
+#include "frameworks/run.h"
+#include "support/catch.h"
+
+namespace ddl::frameworks {
+namespace {
+
+/// The environment that has Keras 3 and JAX.
+constexpr const char* kKeras = "keras";
+
+Program two_ranks(const std::string& environment, const std::string& file, std::vector<std::string> arguments,
+                  const std::string& backend) {
+  return {.environment = environment,
+          .file = file,
+          .options = {"-np", "2", "-x", "KERAS_BACKEND=" + backend, "-x", "TF_CPP_MIN_LOG_LEVEL=2"},
+          .arguments = std::move(arguments),
+          .has_ddl = true};
+}
+
+/// module: ddl.keras, or ddl.tensorflow.keras. packages: a folder of those that the environment lacks.
+void run_all(const std::string& environment, const std::string& module, const std::string& backend,
+             const std::string& packages = {}) {
+  std::vector<std::string> arguments = {module};
+  if (!packages.empty()) arguments.push_back(packages);
+  for (const char* file : {"keras_fit.py", "keras_steps.py", "keras_callbacks.py"})
+    run(Place::kHere, two_ranks(environment, file, arguments, backend));
+}
+
+void run_mnist(const std::string& environment) {
+  run(Place::kHere, two_ranks(environment, "keras_mnist.py", {"ddl.tensorflow.keras"}, "tensorflow"));
+}
+
+}  // namespace
+
+TEST_CASE("Keras 2 trains on ranks as in one process", "[keras_2]") {
+  run_all("tensorflow-2.15", "ddl.tensorflow.keras", "tensorflow");
+}
+TEST_CASE("Keras 3 trains on ranks as in one process", "[keras_3]") {
+  run_all("tensorflow", "ddl.keras", "tensorflow");
+}
+TEST_CASE("Keras 3 with JAX trains on ranks as in one process", "[keras_jax]") {
+  run_all(kKeras, "ddl.keras", "jax");
+}
+TEST_CASE("Keras 3 with PyTorch trains on ranks as in one process", "[keras_torch]") {
+  const auto python = python_of(kKeras);
+  if (!python) return;
+  const auto library = std::filesystem::path(*python).parent_path().parent_path() / "lib";
+  const std::filesystem::path version = std::filesystem::directory_iterator(library)->path();
+  run_all("torch", "ddl.keras", "torch", (version / "site-packages").string());
+}
+
+TEST_CASE("a tutorial's program of Keras trains as in one process", "[keras_mnist]") {
+  run_mnist("tensorflow-2.15");
+  run_mnist("tensorflow");
+}
+TEST_CASE("a tutorial's program of Keras trains with Horovod, too", "[keras_mnist_horovod]") {
+  run(Place::kHere, {.environment = "horovod",
+                     .file = "keras_mnist.py",
+                     .options = {"-np", "2", "--gloo"},
+                     .arguments = {"horovod.tensorflow.keras"}});
+}
+
+}  // namespace ddl::frameworks
