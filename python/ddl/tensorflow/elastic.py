@@ -1,4 +1,4 @@
-"""States of training by Horovod's names. The number of ranks stays as it is: a rank's death ends the job."""
+"""States of training by Horovod's names. The number of ranks does not change: if a rank dies, the job ends."""
 from __future__ import annotations
 
 import functools

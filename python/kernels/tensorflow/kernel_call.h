@@ -29,7 +29,7 @@ struct View {
 ddl_dtype dtype_of(DataType type);
 std::size_t element_size(DataType type);
 
-/// Copyable, so that whoever answers can hold it. Ends by succeed() or fail(), once.
+/// Copyable, so that the completion of libddl can hold it. It is ended by succeed() or fail(), once.
 class KernelCall {
  public:
   /// done must be called with what it points to only while the kernel has not returned, so its std::function, which it

@@ -22,7 +22,7 @@ def fails(name, kind, words, call):
         check(name, all(word in str(error) for word in words), error)
 
 
-# One thread of TensorFlow runs everything: whoever blocks it blocks all.
+# TensorFlow has one thread for operations: if a call blocked it, no other operation would run.
 tf.config.threading.set_inter_op_parallelism_threads(1)
 fails("a call before init()", ValueError, ["init()"], lambda: hvd.allreduce(tf.ones(1)))
 hvd.init()
