@@ -21,6 +21,7 @@ from ddl._context import (
     ProcessSet,
     cross_rank,
     cross_size,
+    init,
     is_initialized,
     local_rank,
     local_size,
@@ -29,7 +30,6 @@ from ddl._context import (
     size,
     world,
 )
-from ddl.jax._handlers import init
 from ddl.jax._ops import (
     allgather,
     allreduce,

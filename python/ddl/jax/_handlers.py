@@ -1,8 +1,6 @@
 """The module with the handlers that XLA calls, and the primitive of JAX that they execute."""
 from __future__ import annotations
 
-import atexit
-import ctypes
 import functools
 import threading
 from typing import Any
@@ -27,39 +25,16 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import batching, mlir
 
-import ddl
-from ddl._context import _at_end, context
-from ddl._library import beside, ffi
+from ddl._kernels import open_module
+from ddl._library import beside
 
+# In the order of the module's enumeration (named_calls.h).
 KINDS = ("allreduce", "allgather", "broadcast", "alltoall", "reduce_scatter")
 FILE = "libddl_jax.so"
 
 
-def _load() -> ctypes.CDLL:
-    path = beside(FILE)
-    try:
-        module = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise ImportError(f"the module for JAX cannot be loaded; install libddl again, whole: {error}") from error
-    module.ddl_jax_context.argtypes = [ctypes.c_void_p]
-    module.ddl_jax_context.restype = None
-    instantiate = jax.ffi.pycapsule(module.ddl_jax_instantiate)
-    for kind in KINDS:
-        stages = {"instantiate": instantiate, "execute": jax.ffi.pycapsule(getattr(module, f"ddl_jax_{kind}"))}
-        jax.ffi.register_ffi_target(f"ddl_jax_{kind}", stages, platform="cpu")
-        on_stream = jax.ffi.pycapsule(getattr(module, f"ddl_jax_stream_{kind}"))
-        jax.ffi.register_ffi_target(f"ddl_jax_{kind}", on_stream, platform="CUDA")
-    return module
-
-
-_module = _load()
-_is_told = False
-
-
 def _settle() -> None:
     """Waits for the computations that this thread has started and JAX has not finished: other ranks may need them."""
-    if not _is_told:
-        return
     try:
         # XLA runs what a thread has started in this order.
         (jnp.zeros(()) + 1).block_until_ready()
@@ -68,35 +43,19 @@ def _settle() -> None:
         pass  # of a computation whose result nobody has asked for
 
 
-def _leave() -> None:
-    """Before ddl.shutdown(): calls that begin later fail."""
-    global _is_told
-    _settle()
-    _module.ddl_jax_context(None)
-    _is_told = False
+def _load() -> None:
+    try:
+        module = open_module(beside(FILE), _settle)
+    except OSError as error:
+        raise ImportError(f"the module for JAX cannot be loaded; install libddl again, whole: {error}") from error
+    on_host = {stage: jax.ffi.pycapsule(getattr(module, f"ddl_jax_{stage}")) for stage in ("instantiate", "execute")}
+    on_stream = jax.ffi.pycapsule(module.ddl_jax_execute_on_stream)
+    for kind in KINDS:
+        jax.ffi.register_ffi_target(f"ddl_jax_{kind}", on_host, platform="cpu")
+        jax.ffi.register_ffi_target(f"ddl_jax_{kind}", on_stream, platform="CUDA")
 
 
-# Before JAX's own, which come next, and ddl's, which may come last.
-atexit.register(lambda: _is_told and _leave())
-
-
-def ready() -> None:
-    """The handlers know the context, if there is one; else an error says what to do."""
-    global _is_told
-    if _is_told:
-        return
-    if not ddl.is_initialized():
-        raise ddl.InvalidArgument("this process has not joined the job; call ddl.jax.init() first")
-    if _leave not in _at_end:
-        _at_end.append(_leave)
-    _module.ddl_jax_context(int(ffi.cast("uintptr_t", context())))
-    _is_told = True
-
-
-def init(timeout_seconds: float = 0.0) -> None:
-    """Joins the job, as ddl.init(). jax.distributed is not needed, and may be used beside it."""
-    ddl.init(timeout_seconds)
-    ready()
+_load()
 
 
 # The primitive. Its result may be unused on one rank and used on another, so XLA is told that it has an effect. JAX is
@@ -162,7 +121,8 @@ def _lower(ctx: mlir.LoweringRuleContext, *operands: Any, kind: str, name: str, 
     rule = jax.ffi.ffi_lowering(f"ddl_jax_{kind}", has_side_effect=True, operand_output_aliases=aliases)
     whole = f"{name}.{number}" if number else name
     numbers = {key: np.float64(one) if isinstance(one, float) else np.int64(one) for key, one in how.items()}
-    return rule(ctx, *operands, name=whole, program=np.int64(_program(ctx)), **numbers)
+    numbers.update(kind=np.int64(KINDS.index(kind)), program=np.int64(_program(ctx)))
+    return rule(ctx, *operands, name=whole, **numbers)
 
 
 def _refuse_platform(ctx: mlir.LoweringRuleContext, *_: Any, **__: Any) -> Any:

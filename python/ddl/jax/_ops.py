@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import ddl
 from ddl._context import AVERAGE, MAX, SUM, ProcessSet, world
 from ddl._tensors import numbered
-from ddl.jax._handlers import collective, ready
+from ddl.jax._handlers import collective
 
 _HAVE_GRADIENTS = (SUM, AVERAGE)
 
@@ -38,7 +38,6 @@ class _How(NamedTuple):
 
 
 def _how(kind: str, name: str | None, process_set: ProcessSet, **more: Any) -> _How:
-    ready()
     rank, ranks = process_set.rank, process_set.size
     if rank is None or ranks is None:
         raise ddl.InvalidArgument(f"rank {ddl.rank()} is not in {process_set}")

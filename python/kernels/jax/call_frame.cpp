@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ddl::jax {
 namespace {
+
+using kernels::Kind;
+using kernels::Part;
+using kernels::Request;
 
 ddl_dtype dtype_of(xla::DataType type) {
   switch (type) {
@@ -28,12 +34,6 @@ ddl_dtype dtype_of(xla::DataType type) {
     case xla::kFloat8E4m3fnuz: return DDL_FLOAT8_E4M3FNUZ;
   }
   return -1;  // libddl refuses it
-}
-
-std::uint64_t elements(const xla::Buffer& buffer) {
-  std::uint64_t count = 1;
-  for (std::int64_t i = 0; i < buffer.dimensions; ++i) count *= static_cast<std::uint64_t>(buffer.shape[i]);
-  return count;
 }
 
 xla::ErrorCode code_of(ddl_status status) {
@@ -67,9 +67,37 @@ T scalar_attribute(const xla::CallFrame& frame, const char* name, xla::DataType 
   return otherwise;
 }
 
-}  // namespace
+struct Members {
+  std::size_t size;
+  std::size_t rank;
+};
+Members members_of(const Request& request, ddl_context* context) {
+  const std::int32_t rank = ddl_process_set_rank(context, request.process_set);
+  if (rank < 0)
+    throw Failure{DDL_ERROR_INVALID_ARGUMENT,
+                  "this rank is not in the process set of the call \"" + request.name + "\""};
+  return {static_cast<std::size_t>(ddl_process_set_size(context, request.process_set)),
+          static_cast<std::size_t>(rank)};
+}
 
-std::uint64_t recv_bytes(const Part& part) { return part.recv_count * ddl_dtype_size(part.dtype); }
+/// What each rank gets of the elements; empty where that is not the caller's to say.
+std::vector<std::uint64_t> rank_counts(Kind kind, const Part& part, std::size_t ranks) {
+  if (kind == Kind::kAlltoall) return std::vector<std::uint64_t>(ranks, part.count / ranks);
+  if (kind != Kind::kReduceScatter) return {};
+  const std::uint64_t rows = part.shape.empty() ? 1 : part.shape.front();
+  std::vector<std::uint64_t> counts = kernels::scattered_rows(rows, ranks);
+  for (std::uint64_t& count : counts) count *= rows == 0 ? 0 : part.count / rows;
+  return counts;
+}
+
+/// Whether a result has the size of what comes. (An allgather's ranks may give different numbers.)
+bool fits(Kind kind, const Part& part, const xla::Buffer& result, const Members& members) {
+  if (kind == Kind::kReduceScatter) return elements(result) == part.rank_counts[members.rank];
+  return kind == Kind::kAllgather ||
+         (elements(result) == part.count && (kind != Kind::kAlltoall || part.count % members.size == 0));
+}
+
+}  // namespace
 
 xla::Error* error_of(const xla::Api& api, ddl_status status, const std::string& sentence) {
   xla::ErrorCreateArguments arguments = {sizeof arguments, nullptr, sentence.c_str(), code_of(status)};
@@ -97,24 +125,34 @@ std::int64_t whole_attribute(const xla::CallFrame& frame, const char* name) {
   return scalar_attribute<std::int64_t>(frame, name, xla::kInt64, 0);
 }
 
-Request request_of(const xla::CallFrame& frame, Kind kind) {
+std::uint64_t elements(const xla::Buffer& buffer) {
+  std::uint64_t count = 1;
+  for (std::int64_t i = 0; i < buffer.dimensions; ++i) count *= static_cast<std::uint64_t>(buffer.shape[i]);
+  return count;
+}
+
+Request request_of(const xla::CallFrame& frame, ddl_context* context) {
+  if (context == nullptr) throw Failure{DDL_ERROR_ABORTED, kernels::kNotJoined};
   Request request;
-  request.kind = kind;
+  request.kind = static_cast<Kind>(whole_attribute(frame, "kind"));
   request.name = text_attribute(frame, "name");
-  request.op = whole_attribute(frame, "op");
-  request.root = whole_attribute(frame, "root");
+  request.op = static_cast<ddl_op>(whole_attribute(frame, "op"));
+  request.root = static_cast<std::int32_t>(whole_attribute(frame, "root"));
   request.process_set = static_cast<std::uint64_t>(whole_attribute(frame, "process_set"));
   request.prescale = scalar_attribute(frame, "prescale", xla::kFloat64, 1.0);
   request.postscale = scalar_attribute(frame, "postscale", xla::kFloat64, 1.0);
+  const Members members = members_of(request, context);
   for (std::int64_t i = 0; i < frame.arguments.size && i < frame.results.size; ++i) {
     const xla::Buffer& in = *frame.arguments.buffers[i];
     const xla::Buffer& out = *frame.results.buffers[i];
-    request.parts.push_back({in.data,
-                             out.data,
-                             elements(in),
-                             elements(out),
-                             dtype_of(in.dtype),
-                             {in.shape, in.shape + in.dimensions}});
+    Part part = {in.data, out.data, elements(in), dtype_of(in.dtype), {in.shape, in.shape + in.dimensions},
+                 {}};
+    part.rank_counts = rank_counts(request.kind, part, members.size);
+    if (!fits(request.kind, part, out, members))
+      throw Failure{DDL_ERROR_INVALID_ARGUMENT,
+                    "the call \"" + request.name + "\" was traced for another number of ranks than the " +
+                        std::to_string(members.size) + " that there are now; trace it again"};
+    request.parts.push_back(std::move(part));
   }
   return request;
 }

@@ -3,39 +3,13 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <ddl/ddl.h>
 
 #include "python/kernels/jax/xla_abi.h"
+#include "python/kernels/named_calls.h"
 
 namespace ddl::jax {
-
-enum class Kind { kAllreduce, kAllgather, kBroadcast, kAlltoall, kReduceScatter };
-
-/// One array that goes in and the one that comes out.
-struct Part {
-  const void* send;
-  void* recv;
-  std::uint64_t send_count;
-  std::uint64_t recv_count;
-  ddl_dtype dtype;
-  std::vector<std::uint64_t> shape;  ///< of what goes in
-};
-
-struct Request {
-  Kind kind = Kind::kAllreduce;
-  std::string name;  ///< of the call, the same on all ranks
-  std::int64_t op = 0;
-  std::int64_t root = 0;
-  std::uint64_t process_set = DDL_WORLD;
-  double prescale = 1.0;
-  double postscale = 1.0;
-  std::vector<Part> parts;  ///< several: a grouped allreduce
-};
-
-/// The bytes of the result of a part.
-std::uint64_t recv_bytes(const Part& part);
 
 /// An error of XLA with this sentence.
 xla::Error* error_of(const xla::Api& api, ddl_status status, const std::string& sentence);
@@ -48,7 +22,17 @@ bool is_question(const xla::CallFrame& frame, const xla::TypeId* state_type);
 std::string text_attribute(const xla::CallFrame& frame, const char* name);
 std::int64_t whole_attribute(const xla::CallFrame& frame, const char* name);
 
-/// The request of a frame of the stage "execute".
-Request request_of(const xla::CallFrame& frame, Kind kind);
+std::uint64_t elements(const xla::Buffer& buffer);
+
+/// Why a call cannot be made.
+struct Failure {
+  ddl_status status;
+  std::string sentence;
+};
+
+/// The request of a frame of the stage "execute". XLA has allocated all results, also those of an allgather and an
+/// alltoall, which are in recv. Throws Failure, also where the number of ranks says that a result has another size; how
+/// much an allgather brings is known only at its end.
+kernels::Request request_of(const xla::CallFrame& frame, ddl_context* context);
 
 }  // namespace ddl::jax

@@ -1,75 +1,66 @@
-// The handlers for arrays in memory of a GPU: ordered calls of libddl on XLA's stream. XLA runs a program's calls on
+// The handler for arrays in memory of a GPU: ordered calls of libddl on XLA's stream. XLA runs a program's calls on
 // one thread for each device, in the program's order, which is the same on all ranks that compile the same program.
-#include <string>
-#include <utility>
-
 #include "python/kernels/jax/call_frame.h"
-#include "python/kernels/jax/context.h"
 
 namespace ddl::jax {
 namespace {
 
-ddl_status call_part(ddl_context* context, const Request& request, const Part& part,
+using kernels::Kind;
+
+ddl_status call_part(ddl_context* context, const kernels::Request& request, const kernels::Part& part,
                      const ddl_call_options& options) {
-  const auto op = static_cast<ddl_op>(request.op);
-  const std::int32_t ranks = ddl_process_set_size(context, request.process_set);
   switch (request.kind) {
     case Kind::kAllreduce:
-      return ddl_allreduce(context, part.send, part.recv, part.send_count, part.dtype, op, &options);
+      return ddl_allreduce(context, part.send, part.recv, part.count, part.dtype, request.op, &options);
     case Kind::kBroadcast:
       // XLA lets the result be the argument (input_output_aliases).
-      return ddl_broadcast(context, part.recv, part.send_count, part.dtype,
-                           static_cast<std::int32_t>(request.root), &options);
+      return ddl_broadcast(context, part.recv, part.count, part.dtype, request.root, &options);
     case Kind::kReduceScatter:
-      return ddl_reduce_scatter(context, part.send, part.recv, scattered_counts(part, ranks).data(),
-                                part.dtype, op, &options);
+      return ddl_reduce_scatter(context, part.send, part.recv, part.rank_counts.data(), part.dtype,
+                                request.op, &options);
     case Kind::kAllgather:
-      return ddl_allgather(context, part.send, part.recv, part.send_count, part.dtype, &options);
+      return ddl_allgather(context, part.send, part.recv, part.count, part.dtype, &options);
     case Kind::kAlltoall: break;
   }
-  return ddl_alltoall(context, part.send, part.recv, part.send_count / static_cast<std::uint64_t>(ranks),
-                      part.dtype, &options);
+  return ddl_alltoall(context, part.send, part.recv, part.rank_counts.front(), part.dtype, &options);
 }
 
-xla::Error* execute_on_stream(xla::CallFrame& frame, Kind kind) {
-  if (is_question(frame, nullptr)) return nullptr;
-  const xla::Api& api = *frame.api;
-  xla::StreamGetArguments stream = {sizeof stream, nullptr, frame.context, nullptr};
-  if (xla::Error* const problem = api.stream_get(&stream)) return problem;
-  const Joined here = joined();
-  if (here.context == nullptr) return error_of(api, DDL_ERROR_ABORTED, kNotJoined);
-  const Request request = request_of(frame, kind);
-  const std::string problem = problem_with(request, here.context);
-  if (!problem.empty()) return error_of(api, DDL_ERROR_INVALID_ARGUMENT, problem);
+void execute(const xla::CallFrame& frame, void* stream) {
+  const kernels::Joined here = kernels::joined();
+  const kernels::Request request = request_of(frame, here.context);
+  const std::int32_t ranks = ddl_process_set_size(here.context, request.process_set);
   ddl_call_options options = DDL_CALL_OPTIONS_INIT;
   options.process_set = request.process_set;
   options.prescale = request.prescale;
   options.postscale = request.postscale;
-  options.stream = stream.stream;
-  for (const Part& part : request.parts)
-    if (const ddl_status status = call_part(here.context, request, part, options); status != DDL_OK)
-      return error_of(api, status, ddl_last_error());
-  return nullptr;
+  options.stream = stream;
+  for (std::size_t i = 0; i < request.parts.size(); ++i) {
+    const kernels::Part& part = request.parts[i];
+    if (request.kind == Kind::kAllgather &&
+        elements(*frame.results.buffers[i]) != part.count * static_cast<std::uint64_t>(ranks))
+      throw Failure{DDL_ERROR_UNSUPPORTED,
+                    "on GPUs all ranks give the same number of rows to an allgather, and \"" + request.name +
+                        "\" was traced for other numbers; pad the arrays, or gather on CPUs"};
+    const ddl_status status = call_part(here.context, request, part, options);
+    if (status != DDL_OK) throw Failure{status, ddl_last_error()};
+  }
 }
 
 }  // namespace
 }  // namespace ddl::jax
 
-using ddl::jax::Kind;
 namespace xla = ddl::jax::xla;
 
-extern "C" DDL_API xla::Error* ddl_jax_stream_allreduce(xla::CallFrame* frame) {
-  return ddl::jax::execute_on_stream(*frame, Kind::kAllreduce);
-}
-extern "C" DDL_API xla::Error* ddl_jax_stream_allgather(xla::CallFrame* frame) {
-  return ddl::jax::execute_on_stream(*frame, Kind::kAllgather);
-}
-extern "C" DDL_API xla::Error* ddl_jax_stream_broadcast(xla::CallFrame* frame) {
-  return ddl::jax::execute_on_stream(*frame, Kind::kBroadcast);
-}
-extern "C" DDL_API xla::Error* ddl_jax_stream_alltoall(xla::CallFrame* frame) {
-  return ddl::jax::execute_on_stream(*frame, Kind::kAlltoall);
-}
-extern "C" DDL_API xla::Error* ddl_jax_stream_reduce_scatter(xla::CallFrame* frame) {
-  return ddl::jax::execute_on_stream(*frame, Kind::kReduceScatter);
+extern "C" DDL_API xla::Error* ddl_jax_execute_on_stream(xla::CallFrame* frame) {
+  using namespace ddl::jax;
+  if (is_question(*frame, nullptr)) return nullptr;
+  const xla::Api& api = *frame->api;
+  xla::StreamGetArguments arguments = {sizeof arguments, nullptr, frame->context, nullptr};
+  if (xla::Error* const problem = api.stream_get(&arguments)) return problem;
+  try {
+    execute(*frame, arguments.stream);
+  } catch (const Failure& failure) {
+    return error_of(api, failure.status, failure.sentence);
+  }
+  return nullptr;
 }

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "python/kernels/named/context.h"
-#include "python/kernels/named/named_calls.h"
+#include "python/kernels/named_calls.h"
 #include "python/kernels/tensorflow/kernel_call.h"
 
 namespace ddl::tensorflow {
@@ -88,11 +87,10 @@ void run(KernelContext* context, DoneCallback* done, const Body& body) {
   }
 }
 
-Request request_of(const Kernel& kernel, Kind kind, DataType type) {
+Request request_of(const Kernel& kernel, Kind kind) {
   Request request;
   request.kind = kind;
   request.name = kernel.name;
-  request.dtype = dtype_of(type);
   request.op = static_cast<ddl_op>(kernel.op);
   request.root = static_cast<std::int32_t>(kernel.root);
   request.process_set = static_cast<std::uint64_t>(kernel.process_set);
@@ -167,14 +165,6 @@ std::uint64_t sum(const std::vector<std::uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }
 
-/// Whole rows, of which the first ranks get one more.
-std::vector<std::uint64_t> scattered_rows(const View& tensor, std::size_t size) {
-  const std::uint64_t rows = tensor.rows();
-  std::vector<std::uint64_t> parts(size, rows / size);
-  for (std::size_t rank = 0; rank < rows % size; ++rank) ++parts[rank];
-  return parts;
-}
-
 std::vector<std::uint64_t> times(std::vector<std::uint64_t> rows, std::uint64_t row) {
   for (std::uint64_t& one : rows) one *= row;
   return rows;
@@ -210,12 +200,11 @@ void delete_kernel(void* kernel) { delete static_cast<Kernel*>(kernel); }
 
 void compute_allreduce(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
-    Request request;
+    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllreduce);
     for (int i = 0; i < call.inputs(); ++i) {
       const View in = call.input(i);
-      if (i == 0) request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllreduce, in.type);
       const View out = call.forwarded_output(i, i, in);
-      request.parts.push_back({in.data, out.data, in.count(), in.shape(), {}});
+      request.parts.push_back({in.data, out.data, in.count(), dtype_of(in.type), in.shape(), {}});
     }
     start(call, std::move(request));
   });
@@ -225,13 +214,13 @@ void compute_reducescatter(void* kernel, KernelContext* context, DoneCallback* d
   run(context, done, [kernel](const KernelCall& call) {
     const auto& attributes = *static_cast<Kernel*>(kernel);
     const Members members = members_of(attributes);
-    Request request;
+    Request request = request_of(attributes, Kind::kReduceScatter);
     for (int i = 0; i < call.inputs(); ++i) {
       const View in = call.input(i);
-      if (i == 0) request = request_of(attributes, Kind::kReduceScatter, in.type);
-      const std::vector<std::uint64_t> rows = scattered_rows(in, members.size);
+      const std::vector<std::uint64_t> rows = kernels::scattered_rows(in.rows(), members.size);
       const View out = call.output(i, in.type, with_rows(in, rows[members.rank]));
-      request.parts.push_back({in.data, out.data, in.count(), in.shape(), times(rows, in.row())});
+      request.parts.push_back(
+          {in.data, out.data, in.count(), dtype_of(in.type), in.shape(), times(rows, in.row())});
     }
     start(call, std::move(request));
   });
@@ -239,12 +228,11 @@ void compute_reducescatter(void* kernel, KernelContext* context, DoneCallback* d
 
 void compute_allgather(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
-    Request request;
+    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllgather);
     std::vector<View> inputs;
     for (int i = 0; i < call.inputs(); ++i) {
       const View in = call.input(i);
-      if (i == 0) request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllgather, in.type);
-      request.parts.push_back({in.data, nullptr, in.count(), in.shape(), {}});
+      request.parts.push_back({in.data, nullptr, in.count(), dtype_of(in.type), in.shape(), {}});
       inputs.push_back(in);
     }
     start(call, std::move(request), [call, inputs](const std::vector<Gathered>& gathered) {
@@ -266,8 +254,8 @@ void compute_broadcast(void* kernel, KernelContext* context, DoneCallback* done)
     const View out = call.forwarded_output(0, 0, in);
     if (out.data != in.data && in.count() > 0)
       std::memcpy(out.data, in.data, in.count() * element_size(in.type));
-    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kBroadcast, in.type);
-    request.parts.push_back({nullptr, out.data, in.count(), in.shape(), {}});
+    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kBroadcast);
+    request.parts.push_back({nullptr, out.data, in.count(), dtype_of(in.type), in.shape(), {}});
     start(call, std::move(request));
   });
 }
@@ -290,8 +278,9 @@ void compute_alltoall(void* kernel, KernelContext* context, DoneCallback* done) 
                                 : "splits of \"" + attributes.name + "\" must be " +
                                       std::to_string(members.size) + " numbers whose sum is its " +
                                       std::to_string(in.rows()) + " rows"};
-    Request request = request_of(attributes, Kind::kAlltoall, in.type);
-    request.parts.push_back({in.data, nullptr, in.count(), in.shape(), times(rows, in.row())});
+    Request request = request_of(attributes, Kind::kAlltoall);
+    request.parts.push_back(
+        {in.data, nullptr, in.count(), dtype_of(in.type), in.shape(), times(rows, in.row())});
     start(call, std::move(request), [call, in](const std::vector<Gathered>& gathered) {
       const std::vector<std::uint64_t> received = rows_of(gathered.front(), in);
       take(call, 0, gathered.front(), in, sum(received));

@@ -1,8 +1,10 @@
-// Calls of a framework's program as named tensors of libddl.
+// Calls of a framework's program as named tensors of libddl, in the context that Python has made: frameworks call
+// kernels on threads of their own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -10,13 +12,23 @@
 
 namespace ddl::kernels {
 
+/// While it lives, the context is not left.
+struct Joined {
+  std::shared_lock<std::shared_mutex> lock;
+  ddl_context* context;  ///< null: none; kNotJoined says what to do
+};
+Joined joined();
+inline constexpr const char* kNotJoined =
+    "this process has not joined the job, or has left it; call init() before the computation runs";
+
 enum class Kind { kAllreduce, kAllgather, kBroadcast, kAlltoall, kReduceScatter };
 
 /// A tensor that goes in, and the memory that its result goes to.
 struct Part {
   const void* send = nullptr;  ///< of a broadcast not used: the elements lie in recv
-  void* recv = nullptr;        ///< null for kAllgather and kAlltoall, whose results libddl allocates
+  void* recv = nullptr;        ///< of kAllgather and kAlltoall not used: libddl allocates their results
   std::uint64_t count = 0;     ///< elements of what goes in
+  ddl_dtype dtype = DDL_FLOAT32;
   std::vector<std::uint64_t> shape{};
   std::vector<std::uint64_t> rank_counts{};  ///< of kAlltoall and kReduceScatter: the elements for each rank
 };
@@ -24,7 +36,6 @@ struct Part {
 struct Request {
   Kind kind = Kind::kAllreduce;
   std::string name;  ///< of the call, the same on all ranks
-  ddl_dtype dtype = DDL_FLOAT32;
   ddl_op op = DDL_SUM;
   std::int32_t root = 0;
   std::uint64_t process_set = DDL_WORLD;
@@ -47,6 +58,9 @@ struct Outcome {
 };
 /// Called once, on the thread that has started the call or on one of libddl's, where it must not wait.
 using Completion = std::function<void(Outcome&)>;
+
+/// Whole rows of a tensor for each of these ranks, of which the first get one more: kReduceScatter's parts.
+std::vector<std::uint64_t> scattered_rows(std::uint64_t rows, std::size_t ranks);
 
 /// Submits a request. Never waits. Calls of the same name and process set are submitted one after the other, in the
 /// order in which they begin. The request's memory must remain until the completion is called.

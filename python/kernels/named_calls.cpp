@@ -1,4 +1,4 @@
-#include "python/kernels/named/named_calls.h"
+#include "python/kernels/named_calls.h"
 
 #include <atomic>
 #include <deque>
@@ -7,10 +7,19 @@
 #include <mutex>
 #include <utility>
 
-#include "python/kernels/named/context.h"
-
 namespace ddl::kernels {
 namespace {
+
+// Frameworks give kernels no argument of ours, so what they share is here. It is never destroyed, because threads of the
+// framework may run at the end of the process.
+struct Shared {
+  std::shared_mutex mutex;
+  ddl_context* context = nullptr;
+};
+Shared& shared() {
+  static Shared& kShared = *new Shared;
+  return kShared;
+}
 
 struct Call {
   Call(Request its_request, Completion its_completion)
@@ -70,29 +79,44 @@ Calls& calls() {
   return kCalls;
 }
 
+std::size_t size_of(ddl_context* context, const Request& request) {
+  return static_cast<std::size_t>(ddl_process_set_size(context, request.process_set));
+}
+
+/// The ranks may be others than when the call began. "": nothing is wrong.
+std::string problem_with(const Request& request, ddl_context* context) {
+  const std::string call = "the call \"" + request.name + "\"";
+  if (ddl_process_set_rank(context, request.process_set) < 0)
+    return "this rank is not in the process set of " + call;
+  for (const Part& part : request.parts)
+    if (!part.rank_counts.empty() && part.rank_counts.size() != size_of(context, request))
+      return call + " began when there was another number of ranks";
+  return "";
+}
+
 ddl_status submit_part(ddl_context* context, const Request& request, const std::string& name,
                        const Part& part, Gathered& gathered, ddl_async_options& options) {
   const char* const text = name.c_str();
   switch (request.kind) {
     case Kind::kAllreduce:
-      return ddl_allreduce_async(context, text, part.send, part.recv, part.count, request.dtype, request.op,
+      return ddl_allreduce_async(context, text, part.send, part.recv, part.count, part.dtype, request.op,
                                  &options, nullptr);
     case Kind::kBroadcast:
-      return ddl_broadcast_async(context, text, part.recv, part.count, request.dtype, request.root, &options,
+      return ddl_broadcast_async(context, text, part.recv, part.count, part.dtype, request.root, &options,
                                  nullptr);
     case Kind::kReduceScatter:
       return ddl_reduce_scatter_async(context, text, part.send, part.recv, part.rank_counts.data(),
-                                      request.dtype, request.op, &options, nullptr);
+                                      part.dtype, request.op, &options, nullptr);
     case Kind::kAllgather:
     case Kind::kAlltoall: break;
   }
-  gathered.counts.resize(static_cast<std::size_t>(ddl_process_set_size(context, request.process_set)));
+  gathered.counts.resize(size_of(context, request));
   if (options.dimensions > 0) ++options.shape, --options.dimensions;  // the first may differ
   if (request.kind == Kind::kAllgather)
     return ddl_allgatherv_async(context, text, part.send, part.count, &gathered.memory,
-                                gathered.counts.data(), request.dtype, &options, nullptr);
+                                gathered.counts.data(), part.dtype, &options, nullptr);
   return ddl_alltoallv_async(context, text, part.send, part.rank_counts.data(), &gathered.memory,
-                             gathered.counts.data(), request.dtype, &options, nullptr);
+                             gathered.counts.data(), part.dtype, &options, nullptr);
 }
 
 void Calls::submit(Call& call) {
@@ -101,9 +125,8 @@ void Calls::submit(Call& call) {
   call.context = here.context;
   if (here.context == nullptr)
     call.fail(DDL_ERROR_ABORTED, kNotJoined);
-  else if (ddl_process_set_rank(here.context, request.process_set) < 0)
-    call.fail(DDL_ERROR_INVALID_ARGUMENT,
-              ("this rank is not in the process set of the call \"" + request.name + "\"").c_str());
+  else if (const std::string problem = problem_with(request, here.context); !problem.empty())
+    call.fail(DDL_ERROR_INVALID_ARGUMENT, problem.c_str());
   const std::size_t size = call.outcome.status == DDL_OK ? request.parts.size() : 0;
   for (std::size_t i = 0; i < size; ++i) {
     const Part& part = request.parts[i];
@@ -160,8 +183,28 @@ void Calls::one_less(Call& call) {
 
 }  // namespace
 
+Joined joined() {
+  std::shared_lock lock(shared().mutex);
+  ddl_context* const context = shared().context;
+  return {std::move(lock), context};
+}
+
+std::vector<std::uint64_t> scattered_rows(std::uint64_t rows, std::size_t ranks) {
+  std::vector<std::uint64_t> parts(ranks, rows / ranks);
+  for (std::size_t rank = 0; rank < rows % ranks; ++rank) ++parts[rank];
+  return parts;
+}
+
 void start(Request request, Completion completion) {
   calls().start(std::make_unique<Call>(std::move(request), std::move(completion)));
 }
 
 }  // namespace ddl::kernels
+
+/// Python calls this after it has joined, and with null before it leaves; then no kernel is inside libddl any more.
+/// Calls in flight go on.
+extern "C" DDL_API void ddl_kernels_context(ddl_context* context) {
+  ddl::kernels::Shared& shared = ddl::kernels::shared();
+  const std::unique_lock lock(shared.mutex);
+  shared.context = context;
+}
