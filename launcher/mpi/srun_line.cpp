@@ -6,6 +6,7 @@
 
 #include "affinity/output/binding_format.h"
 #include "base/text.h"
+#include "contract/environment.h"
 #include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
@@ -31,6 +32,7 @@ class SrunLineBuilder {
     for (const EnvironmentExport& one : spec_.exports) {
       if (one.value) line_.environment[one.name] = *one.value;
     }
+    if (spec_.as_horovod) DDL_TRY(find_horovod());
     choose_gpus();
     line_.words.insert(line_.words.end(), spec_.command.begin(), spec_.command.end());
     return std::move(line_);
@@ -140,6 +142,23 @@ class SrunLineBuilder {
     if (spec_.tag_output) add("--label");
     add("--chdir=" + spec_.workdir);
     add("--kill-on-bad-exit=1");
+  }
+
+  /// The folder of the package horovod, which the plan puts first into PYTHONPATH. Unknown if a node was not asked.
+  Status find_horovod() {
+    const auto path_of = [](const NodeLaunch& node) {
+      return value_of(node.environment, contract::env::kPythonPath);
+    };
+    const NodeLaunch& first = nodes().front();
+    for (const NodeLaunch& node : nodes()) {
+      if (plan_.asked_all && path_of(node) != path_of(first))
+        return refuse(
+            "srun gives the ranks of all nodes the same PYTHONPATH, but for --as-horovod it would be " +
+            path_of(first) + " on " + name_of(first) + " and " + path_of(node) + " on " + name_of(node) +
+            ": let ddlrun start them, or install it at the same path on all nodes");
+    }
+    line_.environment[contract::env::kPythonPath] = path_of(first);
+    return {};
   }
 
   /// All GPUs of the node stay in each rank's cgroup (--gpu-bind=none), so that they can access each other's
