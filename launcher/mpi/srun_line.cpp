@@ -144,20 +144,21 @@ class SrunLineBuilder {
     add("--kill-on-bad-exit=1");
   }
 
-  /// The folder of the package horovod, which the plan puts first into PYTHONPATH. Unknown if a node was not asked.
+  /// The folder of the package horovod, which the plan puts first into PYTHONPATH, and the libddl beside ddlrun.
   Status find_horovod() {
-    const auto path_of = [](const NodeLaunch& node) {
-      return value_of(node.environment, contract::env::kPythonPath);
-    };
     const NodeLaunch& first = nodes().front();
-    for (const NodeLaunch& node : nodes()) {
-      if (plan_.asked_all && path_of(node) != path_of(first))
-        return refuse(
-            "srun gives the ranks of all nodes the same PYTHONPATH, but for --as-horovod it would be " +
-            path_of(first) + " on " + name_of(first) + " and " + path_of(node) + " on " + name_of(node) +
-            ": let ddlrun start them, or install it at the same path on all nodes");
+    for (const char* const name : {contract::env::kPythonPath, contract::env::kLibrary}) {
+      const std::string value = value_of(first.environment, name);
+      for (const NodeLaunch& node : nodes()) {
+        const std::string other = value_of(node.environment, name);
+        if (plan_.asked_all && other != value)
+          return refuse("srun gives the ranks of all nodes the same " + std::string(name) +
+                        ", but for --as-horovod it would be " + value + " on " + name_of(first) + " and " +
+                        other + " on " + name_of(node) +
+                        ": let ddlrun start them, or install it at the same path on all nodes");
+      }
+      if (!value.empty()) line_.environment[name] = value;
     }
-    line_.environment[contract::env::kPythonPath] = path_of(first);
     return {};
   }
 
