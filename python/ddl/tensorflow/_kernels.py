@@ -14,6 +14,7 @@ import tensorflow as tf
 from ddl import _horovod
 from ddl._context import ProcessSet
 from ddl.tensorflow._module import operations
+from ddl.tensorflow._xla import refuse_xla
 
 
 def _named(call: str, name: str | None, ignore_name_scope: bool = False) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def _named(call: str, name: str | None, ignore_name_scope: bool = False) -> dict
     without a name may all have one; in a graph the node's name is the tensor's."""
     if tf.executing_eagerly():
         return {"tensor_name": f"{call}.{name}" if name else call}
+    refuse_xla(call, name)
     node = re.sub("^[^A-Za-z0-9]|[^A-Za-z0-9_]", "_", name) if name else call
     node = f"{call}{node}" if node.startswith("_") else node
     return {"name": node, "tensor_name": f"{call}.{node}" if ignore_name_scope and name else ""}
@@ -96,4 +98,5 @@ def alltoall(
 
 def number(what: str, name: str | None) -> tf.Tensor:
     """A number of this process when the program runs: rank, size, local_rank, or local_size."""
+    refuse_xla(f"{what}_op")
     return operations.ddl_number(number=what, name=name)
