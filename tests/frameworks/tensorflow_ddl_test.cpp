@@ -47,7 +47,7 @@ TEST_CASE("ddl.tensorflow's calls over two hosts", "[tensorflow_ddl_on_hosts]") 
   program.options.insert(program.options.end(), {"--map-by", "node"});
   run(Place::kTwoHosts, program);
 }
-TEST_CASE("a function of TensorFlow is told which rank has died", "[tensorflow_ddl]") {
+TEST_CASE("a function of TensorFlow, in fit(), is told which rank has died", "[tensorflow_ddl]") {
   const auto python = python_of("tensorflow");
   if (!python) return;
   const Output result = output_of(Place::kHere, {"-np", "2", "--oversubscribe", "--no-tag-output", "-x",

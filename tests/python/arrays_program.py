@@ -1,5 +1,6 @@
 """The package ddl with NumPy's arrays, and with other buffers."""
 import array
+import importlib
 import os
 import re
 import shutil
@@ -18,6 +19,12 @@ def test_before_init():
     assert not ddl.is_initialized()
     with raises(ValueError, "call ddl.init() first"):
         ddl.rank()
+
+
+def test_frameworks_that_are_not_installed():
+    for module in ("tensorflow", "tensorflow.keras", "keras"):
+        with raises(ModuleNotFoundError, f"pip install {module.partition('.')[0]}"):
+            importlib.import_module(f"ddl.{module}")
 
 
 def test_numbers_of_the_rank():

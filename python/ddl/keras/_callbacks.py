@@ -6,12 +6,13 @@ from typing import Any, Callable, Mapping
 import numpy
 
 import ddl
-from ddl._horovod import allgather_object
+from ddl._horovod import allgather_object, set_of
 from ddl._training import warmup
 from ddl.errors import Mismatch
 from ddl.keras._checks import check_strategy
 from ddl.keras._kinds import build, rate_of, value_of, variables_of, velocities_of
 from ddl.keras._variables import broadcast_variables
+from ddl.keras.optimizer import gradients_of
 
 
 def _synchronized(model: Any) -> Any:
@@ -21,8 +22,8 @@ def _synchronized(model: Any) -> Any:
 
 
 class EndsTogether:
-    """Before each epoch but the first, and at the end, ranks say whether they go on. One that has stopped by itself
-    would leave the others waiting for its gradients."""
+    """Ranks say after each epoch how many steps they have taken, and before the next one, and at the end, whether they
+    go on. One that has stopped by itself would leave the others waiting for its gradients."""
 
     _has_begun = False
 
@@ -33,6 +34,23 @@ class EndsTogether:
         if self._has_begun:
             self._say(True, epoch)
         self._has_begun, self._next = True, epoch + 1
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        optimizer = getattr(self.model, "optimizer", None)
+        gradients = None if optimizer is None else gradients_of(optimizer)
+        chosen = None if gradients is None else gradients.options.process_set
+        if chosen is None or not chosen.included() or chosen.size() == 1:
+            return
+        own = int(value_of(_synchronized(self.model).optimizer.iterations))
+        ddl.join(set_of(chosen))  # a rank with more steps gets to its end: the others' gradients are zeros
+        taken = allgather_object(own, process_set=chosen)
+        least, most = (taken.index(choose(taken)) for choose in (min, max))
+        if taken[least] != taken[most]:
+            raise RuntimeError(
+                f"after epoch {epoch + 1}, the optimizer has taken {taken[least]} steps on rank {chosen.ranks[least]} "
+                f"and {taken[most]} on rank {chosen.ranks[most]}; give all ranks as many batches, and let no callback, "
+                "such as TerminateOnNaN, stop a rank in the middle of an epoch"
+            )
 
     def on_train_end(self, logs: Any = None) -> None:
         if self._has_begun:
@@ -93,6 +111,7 @@ class MetricAverage(EndsTogether):
         super().__init__()
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        super().on_epoch_end(epoch, logs)
         logs = {} if logs is None else logs
         own = {name: numpy.asarray(value, dtype=numpy.float64) for name, value in logs.items()}
         stops = bool(getattr(self.model, "stop_training", False))

@@ -6,12 +6,18 @@ from typing import Any, Sequence
 
 from ddl._horovod import Average, ProcessSet, Sum, global_process_set
 from ddl.keras._checks import check_strategy
-from ddl.keras._gradients import Options
+from ddl.keras._gradients import Gradients, Options
 from ddl.keras._kinds import build, inner, is_built, is_of_keras_3, value_of, variables_of
 
 
+def gradients_of(optimizer: Any) -> Gradients | None:
+    """How the optimizer, or that inside of it, combines gradients; None: it does not."""
+    own = getattr(optimizer, "_ddl", None)
+    return getattr(inner(optimizer), "_ddl", None) if own is None else own
+
+
 def is_distributed(optimizer: Any) -> bool:
-    return getattr(optimizer, "_ddl", None) is not None or getattr(inner(optimizer), "_ddl", None) is not None
+    return gradients_of(optimizer) is not None
 
 
 def _class_of(own: type, mixin: type, options: Options) -> type:

@@ -80,4 +80,10 @@ def broadcast_global_variables(root_rank: int) -> None:
     from ddl.tensorflow._variables import broadcast_global_variables as operation_of
 
     operation = operation_of(root_rank)  # it says what to do instead, if there is no graph
-    tensorflow.compat.v1.keras.backend.get_session().run(operation)
+    session_of = getattr(tensorflow.compat.v1.keras.backend, "get_session", None)
+    if session_of is None:
+        raise RuntimeError(
+            "Keras 3 has no session for graphs of TensorFlow 1; run ddl.tensorflow.broadcast_global_variables(root) in "
+            "your own"
+        )
+    session_of().run(operation)

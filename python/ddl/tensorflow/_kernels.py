@@ -5,6 +5,7 @@ ddl. _fallback.py has the same functions.
 """
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from typing import Any, Sequence
@@ -17,15 +18,25 @@ from ddl.tensorflow._module import operations
 from ddl.tensorflow._xla import refuse_xla
 
 
+@functools.lru_cache(maxsize=1024)
+def _given(name: str) -> tf.Tensor:
+    """A name as an input. TensorFlow keeps a kernel for each value of an attribute, for ever."""
+    with tf.device("CPU:0"):
+        return tf.constant(list(name.encode()), tf.uint8)
+
+
 def _named(call: str, name: str | None, ignore_name_scope: bool = False) -> dict[str, Any]:
     """How an operation is called, and its tensor. Eager operations of a thread run one after the other, so those
     without a name may all have one; in a graph the node's name is the tensor's."""
     if tf.executing_eagerly():
-        return {"tensor_name": f"{call}.{name}" if name else call}
+        if name:
+            return {"given_name": [_given(f"{call}.{name}")]}
+        return {"given_name": [], "tensor_name": call}
     refuse_xla(call, name)
     node = re.sub("^[^A-Za-z0-9]|[^A-Za-z0-9_]", "_", name) if name else call
     node = f"{call}{node}" if node.startswith("_") else node
-    return {"name": node, "tensor_name": f"{call}.{node}" if ignore_name_scope and name else ""}
+    own = f"{call}.{node}" if ignore_name_scope and name else ""
+    return {"given_name": [], "name": node, "tensor_name": own}
 
 
 def _unordered(results: Any) -> Any:

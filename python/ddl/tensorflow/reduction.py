@@ -24,8 +24,29 @@ def cut(items: Sequence[Any], parts: int) -> list[list[Any]]:
     return [list(items[begin:end]) for begin, end in zip([0, *ends], ends) if end > begin]
 
 
+# Operations by which gradients are clipped, scaled or added up.
+_OF_CLIPPING = frozenset(
+    "AddN AddV2 Cast Identity IdentityN Maximum Minimum Mul Neg RealDiv SelectV2 Sub UnsortedSegmentSum".split()
+)
+
+
 def _is_reduced(gradient: Any) -> bool:
-    return getattr(gradient, "_ddl_reduced", False)
+    """Whether it has been combined, or, in a graph, is what clipping has made of such a one. An eager tensor does not
+    tell of what it has been made."""
+    waiting, seen = [_values_of(gradient)], set()
+    while waiting:
+        one = waiting.pop()
+        if getattr(one, "_ddl_reduced", False):
+            return True
+        operation = None if tf.executing_eagerly() else getattr(one, "op", None)
+        if operation is not None and operation.type in _OF_CLIPPING and operation.name not in seen:
+            seen.add(operation.name)
+            waiting.extend(operation.inputs)
+    return False
+
+
+def _values_of(gradient: Any) -> Any:
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
 class Reduction:
@@ -146,5 +167,5 @@ class Reduction:
 
 def _marked(gradient: Any) -> Any:
     """So that it is not combined a second time."""
-    gradient._ddl_reduced = True
+    _values_of(gradient)._ddl_reduced = True
     return gradient

@@ -26,7 +26,8 @@ using kernels::Request;
 /// What the attributes of a node say.
 struct Kernel {
   std::string name;
-  std::string number;  ///< of DdlNumber
+  std::int64_t given_names = 0;  ///< 1: the last input is the name
+  std::string number;            ///< of DdlNumber
   std::int64_t op = DDL_SUM;
   std::int64_t root = 0;
   std::int64_t process_set = 0;
@@ -87,10 +88,18 @@ void run(KernelContext* context, DoneCallback* done, const Body& body) {
   }
 }
 
-Request request_of(const Kernel& kernel, Kind kind) {
+int tensors_of(const KernelCall& call, const Kernel& kernel) {
+  return call.inputs() - static_cast<int>(kernel.given_names);
+}
+
+Request request_of(const KernelCall& call, const Kernel& kernel, Kind kind) {
   Request request;
   request.kind = kind;
   request.name = kernel.name;
+  if (kernel.given_names > 0) {
+    const View name = call.input(call.inputs() - 1);
+    request.name.assign(static_cast<const char*>(name.data), name.count());
+  }
   request.op = static_cast<ddl_op>(kernel.op);
   request.root = static_cast<std::int32_t>(kernel.root);
   request.process_set = static_cast<std::uint64_t>(kernel.process_set);
@@ -124,14 +133,14 @@ struct Members {
   std::size_t size;
   std::size_t rank;
 };
-Members members_of(const Kernel& kernel) {
+Members members_of(const Request& request) {
   const Joined here = joined();
   if (here.context == nullptr) throw KernelCall::Failure{kFailedPrecondition, kernels::kNotJoined};
-  const auto set = static_cast<std::uint64_t>(kernel.process_set);
+  const std::uint64_t set = request.process_set;
   const std::int32_t rank = ddl_process_set_rank(here.context, set);
   if (rank < 0)
     throw KernelCall::Failure{kInvalidArgument,
-                              "this rank is not in the process set of the tensor \"" + kernel.name + "\""};
+                              "this rank is not in the process set of the tensor \"" + request.name + "\""};
   return {static_cast<std::size_t>(ddl_process_set_size(here.context, set)), static_cast<std::size_t>(rank)};
 }
 
@@ -170,6 +179,19 @@ std::vector<std::uint64_t> times(std::vector<std::uint64_t> rows, std::uint64_t 
   return rows;
 }
 
+/// The name of a node without what TensorFlow has counted. It makes "cond/then/_3/x" of a node in a branch, and "_3" may
+/// be another number on a rank whose program has one branch more.
+std::string without_counts(std::string name) {
+  for (std::size_t begin = name.find("/_"); begin != std::string::npos; begin = name.find("/_", begin)) {
+    const std::size_t end = name.find_first_not_of("0123456789", begin + 2);
+    if (end != std::string::npos && end > begin + 2 && name[end] == '/')
+      name.erase(begin, end - begin);
+    else
+      begin += 2;
+  }
+  return name;
+}
+
 std::int32_t number_of(ddl_context* context, const std::string& what) {
   if (what == "rank") return ddl_rank(context);
   if (what == "local_rank") return ddl_local_rank(context);
@@ -183,6 +205,7 @@ void* create_kernel(Construction* construction) {
   auto kernel = std::make_unique<Kernel>();
   kernel->name = attributes.text("tensor_name");
   kernel->number = attributes.text("number");
+  attributes.number("M", kernel->given_names);
   attributes.number("reduce_op", kernel->op);
   attributes.number("root", kernel->root);
   attributes.number("process_set", kernel->process_set);
@@ -191,7 +214,7 @@ void* create_kernel(Construction* construction) {
   attributes.real("postscale_bits", kernel->postscale);
   if (kernel->name.empty()) {
     const StringView node = api()->construction_name(construction);
-    kernel->name.assign(node.data, node.size);
+    kernel->name = without_counts(std::string(node.data, node.size));
   }
   return kernel.release();
 }
@@ -200,8 +223,9 @@ void delete_kernel(void* kernel) { delete static_cast<Kernel*>(kernel); }
 
 void compute_allreduce(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
-    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllreduce);
-    for (int i = 0; i < call.inputs(); ++i) {
+    const auto& attributes = *static_cast<Kernel*>(kernel);
+    Request request = request_of(call, attributes, Kind::kAllreduce);
+    for (int i = 0; i < tensors_of(call, attributes); ++i) {
       const View in = call.input(i);
       const View out = call.forwarded_output(i, i, in);
       request.parts.push_back({in.data, out.data, in.count(), dtype_of(in.type), in.shape(), {}});
@@ -213,9 +237,9 @@ void compute_allreduce(void* kernel, KernelContext* context, DoneCallback* done)
 void compute_reducescatter(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
     const auto& attributes = *static_cast<Kernel*>(kernel);
-    const Members members = members_of(attributes);
-    Request request = request_of(attributes, Kind::kReduceScatter);
-    for (int i = 0; i < call.inputs(); ++i) {
+    Request request = request_of(call, attributes, Kind::kReduceScatter);
+    const Members members = members_of(request);
+    for (int i = 0; i < tensors_of(call, attributes); ++i) {
       const View in = call.input(i);
       const std::vector<std::uint64_t> rows = kernels::scattered_rows(in.rows(), members.size);
       const View out = call.output(i, in.type, with_rows(in, rows[members.rank]));
@@ -228,9 +252,10 @@ void compute_reducescatter(void* kernel, KernelContext* context, DoneCallback* d
 
 void compute_allgather(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
-    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kAllgather);
+    const auto& attributes = *static_cast<Kernel*>(kernel);
+    Request request = request_of(call, attributes, Kind::kAllgather);
     std::vector<View> inputs;
-    for (int i = 0; i < call.inputs(); ++i) {
+    for (int i = 0; i < tensors_of(call, attributes); ++i) {
       const View in = call.input(i);
       request.parts.push_back({in.data, nullptr, in.count(), dtype_of(in.type), in.shape(), {}});
       inputs.push_back(in);
@@ -254,7 +279,7 @@ void compute_broadcast(void* kernel, KernelContext* context, DoneCallback* done)
     const View out = call.forwarded_output(0, 0, in);
     if (out.data != in.data && in.count() > 0)
       std::memcpy(out.data, in.data, in.count() * element_size(in.type));
-    Request request = request_of(*static_cast<Kernel*>(kernel), Kind::kBroadcast);
+    Request request = request_of(call, *static_cast<Kernel*>(kernel), Kind::kBroadcast);
     request.parts.push_back({nullptr, out.data, in.count(), dtype_of(in.type), in.shape(), {}});
     start(call, std::move(request));
   });
@@ -262,8 +287,8 @@ void compute_broadcast(void* kernel, KernelContext* context, DoneCallback* done)
 
 void compute_alltoall(void* kernel, KernelContext* context, DoneCallback* done) {
   run(context, done, [kernel](const KernelCall& call) {
-    const auto& attributes = *static_cast<Kernel*>(kernel);
-    const Members members = members_of(attributes);
+    Request request = request_of(call, *static_cast<Kernel*>(kernel), Kind::kAlltoall);
+    const Members members = members_of(request);
     const View in = call.input(0);
     const View given = call.input(1);
     const auto* const splits = static_cast<const std::int32_t*>(given.data);
@@ -272,13 +297,11 @@ void compute_alltoall(void* kernel, KernelContext* context, DoneCallback* done) 
     const bool has_negative = std::any_of(splits, splits + given.count(), [](int one) { return one < 0; });
     if (has_negative || rows.size() != members.size || sum(rows) != in.rows())
       throw KernelCall::Failure{
-          kInvalidArgument, given.count() == 0
-                                ? std::to_string(in.rows()) + " rows of \"" + attributes.name + "\" are no " +
-                                      std::to_string(members.size) + " equal parts; give splits"
-                                : "splits of \"" + attributes.name + "\" must be " +
-                                      std::to_string(members.size) + " numbers whose sum is its " +
-                                      std::to_string(in.rows()) + " rows"};
-    Request request = request_of(attributes, Kind::kAlltoall);
+          kInvalidArgument,
+          given.count() == 0 ? std::to_string(in.rows()) + " rows of \"" + request.name + "\" are no " +
+                                   std::to_string(members.size) + " equal parts; give splits"
+                             : "splits of \"" + request.name + "\" must be " + std::to_string(members.size) +
+                                   " numbers whose sum is its " + std::to_string(in.rows()) + " rows"};
     request.parts.push_back(
         {in.data, nullptr, in.count(), dtype_of(in.type), in.shape(), times(rows, in.row())});
     start(call, std::move(request), [call, in](const std::vector<Gathered>& gathered) {

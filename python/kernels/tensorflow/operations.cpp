@@ -24,6 +24,9 @@ constexpr const char* kTypes =
     "bool}";
 // The name of the node is the tensor's, if it has no other.
 constexpr const char* kName = "tensor_name: string = ''";
+// A name that an eager call gives, as bytes: TensorFlow keeps a kernel for each value of an attribute, for ever.
+constexpr const char* kNames = "M: int >= 0";
+constexpr const char* kGivenName = "given_name: M * uint8";
 constexpr const char* kSet = "process_set: int = 0";
 constexpr const char* kFails = "fails_if_joined: int = 0";
 constexpr const char* kSeveral = "N: int >= 1";
@@ -35,32 +38,32 @@ constexpr const char* kPostscale = "postscale_bits: int";
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> kOperations = {
       {"DdlAllreduce",
-       {kTypes, kSeveral, kName, kSet, kOp, kPrescale, kPostscale},
-       {"tensors: N * T"},
+       {kTypes, kSeveral, kName, kNames, kSet, kOp, kPrescale, kPostscale},
+       {"tensors: N * T", kGivenName},
        {"reduced: N * T"},
        true,
        compute_allreduce},
       {"DdlReducescatter",
-       {kTypes, kSeveral, kName, kSet, kFails, kOp, kPrescale, kPostscale},
-       {"tensors: N * T"},
+       {kTypes, kSeveral, kName, kNames, kSet, kFails, kOp, kPrescale, kPostscale},
+       {"tensors: N * T", kGivenName},
        {"scattered: N * T"},
        false,
        compute_reducescatter},
       {"DdlAllgather",
-       {kTypes, kSeveral, kName, kSet, kFails},
-       {"tensors: N * T"},
+       {kTypes, kSeveral, kName, kNames, kSet, kFails},
+       {"tensors: N * T", kGivenName},
        {"gathered: N * T", "rows: N * int64"},
        false,
        compute_allgather},
       {"DdlBroadcast",
-       {kTypes, kName, kSet, kFails, "root: int"},
-       {"tensor: T"},
+       {kTypes, kName, kNames, kSet, kFails, "root: int"},
+       {"tensor: T", kGivenName},
        {"received: T"},
        true,
        compute_broadcast},
       {"DdlAlltoall",
-       {kTypes, kName, kSet, kFails},
-       {"tensor: T", "splits: int32"},
+       {kTypes, kName, kNames, kSet, kFails},
+       {"tensor: T", "splits: int32", kGivenName},
        {"received: T", "received_splits: int32"},
        false,
        compute_alltoall},
@@ -70,6 +73,7 @@ const std::vector<Operation>& operations() {
   return kOperations;
 }
 
+// Of graphs, in which there is no given name.
 void infer_same_shapes(ShapeContext* context, Status* status) {
   const Api& tf = *api();
   ShapeHandle* const shape = tf.new_shape();

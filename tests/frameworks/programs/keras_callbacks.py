@@ -29,6 +29,13 @@ class StopAfter(keras.callbacks.Callback):
             self.model.stop_training = True
 
 
+class StopInEpoch(keras.callbacks.Callback):
+    """Stops in the middle of an epoch, as TerminateOnNaN may."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.model.stop_training = True
+
+
 class SlowDown(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         self.model.optimizer.learning_rate = 0.01 * (RANK + 1)
@@ -87,6 +94,12 @@ expect(losses.max() == losses.min(), f"the mean losses are {losses}")
 # One that stops behind them is an error on all ranks: the others would wait for its gradients.
 expect_error(RuntimeError, f"rank 0 has ended training after 1 epochs, and rank 1 goes on", fit, average,
              *([StopAfter(0)] if RANK == 0 else []), epochs=3)
+# A rank that ends an epoch before the others, because it stops or has less data, is an error on all ranks, too.
+for chosen in ([average], [callbacks.BroadcastGlobalVariablesCallback(0)]):
+    steps = int(value(model.optimizer.iterations))
+    expect_error(RuntimeError, f"after epoch 1, the optimizer has taken {steps + 1} steps on rank 1 and {steps + 3} on "
+                 "rank 0", fit, *chosen, *([StopInEpoch()] if RANK == 1 else []), batches=3)
+    model.optimizer.iterations.assign(steps)
 expect_error(Exception, f'metric "val_loss" is there on rank 0 and not on rank 1', fit, average,
              **({"validation_data": (INPUTS, TARGETS)} if RANK == 0 else {}))
 expect_error(Exception, "0.01 on rank 0 and 0.02 on rank 1", fit, SlowDown(), average)

@@ -121,10 +121,29 @@ if BACKEND == "tensorflow":
     one = tf.Variable([1.0, 1.0])
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
         expect_error(ValueError, "2 replicas", hvd.DistributedOptimizer, sgd())
+    with tf.Graph().as_default():
+        weight = tf.compat.v1.get_variable("weight", initializer=[float(RANK)])
+        if IS_KERAS_3:
+            expect_error(RuntimeError, "Keras 3 has no session", hvd.broadcast_global_variables, 0)
+        else:
+            session = tf.compat.v1.keras.backend.get_session()
+            session.run(tf.compat.v1.global_variables_initializer())
+            hvd.broadcast_global_variables(SIZE - 1)
+            expect_near(session.run(weight), [SIZE - 1], "a global variable")
 if BACKEND == "tensorflow" and IS_KERAS_3:
-    with ddl.tensorflow.DistributedGradientTape(tf.GradientTape()) as tape:
-        loss = tf.reduce_sum(one * RANK)
-    expect_error(ValueError, "not both", hvd.DistributedOptimizer(sgd()).apply, tape.gradient(loss, [one]), [one])
+    clip_each = lambda gradients: [tf.clip_by_norm(gradient, 1.0) for gradient in gradients]
+    clip_together = lambda gradients: tf.clip_by_global_norm(gradients, 1.0)[0]
+
+    optimizer = hvd.DistributedOptimizer(sgd())
+
+    def step_of_both(clip):
+        with ddl.tensorflow.DistributedGradientTape(tf.GradientTape()) as tape:
+            loss = tf.reduce_sum(one * RANK)
+        optimizer.apply(clip(tape.gradient(loss, [one])), [one])
+
+    expect_error(ValueError, "not both", step_of_both, list)
+    for clip in (list, clip_each, clip_together):  # clipping can be seen through in a function alone
+        expect_error(ValueError, "not both", tf.function(step_of_both), clip)
 
     # With GPUs, Keras would choose XLA.
     devices = tf.config.list_physical_devices
