@@ -8,7 +8,6 @@ using enum OptionId;
 
 constexpr std::string_view kHostsAreGiven =
     "name hosts with -H, as in -H node1:4,node2:4, or in a file with --hostfile";
-constexpr std::string_view kOwnAlgorithms = "libddl chooses the algorithm itself; omit it";
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
 constexpr std::string_view kStepsAreMarked =
     "a timeline marks the steps of named tensors; libddl has no cycles";
@@ -17,16 +16,22 @@ constexpr std::string_view kNoElastic =
 constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
-constexpr std::string_view kNoLog = "use --verbose for more messages of ddlrun, or --quiet for fewer";
 constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
 
 constexpr OptionEntry kForeignOptions[] = {
     // Of horovodrun (0.28.1, and --torus-allreduce of later versions): they request what ddlrun does by default, or
     // tune what it does not have.
     {kWithoutEffect, "--disable-cache", "", "ddlrun does not cache the results of checks"},
+    {kWithoutEffect, "--hierarchical-allreduce", "", kNothingTuned},
     {kWithoutEffect, "--no-hierarchical-allreduce", "", kNothingTuned},
+    {kWithoutEffect, "--torus-allreduce", "", kNothingTuned},
     {kWithoutEffect, "--no-torus-allreduce", "", kNothingTuned},
+    {kWithoutEffect, "--hierarchical-allgather", "", kNothingTuned},
     {kWithoutEffect, "--no-hierarchical-allgather", "", kNothingTuned},
+    {kWithoutEffect, "--num-nccl-streams", "N",
+     "libddl orders all calls of NCCL on one stream for each process set"},
+    {kWithoutEffect, "--thread-affinity", "N",
+     "libddl's own threads sleep unless tensors are submitted or something fails"},
     {kWithoutEffect, "--no-autotune", "", "there is nothing to tune"},
     {kWithoutEffect, "--stall-check", "", "stalls are reported anyway"},
     {kWithoutEffect, "--autotune", "", kNoAutotune},
@@ -42,12 +47,13 @@ constexpr OptionEntry kForeignOptions[] = {
     {kWithoutEffect, "--no-mpi-threads-disable", "", "ddlrun never disables threads of an MPI"},
     {kWithoutEffect, "--log-without-timestamp,--log-hide-timestamp", "",
      "ddlrun prints its messages without the time"},
+    {kWithoutEffect, "--log-with-timestamp,--no-log-hide-timestamp", "",
+     "--prefix-output-with-timestamp puts the time before the lines of the ranks"},
+    {kWithoutEffect, "--log-level", "LEVEL",
+     "--verbose is for more messages of ddlrun, and --quiet for fewer"},
 
     // Of horovodrun, not in this version.
     {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, "--hierarchical-allreduce", "", kOwnAlgorithms},
-    {kUnavailable, "--hierarchical-allgather", "", kOwnAlgorithms},
-    {kUnavailable, "--torus-allreduce", "", kOwnAlgorithms},
     {kUnavailable, "--min-np,--min-num-proc", "N", kNoElastic},
     {kUnavailable, "--max-np,--max-num-proc", "N", kNoElastic},
     {kUnavailable, "--slots-per-host,--slots", "N", kRanksOnEach},
@@ -55,13 +61,6 @@ constexpr OptionEntry kForeignOptions[] = {
     {kUnavailable, "--reset-limit", "N", kNoElastic},
     {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
-    {kUnavailable, "--num-nccl-streams", "N",
-     "libddl orders all calls of NCCL on one stream for each process set; omit it"},
-    {kUnavailable, "--thread-affinity", "N",
-     "libddl's own threads sleep unless tensors are submitted or something fails; omit it"},
-    {kUnavailable, "--log-level", "LEVEL", kNoLog},
-    {kUnavailable, "--log-with-timestamp,--no-log-hide-timestamp", "",
-     "use --prefix-output-with-timestamp, which puts the time before the lines of the ranks"},
     {kUnavailable, "--jsrun", "", "ddlrun starts ranks itself, or with srun or mpirun (--launcher); omit it"},
 
     // Of mpirun, srun and torchrun: they request what ddlrun does by default.

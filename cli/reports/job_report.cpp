@@ -223,6 +223,7 @@ std::string next_step(const JobReport& report, const RankOutcome* culprit, const
   switch (report.reason) {
     case EndReason::kTimeout: return "if it was still making progress, give --timeout more seconds";
     case EndReason::kStartFailed:
+      if (!report.hint.empty()) return report.hint;
       return culprit && !job.command.empty() ? start_advice(culprit->start_error, job.command) : "";
     case EndReason::kRankFailed:
       if (!culprit) return "";
@@ -364,6 +365,7 @@ launcher::JobReport error_report(const Error& error) {
   report.reason = launcher::EndReason::kStartFailed;
   report.exit_code = exit_code_of(error.code());
   report.message = error.message();
+  report.hint = error.hint();
   return report;
 }
 

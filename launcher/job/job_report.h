@@ -92,6 +92,7 @@ struct JobEnd {
 };
 
 struct JobReport : JobEnd {
+  std::string hint;                ///< of the error because of which nothing was started
   double run_seconds = 0;          ///< from the first start to the last end
   bool saw_output = true;          ///< the output of the ranks went through ddlrun
   int leftovers_ended = 0;         ///< processes that outlived their rank and were ended

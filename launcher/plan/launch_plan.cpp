@@ -126,8 +126,8 @@ Status check_horovod(const JobSpec& spec, const Placement& placement, const std:
           ErrorCode::kUnavailable,
           placement.nodes[i].name +
               ": its ddlrun has no package horovod beside it, in share/ddlrun/as-horovod, which "
-              "--as-horovod gives to the ranks; install all of ddlrun there, not the program alone, or "
-              "name a complete one by --remote-path");
+              "--as-horovod gives to the ranks",
+          "install all of ddlrun there, not the program alone, or name a complete one by --remote-path");
   }
   return {};
 }

@@ -25,3 +25,9 @@ TEST_CASE("the error's sentence is the report") {
   CHECK(ddl::cli::failure_report(report, {}, ddl::cli::TerminalStyle(false)) ==
         "ddlrun: starting the agent: fork: Resource temporarily unavailable\n");
 }
+
+TEST_CASE("an error's hint is what to do next") {
+  const auto report = error_report(Error(ErrorCode::kUnavailable, "node2: no ddlrun", "install it there"));
+  CHECK(ddl::cli::failure_report(report, {}, ddl::cli::TerminalStyle(false)) ==
+        "ddlrun: node2: no ddlrun\n  next: install it there\n");
+}

@@ -215,7 +215,7 @@ const std::vector<Refused> kRefused = {
     {{"-np", "2", "--mpi", "--mpi-args", "'a", "a"}, "--mpi-args", "--mpi-args"},
     {{"-np", "2", "--mpi", "--binding-args", "--bind-to core", "--bind-to", "core", "a"}, "--binding-args", ""},
     {{"-np", "2", "--mpi-threads-disable", "a"}, "--mpi-threads-disable is not in this version", "OMPI_MCA"},
-    {{"-np", "2", "--torus-allreduce", "a"}, "--torus-allreduce is not in this version", "omit it"},
+    {{"-np", "2", "--jsrun", "a"}, "--jsrun is not in this version", "omit it"},
     {{"-np", "2", "--gloo", "--mpi", "a"}, "--gloo and --mpi contradict each other", "omit one"},
     {{"-np", "2", "--gloo", "--launcher", "mpirun", "a"}, "--gloo and --launcher mpirun contradict", "omit one"},
     // Messages quote the spelling that was typed.
