@@ -25,7 +25,8 @@ PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, f
 WAYS = {
     "steps": {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
               "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]},
-    "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "horovod": ["none", "ddl.keras", "strategy", "horovod"]},
+    "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "tensorflow-2.15": ["none", "ddl.keras", "strategy"],
+              "horovod": ["none", "ddl.keras", "horovod"]},
 }
 # The program of a step, and what the others are compared with.
 STEPS = {"steps": ("step.py", "ddp-gloo"), "keras": ("keras_step.py", "strategy")}

@@ -48,7 +48,7 @@ constexpr OptionEntry kTable[] = {
     {kGlooTimeout, "--gloo-timeout-seconds", "SECONDS",
      "how long their ranks wait for each other (default: 30)", kRanks, kForScript},
     {kAsHorovod, "--as-horovod", "", "for scripts that import horovod: they get ddl by that name", kRanks,
-     kForScript | kForMpiRank | kNotWithSrun},
+     kForScript | kForMpiRank},
     {kMca, "--mca,-mca,--gmca,-gmca", "NAME VALUE", "set a parameter of Open MPI for the ranks; repeatable",
      kRanks, kForScript | kNameAndValue},
     {kTfRoles, "--tf-roles", "ROLES", "tasks of TensorFlow, one for each rank: chief:1,worker:4,ps:2", kRanks,

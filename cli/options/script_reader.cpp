@@ -190,7 +190,7 @@ class ScriptReader {
   void read_srun() {
     script().launcher = ScriptLauncher::kSrun;
     values_.check(refuse_beyond_srun(given_));
-    values_.refuse_given({OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin},
+    values_.refuse_given({OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin, OptionId::kAsHorovod},
                          " cannot be used in a script with --launcher srun",
                          "omit it, or omit --launcher srun");
     for (const launcher::EnvironmentExport& one : job().exports) {

@@ -118,6 +118,7 @@ Result<ChildSpec> child_of(JobSpec spec, const Environment& environment, const M
   spec.serves_gloo = false;  // there is no agent
   spec.oversubscribe = true;
   DDL_ASSIGN(placement, place(spec, here, {in_job.local_size}));
+  DDL_TRY(check_horovod(spec, placement, {facts}));
   DDL_ASSIGN(bindings, bind_nodes(spec, placement, {facts}, environment));
   const LaunchPlan plan =
       make_launch_plan(spec, {placement, {facts}, "mpi", bindings, no_scheduler()}, environment);

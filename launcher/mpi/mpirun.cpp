@@ -363,6 +363,7 @@ JobSpec mpirun_job(const JobSpec& spec, const Allocation& allocation, MpiFlavor 
   job.binding.bind_to = affinity::BindTo::kNone;
   job.tag_output = job.timestamp_output = false;  // mpirun does it
   job.network_interfaces.clear();
+  job.as_horovod = false;  // the ddlrun of each rank names the folder of its node
   if (job.stdin_target == StdinTarget::kAll) job.stdin_target = StdinTarget::kRank0;
   // mpirun learns from them its nodes, and how many ranks each takes. The ddlrun of each rank removes them.
   for (const auto& [name, value] : own) {

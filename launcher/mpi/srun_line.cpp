@@ -6,6 +6,7 @@
 
 #include "affinity/output/binding_format.h"
 #include "base/text.h"
+#include "contract/environment.h"
 #include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
@@ -31,6 +32,7 @@ class SrunLineBuilder {
     for (const EnvironmentExport& one : spec_.exports) {
       if (one.value) line_.environment[one.name] = *one.value;
     }
+    if (spec_.as_horovod) DDL_TRY(find_horovod());
     choose_gpus();
     line_.words.insert(line_.words.end(), spec_.command.begin(), spec_.command.end());
     return std::move(line_);
@@ -140,6 +142,24 @@ class SrunLineBuilder {
     if (spec_.tag_output) add("--label");
     add("--chdir=" + spec_.workdir);
     add("--kill-on-bad-exit=1");
+  }
+
+  /// The folder of the package horovod, which the plan puts first into PYTHONPATH, and the libddl beside ddlrun.
+  Status find_horovod() {
+    const NodeLaunch& first = nodes().front();
+    for (const char* const name : {contract::env::kPythonPath, contract::env::kLibrary}) {
+      const std::string value = value_of(first.environment, name);
+      for (const NodeLaunch& node : nodes()) {
+        const std::string other = value_of(node.environment, name);
+        if (plan_.asked_all && other != value)
+          return refuse("srun gives the ranks of all nodes the same " + std::string(name) +
+                        ", but for --as-horovod it would be " + value + " on " + name_of(first) + " and " +
+                        other + " on " + name_of(node) +
+                        ": let ddlrun start them, or install it at the same path on all nodes");
+      }
+      if (!value.empty()) line_.environment[name] = value;
+    }
+    return {};
   }
 
   /// All GPUs of the node stay in each rank's cgroup (--gpu-bind=none), so that they can access each other's

@@ -171,8 +171,10 @@ std::string installed_libddl() {
 }
 
 std::string installed_horovod() {
-  // In the build tree the package itself is a link.
-  return beside_ddlrun({"../share/ddlrun", DDL_DATADIR_FROM_BINDIR "/ddlrun"}, "as-horovod").string();
+  // In the build tree the package itself is a link, to sources that another host may lack.
+  const fs::path folder = beside_ddlrun({"../share/ddlrun", DDL_DATADIR_FROM_BINDIR "/ddlrun"}, "as-horovod");
+  std::error_code error;
+  return fs::exists(folder / "horovod/__init__.py", error) ? folder.string() : "";
 }
 
 }  // namespace ddl::launcher

@@ -122,11 +122,12 @@ std::string python_path(const std::string& horovod, const Environment& common) {
 Status check_horovod(const JobSpec& spec, const Placement& placement, const std::vector<NodeFacts>& facts) {
   for (std::size_t i = 0; spec.as_horovod && i < facts.size(); ++i) {
     if (facts[i].horovod.empty())
-      return fail(ErrorCode::kUnavailable,
-                  placement.nodes[i].name +
-                      ": its ddlrun has no package horovod beside it, in share/ddlrun/as-horovod, which "
-                      "--as-horovod gives to the ranks",
-                  "install all of ddlrun there, not the program alone");
+      return fail(
+          ErrorCode::kUnavailable,
+          placement.nodes[i].name +
+              ": its ddlrun has no package horovod beside it, in share/ddlrun/as-horovod, which "
+              "--as-horovod gives to the ranks; install all of ddlrun there, not the program alone, or "
+              "name a complete one by --remote-path");
   }
   return {};
 }

@@ -149,7 +149,8 @@ def join(device: int = -1) -> int:
 
 
 # Set by the package horovod, for scripts that rely on it: gathers, exchanges, scatters and broadcasts of tensors fail
-# while a rank has joined, and broadcast_optimizer_state() leaves gradients of zeros with an optimizer without state.
+# while a rank has joined, and broadcast_optimizer_state() leaves gradients of zeros with an optimizer without state. Of
+# the process: the package has ddl's own functions, so the names of ddl act so, too.
 acts_as_horovod = False
 
 

@@ -1,4 +1,5 @@
 // Jobs over several hosts: placement of ranks, names of hosts, ways to reach them, input and output.
+#include <filesystem>
 #include <map>
 
 #include <nlohmann/json.hpp>
@@ -201,12 +202,37 @@ TEST_CASE("ranks on every host get the requested variables and working directory
                             Contains("[1]<stdout>:a b,c d,/usr/share,1,2,0\n"));
 }
 
-TEST_CASE("every host names the folder of the package horovod beside its own ddlrun", "[launch]") {
+TEST_CASE("with --as-horovod every host names the folder of the package horovod beside its own ddlrun",
+          "[launch]") {
+  Command settings;
+  settings.environment = {{"PYTHONPATH", "/of/the/user"}};
   HostJob job({"-np", "2", "-H", "node1:1,node2:1", "--as-horovod", "sh", "-c",
-               "ls -d \"${PYTHONPATH%%:*}\"/horovod/torch/__init__.py"});
+               "echo \"$PYTHONPATH\"; ls -d \"${PYTHONPATH%%:*}/horovod/torch/__init__.py\""},
+              settings);
   CHECK(job.wait() == 0);
-  CHECK_THAT(job.out(), Contains("[0]<stdout>:/") && Contains("[1]<stdout>:/") &&
-                            Contains("as-horovod/horovod/torch/__init__.py"));
+  INFO(job.err());
+  for (const std::string rank : {"[0]<stdout>:/", "[1]<stdout>:/"}) CHECK_THAT(job.out(), Contains(rank));
+  CHECK(e2e::occurrences(job.out(), "/as-horovod:/of/the/user\n") == 2);
+  CHECK(e2e::occurrences(job.out(), "/as-horovod/horovod/torch/__init__.py\n") == 2);
+
+  HostJob given({"-np", "2", "-H", "node1:1,node2:1", "--as-horovod", "-x", "PYTHONPATH=/of/the/option", "sh",
+                 "-c", "echo \"$PYTHONPATH\""},
+                settings);
+  CHECK(given.wait() == 0);
+  CHECK(e2e::occurrences(given.out(), "/as-horovod:/of/the/option\n") == 2);
+}
+
+TEST_CASE("with --as-horovod a host without the package horovod is named, and no rank starts", "[launch]") {
+  const SharedScratch scratch;  // an empty folder
+  const auto bin = std::filesystem::path(DDL_E2E_DDLRUN).parent_path();
+  Cluster cluster;
+  cluster.cover("node2", bin.parent_path() / "share/ddlrun/as-horovod", scratch.path());
+  HostJob job({"-np", "2", "-H", "node1:1,node2:1", "--as-horovod", "echo", "started"});
+  CHECK(job.wait() == contract::kStartFailure);
+  INFO(job.out() << job.err());
+  CHECK_THAT(job.err(), Contains("node2: its ddlrun has no package horovod beside it") &&
+                            Contains("--remote-path") && !Contains("node1"));
+  CHECK(job.out().empty());
 }
 
 // Over ssh they were those of the other host.

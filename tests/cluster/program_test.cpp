@@ -234,6 +234,11 @@ TEST_CASE("the Python package works between two hosts", "[program]") {
     INFO(job.err());
     CHECK(occurrences(job.out(), " tests passed\n") == 3);
   }
+  HostJob job({"-np", "3", "-H", "node1:2,node2:1", "--as-horovod", DDL_CLUSTER_PYTHON,
+               DDL_CLUSTER_PYTHON_TESTS "/horovod_program.py"});
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(occurrences(job.out(), " tests passed\n") == 3);
 #endif
 }
 

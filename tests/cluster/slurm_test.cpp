@@ -94,6 +94,33 @@ TEST_CASE("the Python package, with arrays and with PyTorch, works in a Slurm jo
 #endif
 }
 
+TEST_CASE("with --as-horovod ranks of a Slurm job import ddl by the name horovod, whoever starts them",
+          "[slurm]") {
+#ifndef DDL_CLUSTER_PYTHON
+  DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
+#else
+  std::vector<Words> ways = {
+      {}, {"--launcher", "ssh", "-np", "2", "-H", "node1:1,node2:1"}, {"--launcher", "srun"}};
+  for (const std::string& mpirun : installed_mpiruns()) ways.push_back({"--mpi", "--mpirun", mpirun});
+  for (Words words : ways) {
+    CAPTURE(join(words, " "));
+    words.insert(words.end(),
+                 {"--as-horovod", "-x", "PYTHONPATH=/of/the/user", DDL_CLUSTER_PYTHON, "-c",
+                  "import os, torch, horovod, horovod.torch as hvd\n"
+                  "hvd.init()\n"
+                  "total = int(hvd.allreduce(torch.tensor([hvd.rank() + 1]), op=hvd.Sum))\n"
+                  "path = os.environ['PYTHONPATH'].split(':')\n"
+                  "assert horovod.__path__[0] == path[0] + '/horovod', (path, horovod.__path__)\n"
+                  "os.write(1, f'rank {hvd.rank()} sum {total} {path[1:]}\\n'.encode())"});
+    HostJob job(words, in_salloc({"-N", "2", "-n", "2", "-w", "node[1-2]"}));
+    CHECK(job.wait() == 0);
+    INFO(job.out() << job.err());
+    for (const std::string rank : {"rank 0 ", "rank 1 "})
+      CHECK_THAT(job.out(), Contains(rank + "sum 3 ['/of/the/user']\n"));
+  }
+#endif
+}
+
 TEST_CASE("programs of mpi4py, and of Gloo by its rendezvous, run in a Slurm job", "[slurm]") {
   const auto output = [](Words words, const std::string& program) {
     words.insert(words.end(), {"/usr/bin/python3", DDL_E2E_SOURCES "/programs/" + program});

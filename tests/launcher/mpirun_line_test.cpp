@@ -160,6 +160,7 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
   spec.hosts = "a,b";
   spec.stdin_target = StdinTarget::kAll;
   spec.binding.cores_per_rank = 4;
+  spec.as_horovod = true;
   const Environment own = {
       {"SLURM_PROCID", "3"}, {"SLURM_JOB_ID", "7"}, {"OMP_PLACES", "cores"}, {"TMPDIR", "/scratch"}};
   const JobSpec job = mpirun_job(spec, hosts({"a", "b"}, 4), MpiFlavor::kOpenMpi4, "/bin/ddlrun",
@@ -172,6 +173,7 @@ TEST_CASE("mpirun is the one rank of a local job, unbound, and finds the variabl
   CHECK(job.binding.bind_to == ddl::affinity::BindTo::kNone);
   CHECK(job.binding.cores_per_rank == 0);
   CHECK_FALSE(job.tag_output);
+  CHECK_FALSE(job.as_horovod);  // each rank's ddlrun has the folder of its node
   CHECK(job.stdin_target == StdinTarget::kRank0);
   Environment exports;
   for (const auto& one : job.exports) exports[one.name] = one.value.value_or("(passed on)");

@@ -123,3 +123,23 @@ TEST_CASE("a plan that is not possible with one srun is refused") {
   different.allocation.job->nodes[1].cpus = 12;
   CHECK_THAT(different.text(), Contains("these nodes differ"));
 }
+
+TEST_CASE("srun's ranks get the folder of the package horovod if it is the same on all nodes") {
+  SrunCase one;
+  one.spec.as_horovod = true;
+  one.spec.exports = {{"PYTHONPATH", "/data"}};
+  for (auto& facts : one.known) {
+    facts->horovod = "/opt/ddlrun/share/ddlrun/as-horovod";
+    facts->libddl = "/opt/ddlrun/lib/libddl.so.0";
+  }
+  const auto made = one.line({{"PYTHONPATH", "/home/me"}});
+  REQUIRE(made);
+  CHECK(made->environment.at("PYTHONPATH") == "/opt/ddlrun/share/ddlrun/as-horovod:/data");
+  CHECK(made->environment.at("DDL_LIBRARY") == "/opt/ddlrun/lib/libddl.so.0");
+  one.known[1]->horovod = "/usr/share/ddlrun/as-horovod";
+  CHECK_THAT(one.text(), Contains("would be /opt/ddlrun/share/ddlrun/as-horovod:/data on node0 and "
+                                  "/usr/share/ddlrun/as-horovod:/data on node1"));
+  // --dry-run without --probe.
+  one.known = {std::nullopt, std::nullopt};
+  CHECK(one.line());
+}

@@ -64,6 +64,8 @@ def test_command():
                          sys.executable, "-c", program, **paths)
         assert told.count("size 2 ") == 2 and "as-horovod" in told, told
         output_of(command, "-np", "1", sys.executable, "-c", "raise SystemExit(3)", status=3, **paths)
+        ranks = os.cpu_count() + 1
+        assert output_of(command, "-np", str(ranks), "echo", "here", **paths).count("here") == ranks
         refused = output_of(command, "-np", "1", "--min-np", "1", "a", status=2, **paths)
         assert "--min-np is not in this version" in refused, refused
 

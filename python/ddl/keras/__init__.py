@@ -13,30 +13,7 @@ except ModuleNotFoundError as error:
         "Keras is not installed: pip install keras, and what computes for it: tensorflow, jax or torch", name="keras"
     ) from None
 
-from ddl._context import cross_rank, cross_size, is_initialized, local_rank, local_size, rank, size
-from ddl._horovod import (
-    Adasum,
-    Average,
-    ProcessSet,
-    Sum,
-    add_process_set,
-    ccl_built,
-    cuda_built,
-    ddl_built,
-    global_process_set,
-    gloo_built,
-    gloo_enabled,
-    init,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    remove_process_set,
-    rocm_built,
-    shutdown,
-    start_timeline,
-    stop_timeline,
-)
+from ddl._basics import *
 from ddl.keras import callbacks, elastic
 from ddl.keras._variables import broadcast_variables
 from ddl.keras._xla import choose_no_xla

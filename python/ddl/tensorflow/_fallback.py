@@ -16,6 +16,7 @@ from ddl import _horovod, _tensors
 from ddl._context import ProcessSet, members_of
 from ddl._library import ffi, lib
 from ddl.errors import InvalidArgument, check
+from ddl.tensorflow._xla import refuse_xla
 
 _LAST = "ddl_last_call"  # a collection of a graph
 _running = threading.Lock()
@@ -33,6 +34,7 @@ def _call(
     call: str, name: tuple[str | None, bool],
 ) -> list[tf.Tensor]:
     """An operation of a function of NumPy arrays, which is given the name of the tensor first."""
+    refuse_xla(call, name[0])
     graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
     whole = f"{call}.{name[0]}" if name[0] else call
     if graph is not None:
@@ -181,6 +183,8 @@ def reducescatter(
 
 
 def number(what: str, name: str | None) -> tf.Tensor:
+    refuse_xla(f"{what}_op")
+
     def run() -> np.ndarray:
         return np.int32(getattr(ddl, what)())
 

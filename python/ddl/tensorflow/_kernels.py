@@ -15,6 +15,7 @@ import tensorflow as tf
 from ddl import _horovod
 from ddl._context import ProcessSet
 from ddl.tensorflow._module import operations
+from ddl.tensorflow._xla import refuse_xla
 
 
 @functools.lru_cache(maxsize=1024)
@@ -31,6 +32,7 @@ def _named(call: str, name: str | None, ignore_name_scope: bool = False) -> dict
         if name:
             return {"given_name": [_given(f"{call}.{name}")]}
         return {"given_name": [], "tensor_name": call}
+    refuse_xla(call, name)
     node = re.sub("^[^A-Za-z0-9]|[^A-Za-z0-9_]", "_", name) if name else call
     node = f"{call}{node}" if node.startswith("_") else node
     own = f"{call}.{node}" if ignore_name_scope and name else ""
@@ -107,4 +109,5 @@ def alltoall(
 
 def number(what: str, name: str | None) -> tf.Tensor:
     """A number of this process when the program runs: rank, size, local_rank, or local_size."""
+    refuse_xla(f"{what}_op")
     return operations.ddl_number(number=what, name=name)

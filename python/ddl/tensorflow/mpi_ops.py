@@ -1,35 +1,5 @@
 """What ranks do together, by the name of Horovod's module."""
-from ddl._context import cross_rank, cross_size, is_initialized, local_rank, local_size, rank, size
-from ddl._horovod import (
-    Adasum,
-    Average,
-    Max,
-    Min,
-    ProcessSet,
-    Product,
-    Sum,
-    add_process_set,
-    barrier,
-    ccl_built,
-    cuda_built,
-    ddl_built,
-    global_process_set,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_homogeneous,
-    join,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    remove_process_set,
-    rocm_built,
-    shutdown,
-    start_timeline,
-    stop_timeline,
-)
-from ddl.errors import Error as HorovodInternalError
+from ddl._basics import *
 from ddl.tensorflow._ops import (
     allgather,
     alltoall,

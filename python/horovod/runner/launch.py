@@ -1,4 +1,4 @@
-"""The command horovodrun: ddlrun --as-horovod, which takes horovodrun's options."""
+"""The command horovodrun: ddlrun --as-horovod --oversubscribe, which takes horovodrun's options."""
 from __future__ import annotations
 
 import os
@@ -35,7 +35,8 @@ def run_commandline() -> None:
     else:
         ddlrun = ddlrun_path()
         sys.stdout.flush()
-        os.execv(ddlrun, [ddlrun, "--as-horovod", *words])
+        # horovodrun starts any number of ranks on this machine.
+        os.execv(ddlrun, [ddlrun, "--as-horovod", "--oversubscribe", *words])
 
 
 if __name__ == "__main__":

@@ -118,6 +118,48 @@ if size > 1:
         everywhere("a set", lambda: [hvd.allreduce(tf.constant([5.0]), op=hvd.Sum, process_set=alone)], [5.0])
 if hvd.broadcast_object({"rank": rank}, 0) != {"rank": 0} or hvd.allgather_object(rank) != list(range(size)):
     wrong.append("objects are not what they should be")
+
+
+def refused(name, function, *words, kind=ValueError):
+    """function: of no tensor; XLA must compile it."""
+    try:
+        wrong.append(f"{name} by XLA: no error was raised, but {tf.function(function, jit_compile=True)()}")
+    except kind as error:
+        if not all(word in str(error) for word in words):
+            wrong.append(f"{name} by XLA: {error}")
+
+
+x = tf.ones([size])
+plain = tf.function(lambda: hvd.allreduce(x, op=hvd.Sum, name="inside"))
+calls = {
+    "allreduce": hvd.allreduce, "allgather": hvd.allgather, "alltoall": hvd.alltoall,
+    "reducescatter": hvd.reducescatter, "broadcast": lambda tensor, name: hvd.broadcast(tensor, 0, name),
+}
+for name, call in calls.items():
+    refused(name, lambda: call(x, name="tensor_x"), f'{name} "tensor_x"', "jit_compile=False")
+refused("a call without a name", lambda: hvd.allreduce(x), "allreduce", "jit_compile=False")
+refused("rank_op", hvd.rank_op, "rank_op", "jit_compile=False")
+refused("a branch", lambda: tf.cond(x[0] > 0, lambda: hvd.allreduce(x), lambda: x), "allreduce", "jit_compile=False")
+refused("a function that is called", plain, 'allreduce "inside"', "jit_compile=False")
+results = {"a function that XLA has refused": (plain(), size)}
+# TensorFlow does not trace it again, and finds the operation later.
+refused("a function that was called before", plain, "XLA", kind=tf.errors.InvalidArgumentError)
+
+
+@tf.function(jit_compile=True)
+def around(tensor):
+    with tf.init_scope():
+        sums = hvd.allreduce(x, op=hvd.Sum)
+    return tensor + sums
+
+
+results["a call while a function for XLA is traced"] = around(x), 1 + size
+doubled = tf.function(lambda tensor: 2 * tensor, jit_compile=True)
+results["a call between functions of XLA"] = (
+    tf.function(lambda: doubled(hvd.allreduce(doubled(x), op=hvd.Sum)))(), 4 * size)
+for name, (found, right) in results.items():
+    if found.numpy().tolist() != [right] * size:
+        wrong.append(f"{name}: {found}, which should be {right}")
 for one in wrong:
     print(f"rank {rank}: {one}", file=sys.stderr, flush=True)
 print(f"ddl.tensorflow: rank {rank} of {size}: {f'{len(wrong)} wrong' if wrong else 'right'}", flush=True)

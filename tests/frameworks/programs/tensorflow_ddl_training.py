@@ -117,7 +117,6 @@ fails("other types in a function", tf.errors.FailedPreconditionError, ["named_z"
 fails("splits", tf.errors.InvalidArgumentError, ["splits"], lambda: hvd.alltoall(tf.ones([2]), splits=[-1, 3]))
 fails("a root that is not there", ValueError, ["root_rank"], lambda: hvd.broadcast(tf.ones(1), size))
 fails("Adasum", NotImplementedError, ["Adasum"], lambda: hvd.allreduce(tf.ones(1), op=hvd.Adasum))
-fails("XLA", Exception, ["DdlAllreduce", "XLA"], tf.function(lambda: hvd.allreduce(tf.ones(1)), jit_compile=True))
 
 # TensorFlow 1: two passes for each step, whose sums are combined, and an infinity does not stay.
 with tf.Graph().as_default():

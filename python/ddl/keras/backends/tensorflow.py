@@ -5,9 +5,9 @@ from typing import Any, Callable, Sequence
 
 import numpy
 import tensorflow as tf
-from tensorflow.python.ops import control_flow_util
 
 from ddl.keras._gradients import Options
+from ddl.tensorflow._xla import is_compiling
 from ddl.tensorflow.compression import Compression
 from ddl.tensorflow.reduction import Reduction
 
@@ -16,8 +16,7 @@ class _Reduction(Reduction):
     add_local = Reduction.register_local
 
     def __call__(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        graph = tf.compat.v1.get_default_graph()
-        if not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(graph):
+        if is_compiling():
             raise ValueError(
                 "XLA cannot compile a step whose gradients are combined over the ranks: compile the model with "
                 "jit_compile=False"
