@@ -58,7 +58,12 @@ class EndsTogether:
 
     def _say(self, goes_on: bool, epoch: int) -> None:
         answers = allgather_object((goes_on, epoch))
-        go, end = ([rank for rank, one in enumerate(answers) if one and one[0] is way] for way in (True, False))
+        if None in answers:
+            raise RuntimeError(
+                f"rank {answers.index(None)} is at the end of an epoch, and rank {ddl.rank()} has gone on; give "
+                "MetricAverageCallback and BroadcastGlobalVariablesCallback to all ranks, or to none"
+            )
+        go, end = ([rank for rank, one in enumerate(answers) if one[0] is way] for way in (True, False))
         if go and end:
             raise RuntimeError(
                 f"rank {end[0]} has ended training after {answers[end[0]][1]} epochs, and rank {go[0]} goes on; "

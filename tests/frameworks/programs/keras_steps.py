@@ -107,6 +107,10 @@ else:
         step(made, [float(RANK)], [one])
         expect_near(value(one), [-MEAN] * 2, "the variable after a finite one")
         expect_error(ValueError, "already", hvd.DistributedOptimizer, made)
+    one = variable()
+    legacy = hvd.DistributedOptimizer(keras.optimizers.legacy.SGD(1.0))
+    step(legacy, [float(RANK)], [one])
+    expect_near(value(one), [-MEAN] * 2, "the variable after a step of a legacy optimizer")
 
 expect_error(ValueError, "op is", hvd.DistributedOptimizer, sgd(), op=hvd.Adasum)
 expect_error(ValueError, "local_layers", hvd.PartialDistributedOptimizer, sgd(), local_layers=[3])
@@ -130,6 +134,10 @@ if BACKEND == "tensorflow":
             session.run(tf.compat.v1.global_variables_initializer())
             hvd.broadcast_global_variables(SIZE - 1)
             expect_near(session.run(weight), [SIZE - 1], "a global variable")
+if BACKEND == "tensorflow" and not IS_KERAS_3:
+    with ddl.tensorflow.DistributedGradientTape(tf.GradientTape()) as tape:
+        loss = tf.reduce_sum(one * RANK)
+    expect_error(ValueError, "not both", hvd.DistributedOptimizer(sgd()).minimize, loss, [one], tape=tape)
 if BACKEND == "tensorflow" and IS_KERAS_3:
     clip_each = lambda gradients: [tf.clip_by_norm(gradient, 1.0) for gradient in gradients]
     clip_together = lambda gradients: tf.clip_by_global_norm(gradients, 1.0)[0]
