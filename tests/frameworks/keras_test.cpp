@@ -1,4 +1,5 @@
-// ddl.keras and ddl.tensorflow.keras: Keras 2 with TensorFlow 2.15; Keras 3 with the newest, with JAX, with PyTorch.
+// ddl.keras and ddl.tensorflow.keras: Keras 2 with TensorFlow 2.15 and 2.12, and as tf_keras with the newest; Keras 3
+// with the newest and 2.16, with JAX, with PyTorch.
 #include <filesystem>
 
 #include "frameworks/environment.h"
@@ -20,13 +21,17 @@ Program two_ranks(const std::string& environment, const std::string& file, std::
           .has_ddl = true};
 }
 
-/// module: ddl.keras, or ddl.tensorflow.keras. packages: a folder of those that the environment lacks.
+/// module: ddl.keras, or ddl.tensorflow.keras. options: more of ddlrun. packages: a folder of those that the
+/// environment lacks.
 void run_all(const std::string& environment, const std::string& module, const std::string& backend,
-             const std::string& packages = {}) {
+             const std::vector<std::string>& options = {}, const std::string& packages = {}) {
   std::vector<std::string> arguments = {module};
   if (!packages.empty()) arguments.push_back(packages);
-  for (const char* file : {"keras_fit.py", "keras_steps.py", "keras_callbacks.py"})
-    run(Place::kHere, two_ranks(environment, file, arguments, backend));
+  for (const char* file : {"keras_fit.py", "keras_steps.py", "keras_callbacks.py"}) {
+    Program program = two_ranks(environment, file, arguments, backend);
+    program.options.insert(program.options.end(), options.begin(), options.end());
+    run(Place::kHere, program);
+  }
 }
 
 void run_mnist(const std::string& environment) {
@@ -41,6 +46,15 @@ TEST_CASE("Keras 2 trains on ranks as in one process", "[keras_2]") {
 TEST_CASE("Keras 3 trains on ranks as in one process", "[keras_3]") {
   run_all("tensorflow", "ddl.keras", "tensorflow");
 }
+TEST_CASE("Keras 2 of TensorFlow 2.12 trains on ranks as in one process", "[keras_2.12]") {
+  run_all("tensorflow-2.12", "ddl.tensorflow.keras", "tensorflow");
+}
+TEST_CASE("an early Keras 3 with TensorFlow 2.16 trains on ranks as in one process", "[keras_2.16]") {
+  run_all("tensorflow-2.16", "ddl.keras", "tensorflow");
+}
+TEST_CASE("tf_keras with the newest TensorFlow trains on ranks as in one process", "[keras_legacy]") {
+  run_all("tensorflow", "ddl.tensorflow.keras", "tensorflow", {"-x", "TF_USE_LEGACY_KERAS=1"});
+}
 TEST_CASE("Keras 3 with JAX trains on ranks as in one process", "[keras_jax]") {
   run_all(kKeras, "ddl.keras", "jax");
 }
@@ -49,7 +63,7 @@ TEST_CASE("Keras 3 with PyTorch trains on ranks as in one process", "[keras_torc
   if (!python) return;
   const auto library = std::filesystem::path(*python).parent_path().parent_path() / "lib";
   const std::filesystem::path version = std::filesystem::directory_iterator(library)->path();
-  run_all("torch", "ddl.keras", "torch", (version / "site-packages").string());
+  run_all("torch", "ddl.keras", "torch", {}, (version / "site-packages").string());
 }
 
 TEST_CASE("a tutorial's program of Keras trains as in one process", "[keras_mnist]") {

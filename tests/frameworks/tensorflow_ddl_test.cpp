@@ -1,5 +1,5 @@
-// ddl.tensorflow, newest and 2.15, by libddl's kernels and by functions of Python; and what lessons on Horovod teach, with
-// ddl in the place of Horovod, and with Horovod.
+// ddl.tensorflow with several versions of TensorFlow, by libddl's kernels and by functions of Python; and what lessons
+// on Horovod teach, with ddl in the place of Horovod, and with Horovod.
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "frameworks/environment.h"
@@ -15,11 +15,17 @@ Program with_ddl(const std::string& environment, const std::string& file, int ra
   return program;
 }
 
+/// kernels: DDL_TENSORFLOW_KERNELS; empty: ddl.tensorflow chooses functions by itself.
+void run_by_functions(const std::string& environment, const std::string& kernels) {
+  Program program = with_ddl(environment, "tensorflow_ddl_calls.py", 2);
+  program.options.insert(program.options.end(), {"-x", "DDL_TENSORFLOW_KERNELS=" + kernels});
+  program.arguments = {"functions"};
+  run(Place::kHere, program);
+}
+
 void run_here(const std::string& environment, int ranks) {
   run(Place::kHere, with_ddl(environment, "tensorflow_ddl_calls.py", ranks));
-  Program by_python = with_ddl(environment, "tensorflow_ddl_calls.py", 2);
-  by_python.options.insert(by_python.options.end(), {"-x", "DDL_TENSORFLOW_KERNELS=0"});
-  run(Place::kHere, by_python);
+  run_by_functions(environment, "0");
   run(Place::kHere, with_ddl(environment, "tensorflow_ddl_training.py", 2));
 }
 
@@ -42,6 +48,18 @@ TEST_CASE("ddl.tensorflow's calls and gradients, and training", "[tensorflow_ddl
   run_here("tensorflow", 3);
 }
 TEST_CASE("ddl.tensorflow with TensorFlow 2.15", "[tensorflow_ddl_2.15]") { run_here("tensorflow-2.15", 1); }
+TEST_CASE("ddl.tensorflow with TensorFlow 2.16", "[tensorflow_ddl_2.16]") { run_here("tensorflow-2.16", 1); }
+TEST_CASE("ddl.tensorflow with TensorFlow 2.12, which has no asynchronous kernels", "[tensorflow_ddl_2.12]") {
+  run_by_functions("tensorflow-2.12", "");
+  run(Place::kHere, with_ddl("tensorflow-2.12", "tensorflow_ddl_training.py", 2));
+}
+TEST_CASE("a TensorFlow that nobody has tried is tried in another process first", "[tensorflow_ddl]") {
+  for (const char* end : {"well", "badly"}) {
+    Program program = with_ddl("tensorflow", "tensorflow_ddl_untried.py", 1);
+    program.arguments = {end};
+    run(Place::kHere, program);
+  }
+}
 TEST_CASE("ddl.tensorflow's calls over two hosts", "[tensorflow_ddl_on_hosts]") {
   Program program = with_ddl("tensorflow", "tensorflow_ddl_calls.py", 2);
   program.options.insert(program.options.end(), {"--map-by", "node"});

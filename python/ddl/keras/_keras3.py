@@ -20,16 +20,29 @@ class _Shared:
         """The variable's gradients stay this rank's own."""
         self._ddl.add_local(variable)
 
+    def _combined(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        """Those of one pass, or the means of several, such that Keras's mean becomes what the options say."""
+        options = self._ddl.options
+        combined = self._ddl.combined(gradients, variables)
+        if options.backward_passes_per_step == 1 or options.average_aggregated_gradients:
+            return combined
+        return [None if gradient is None else gradient * options.backward_passes_per_step for gradient in combined]
+
 
 class Distributed(_Shared):
     """Combines gradients before they are clipped. If Keras sums them over several passes, it combines the sums."""
 
+    def _combines_sums(self) -> bool:
+        """Keras 3.3 and 3.4 clip each pass before they add it: there each pass is combined. They have no _iterations,
+        and Keras before 3.3 has no sums."""
+        return bool(getattr(self, "gradient_accumulation_steps", None)) and hasattr(self, "_iterations")
+
     def apply(self, grads: Sequence[Any], trainable_variables: Sequence[Any] | None = None) -> None:
-        if not self.gradient_accumulation_steps and len(grads) > 0:
+        if not self._combines_sums() and len(grads) > 0:
             if trainable_variables is not None:
                 trainable_variables = list(trainable_variables)
             known = self._trainable_variables if trainable_variables is None else trainable_variables
-            grads = self._ddl.combined(grads, known)
+            grads = self._combined(grads, known)
         super().apply(grads, trainable_variables)
 
     def _backend_apply_gradients(self, grads: Sequence[Any], trainable_variables: Sequence[Any]) -> None:
@@ -37,19 +50,14 @@ class Distributed(_Shared):
         super()._backend_apply_gradients(grads, trainable_variables)
 
     def _clip_gradients(self, grads: Sequence[Any]) -> Sequence[Any]:
-        passes = self.gradient_accumulation_steps
-        if passes:
+        if self._combines_sums():
             # Of a step that does not end a series, compiled code computes what it does not use.
-            ends = (self._iterations + 1) % passes == 0
+            ends = (self._iterations + 1) % self.gradient_accumulation_steps == 0
             grads = self._ddl.backend.when(ends, self._combined_sums, list(grads))
         return super()._clip_gradients(grads)
 
     def _combined_sums(self, means: list[Any]) -> list[Any]:
-        options = self._ddl.options
-        combined = self._ddl.combined(means, self._ddl.variables)
-        if options.backward_passes_per_step == 1 or options.average_aggregated_gradients:
-            return combined
-        return [gradient * options.backward_passes_per_step for gradient in combined]
+        return self._combined(means, self._ddl.variables)
 
     def _backend_reset_gradient_accumulators(self) -> None:
         # With PyTorch, Keras multiplies by zero, and an infinite sum would stay one that is not a number.
@@ -88,10 +96,3 @@ class DistributedLossScale(_Shared):
     ) -> Any:
         grads = self._combined(grads, self._trainable_variables)
         return super().stateless_apply(optimizer_variables, grads, trainable_variables)
-
-    def _combined(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        options = self._ddl.options
-        combined = self._ddl.combined(gradients, variables)
-        if options.backward_passes_per_step == 1 or options.average_aggregated_gradients:
-            return combined
-        return [None if gradient is None else gradient * options.backward_passes_per_step for gradient in combined]

@@ -49,10 +49,11 @@ def _call(
 
     if graph is None:
         return _as_list(tf.numpy_function(run, tensors, types))
-    last = graph.get_collection_ref(_LAST)
-    with tf.control_dependencies(last[-1:]):
+    # A branch is a graph of its own, which shares the collections of the graph that it is a branch of.
+    lasts = graph.get_collection_ref(_LAST)
+    with tf.control_dependencies([one for one in lasts if one.graph is graph]):
         results = _as_list(tf.numpy_function(run, tensors, types))
-    last[:] = results[:1]
+    lasts[:] = [*(one for one in lasts if one.graph is not graph), results[0]]
     return results
 
 

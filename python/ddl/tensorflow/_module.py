@@ -19,7 +19,9 @@ from ddl._kernels import open_module
 from ddl._library import beside
 
 # Where the module works. On others it is tried first, in another process.
-_TRIED = ("2.15", "2.21")
+_TRIED = ("2.15", "2.16", "2.21")
+# The C interface of 2.12 lacks it. Known without another process, which each rank would start each time.
+_ASYNCHRONOUS = "TF_NewAsyncKernelBuilder"
 _CHECK = "from ddl.tensorflow import _module; _module.check()"
 _CHECK_SECONDS = 120  # importing TensorFlow takes long on a busy machine
 
@@ -48,6 +50,10 @@ def _problem_elsewhere() -> str:
     return ""
 
 
+def _has_asynchronous_kernels() -> bool:
+    return hasattr(ctypes.CDLL("libtensorflow_framework.so.2"), _ASYNCHRONOUS)
+
+
 def _load() -> tuple[Any, str]:
     """The operations, and why there are none."""
     wish = os.environ.get("DDL_TENSORFLOW_KERNELS", "")
@@ -56,6 +62,8 @@ def _load() -> tuple[Any, str]:
     file = beside("libddl_tensorflow.so")
     if not file.exists():
         return None, f"there is no {file}"
+    if not _has_asynchronous_kernels():
+        return None, f"TensorFlow {tf.__version__} has no {_ASYNCHRONOUS} in its C interface"
     if wish != "check" and ".".join(tf.__version__.split(".")[:2]) not in _TRIED:
         problem = _problem_elsewhere()
         if problem:

@@ -29,9 +29,17 @@ def _compare(variables: Sequence[Any], root_rank: int, process_set: ProcessSet) 
     raise_on_all(_difference(root, mine, root_rank), process_set)
 
 
+_CALLS = "ddl_broadcasts_of_variables"  # a collection of a graph
+
+
 def _broadcast_each(variables: Sequence[Any], root_rank: int, name: str | None, process_set: ProcessSet) -> list[Any]:
-    """Under their places: names of Keras have counters, which may differ from rank to rank."""
+    """Under their places: names of Keras have counters, which may differ from rank to rank. A graph may run several
+    calls of the program at once, so each has names of its own there."""
     prefix = f"{name}_" if name else ""
+    if not tf.executing_eagerly():
+        calls = tf.compat.v1.get_default_graph().get_collection_ref(_CALLS)
+        calls.append(name or "variables")
+        prefix = f"{prefix}call_{len(calls)}_" if len(calls) > 1 else prefix
     return [
         broadcast(tf.convert_to_tensor(variable), root_rank, f"{prefix}variable_{place}", True, process_set)
         for place, variable in enumerate(variables)

@@ -11,13 +11,14 @@ EPOCHS = 4
 LOADS = """
 import sys
 sys.path.extend(sys.argv[3:])
+import numpy as np
 if sys.argv[2] == "ddl.keras":
     import keras
 else:
     from tensorflow import keras
 model = keras.models.load_model(sys.argv[1])
 assert not any(name.split(".")[0] == "ddl" for name in sys.modules)
-print(type(model.optimizer).__name__, int(model.optimizer.iterations))
+print(type(model.optimizer).__name__, int(np.array(model.optimizer.iterations)))
 """
 
 

@@ -46,7 +46,9 @@ for average in (False, True):
     expect_near(value(one), [0, 0], "the variable after the first pass")
     step(optimizer, [float(RANK) + 2], [one])
     expect_near(value(one), [-factor * (2 * MEAN + 2)] * 2, "the variable after the last pass")
-    expect(int(value(optimizer.iterations)) == (1 if IS_KERAS_3 else 2), "passes are counted otherwise than by Keras")
+    # Before 3.5, Keras counts passes.
+    steps = 1 if hasattr(optimizer, "_iterations") and IS_KERAS_3 else 2
+    expect(int(value(optimizer.iterations)) == steps, "passes are counted otherwise than by Keras")
     # What is infinite is in one sum, and not in the next.
     before = value(one)
     for gradient in (float("inf"), 1.0):
@@ -56,7 +58,7 @@ for average in (False, True):
         step(optimizer, [gradient], [one])
     expect_near(value(one), before - 2 * factor, "the variable after an infinite sum")
 
-# Keras's own sums are combined once.
+# Keras's own sums are combined once; before Keras 3.5, each pass is.
 if IS_KERAS_3:
     calls = []
     one, optimizer = variable(), hvd.DistributedOptimizer(sgd(gradient_accumulation_steps=3))
@@ -65,7 +67,8 @@ if IS_KERAS_3:
     for gradient in (3.0, 6.0, 3.0 * RANK):
         step(optimizer, [gradient], [one])
     expect_near(value(one), [-(3 + MEAN)] * 2, "the variable after three passes")
-    expect(BACKEND == "jax" or len(calls) == 1, f"gradients were combined {len(calls)} times")
+    times = 1 if hasattr(optimizer, "_iterations") else 3
+    expect(BACKEND == "jax" or len(calls) == times, f"gradients were combined {len(calls)} times")
     expect_error(ValueError, "gradient_accumulation_steps", hvd.DistributedOptimizer,
                  sgd(gradient_accumulation_steps=3), backward_passes_per_step=2)
 
@@ -95,7 +98,9 @@ if IS_KERAS_3:
     expect_near(value(optimizer.dynamic_scale), 2.0**14, "the scale")
     step(optimizer, [2.0**14 * RANK], [one])
     expect_near(value(one), [-MEAN] * 2, "the variable after a finite one")
-    expect_error(ValueError, "mixed_float16", keras.optimizers.LossScaleOptimizer, hvd.DistributedOptimizer(sgd()))
+    if tuple(map(int, keras.__version__.split(".")[:2])) >= (3, 10):  # older ones do not touch the optimizer
+        expect_error(ValueError, "mixed_float16", keras.optimizers.LossScaleOptimizer,
+                     hvd.DistributedOptimizer(sgd()))
     expect_error(ValueError, "already", hvd.DistributedOptimizer, optimizer)
 else:
     for made in (hvd.DistributedOptimizer(keras.mixed_precision.LossScaleOptimizer(sgd())),
