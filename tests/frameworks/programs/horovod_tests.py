@@ -118,7 +118,7 @@ def exceptions(file):
     if "tensorflow" in file:
         from tensorflow import keras
 
-        if keras.__version__.startswith("3."):
+        if getattr(keras, "__version__", "2").startswith("3."):
             found.update(KERAS_3)
     return found
 
