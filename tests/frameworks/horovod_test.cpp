@@ -1,8 +1,9 @@
 // Horovod, built with Gloo: its ranks find each other by ddlrun's rendezvous. And the package horovod of ddlrun, by
-// Horovod's names and Horovod's own tests.
+// Horovod's names, Horovod's own tests, and its benchmarks.
 #include <cstdio>
 #include <filesystem>
 
+#include "e2e/harness/fifo.h"
 #include "frameworks/environment.h"
 #include "frameworks/run.h"
 #include "support/catch.h"
@@ -17,19 +18,25 @@ Program by_gloo(const std::string& file, const std::string& ranks) {
           .lines = std::stoi(ranks)};
 }
 
-/// Runs those of a file with the framework of an environment. The sources lie in that of Horovod.
-void run_own_tests(const std::string& environment, const std::string& file) {
+/// Horovod's repository, which lies in its environment. If it is not there, a line says why the test is skipped.
+std::optional<std::string> repository() {
   const auto python = python_of("horovod");
-  if (!python) return;
+  if (!python) return std::nullopt;
   const auto sources = std::filesystem::path(*python).parent_path().parent_path() / "sources";
-  if (!std::filesystem::exists(sources)) {
-    std::printf("SKIPPED: Horovod's sources are not there; scripts/frameworks horovod gets them\n");
-    return;
-  }
+  if (std::filesystem::exists(sources)) return sources.string();
+  std::printf("SKIPPED: Horovod's sources are not there; scripts/frameworks horovod gets them\n");
+  return std::nullopt;
+}
+
+/// Runs those of a file with the framework of an environment. keras_2: TF_USE_LEGACY_KERAS, which the newest know.
+void run_own_tests(const std::string& environment, const std::string& file,
+                   const std::string& keras_2 = "0") {
+  const auto sources = repository();
+  if (!sources) return;
   run(Place::kHere, {.environment = environment,
                      .file = "horovod_tests.py",
-                     .options = {"-np", "2", "--as-horovod"},
-                     .arguments = {sources.string(), file},
+                     .options = {"-np", "2", "--as-horovod", "-x", "TF_USE_LEGACY_KERAS=" + keras_2},
+                     .arguments = {*sources, file},
                      .has_ddl = true});
 }
 
@@ -70,6 +77,39 @@ TEST_CASE("Horovod's own tests of TensorFlow's process sets and of Keras pass wi
   for (const char* const file : {"test_tensorflow_process_sets.py", "test_tensorflow2_keras.py",
                                  "test_tensorflow2_keras_process_sets.py"})
     run_own_tests("tensorflow-2.15", file);
+}
+
+TEST_CASE("Horovod's own tests of TensorFlow pass with the newest, but for what Keras 3 lacks",
+          "[horovod_tests_tensorflow_newest]") {
+  run_own_tests("tensorflow", "test_tensorflow.py");
+}
+TEST_CASE("Horovod's own tests of Keras pass with tf_keras, and with Keras 3, but for what it lacks",
+          "[horovod_tests_keras_newest]") {
+  for (const char* const file : {"test_tensorflow2_keras.py", "test_tensorflow2_keras_process_sets.py"})
+    for (const char* const keras_2 : {"0", "1"}) run_own_tests("tensorflow", file, keras_2);
+  run_own_tests("tensorflow", "test_tensorflow_process_sets.py");
+}
+
+TEST_CASE("Horovod's benchmarks of TensorFlow run as they stand", "[horovod_benchmarks]") {
+  const auto sources = repository();
+  if (!sources) return;
+  const auto benchmark = [&](const std::string& environment, const std::string& file,
+                             const std::string& keras_2) {
+    run(Place::kHere, {.environment = environment,
+                       .file = *sources + "/examples/tensorflow2/" + file,
+                       .options = {"-np", "2", "--as-horovod", "--no-tag-output", "-x",
+                                   "TF_CPP_MIN_LOG_LEVEL=2", "-x", "TF_USE_LEGACY_KERAS=" + keras_2},
+                       .arguments = {"--no-cuda", "--model=MobileNet", "--batch-size=2",
+                                     "--num-batches-per-iter=1", "--num-iters=2"},
+                       .lines = 1,
+                       .printed = "Total img/sec on 2 CPU(s): ",
+                       .has_ddl = true});
+  };
+  benchmark("tensorflow-2.15", "tensorflow2_synthetic_benchmark.py", "0");
+  benchmark("tensorflow-2.15", "tensorflow2_keras_synthetic_benchmark.py", "0");
+  // It calls variables() of an optimizer, which is no function in Keras 3.
+  benchmark("tensorflow", "tensorflow2_synthetic_benchmark.py", "1");
+  benchmark("tensorflow", "tensorflow2_keras_synthetic_benchmark.py", "0");
 }
 
 }  // namespace ddl::frameworks

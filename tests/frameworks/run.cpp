@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "cluster/harness/host_job.h"
 #include "cluster/harness/salloc.h"
 #include "e2e/harness/fifo.h"
@@ -40,14 +42,15 @@ void run(Place place, const Program& program) {
   if (place == Place::kHere) arguments.emplace_back("--oversubscribe");
   if (place == Place::kTwoHosts) arguments.insert(arguments.end(), {"-H", "node1:4,node2:4"});
   if (program.has_ddl) arguments.insert(arguments.end(), {"-x", "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE});
-  arguments.insert(arguments.end(), {*python, DDL_FRAMEWORK_PROGRAMS "/" + program.file});
+  arguments.insert(arguments.end(),
+                   {*python, (std::filesystem::path(DDL_FRAMEWORK_PROGRAMS) / program.file).string()});
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
   const Output result = output_of(place, arguments);
   INFO(program.environment << ", " << program.file << ": exit code " << result.status << "\n"
                            << result.out << "\n"
                            << result.err);
   CHECK(result.status == 0);
-  CHECK(e2e::occurrences(result.out, ": right\n") == program.lines);
+  CHECK(e2e::occurrences(result.out, program.printed) == program.lines);
 }
 
 }  // namespace ddl::frameworks

@@ -16,13 +16,14 @@ enum class Place { kHere, kTwoHosts, kSlurm };
 /// Importing a framework takes seconds for each rank, on a loaded machine many.
 inline constexpr std::chrono::seconds kPatience(240);
 
-/// A program of tests/frameworks/programs, run by the Python of an environment.
+/// A program, such as one of tests/frameworks/programs, run by the Python of an environment.
 struct Program {
   std::string environment;
-  std::string file;
+  std::string file;                      ///< an absolute path, or in that folder
   std::vector<std::string> options{};    ///< of ddlrun
   std::vector<std::string> arguments{};  ///< of the program
-  int lines = 2;                         ///< of ranks, each of which ends with ": right"
+  int lines = 2;                         ///< of ranks, each of which has what is printed
+  std::string printed = ": right\n";     ///< if all is right
   bool has_ddl = false;                  ///< finds the Python package ddl
 };
 

@@ -2,8 +2,9 @@
 
     horovod_tests.py SOURCES FILE [REPORT]     SOURCES: Horovod's repository; FILE: such as test_torch.py
 
-A rank succeeds if every test passes but EXCEPTIONS, and at most as many skip themselves as with Horovod that was built
-with Gloo, on a machine without GPUs. REPORT: a folder, into which each rank writes a file RANK.json of what came out.
+A rank succeeds if every test passes but exceptions(), and at most as many skip themselves as with Horovod that was
+built with Gloo, on a machine without GPUs. REPORT: a folder, into which each rank writes a file RANK.json of what came
+out.
 """
 import faulthandler
 import importlib
@@ -24,11 +25,37 @@ HOROVOD = {
     "test_tensorflow_process_sets.py": (29, 14),
     "test_tensorflow2_keras_process_sets.py": (1, 1),
 }
-# What may fail, and why; docs/guide/from-horovod.md has it, too.
-POLL = "expects a poll() that is not true at once: libddl begins at once, and may have ended by then"
+# What may fail: why, and words of the error; docs/guide/from-horovod.md has it, too.
+POLL = "expects a poll() that is not true at once: libddl begins at once, and may have ended by then", ""
 EXCEPTIONS = {
     "test_horovod_allreduce_async_fused": POLL,
     "test_horovod_reducescatter_async_fused": POLL,
+}
+# The same, where tf.keras is Keras 3: the tests use names of Keras 2.
+RATE = "Keras 3 takes no lr for learning_rate", "not recognized: {'lr'"
+NO_RATE = "Keras 3 makes no optimizer without learning_rate", "positional argument: 'learning_rate'"
+GRADIENTS = "an optimizer of Keras 3 has no _compute_gradients()", "no attribute '_compute_gradients'"
+REFERENCES = "a variable of Keras 3 has no ref()", "no attribute 'ref'"
+KERAS_3 = {
+    "test_broadcast_global_variables_callback_with_local_vars": REFERENCES,
+    "test_grad_aggregation_with_inf_grad": GRADIENTS,
+    "test_gradient_aggregation_0": NO_RATE,
+    "test_gradient_aggregation_1": NO_RATE,
+    "test_gradient_aggregation_with_local_vars_0": NO_RATE,
+    "test_gradient_aggregation_with_local_vars_1": NO_RATE,
+    "test_horovod_syncbn_cpu": ("BatchNormalization of Keras 3 takes no fused", "{'fused'"),
+    "test_legacy_optimizer": ("Keras 3 has no legacy optimizers", "`keras.optimizers.legacy`"),
+    "test_partial_distributed_gradient_tape": REFERENCES,
+    "test_partial_distributed_optimizer": GRADIENTS,
+    "test_process_set_optimizer": NO_RATE,
+    "test_sparse_as_dense": RATE,
+    "test_sparse_as_dense_with_grad_aggregation": RATE,
+    "test_train_model_lr_schedule": ("Keras 3 has no losses.mean_squared_error", "'mean_squared_error'"),
+}
+# The same, with NumPy 2.
+NUMPY_2 = {
+    "test_horovod_reducescatter_grad_cpu_process_sets": (
+        "expects a float16 of 0 to be less than 1e-8, which NumPy 2 rounds to 0, too", "0.0) not less than 1e-08"),
 }
 # Of one test, on a machine that does other work, too.
 SECONDS = 120
@@ -81,12 +108,27 @@ def prepare(file):
         torch.optim.Muon.__module__ = "not for vectors"
 
 
+def exceptions(file):
+    """What may fail here: why, and words of the error."""
+    import numpy
+
+    found = dict(EXCEPTIONS)
+    if not numpy.__version__.startswith("1."):
+        found.update(NUMPY_2)
+    if "tensorflow" in file:
+        from tensorflow import keras
+
+        if getattr(keras, "__version__", "2").startswith("3."):
+            found.update(KERAS_3)
+    return found
+
+
 class Result(unittest.TextTestResult):
     """Keeps how each test ended, with an end for one in which a rank waits for ever."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.ends = {}
+        self.ends, self.told = {}, {}
 
     def startTest(self, test):
         faulthandler.dump_traceback_later(SECONDS, exit=True)
@@ -96,11 +138,13 @@ class Result(unittest.TextTestResult):
         faulthandler.cancel_dump_traceback_later()
         super().stopTest(test)
 
-    def _end(self, test, end):
+    def _end(self, test, end, error=None):
         # Class and method: files have several classes, which inherit tests.
         name = ".".join(test.id().split(".")[-2:])
         if self.ends.get(name) != "failed":
             self.ends[name] = end
+        if error is not None:
+            self.told.setdefault(name, []).append(str(error[1]))
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -114,16 +158,16 @@ class Result(unittest.TextTestResult):
 
     def addFailure(self, test, error):
         super().addFailure(test, error)
-        self._end(test, "failed")
+        self._end(test, "failed", error)
 
     def addError(self, test, error):
         super().addError(test, error)
-        self._end(test, "failed")
+        self._end(test, "failed", error)
 
     def addSubTest(self, test, subtest, error):
         super().addSubTest(test, subtest, error)
         if error is not None:
-            self._end(test, "failed")
+            self._end(test, "failed", error)
 
 
 def main():
@@ -133,15 +177,24 @@ def main():
     sys.path[:0] = [str(sources / "test" / "parallel"), str(sources / "test" / "utils")]
     suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(file[: -len(".py")]))
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    allowed = exceptions(file)
+    why = {name: reason for name, (reason, _) in allowed.items()}
     failed = sorted(name for name, end in result.ends.items() if end == "failed")
     passed, skipped = list(result.ends.values()).count("passed"), len(result.skipped)
     passed_by_horovod, skipped_by_horovod = HOROVOD[file]
-    wrong = [f"{name} fails" for name in failed if name.split(".")[1] not in EXCEPTIONS]
+    wrong = []
+    for name in failed:
+        method = name.split(".")[1]
+        if method not in allowed:
+            wrong.append(f"{name} fails")
+        elif not all(allowed[method][1] in one for one in result.told[name]):
+            wrong.append(f"{name} fails otherwise than it may")
+            why.pop(method, None)
     if skipped > skipped_by_horovod or passed + len(failed) < passed_by_horovod:
         wrong.append(f"{passed} pass, and {skipped} are skipped")
     rank = os.environ["RANK"]
     if report:
-        told = {"of_horovod": HOROVOD[file], "ends": result.ends, "skipped": skipped, "why": EXCEPTIONS}
+        told = {"of_horovod": HOROVOD[file], "ends": result.ends, "skipped": skipped, "why": why}
         pathlib.Path(report, f"{rank}.json").write_text(json.dumps(told), encoding="utf-8")
     print(f"rank {rank}: {'; '.join(wrong) or 'right'}", flush=True)
     sys.exit(1 if wrong else 0)
