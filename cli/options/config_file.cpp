@@ -83,7 +83,7 @@ class ConfigReader {
       return refuse_line(key.line, "a key is not a string", "write \"option: value\"");
     const std::string group = with_dashes(key.text);
     if (group == "controller") return read_controller(value);
-    if (is_group(group) && value.kind != NodeKind::kScalar) return read_group(group, value);
+    if (is_group(group) && value.kind != NodeKind::kScalar) return read_group(key.text, value);
     const OptionEntry* entry = find_key(key.text);
     if (entry == nullptr) return unknown_key(key);
     if (entry->id == OptionId::kConfigFile) {
@@ -93,18 +93,19 @@ class ConfigReader {
     return read_option(*entry, key.text, key.line, value);
   }
 
-  Status read_group(const std::string& group, const YamlNode& value) {
+  Status read_group(const std::string& typed, const YamlNode& value) {
+    const std::string group = with_dashes(typed);
     if (value.kind == NodeKind::kNull) return {};  // a heading with nothing under it
     if (value.kind != NodeKind::kMap)
-      return refuse_line(value.line, group + " is a group of options", "indent its options below it");
+      return refuse_line(value.line, typed + " is a group of options", "indent its options below it");
     for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
       const YamlNode& key = value.items[i];
       const OptionEntry* entry =
           key.kind == NodeKind::kScalar ? find_in_group(group, with_dashes(key.text)) : nullptr;
       if (entry == nullptr) {
-        return refuse_line(key.line, "unknown key " + shell_quote(key.text) + " in " + group, keys_of(group));
+        return refuse_line(key.line, "unknown key " + shell_quote(key.text) + " in " + typed, keys_of(group));
       }
-      const std::string name = key.text + " in " + group;
+      const std::string name = key.text + " in " + typed;
       DDL_TRY(read_option(*entry, name, key.line, value.items[i + 1]));
     }
     return {};

@@ -149,7 +149,7 @@ TEST_CASE("a message about a file has the file's own keys, and no option that no
 TEST_CASE("an unknown key in a group, and a group that is not a map, are refused") {
   const auto error = refused("params:\n  cycle_time: 5\n").message();
   const auto unknown = refused("stall_check:\n  enable: true\n");
-  CHECK(unknown.message() == "job.yaml:2: unknown key enable in stall-check");
+  CHECK(unknown.message() == "job.yaml:2: unknown key enable in stall_check");
   CHECK(unknown.hint() == "it has enabled, warning-time-seconds, shutdown-time-seconds");
   CHECK_THAT(refused("params: [1]").message(), Catch::Contains("params is a group"));
   CHECK_THAT(refused("params: 1").message(), Catch::Contains("unknown key params"));
