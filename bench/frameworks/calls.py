@@ -6,9 +6,9 @@
 Rank 0 prints a table of microseconds: medians over the rounds, in each of which every way has its turn.
 
 C               ddl_allreduce(), and ddl_allreduce_async() with ddl_wait()
-a call          one compiled function that has one allreduce, called from Python; "add": one that has an addition
+a call          one compiled function that has one allreduce, called from Python; "multiply": one that has a multiplication
 in a program    one of LENGTH allreduces in a compiled function, of which each needs the one before it, less the same
-                function with additions
+                function with multiplications
 """
 import argparse
 import statistics
@@ -22,11 +22,11 @@ BUDGET_BYTES, MOST_CALLS = 32 << 20, 200  # of a way's turn
 
 
 def in_tensorflow(hvd, count):
-    """The ways of a size: by name, a function, and how many allreduces or additions it has."""
+    """The ways of a size: by name, a function, and how many allreduces or multiplications it has."""
     import tensorflow as tf
 
     one = tf.ones(count)
-    add = lambda x, _: x * 0.5
+    multiply = lambda x, _: x * 0.5
     allreduce = lambda x, i: hvd.allreduce(x, op=hvd.Average, name=f"x{i}")
 
     def program(step, length):
@@ -38,7 +38,7 @@ def in_tensorflow(hvd, count):
         compiled = tf.function(body, jit_compile=False)
         return lambda: compiled(one).numpy()
 
-    return ways(program, add, allreduce)
+    return ways(program, multiply, allreduce)
 
 
 def in_jax(count):
@@ -61,11 +61,11 @@ def in_jax(count):
     return ways(program, lambda x, _: jax.lax.optimization_barrier(x * 0.5), allreduce)
 
 
-def ways(program, add, allreduce):
+def ways(program, multiply, allreduce):
     return {
-        "add": (program(add, 1), 1),
+        "multiply": (program(multiply, 1), 1),
         "a call": (program(allreduce, 1), 1),
-        "additions": (program(add, LENGTH), LENGTH),
+        "multiplications": (program(multiply, LENGTH), LENGTH),
         "allreduces": (program(allreduce, LENGTH), LENGTH),
     }
 
@@ -115,7 +115,7 @@ def main():
             import ddl.tensorflow as hvd
     hvd.init()
     if hvd.rank() == 0:
-        names = ["C", "C, named", "add", "a call", "in a program"]
+        names = ["C", "C, named", "multiply", "a call", "in a program"]
         print("| bytes | " + " | ".join(names) + " |\n" + "|---" * (len(names) + 1) + "|")
     for size in (one for one in SIZES if one <= options.largest):
         count = size // 4
@@ -129,7 +129,7 @@ def main():
                 figures[name].append(microseconds(call, max(times // length, 2)))
         if hvd.rank() == 0:
             median = {name: statistics.median(one) for name, one in figures.items()}
-            in_program = [(all_ - none) / LENGTH for all_, none in zip(figures["allreduces"], figures["additions"])]
+            in_program = [(all_ - none) / LENGTH for all_, none in zip(figures["allreduces"], figures["multiplications"])]
             median["in a program"] = statistics.median(in_program)
             cells = [f"{median[name]:.1f}" if name in median else "" for name in names]
             print(f"| {size} | " + " | ".join(cells) + " |", flush=True)

@@ -5,7 +5,8 @@
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for keras tensorflow and horovod; for start also those of the MPIs); what is not there is left out, and said.
+horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs); what is not there is left
+out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
 """

@@ -27,7 +27,10 @@ class NoneCompressor(Compressor):
 
 
 def narrow(narrower: Any, is_float: Callable[[Any], bool], cast: Callable[[Any, Any], Any]) -> type[Compressor]:
-    """Floating-point tensors as floats of this type, which has 16 bits. is_float: of a type of tensors."""
+    """Floating-point tensors as floats of this type, which has 16 bits.
+
+    is_float: whether a type is one of floating-point numbers.
+    """
 
     class Narrow(Compressor):
         @staticmethod

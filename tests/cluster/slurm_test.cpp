@@ -94,8 +94,7 @@ TEST_CASE("the Python package, with arrays and with PyTorch, works in a Slurm jo
 #endif
 }
 
-TEST_CASE("with --as-horovod ranks of a Slurm job import ddl by the name horovod, whoever starts them",
-          "[slurm]") {
+TEST_CASE("--as-horovod gives ddl to the ranks of a Slurm job, whatever starts them", "[slurm]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");
 #else
