@@ -6,7 +6,8 @@
 Rank 0 prints a table of microseconds: medians over the rounds, in each of which every way has its turn.
 
 C               ddl_allreduce(), and ddl_allreduce_async() with ddl_wait()
-a call          one compiled function that has one allreduce, called from Python; "multiply": one that has a multiplication
+a call          one compiled function that has one allreduce, called from Python; "multiply": one that has a
+                multiplication instead
 in a program    one of LENGTH allreduces in a compiled function, of which each needs the one before it, less the same
                 function with multiplications
 """
@@ -129,7 +130,8 @@ def main():
                 figures[name].append(microseconds(call, max(times // length, 2)))
         if hvd.rank() == 0:
             median = {name: statistics.median(one) for name, one in figures.items()}
-            in_program = [(all_ - none) / LENGTH for all_, none in zip(figures["allreduces"], figures["multiplications"])]
+            pairs = zip(figures["allreduces"], figures["multiplications"])
+            in_program = [(whole - without) / LENGTH for whole, without in pairs]
             median["in a program"] = statistics.median(in_program)
             cells = [f"{median[name]:.1f}" if name in median else "" for name in names]
             print(f"| {size} | " + " | ".join(cells) + " |", flush=True)
