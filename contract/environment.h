@@ -22,6 +22,9 @@ inline constexpr char kHorovodGlooAddress[] = "HOROVOD_GLOO_RENDEZVOUS_ADDR";
 inline constexpr char kHorovodGlooPort[] = "HOROVOD_GLOO_RENDEZVOUS_PORT";
 inline constexpr char kHorovodGlooTimeout[] = "HOROVOD_GLOO_TIMEOUT_SECONDS";
 
+// Of an elastic job: how often its ranks were started before.
+inline constexpr char kGeneration[] = "DDL_GENERATION";
+
 // Identity, as torch.distributed names it.
 inline constexpr char kTorchRank[] = "RANK";
 inline constexpr char kTorchWorldSize[] = "WORLD_SIZE";

@@ -16,6 +16,7 @@
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
 #include "launcher/head/check_hosts.h"
+#include "launcher/head/elastic_job.h"
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
 #include "launcher/node/node_probe.h"
@@ -161,7 +162,15 @@ int run_by_agents(const Request& request, const Environment& environment, const 
     return console.refuse(created.error());
   launcher::Notices notices = notices_of(request, console);
   if (!request.job.quiet) notices.progress = console.progress();
-  const auto report = launcher::run_job(request.job, request.allocation, environment, notices);
+  const auto report =
+      request.job.elastic.mode == launcher::ElasticMode::kOff
+          ? launcher::run_job(request.job, request.allocation, environment, notices)
+          : launcher::run_elastic_job(
+                request.job, request.allocation, environment, notices,
+                [&](const launcher::JobReport& generation) {
+                  if (!request.json)
+                    console.report(failure_report(generation, request.job, console.error_style()));
+                });
   return finish(report ? *report : error_report(report.error()), request, console);
 }
 

@@ -11,12 +11,9 @@ constexpr std::string_view kHostsAreGiven =
 constexpr std::string_view kNothingTuned = "libddl chooses the algorithm itself";
 constexpr std::string_view kStepsAreMarked =
     "a timeline marks the steps of named tensors; libddl has no cycles";
-constexpr std::string_view kNoElastic =
-    "this version starts a fixed number of ranks; omit it and give that number with -np";
 constexpr std::string_view kNoAutotune = "the defaults of libddl are chosen by measurement";
 constexpr std::string_view kNoMpi =
     "pass mpirun's own with --launcher mpirun --mpi-args ARGS, or Open MPI's with -x OMPI_MCA_NAME=VALUE";
-constexpr std::string_view kRanksOnEach = "use --ranks-per-node N for N ranks on each host";
 
 constexpr OptionEntry kForeignOptions[] = {
     // Of horovodrun (0.28.1, and --torus-allreduce of later versions): they request what ddlrun does by default, or
@@ -53,13 +50,6 @@ constexpr OptionEntry kForeignOptions[] = {
      "--verbose is for more messages of ddlrun, and --quiet for fewer"},
 
     // Of horovodrun, not in this version.
-    {kUnavailable, "--host-discovery-script", "FILE", kNoElastic},
-    {kUnavailable, "--min-np,--min-num-proc", "N", kNoElastic},
-    {kUnavailable, "--max-np,--max-num-proc", "N", kNoElastic},
-    {kUnavailable, "--slots-per-host,--slots", "N", kRanksOnEach},
-    {kUnavailable, "--elastic-timeout", "SECONDS", kNoElastic},
-    {kUnavailable, "--reset-limit", "N", kNoElastic},
-    {kUnavailable, "--blacklist-cooldown-range", "MIN", kNoElastic},
     {kUnavailable, "--mpi-threads-disable", "", kNoMpi},
     {kUnavailable, "--jsrun", "", "ddlrun starts ranks itself, or with srun or mpirun (--launcher); omit it"},
 
@@ -106,12 +96,6 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-app,--app", "FILE", "start a shell script that runs one program or the other"},
     {kForeign, "--display-map,-display-map,--display-allocation,-display-allocation,--display", "",
      "use --dry-run, and with --probe where each rank would run"},
-    {kForeign,
-     "--max-restarts,--max_restarts",
-     "N",
-     "this version does not start ranks again; omit it, or use --requeue in a job script",
-     {},
-     kZeroIsDefault},
     {kForeign, "--node-rank,--node_rank", "N",
      "omit it, and start ddlrun once, not on each host: it starts the ranks of all hosts of -H"},
     {kForeign, "--master-addr,--master_addr,--master-port,--master_port,--rdzv-endpoint,--rdzv_endpoint",

@@ -27,6 +27,7 @@ constexpr OptionHeading kHeadings[] = {
     {OptionGroup::kRanks, "Ranks", "ranks"},
     {OptionGroup::kBinding, "Binding", "binding"},
     {OptionGroup::kHostsAndLauncher, "Hosts", "hosts"},
+    {OptionGroup::kElasticJobs, "Elastic jobs", "elastic"},
     {OptionGroup::kInputOutput, "Input and output", "output"},
     {OptionGroup::kScripts, "Job scripts", "scripts"},
     {OptionGroup::kReports, "Reports", "reports"},
@@ -142,7 +143,7 @@ std::string first_page() {
     line.resize(std::max(line.size() + 2, kFirstColumn), ' ');
     text += line + std::string(entry.help) + "\n";
   }
-  return text + "\nMore, by topic: ddlrun --help TOPIC, one of\n  " + join(help_topics(), ", ") + "\n";
+  return text + "\nMore, by topic: ddlrun --help TOPIC, one of\n  " + join(help_topics(), " ") + "\n";
 }
 
 /// Text with every mark escaped, so that none begins a tag, a list or another font.

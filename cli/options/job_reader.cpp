@@ -87,12 +87,14 @@ class JobReader {
     if (!is_script) {
       find_hosts();
       if (has_job) find_num_ranks(command);
+      if (has_job) complete_elastic(values_, request_.allocation, job());
       if (has_job) complete_roles(values_, job());
     }
     DDL_TRY(values_.status());
     if (has_job && job().name.empty()) job().name = templates::job_name_of(command);
     if (has_job) job().command = command;
-    job().tag_output = has(OptionId::kTagOutput) || (job().num_ranks > 1 && !has(OptionId::kNoTagOutput));
+    const int most_ranks = std::max(job().num_ranks, job().elastic.max_ranks);
+    job().tag_output = has(OptionId::kTagOutput) || (most_ranks > 1 && !has(OptionId::kNoTagOutput));
     return {};
   }
 
@@ -149,7 +151,9 @@ class JobReader {
                           "write --hostfile " + shell_quote(job().hosts));
     take(OptionId::kHostfile, not_empty, job().hostfile);
     take(OptionId::kHostsExclude, not_empty, job().hosts_exclude);
-    take(OptionId::kNnodes, parse_host_count, num_hosts_);
+    std::pair<int, int> hosts;
+    take(OptionId::kNnodes, parse_host_counts, hosts);
+    if (hosts.first == hosts.second) num_hosts_ = hosts.first;
     take(OptionId::kLauncher, parse_launcher, job().launcher);
     if (has(OptionId::kMpi)) {
       values_.exclude(OptionId::kMpi, OptionId::kLauncher);
@@ -168,6 +172,10 @@ class JobReader {
     if (!job().placed_ranks.empty() && !has_agents(job()))
       values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
                           "omit it, or omit --launcher");
+    read_elastic(values_, context_, job(), hosts.first, hosts.second);
+    if (request_.action == Action::kDryRun)
+      values_.refuse_given({OptionId::kDiscovery}, " runs a program, and --dry-run starts nothing",
+                           "name the hosts with -H to see a plan for them");
     read_mca();
     take(OptionId::kSshPort, parse_port, job().ssh.port);
     take(OptionId::kSshIdentityFile, parse_file, job().ssh.identity_file, context_.current_directory);
@@ -379,6 +387,11 @@ class JobReader {
     if (!values_.status() || job().num_ranks > 0) return;
     values_.check(refuse_rank_count_behind(command));
     if (!values_.status()) return;
+    if (!job().elastic.discovery.empty()) {
+      if (has(OptionId::kMinNp)) return take(OptionId::kMinNp, parse_rank_count, job().num_ranks);
+      return values_.refuse_once("-np is missing: with how many ranks does the job start?",
+                                 "give -np N, or --min-np N to start with as many as there are");
+    }
     const bool implies_count =
         has(OptionId::kHosts) || has(OptionId::kHostfile) || has(OptionId::kRanksPerNode);
     if (job().binding.mapping.ranks_per_object > 0 && !request_.allocation.job && !has_given_slots())

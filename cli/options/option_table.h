@@ -71,6 +71,16 @@ enum class OptionId {
   kStartTimeout,
   kRemotePath,
   kNetworkInterfaces,
+  kElastic,
+  kMaxRestarts,
+  kMinNp,
+  kMaxNp,
+  kDiscovery,
+  kSlotsPerHost,
+  kElasticTimeout,
+  kElasticSettle,
+  kResetLimit,
+  kCooldown,
   kSlurm,
   kNodes,
   kGpusPerNode,
@@ -145,7 +155,16 @@ enum class OptionId {
 };
 
 /// The headings of --help, in order.
-enum class OptionGroup { kRanks, kBinding, kHostsAndLauncher, kInputOutput, kScripts, kReports, kAbout };
+enum class OptionGroup {
+  kRanks,
+  kBinding,
+  kHostsAndLauncher,
+  kElasticJobs,
+  kInputOutput,
+  kScripts,
+  kReports,
+  kAbout
+};
 
 /// Where an option applies; bits of OptionEntry::rules.
 enum OptionRule : unsigned {

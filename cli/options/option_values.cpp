@@ -67,12 +67,35 @@ Result<int> parse_ranks_per_node(std::string_view text) {
   return parse_rank_count(text);
 }
 
-Result<int> parse_host_count(std::string_view text) {
-  if (const std::size_t colon = text.find(':'); colon != std::string_view::npos)
+Result<std::pair<int, int>> parse_host_counts(std::string_view text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  DDL_ASSIGN(min, parse_count(text.substr(0, colon), 1, launcher::kMaxHosts));
+  if (colon == text.size()) return std::pair(min, min);
+  DDL_ASSIGN(max, parse_count(text.substr(colon + 1), 1, launcher::kMaxHosts));
+  if (max < min) return refuse(in_quotes(text) + " has a maximum below its minimum");
+  return std::pair(min, max);
+}
+
+Result<launcher::ElasticMode> parse_elastic_mode(std::string_view text) {
+  if (text == "continue")
+    return refuse("in this version no rank goes on when another fails; 'restart' starts all of them again");
+  return one_of<launcher::ElasticMode>(
+      text, {{"restart", launcher::ElasticMode::kRestart}, {"off", launcher::ElasticMode::kOff}});
+}
+
+Result<std::pair<double, double>> parse_cooldown(std::string_view text) {
+  constexpr double kLongest = 3600;
+  const std::size_t middle = text.find_first_of("=:, ");
+  if (middle == std::string_view::npos)
     return refuse(in_quotes(text) +
-                  " is torchrun's for a job that grows and shrinks; the number of hosts is fixed " +
-                  "here: --nnodes " + std::string(text.substr(colon + 1)));
-  return parse_count(text, 1, launcher::kMaxHosts);
+                  " is one number of seconds; two are needed, the least and the most: 30 300");
+  const std::string min_text(text.substr(0, middle)), max_text(text.substr(middle + 1));
+  DDL_ASSIGN(min, parse_seconds(min_text, false));
+  DDL_ASSIGN(max, parse_seconds(max_text, false));
+  if (min < 1 || max > kLongest || max < min)
+    return refuse(min_text + " to " + max_text +
+                  " is no range of seconds from 1 to 3600, the least first and then the most");
+  return std::pair(min, max);
 }
 
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {

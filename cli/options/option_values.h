@@ -42,8 +42,12 @@ Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::str
 Result<int> parse_rank_count(std::string_view text);
 /// The same; for words of torchrun, such as "gpu", the error says what to write.
 Result<int> parse_ranks_per_node(std::string_view text);
-/// 1 to kMaxHosts; torchrun's "1:4" is an error that says what to write.
-Result<int> parse_host_count(std::string_view text);
+/// --nnodes: "4" is {4, 4}, "1:4" is {1, 4}; from 1 to kMaxHosts.
+Result<std::pair<int, int>> parse_host_counts(std::string_view text);
+/// --elastic: also the word for ranks that go on, which is an error that says what there is instead.
+Result<launcher::ElasticMode> parse_elastic_mode(std::string_view text);
+/// Seconds from MIN=MAX, each from 1 to 3600 as in horovodrun.
+Result<std::pair<double, double>> parse_cooldown(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);

@@ -127,6 +127,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
       if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit);
       break;
     case EndReason::kHostLost:
+    case EndReason::kHostsChanged:
     case EndReason::kPortTaken: break;
     case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
     case EndReason::kTimeout:
@@ -280,6 +281,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kRankStopped: return "rank_stopped";
     case EndReason::kSignal: return "signal";
     case EndReason::kOutputLost: return "output_lost";
+    case EndReason::kHostsChanged: return "hosts_changed";
   }
   return "unknown";
 }
@@ -356,6 +358,19 @@ Json rank_json(const RankOutcome& rank) {
   json["kill_explanation"] = text_or_null(rank.kill_explanation);
   json["stderr_tail"] = rank.stderr_tail;
   return json;
+}
+
+Json generation_json(const launcher::GenerationReport& generation) {
+  return {
+      {"generation", generation.number.generation},
+      {"restarts", generation.number.restarts},
+      {"num_ranks", generation.num_ranks},
+      {"hosts", generation.hosts},
+      {"begin_seconds", generation.begin_seconds},
+      {"run_seconds", generation.run_seconds},
+      {"reason", name_of(generation.end.reason)},
+      {"first_failure", generation.end.first_failure ? Json(*generation.end.first_failure) : Json(nullptr)},
+      {"message", text_or_null(generation.end.message)}};
 }
 
 }  // namespace
@@ -455,6 +470,8 @@ std::string report_json(const launcher::JobReport& report) {
   json["last_events"] = Json::array();
   for (const launcher::RankHistory& history : report.histories)
     json["last_events"].push_back(history_json(history));
+  for (const launcher::GenerationReport& one : report.generations)
+    json["generations"].push_back(generation_json(one));
   json["ranks"] = Json::array();
   for (const RankOutcome& rank : report.ranks) {
     json["ranks"].push_back(rank_json(rank));

@@ -216,6 +216,7 @@ void Fleet::on(int via, message::AgentDown&& down) {
 
 void Fleet::on(int node, message::AgentFailed&& failed) {
   if (!is_pending(node)) {
+    agents_[node].has_given_up = true;
     (void)report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
   }
@@ -300,6 +301,14 @@ void Fleet::select(const std::vector<int>& nodes) {
   for (const int node : before) {
     if (!numbers_[node]) send_to(node, message::encode<message::HeadToAgent>(message::Finish{}));
   }
+}
+
+std::vector<std::string> Fleet::failed_hosts() const {
+  std::vector<std::string> names;
+  for (const Agent& agent : agents_) {
+    if (agent.phase > Phase::kAnswered || agent.has_given_up) names.push_back(agent.node.name);
+  }
+  return names;
 }
 
 Status Fleet::report(int node, net::Frame&& frame) {

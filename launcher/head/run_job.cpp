@@ -33,7 +33,8 @@ std::vector<int> watched_signals() {
 /// Starts and runs the job. Afterwards the agents may still be there, but the loop, which alone calls what refers to this
 /// function, does not run again.
 Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
-                                                  const std::vector<NodeStarter*>& starters) {
+                                                  const std::vector<NodeStarter*>& starters,
+                                                  const Beside& beside) {
   JobStart start(job);
   JobPart* now = &start;
   DDL_TRY(job.fleet.start(job.allocation, starters));
@@ -52,6 +53,9 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
       now->on_caller_ended("process " + std::to_string(pid) + " has ended, and the job with it (--end-with)");
     });
   }
+  std::shared_ptr<void> guest;
+  if (beside)
+    guest = beside(job.loop, [&](const std::string& why) { return job.supervisor.on_hosts_changed(why); });
   DDL_ASSIGN(planner, start.run());
   if (!planner) return nullptr;
   DDL_ASSIGN(running, RunningJob::launch(job, *std::move(planner)));
@@ -63,7 +67,7 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
 }  // namespace
 
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
-                          const Environment& head_environment, const Notices& notices) {
+                          const Environment& head_environment, const Notices& notices, const Beside& beside) {
   DDL_TRY(check_open_files_limit());
   DDL_TRY(check_proc());
   DDL_TRY(check_caller(spec.end_with_pid));
@@ -74,14 +78,15 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   Supervisor supervisor;
   StartTimes times;
   auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times},
-                           starters.by_node());
+                           starters.by_node(), beside);
   const auto ended = std::chrono::steady_clock::now();
+  std::vector<std::string> failed_hosts = fleet.failed_hosts();
   // Nothing of the job may be left when this returns, whatever happened.
   fleet.shut_down(Deadline::after(kCleanUpDeadline));
   if (!ran) return fail(std::move(ran.error()));
-  if (*ran) return (*ran)->conclude();
-  JobReport report = supervisor.report();
-  report.run_seconds = std::chrono::duration<double>(ended - began).count();
+  JobReport report = *ran ? (*ran)->conclude() : supervisor.report();
+  if (!*ran) report.run_seconds = std::chrono::duration<double>(ended - began).count();
+  report.failed_hosts = std::move(failed_hosts);
   return report;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/environment.h"
@@ -9,6 +10,7 @@
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/loop/event_loop.h"
 
 namespace ddl::launcher {
 
@@ -21,11 +23,18 @@ struct Notices {
   std::function<void(const std::string&)> progress;
 };
 
+/// What goes on beside a job. Called on the job's thread when its agents begin to start; what it returns lives until the
+/// job is over, and may use the loop. on_hosts_changed ends the job with EndReason::kHostsChanged for this sentence. It
+/// returns false if the job goes on: its ranks have not been started, or have begun to end by themselves.
+using Beside = std::function<std::shared_ptr<void>(
+    EventLoop& loop, std::function<bool(const std::string& why)> on_hosts_changed)>;
+
 /// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
 /// Uses standard input and output; installs signal handling for its duration; must be called while the
 /// process has one thread and with descriptors 0, 1 and 2 open.
 /// Error: the job could not be started (more ranks than slots, no agent); nothing is left then either.
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
-                          const Environment& head_environment, const Notices& notices);
+                          const Environment& head_environment, const Notices& notices,
+                          const Beside& beside = nullptr);
 
 }  // namespace ddl::launcher

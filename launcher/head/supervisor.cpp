@@ -309,6 +309,12 @@ void Supervisor::on_port_taken(const std::string& sentence) {
   react(JobEvent::kReasonToEnd, end_with(EndReason::kPortTaken, contract::kStartFailure, sentence), SIGKILL);
 }
 
+bool Supervisor::on_hosts_changed(const std::string& sentence) {
+  if (phase_ != JobPhase::kRunning || ended_ > 0) return false;
+  return react(JobEvent::kReasonToEnd, end_with(EndReason::kHostsChanged, contract::kLostHost, sentence)) ==
+         JobReaction::kEnd;
+}
+
 void Supervisor::on_output_broken() {
   react(JobEvent::kOutputBroken, end_by_signal(SIGPIPE, "nobody reads ddlrun's output any more"));
 }

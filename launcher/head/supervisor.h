@@ -78,6 +78,9 @@ class Supervisor {
   void on_stall(const std::string& sentence);
   /// Somebody else listens on a port of the job, as this sentence says.
   void on_port_taken(const std::string& sentence);
+  /// The next generation has other hosts, as this sentence says. False: this one goes on, because ranks have ended by
+  /// themselves already, or because none has been started yet.
+  bool on_hosts_changed(const std::string& sentence);
   /// Nobody reads ddlrun's standard output any more (`ddlrun ... | head`).
   void on_output_broken();
   /// The process with which the job is to end has ended, as this sentence says. A signal that comes after it may be the

@@ -10,6 +10,7 @@
 #include "base/cpu_set.h"
 #include "base/deadline.h"
 #include "contract/ddlrun.h"
+#include "launcher/job/elastic_spec.h"
 #include "launcher/job/rank_history.h"
 #include "launcher/process/process_state.h"
 
@@ -77,6 +78,7 @@ enum class EndReason {
   kRankStopped,  ///< first_failure was stopped (SIGSTOP) and not continued; signal is what stopped it
   kSignal,       ///< ddlrun received a signal to end, or a resource manager ends its agents (message): signal
   kOutputLost,   ///< every rank exited with 0, but a part of their output could not be written: message
+  kHostsChanged,  ///< of a generation: the next one has other hosts: message
 };
 
 /// Why a job ends. Only the Supervisor decides that.
@@ -91,17 +93,29 @@ struct JobEnd {
   int signal = 0;             ///< of kSignal and kRankStopped
 };
 
+/// One generation of an elastic job, after its end.
+struct GenerationReport {
+  GenerationNumber number;
+  int num_ranks = 0;
+  std::vector<std::string> hosts;
+  double begin_seconds = 0;  ///< since the job began
+  double run_seconds = 0;    ///< as JobReport::run_seconds
+  JobEnd end;
+};
+
 struct JobReport : JobEnd {
-  std::string hint;                ///< of the error because of which nothing was started
-  double run_seconds = 0;          ///< from the first start to the last end
-  bool saw_output = true;          ///< the output of the ranks went through ddlrun
-  int leftovers_ended = 0;         ///< processes that outlived their rank and were ended
-  std::vector<RankOutcome> ranks;  ///< by rank
+  std::string hint;                       ///< of the error because of which nothing was started
+  std::vector<std::string> failed_hosts;  ///< whose agents did not start, or were lost: their names
+  double run_seconds = 0;                 ///< from the first start to the last end
+  bool saw_output = true;                 ///< the output of the ranks went through ddlrun
+  int leftovers_ended = 0;                ///< processes that outlived their rank and were ended
+  std::vector<RankOutcome> ranks;         ///< by rank
   /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written
   std::string timeline_lost;          ///< why one that was recorded was not written; ""
   std::map<int, BoundRank> bindings;  ///< by rank, of those whose binding was read; empty unless asked for
+  std::vector<GenerationReport> generations;  ///< of an elastic job, the last one too; all else is of that
 };
 
 }  // namespace ddl::launcher

@@ -8,6 +8,7 @@
 #include "affinity/plan/binding_plan.h"
 #include "base/deadline.h"
 #include "contract/event_ring.h"
+#include "launcher/job/elastic_spec.h"
 #include "launcher/job/rank_roles.h"
 #include "launcher/job/rankfile.h"
 #include "launcher/process/shell_attributes.h"
@@ -77,6 +78,8 @@ struct JobSpec {
   std::string timeline_file;          ///< "" or absolute: where a timeline of all ranks is written at the end
   std::uint64_t timeline_bytes = contract::kUsualTimelineBytes;  ///< of it at most, before it is compressed
   StdinTarget stdin_target = StdinTarget::kRank0;
+  ElasticSpec elastic;
+  GenerationNumber generation;  ///< which start of an elastic job's ranks this is
 
   // Which hosts, and how many ranks on each.
   std::string hosts;                  ///< the text of -H; "": it was not given

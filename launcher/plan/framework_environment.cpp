@@ -57,7 +57,8 @@ Environment job_variables(const FrameworkJob& job) {
     to[env::kMasterAddr] = job.servers.address;
     to[env::kMasterPort] = text(job.servers.port);
     to[env::kTorchRunId] = job.id;
-    to["TORCHELASTIC_RESTART_COUNT"] = to["TORCHELASTIC_MAX_RESTARTS"] = "0";
+    to["TORCHELASTIC_RESTART_COUNT"] = text(job.restarts);
+    to["TORCHELASTIC_MAX_RESTARTS"] = text(job.max_restarts);
     to["TORCHELASTIC_USE_AGENT_STORE"] = "False";  // rank 0 serves the store itself
   }
   if (told("deepspeed")) to["CROSS_SIZE"] = text(job.num_nodes);

@@ -24,6 +24,8 @@ struct FrameworkJob {
   std::string node_list;                          ///< names by comma
   RankRoles roles{};                              ///< JobSpec::roles
   std::vector<std::string> tensorflow_configs{};  ///< of each rank; empty for other frameworks
+  int restarts = 0;                               ///< GenerationNumber::restarts
+  int max_restarts = 0;                           ///< ElasticSpec::max_restarts
 };
 
 /// TF_CONFIG of each rank: the cluster, and the rank's own task in it. addresses: rank_addresses().

@@ -157,6 +157,10 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
                    scheduler.step_variables(step),
                    join(step.node_names, ","),
                    spec.roles};
+  job.restarts = spec.generation.restarts;
+  job.max_restarts = spec.elastic.max_restarts;
+  if (spec.elastic.mode != ElasticMode::kOff)
+    plan.job.environment[env::kGeneration] = std::to_string(spec.generation.generation);
   if (spec.framework == Framework::kTensorflow)
     job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
   for (auto& [name, value] : job_variables(job)) plan.job.environment[name] = std::move(value);

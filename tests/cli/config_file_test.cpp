@@ -103,8 +103,8 @@ TEST_CASE("an unknown key is refused with its line, and a similar one is suggest
 }
 
 TEST_CASE("an option that is not in this version is refused with its line") {
-  const auto error = refused("verbose: true\nmin-np: 2\n");
-  CHECK(error.message() == "job.yaml:2: min-np is not in this version");
+  const auto error = refused("verbose: true\njsrun: true\n");
+  CHECK(error.message() == "job.yaml:2: jsrun is not in this version");
   CHECK_THAT(error.hint(), Catch::Contains("omit it"));
   CHECK_THAT(refused("nodelist: a").message(), Catch::Contains("is not an option of ddlrun"));
 }

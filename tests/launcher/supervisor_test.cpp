@@ -1031,3 +1031,27 @@ TEST_CASE("what is reported of another incarnation of a rank does not count") {
   CHECK(job.take().empty());
   CHECK(job.rank(0).kind == Kind::kRunning);
 }
+
+TEST_CASE("a generation ends for other hosts while all its ranks run") {
+  Job job(2);
+  job.all_start();
+  CHECK(job->on_hosts_changed("node3 joins the job"));
+  CHECK(job.take() == "end 15 5");
+  job.dies(0, SIGTERM, true);
+  job.dies(1, SIGTERM, true);
+  CHECK(job.take() == "finish");
+  CHECK(job.report().reason == EndReason::kHostsChanged);
+  CHECK(job.report().message == "node3 joins the job");
+}
+
+TEST_CASE("a generation whose ranks have begun to end does not end for other hosts") {
+  Supervisor not_launched;
+  CHECK_FALSE(not_launched.on_hosts_changed("node3 joins the job"));
+  Job job(2);
+  job.all_start();
+  job.exits(0, 0);
+  CHECK_FALSE(job->on_hosts_changed("node3 joins the job"));
+  CHECK(job.take().empty());
+  job.exits(1, 0);
+  CHECK(job.report().reason == EndReason::kSuccess);
+}

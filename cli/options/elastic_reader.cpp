@@ -1,0 +1,122 @@
+// Reads the options of elastic jobs: when ranks are started again, how many, and on which hosts.
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/options/option_table.h"
+#include "cli/options/option_values.h"
+#include "cli/options/readers.h"
+
+namespace ddl::cli {
+
+namespace {
+
+using launcher::ElasticMode;
+using launcher::ElasticSpec;
+using launcher::JobSpec;
+
+constexpr int kMaxTimes = 1'000'000;
+constexpr int kUsualRestarts = 3;
+
+/// Of jobs whose ranks go on without those that have failed. They are for jobs whose ranks start again, too.
+constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
+constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
+                                 OptionId::kResetLimit, OptionId::kCooldown};
+
+/// What the options ask for.
+ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) {
+  const bool restarts = has_host_range || max_restarts > 0;
+  ElasticMode mode = restarts ? ElasticMode::kRestart : ElasticMode::kOff;
+  const bool is_chosen = values.has(OptionId::kElastic);
+  values.take(OptionId::kElastic, parse_elastic_mode, mode);
+  for (const OptionId id : kOfGoingOn) {
+    if (!is_chosen && values.has(id))
+      values.refuse_once(id,
+                         display_name(entry_of(id)) +
+                             " is for ranks that go on when others fail, which this version does not have",
+                         "add --elastic restart: then all ranks end, and are started again");
+    if (is_chosen && mode == ElasticMode::kOff)
+      values.refuse_given({id}, " belongs to an elastic job, and --elastic off asks for none",
+                          "omit one of them");
+  }
+  if (is_chosen && mode == ElasticMode::kOff && restarts)
+    values.refuse_once(OptionId::kElastic, "--elastic off, and another option asks for an elastic job",
+                       "omit --elastic, or omit --max-restarts and the range of --nnodes");
+  if (mode != ElasticMode::kOff) return mode;
+  for (const OptionId id : kDetails)
+    values.refuse_given({id}, " belongs to jobs whose ranks are started again",
+                        id == OptionId::kSlotsPerHost ? "use --ranks-per-node N for N ranks on each host"
+                                                      : "add --elastic restart, or omit it");
+  return mode;
+}
+
+}  // namespace
+
+void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpec& job, int min_hosts,
+                  int max_hosts) {
+  ElasticSpec& elastic = job.elastic;
+  values.take(OptionId::kMaxRestarts, parse_count, elastic.max_restarts, 0, kMaxTimes);
+  const bool has_host_range = max_hosts > min_hosts;
+  elastic.mode = mode_of(values, has_host_range, elastic.max_restarts);
+  if (elastic.mode == ElasticMode::kOff) return;
+  if (!values.has(OptionId::kMaxRestarts) && values.has(OptionId::kElastic))
+    elastic.max_restarts = kUsualRestarts;
+  if (has_host_range) {
+    elastic.min_hosts = min_hosts;
+    elastic.max_hosts = max_hosts;
+  }
+  values.take(OptionId::kDiscovery, parse_file, elastic.discovery, context.current_directory);
+  int slots = 0;
+  values.take(OptionId::kSlotsPerHost, parse_count, slots, 1, launcher::kMaxRanks);
+  if (slots > 0) elastic.slots_per_host = slots;
+  values.take(OptionId::kElasticTimeout, parse_seconds, elastic.timeout_seconds, false);
+  values.take(OptionId::kElasticSettle, parse_seconds, elastic.settle_seconds, true);
+  values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
+  std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};
+  values.take(OptionId::kCooldown, parse_cooldown, cooldown);
+  std::tie(elastic.cooldown_min_seconds, elastic.cooldown_max_seconds) = cooldown;
+  for (const OptionId id : {OptionId::kHosts, OptionId::kHostfile, OptionId::kHostsExclude}) {
+    if (!elastic.discovery.empty()) values.exclude(OptionId::kDiscovery, id);
+  }
+  if (!job.placed_ranks.empty())
+    values.refuse_once("a rankfile names the host of each rank, and an elastic job may lose it",
+                       "omit one of them");
+}
+
+void complete_elastic(ValueReader& values, const launcher::Allocation& allocation, JobSpec& job) {
+  ElasticSpec& elastic = job.elastic;
+  if (elastic.mode == ElasticMode::kOff || !values.status()) return;
+  const bool may_grow = values.has(OptionId::kMinNp) || values.has(OptionId::kMaxNp) ||
+                        elastic.max_hosts > 0 || !elastic.discovery.empty();
+  elastic.start_ranks = elastic.min_ranks = elastic.max_ranks = job.num_ranks;
+  if (!may_grow) return;
+  if (!job.roles.empty())
+    return values.refuse_once("the number of ranks that have roles cannot change",
+                              "omit --min-np and --max-np");
+  const bool are_slots_known =
+      job.ranks_per_node > 0 || job.oversubscribe || elastic.slots_per_host || !elastic.discovery.empty() ||
+      std::all_of(allocation.nodes.begin(), allocation.nodes.end(),
+                  [](const launcher::AllocatedNode& node) { return node.slots.has_value(); });
+  if (!are_slots_known)
+    return values.refuse_once("the number of ranks may change, and the slots of a host are not known",
+                              "give slots for every host, as in -H node1:4,node2:4, or --slots-per-host N");
+  if (!values.has(OptionId::kNumProc) && elastic.max_hosts > 0) {
+    // As many on each host, or as its slots.
+    elastic.start_ranks = elastic.min_ranks = std::max(1, job.ranks_per_node) * elastic.min_hosts;
+    elastic.max_ranks = job.ranks_per_node > 0 ? job.ranks_per_node * elastic.max_hosts : launcher::kMaxRanks;
+  } else if (elastic.max_hosts > 0) {
+    elastic.start_ranks = elastic.min_ranks = 1;
+  } else {
+    elastic.max_ranks = launcher::kMaxRanks;
+  }
+  values.take(OptionId::kMaxNp, parse_rank_count, elastic.max_ranks);
+  values.take(OptionId::kMinNp, parse_rank_count, elastic.min_ranks);
+  elastic.start_ranks =
+      std::clamp(elastic.start_ranks, elastic.min_ranks, std::max(elastic.min_ranks, elastic.max_ranks));
+  if (elastic.min_ranks > elastic.max_ranks)
+    values.refuse_once(OptionId::kMinNp,
+                       "the least number of ranks, " + std::to_string(elastic.min_ranks) +
+                           ", is above the largest, " + std::to_string(elastic.max_ranks),
+                       "give --min-np <= -np <= --max-np");
+}
+
+}  // namespace ddl::cli

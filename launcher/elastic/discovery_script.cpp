@@ -1,0 +1,76 @@
+#include "launcher/elastic/discovery_script.h"
+
+#include <sys/wait.h>
+
+#include <unordered_set>
+#include <utility>
+
+#include "base/printable_text.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "launcher/job/host_list.h"
+#include "launcher/job/host_name.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kPause = std::chrono::seconds(1);
+constexpr auto kLimit = std::chrono::seconds(10);
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+
+Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output, const std::string& path) {
+  if (!output) return fail(Error(output.error()).during("--host-discovery-script"));
+  const std::string err = printable_line(trim(output->err.substr(0, output->err.find('\n'))));
+  const auto refuse_it = [&](const std::string& how) {
+    return refuse(path + " (--host-discovery-script) " + how + (err.empty() ? "" : ": " + err));
+  };
+  if (WIFSIGNALED(output->wait_status))
+    return refuse_it("was killed by " + signal_text(WTERMSIG(output->wait_status)));
+  if (const int code = WEXITSTATUS(output->wait_status); code != 0)
+    return refuse_it("exits with " + std::to_string(code));
+  return parse_discovered_hosts(output->out, path);
+}
+
+}  // namespace
+
+Result<std::vector<AllocatedNode>> parse_discovered_hosts(std::string_view text, const std::string& script) {
+  std::vector<AllocatedNode> hosts;
+  std::unordered_set<std::string> keys;
+  int number = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    ++number;
+    if (trim(line.substr(0, line.find('#'))).empty()) continue;
+    auto nodes = parse_hostfile(line, script);
+    // Once more, behind as many empty lines: then the message has the right number.
+    if (!nodes) return parse_hostfile(std::string(number - 1, '\n') + std::string(line), script);
+    for (AllocatedNode& node : *nodes) {
+      if (!keys.insert(host_key(node.name)).second)
+        return refuse(script + ":" + std::to_string(number) + ": " + node.name + " is there twice");
+      hosts.push_back(std::move(node));
+    }
+    if (hosts.size() > kMaxHosts)
+      return refuse(script + " prints more than " + std::to_string(kMaxHosts) + " hosts");
+  }
+  return hosts;
+}
+
+DiscoveryScript::DiscoveryScript(EventLoop& loop, std::string path, Handlers handlers)
+    : loop_(loop), path_(std::move(path)), handlers_(std::move(handlers)) {
+  start();
+}
+
+void DiscoveryScript::start() {
+  Command command;
+  command.argv = {path_};
+  run_.emplace(loop_, std::move(command), kLimit, kMaxBytes,
+               [this](const Result<CommandOutput>& output) { on_end(output); });
+}
+
+void DiscoveryScript::on_end(const Result<CommandOutput>& output) {
+  const auto hosts = hosts_of(output, path_);
+  run_.reset();
+  timer_ = loop_.after(kPause, [this] { start(); });
+  hosts ? handlers_.on_hosts(*hosts) : handlers_.on_failure(hosts.error());
+}
+
+}  // namespace ddl::launcher

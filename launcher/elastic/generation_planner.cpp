@@ -1,0 +1,141 @@
+#include "launcher/elastic/generation_planner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "launcher/job/host_name.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+/// Whether another start can help.
+enum class Remedy { kNone, kRestart, kOtherHosts };
+
+Remedy remedy_for(const JobReport& report) {
+  switch (report.reason) {
+    case EndReason::kSuccess:
+    case EndReason::kTimeout:
+    case EndReason::kSignal:
+    case EndReason::kOutputLost: return Remedy::kNone;
+    case EndReason::kHostLost:
+    case EndReason::kHostsChanged: return Remedy::kOtherHosts;
+    // A command that cannot be executed, ranks that find no place.
+    case EndReason::kStartFailed: return report.failed_hosts.empty() ? Remedy::kNone : Remedy::kOtherHosts;
+    case EndReason::kRankFailed:
+    case EndReason::kAborted:
+    case EndReason::kStalled:
+    case EndReason::kPortTaken:
+    case EndReason::kRankStopped: return Remedy::kRestart;
+  }
+  return Remedy::kNone;
+}
+
+bool has(const std::vector<AllocatedNode>& hosts, const std::string& name) {
+  return std::any_of(hosts.begin(), hosts.end(),
+                     [key = host_key(name)](const AllocatedNode& one) { return host_key(one.name) == key; });
+}
+
+}  // namespace
+
+std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
+                                          int required) {
+  const ElasticSpec& elastic = spec.elastic;
+  Generation generation;
+  for (const AllocatedNode& host : hosts) {
+    if (generation.num_ranks >= elastic.max_ranks) break;
+    if (elastic.max_hosts > 0 && std::ssize(generation.hosts) >= elastic.max_hosts) break;
+    AllocatedNode node = host;
+    if (!node.slots) node.slots = elastic.slots_per_host;
+    const int free = elastic.max_ranks - generation.num_ranks;
+    const int slots = spec.ranks_per_node > 0             ? spec.ranks_per_node
+                      : spec.oversubscribe || !node.slots ? free
+                                                          : *node.slots;
+    generation.num_ranks += std::min(slots, free);
+    generation.hosts.push_back(std::move(node));
+  }
+  // More ranks than slots, or ranks of unknown slots, are spread over all hosts.
+  if (spec.oversubscribe) generation.hosts = hosts;
+  if (generation.num_ranks < required || std::ssize(generation.hosts) < elastic.min_hosts)
+    return std::nullopt;
+  return generation;
+}
+
+GenerationPlanner::GenerationPlanner(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
+                                     std::function<double()> random)
+    : spec_(spec),
+      pool_({spec.elastic.cooldown_min_seconds, spec.elastic.cooldown_max_seconds, std::move(random)}) {
+  pool_.update(hosts);
+}
+
+void GenerationPlanner::on_ended(const JobReport& report, Time now) {
+  const ElasticSpec& elastic = spec_.elastic;
+  for (const std::string& host : report.failed_hosts) pool_.on_failed(host, now);
+  const Remedy remedy = remedy_for(report);
+  have_ranks_run_ |= report.reason != EndReason::kStartFailed;
+  if (remedy == Remedy::kNone) {
+    end_ = End{};
+  } else if (remedy == Remedy::kRestart && next_number_.restarts >= elastic.max_restarts) {
+    end_ = End{elastic.max_restarts == 0 ? ""
+                                         : "the ranks were started again as often as --max-restarts " +
+                                               std::to_string(elastic.max_restarts) + " allows"};
+  } else if (elastic.reset_limit > 0 && next_number_.generation >= elastic.reset_limit) {
+    end_ = End{"the ranks were started again as often as --reset-limit " +
+               std::to_string(elastic.reset_limit) + " allows"};
+  }
+  ++next_number_.generation;
+  if (remedy == Remedy::kRestart) ++next_number_.restarts;
+}
+
+GenerationPlanner::Decision GenerationPlanner::next(Time now) {
+  if (end_) return *end_;
+  const ElasticSpec& elastic = spec_.elastic;
+  const int required = running_ ? elastic.min_ranks : elastic.start_ranks;
+  const auto usable = pool_.usable(now);
+  if (auto planned = plan_generation(spec_, usable, required)) {
+    waiting_since_.reset();
+    planned->number = next_number_;
+    running_ = *std::move(planned);
+    return Start{*running_};
+  }
+  if (!waiting_since_) waiting_since_ = now;
+  const Time limit =
+      *waiting_since_ + std::chrono::duration_cast<Time::duration>(Seconds(elastic.timeout_seconds));
+  const auto next_return = pool_.next_return(now);
+  const std::string have = (usable.empty() ? "no host" : counted(usable.size(), "host")) +
+                           " can be used now, and " +
+                           counted(required, "rank") +
+                           (elastic.min_hosts > 1 ? " on " + counted(elastic.min_hosts, "host") : "") +
+                           (required == 1 ? " is needed" : " are needed");
+  if (now >= limit)
+    return End{have + "; that was waited for " + std::to_string(static_cast<long>(elastic.timeout_seconds)) +
+               " s (--elastic-timeout)"};
+  // Nobody waits for a host whose name may be mistyped.
+  const bool may_return = next_return && *next_return <= limit && have_ranks_run_;
+  if (elastic.discovery.empty() && !may_return) return End{have};
+  return Wait{next_return ? std::min(*next_return, limit) : limit, have};
+}
+
+std::string GenerationPlanner::reason_to_leave() const {
+  if (!running_) return "";
+  const auto there = pool_.listed();
+  for (const AllocatedNode& host : running_->hosts) {
+    if (!has(there, host.name)) return host.name + " is not a host of the job any more";
+  }
+  return "";
+}
+
+std::vector<AllocatedNode> GenerationPlanner::joining(Time now) const {
+  std::vector<AllocatedNode> joining;
+  if (!running_) return joining;
+  const auto planned = plan_generation(spec_, pool_.usable(now), spec_.elastic.min_ranks);
+  if (!planned || planned->num_ranks <= running_->num_ranks) return joining;
+  for (const AllocatedNode& host : planned->hosts) {
+    if (!has(running_->hosts, host.name)) joining.push_back(host);
+  }
+  return joining;
+}
+
+}  // namespace ddl::launcher

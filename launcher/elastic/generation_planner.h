@@ -1,0 +1,81 @@
+// Decides when an elastic job starts its ranks, how many and on which hosts, and when it ends for good.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/elastic/host_pool.h"
+#include "launcher/job/allocation.h"
+#include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
+
+namespace ddl::launcher {
+
+/// One start of all ranks.
+struct Generation {
+  GenerationNumber number;
+  std::vector<AllocatedNode>
+      hosts;  ///< the oldest first; so rank 0 is where it was, as long as that host is there
+  int num_ranks = 0;
+};
+
+/// The largest generation that these hosts, the oldest first, allow; nullopt: it would be too small. A host without slots
+/// takes as many ranks as there are. required: the least number of ranks. Its number is not set. Pure.
+std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
+                                          int required);
+
+/// A state machine without clock and I/O. One thread.
+class GenerationPlanner {
+ public:
+  using Time = HostPool::Time;
+
+  /// All ranks are to be started so.
+  struct Start {
+    Generation generation;
+  };
+  /// Nothing can be started before this time, unless hosts appear.
+  struct Wait {
+    Time until;
+    std::string why;  ///< a sentence
+  };
+  /// The job is over: as its last generation ended, if there was one.
+  struct End {
+    std::string why;  ///< a sentence about what stopped it from going on; "": nothing had to
+  };
+  using Decision = std::variant<Start, Wait, End>;
+
+  /// spec outlives it. hosts: those that there are at first. random: as of HostPool::Cooldown.
+  GenerationPlanner(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
+                    std::function<double()> random);
+
+  /// The hosts that there are now, as the discovery script says.
+  void on_hosts(const std::vector<AllocatedNode>& hosts) { pool_.update(hosts); }
+  /// A host that was to join does not answer.
+  void on_host_failed(const std::string& name, Time now) { pool_.on_failed(name, now); }
+  /// The generation that was started last has ended so.
+  void on_ended(const JobReport& report, Time now);
+  /// While no generation runs: what to do.
+  Decision next(Time now);
+
+  // While one runs.
+
+  /// Why it has to end although all is well: a host of it is not there any more. "": it has not.
+  std::string reason_to_leave() const;
+  /// The hosts with which the next generation would be larger than this one; empty: it would not.
+  std::vector<AllocatedNode> joining(Time now) const;
+  /// When joining() may change, although nothing is heard.
+  std::optional<Time> next_return(Time now) const { return pool_.next_return(now); }
+
+ private:
+  const JobSpec& spec_;
+  HostPool pool_;
+  std::optional<Generation> running_;  ///< the last that was started
+  GenerationNumber next_number_;
+  std::optional<End> end_;
+  bool have_ranks_run_ = false;  ///< in any generation
+  std::optional<Time> waiting_since_;
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,97 @@
+#include "launcher/elastic/host_pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "launcher/job/host_name.h"
+
+namespace ddl::launcher {
+namespace {
+
+constexpr auto kForgiveness = std::chrono::hours(1);
+// Two to this power is more than any limit.
+constexpr int kMaxDoublings = 30;
+constexpr double kJitter = 0.5;
+
+}  // namespace
+
+HostPool::Host* HostPool::find(const std::string& name) {
+  const auto found = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) {
+    return host_key(host.node.name) == host_key(name);
+  });
+  return found == hosts_.end() ? nullptr : &*found;
+}
+
+void HostPool::update(const std::vector<AllocatedNode>& hosts) {
+  const auto is_host = [](const std::string& name) {
+    return [key = host_key(name)](const Host& host) { return host_key(host.node.name) == key; };
+  };
+  std::vector<Host> kept;
+  for (Host& host : hosts_) {
+    const auto listed = std::find_if(hosts.begin(), hosts.end(), [&](const AllocatedNode& node) {
+      return host_key(node.name) == host_key(host.node.name);
+    });
+    if (listed != hosts.end()) {
+      host.node = *listed;
+      kept.push_back(std::move(host));
+    } else if (host.failures > 0) {
+      gone_.push_back(std::move(host));  // it may come back, and is not trusted more for that
+    }
+  }
+  hosts_ = std::move(kept);
+  for (const AllocatedNode& node : hosts) {
+    if (find(node.name) != nullptr) continue;
+    Host host;
+    const auto before = std::find_if(gone_.begin(), gone_.end(), is_host(node.name));
+    if (before != gone_.end()) {
+      host = std::move(*before);
+      gone_.erase(before);
+    }
+    host.node = node;
+    hosts_.push_back(std::move(host));
+  }
+}
+
+void HostPool::on_failed(const std::string& name, Time now) {
+  Host* const failed = find(name);
+  if (failed == nullptr) return;
+  Host host = std::move(*failed);
+  hosts_.erase(hosts_.begin() + (failed - hosts_.data()));
+  if (host.failures > 0) {
+    const auto forgiven =
+        static_cast<int>(std::min<std::int64_t>((now - host.failed_at) / kForgiveness, host.failures));
+    host.failures -= forgiven;
+  }
+  const double seconds = std::ldexp(cooldown_.min_seconds, std::min(host.failures, kMaxDoublings)) *
+                         (1 + kJitter * (cooldown_.random ? cooldown_.random() : 0));
+  ++host.failures;
+  host.failed_at = now;
+  host.usable_from = now + std::chrono::duration_cast<Time::duration>(
+                               std::chrono::duration<double>(std::min(seconds, cooldown_.max_seconds)));
+  hosts_.push_back(std::move(host));
+}
+
+std::vector<AllocatedNode> HostPool::listed() const {
+  std::vector<AllocatedNode> nodes;
+  for (const Host& host : hosts_) nodes.push_back(host.node);
+  return nodes;
+}
+
+std::vector<AllocatedNode> HostPool::usable(Time now) const {
+  std::vector<AllocatedNode> nodes;
+  for (const Host& host : hosts_) {
+    if (host.usable_from <= now) nodes.push_back(host.node);
+  }
+  return nodes;
+}
+
+std::optional<HostPool::Time> HostPool::next_return(Time now) const {
+  std::optional<Time> next;
+  for (const Host& host : hosts_) {
+    if (host.usable_from > now && (!next || host.usable_from < *next)) next = host.usable_from;
+  }
+  return next;
+}
+
+}  // namespace ddl::launcher

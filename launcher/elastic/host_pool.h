@@ -1,0 +1,55 @@
+// The hosts of an elastic job, in the order in which they have joined it, and those of them that are not used for a while.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job/allocation.h"
+
+namespace ddl::launcher {
+
+/// Has no clock: the caller says what time it is. One thread.
+class HostPool {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// A host is not used for min_seconds after it has failed, twice as long after the next time and so on, up to
+  /// max_seconds. An hour without a failure makes up for one. random: from 0 to 1; each time is up to a half longer by
+  /// it, so that jobs that share a host do not all return to it at once.
+  struct Cooldown {
+    double min_seconds = 0;
+    double max_seconds = 0;
+    std::function<double()> random;
+  };
+  explicit HostPool(Cooldown cooldown) : cooldown_(std::move(cooldown)) {}
+
+  /// The hosts that there are now. Those that were there before keep their places, and new ones come behind them.
+  void update(const std::vector<AllocatedNode>& hosts);
+  /// The host could not be started on, or was lost. It counts as new when it returns. Unknown names are ignored.
+  void on_failed(const std::string& name, Time now);
+
+  /// All hosts that there are, the oldest first.
+  std::vector<AllocatedNode> listed() const;
+  /// Those that can be used now.
+  std::vector<AllocatedNode> usable(Time now) const;
+  /// When the next host can be used again; nullopt: none is waited for.
+  std::optional<Time> next_return(Time now) const;
+
+ private:
+  struct Host {
+    AllocatedNode node;
+    int failures = 0;
+    Time failed_at;
+    Time usable_from;  // the epoch: it has not failed
+  };
+  Host* find(const std::string& name);
+
+  Cooldown cooldown_;
+  std::vector<Host> hosts_;  // the oldest first
+  std::vector<Host> gone_;   // that have failed before, and are not there now
+};
+
+}  // namespace ddl::launcher

@@ -1,0 +1,40 @@
+// What may change while a job runs: how often its ranks are started again, with how many ranks and on which hosts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace ddl::launcher {
+
+/// --elastic. kOff: the job ends with its first failure. kRestart: all ranks end, and all are started again.
+enum class ElasticMode : std::uint8_t { kOff, kRestart };
+
+/// A job's *generation* is one start of all its ranks, until all of them have ended. Constant while the job runs.
+struct ElasticSpec {
+  ElasticMode mode = ElasticMode::kOff;
+  int start_ranks = 1;   ///< the first generation never has fewer
+  int min_ranks = 1;     ///< nor the others fewer than these
+  int max_ranks = 0;     ///< nor more
+  int min_hosts = 1;     ///< nor fewer hosts
+  int max_hosts = 0;     ///< nor more; 0: no limit
+  int max_restarts = 0;  ///< after failures of ranks; the loss of a host is none
+  int reset_limit = 0;   ///< of new generations, whatever their reason; 0: no limit
+  std::string
+      discovery;  ///< an absolute path: prints the hosts that there are; "": the hosts are those of the allocation
+  std::optional<int> slots_per_host;  ///< of hosts that the script prints without slots
+  double timeout_seconds = 600;       ///< the longest wait for the minimum
+  double settle_seconds = 2;          ///< after a new host appears, until the next generation begins
+  double cooldown_min_seconds = 30;   ///< for which a host that was lost is not used
+  double cooldown_max_seconds = 300;  ///< the same, after it was lost several times
+  bool operator==(const ElasticSpec&) const = default;
+};
+
+/// Which start of the ranks this is.
+struct GenerationNumber {
+  int generation = 0;  ///< from 0
+  int restarts = 0;    ///< of these, how many were started because a rank had failed
+  bool operator==(const GenerationNumber&) const = default;
+};
+
+}  // namespace ddl::launcher

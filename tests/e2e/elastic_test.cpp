@@ -1,0 +1,183 @@
+// Jobs whose ranks are started again: on this machine, whose two names count as two hosts.
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "contract/ddlrun.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+using Words = std::vector<std::string>;
+namespace contract = ddl::contract;
+
+const Words kTwoHosts = {"-H", "localhost:2,127.0.0.1:2", "--elastic", "restart"};
+
+Words operator+(Words first, const Words& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// A program that fails in its first two generations, on rank 1 after rank 0 has written a line. The fifos are in the
+/// scratch folder.
+constexpr char kFailsTwice[] =
+    "echo \"generation $DDL_GENERATION restart $TORCHELASTIC_RESTART_COUNT of $TORCHELASTIC_MAX_RESTARTS\"; "
+    "[ $DDL_GENERATION = 2 ] && exit 0; "
+    "[ $RANK = 1 ] && { read line <gate$DDL_GENERATION; exit 7; }; echo >gate$DDL_GENERATION; exec sleep "
+    "1000";
+
+void make_gates(const Scratch& scratch) {
+  for (const char* const name : {"gate0", "gate1"}) REQUIRE(::mkfifo(scratch.path(name).c_str(), 0666) == 0);
+}
+
+TEST_CASE("ranks are started again after a failure, and the job succeeds with its last generation",
+          "[elastic]") {
+  const Scratch scratch;
+  make_gates(scratch);
+  Job job(scratch, ddlrun({"-np", "2", "--max-restarts", "3", "sh", "-c", kFailsTwice}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  for (const char* const line :
+       {"[0]<stdout>:generation 0 restart 0 of 3", "[1]<stdout>:generation 0 restart 0 of 3",
+        "[0]<stdout>:generation 1 restart 1 of 3", "[1]<stdout>:generation 2 restart 2 of 3"})
+    CHECK_THAT(job.out(), Contains(line));
+  CHECK_THAT(job.err(), Contains("rank 1") && Contains("exited with 7") &&
+                            Contains("generation 1: starting 2 ranks on ") && Contains("(restart 1 of 3)") &&
+                            Contains("generation 2: starting 2 ranks on "));
+}
+
+TEST_CASE("a job that fails too often ends with the exit code of its last failure", "[elastic]") {
+  const Scratch scratch;
+  make_gates(scratch);
+  Job job(scratch, ddlrun({"-np", "2", "--max-restarts", "1", "--json", "sh", "-c", kFailsTwice}));
+  CHECK(job.wait_and_require_nothing_left() == 7);
+  CHECK_THAT(job.err(),
+             Contains("the job ends: the ranks were started again as often as --max-restarts 1 allows"));
+  // The report is the last line.
+  const std::string err = job.err().substr(0, job.err().size() - 1);
+  const auto report = nlohmann::json::parse(err.substr(err.rfind('\n') + 1));
+  CHECK(report["reason"] == "rank_failed");
+  CHECK(report["generations"].size() == 2);
+  CHECK(report["generations"][0]["first_failure"] == 1);
+  CHECK(report["generations"][1]["restarts"] == 1);
+}
+
+TEST_CASE("a command that cannot be started is not tried again", "[elastic]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "2", "--max-restarts", "5", "no-such-program"}));
+  CHECK(job.wait_and_require_nothing_left() == contract::kNotFound);
+  CHECK(job.err().find("generation 1") == std::string::npos);
+}
+
+TEST_CASE("^C ends an elastic job, and so does a signal while it waits for hosts", "[elastic]") {
+  const Scratch scratch;
+  Job running(scratch, ddlrun({"-np", "2", "--max-restarts", "5", "sh", "-c", "echo up; exec sleep 1000"}));
+  running.wait_for("up", 2);
+  running.send(SIGINT);
+  CHECK(running.wait_and_require_nothing_left() == 128 + SIGINT);
+  const std::string script = scratch.write("hosts", "#!/bin/sh\n", true);
+  Job waiting(scratch,
+              ddlrun({"-np", "2", "--elastic", "restart", "--host-discovery-script", script, "true"}));
+  waiting.wait_for("waiting for hosts");
+  waiting.send(SIGTERM);
+  CHECK(waiting.wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("when a host is lost, the ranks start again on the others", "[elastic]") {
+  const Scratch scratch;
+  Job job(scratch,
+          ddlrun(kTwoHosts + Words{"--min-np", "2", "sh", "-c",
+                                   "echo \"$RANK of $WORLD_SIZE on agent $PPID\"; [ $WORLD_SIZE = 2 ] || "
+                                   "exec sleep 1000"}));
+  job.wait_for(" of 4 on agent ", 4);
+  // The spawner of the second host, whose agent ends with it.
+  const std::string line = "[3]<stdout>:3 of 4 on agent ";
+  const auto at = job.out().find(line);
+  REQUIRE(at != std::string::npos);
+  ::kill(std::stoi(job.out().substr(at + line.size())), SIGKILL);
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.err(),
+             Contains("127.0.0.1: the spawner") && Contains("generation 1: starting 2 ranks on localhost"));
+  CHECK_THAT(job.out(), Contains("[1]<stdout>:1 of 2 on agent "));
+}
+
+TEST_CASE("hosts that a discovery script adds and removes are joined and left", "[elastic]") {
+  const Scratch scratch;
+  const std::string hosts = scratch.write("hosts", "localhost:1\n");
+  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
+  const auto set_hosts = [&](const std::string& text) {
+    std::ofstream(hosts + ".new") << text;
+    std::filesystem::rename(hosts + ".new", hosts);
+  };
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script,
+                           "--elastic-settle", "0", "sh", "-c",
+                           "echo \"rank $RANK of $WORLD_SIZE in $DDL_GENERATION\"; [ $DDL_GENERATION = 2 ] "
+                           "|| exec sleep 1000"}));
+  job.wait_for("rank 0 of 1 in 0");
+  set_hosts("localhost:1\n127.0.0.1:2\n");
+  job.wait_for(" of 3 in 1", 3);
+  set_hosts("127.0.0.1:2\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.out(), Contains("rank 1 of 2 in 2"));
+  CHECK_THAT(job.err(), Contains("127.0.0.1 joins the job, so the ranks have been ended") &&
+                            Contains("localhost is not a host of the job any more"));
+}
+
+TEST_CASE("a host that does not answer does not join, and the job goes on", "[elastic]") {
+  const Scratch scratch;
+  const std::string hosts = scratch.write("hosts", "localhost:1\n");
+  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script,
+                           "--elastic-settle", "0", "sh", "-c", "echo up; exec sleep 1000"}));
+  job.wait_for("up");
+  std::ofstream(hosts, std::ios::app) << "nosuchhost.invalid:1\n";
+  job.wait_for("nosuchhost.invalid cannot join the job, which goes on without it: ");
+  job.send(SIGTERM);
+  CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("a discovery script that fails first ends the job, and later is a note", "[elastic]") {
+  const Scratch scratch;
+  const std::string bad = scratch.write("bad", "#!/bin/sh\necho a b c d\n", true);
+  Job refused(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", bad, "true"}));
+  CHECK(refused.wait_and_require_nothing_left() == 2);
+  CHECK_THAT(refused.err(), Contains("bad:1: "));
+
+  const std::string script = scratch.write(
+      "discover", "#!/bin/sh\n[ -e broken ] && { echo lost the list >&2; exit 1; }\necho localhost:1\n",
+      true);
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script, "sh", "-c",
+                           "echo up; exec sleep 1000"}));
+  job.wait_for("up");
+  scratch.write("broken", "");
+  job.wait_for("exits with 1: lost the list; the job goes on with the hosts that were found before");
+  job.send(SIGTERM);
+  CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("--timeout is of the whole job, not of a generation", "[elastic]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "1", "--max-restarts", "1000000", "--timeout", "2", "sh", "-c", "exit 1"}));
+  CHECK(job.wait_and_require_nothing_left() == contract::kTimeout);
+}
+
+TEST_CASE("the files of an elastic job hold all generations", "[elastic]") {
+  const Scratch scratch;
+  make_gates(scratch);
+  Job job(scratch,
+          ddlrun({"-np", "2", "--max-restarts", "3", "--output-filename", "logs", "sh", "-c", kFailsTwice}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  std::ifstream file(scratch.path("logs/rank.0/stdout"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const char* const line : {"generation 0 ", "generation 1 ", "generation 2 "})
+    CHECK_THAT(text, Contains(line));
+}
+
+}  // namespace
+}  // namespace ddl::e2e
