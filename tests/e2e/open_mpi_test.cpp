@@ -38,6 +38,17 @@ TEST_CASE("MPI_Abort(3) ends the job with exit code 3", "[open_mpi]") {
   }
 }
 
+TEST_CASE("an MPI program that aborts is started again as a new MPI job", "[open_mpi]") {
+  const Scratch scratch;
+  const std::string run = "[ $DDL_GENERATION = 0 ] && exec " + program("mpi_program") + " abort 3; exec " +
+                          program("mpi_program") + " sum";
+  Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", "--max-restarts", "1", "sh", "-c", run}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(job.err(),
+             Contains("aborted the job with code 3") && Contains("generation 1: starting 2 ranks"));
+  CHECK_THAT(job.out(), Contains("mpi rank 1 of 2: 0 wrong sums"));
+}
+
 TEST_CASE("Open MPI ranks also connect inside a Slurm allocation", "[open_mpi]") {
   const Scratch scratch;
   Command command = mpi_program(2, {"sum"});

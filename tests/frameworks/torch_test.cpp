@@ -49,6 +49,11 @@ TEST_CASE("ddl.torch trains in a job of Slurm", "[torch_in_slurm]") {
 }
 TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") { run(Place::kHere, compiled()); }
 
+TEST_CASE("DistributedDataParallel whose ranks are started again trains as one process does",
+          "[torch_restarted]") {
+  run(Place::kHere,
+      {.environment = "torch", .file = "torch_restarted.py", .options = {"-np", "2", "--max-restarts", "2"}});
+}
 TEST_CASE("Accelerate trains on several CPUs", "[accelerate]") { run(Place::kHere, kAccelerate); }
 TEST_CASE("Lightning's Trainer trains by its strategy ddp", "[lightning]") { run(Place::kHere, kLightning); }
 TEST_CASE("Lightning finds its ranks in a job of Slurm, beside Slurm's own variables",

@@ -1,0 +1,109 @@
+// The options of jobs whose ranks are started again.
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "support/catch.h"
+
+using namespace ddl::cli;
+using ddl::launcher::ElasticMode;
+using ddl::launcher::ElasticSpec;
+using ddl::launcher::kMaxRanks;
+using Words = std::vector<std::string>;
+
+namespace {
+
+auto parse_elastic(Words words) {
+  words.emplace_back("./a");
+  return parse_command_line(words, CommandLineContext{"/home/me", 6, "head", nullptr});
+}
+
+ElasticSpec elastic(const Words& words) {
+  const auto request = parse_elastic(words);
+  INFO(ddl::join(words, " ") << " -> " << (request ? "" : request.error().message()));
+  REQUIRE(request);
+  return request->job.elastic;
+}
+
+/// "start min-max ranks".
+std::string ranks(const Words& words) {
+  const ElasticSpec spec = elastic(words);
+  return std::to_string(spec.start_ranks) + " " + std::to_string(spec.min_ranks) + "-" +
+         (spec.max_ranks == kMaxRanks ? "" : std::to_string(spec.max_ranks));
+}
+
+std::string refused_elastic(const Words& words) {
+  const auto request = parse_elastic(words);
+  INFO(ddl::join(words, " "));
+  REQUIRE_FALSE(request);
+  return request.error().message() + "; " + request.error().hint();
+}
+
+}  // namespace
+
+TEST_CASE("a job is elastic by --elastic, --max-restarts and a range of hosts") {
+  CHECK(elastic({"-np", "2"}).mode == ElasticMode::kOff);
+  CHECK(elastic({"-np", "2", "--max-restarts", "0"}).mode == ElasticMode::kOff);
+  CHECK(elastic({"-np", "2", "--elastic", "off"}).mode == ElasticMode::kOff);
+  CHECK(elastic({"-H", "a:2,b:2", "--nnodes", "2:2"}).mode == ElasticMode::kOff);
+  CHECK(elastic({"-np", "2", "--max_restarts", "4"}).max_restarts == 4);
+  CHECK(elastic({"-np", "2", "--elastic", "restart"}).max_restarts == 3);
+  CHECK(elastic({"-np", "2", "--elastic", "restart", "--max-restarts", "0"}).max_restarts == 0);
+  // torchrun's default.
+  CHECK(elastic({"-H", "a:2,b:2", "--nnodes", "1:2"}).max_restarts == 0);
+}
+
+TEST_CASE("the numbers of ranks of an elastic job") {
+  CHECK(ranks({"-np", "2", "--max-restarts", "1"}) == "2 2-2");
+  CHECK(ranks({"-np", "4", "--elastic", "restart", "--min-np", "2", "-H", "a:2,b:2"}) == "4 2-");
+  CHECK(ranks({"--elastic", "restart", "--min-np", "2", "-H", "a:2,b:2"}) == "4 2-");
+  CHECK(ranks({"-np", "2", "--elastic", "restart", "--max-np", "4", "-H", "a:2,b:2"}) == "2 2-4");
+  CHECK(ranks({"--nnodes", "1:3", "--nproc-per-node", "4", "-H", "a,b,c"}) == "4 4-12");
+  CHECK(ranks({"--nnodes", "2:3", "-H", "a:2,b:2,c:2"}) == "2 2-");
+  CHECK(ranks({"--elastic", "restart", "--host-discovery-script", "hosts.sh", "--min-np", "2"}) == "2 2-");
+  CHECK(ranks({"-np", "4", "--elastic", "restart", "--host-discovery-script", "hosts.sh"}) == "4 4-");
+}
+
+TEST_CASE("the details of an elastic job") {
+  const ElasticSpec spec = elastic({"-np", "4", "--elastic", "restart", "--host-discovery-script", "hosts.sh",
+                                    "--slots", "2", "--elastic-timeout", "60", "--elastic-settle", "0",
+                                    "--reset-limit", "7", "--blacklist-cooldown-range", "10", "100"});
+  CHECK(spec.discovery == "/home/me/hosts.sh");
+  CHECK(spec.slots_per_host == 2);
+  CHECK(spec.timeout_seconds == 60);
+  CHECK(spec.settle_seconds == 0);
+  CHECK(spec.reset_limit == 7);
+  CHECK(spec.cooldown_min_seconds == 10);
+  CHECK(spec.cooldown_max_seconds == 100);
+}
+
+TEST_CASE("options of elastic jobs that contradict each other, or lack something, are refused") {
+  using Catch::Contains;
+  CHECK_THAT(refused_elastic({"-np", "2", "--min-np", "1", "-H", "a:2"}), Contains("add --elastic restart"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue"}), Contains("no rank goes on"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "sometimes"}), Contains("neither restart nor off"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-restarts", "1"}),
+             Contains("--elastic off"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-np", "1"}), Contains("--elastic off"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic-timeout", "9"}), Contains("add --elastic restart"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--slots-per-host", "9"}), Contains("--ranks-per-node N"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--blacklist-cooldown-range=9"}),
+             Contains("two are needed"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--blacklist-cooldown-range", "9", "5"}),
+             Contains("the least first"));
+  CHECK_THAT(refused_elastic({"--nnodes", "3:1", "-H", "a:1,b:1,c:1"}),
+             Contains("maximum below its minimum"));
+  CHECK_THAT(
+      refused_elastic({"-np", "2", "--elastic", "restart", "--min-np", "3", "--max-np", "2", "-H", "a:4"}),
+      Contains("--min-np <= -np <= --max-np"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--min-np", "1", "-H", "a,b"}),
+             Contains("give slots for every host"));
+  CHECK_THAT(refused_elastic({"--elastic", "restart", "--host-discovery-script", "x"}),
+             Contains("-np is missing"));
+  CHECK_THAT(
+      refused_elastic({"-np", "2", "--elastic", "restart", "--host-discovery-script", "x", "-H", "a:2"}),
+      Contains("--host-discovery-script") && Contains("-H"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--max-restarts", "2", "--launcher", "mpirun"}),
+             Contains("agents"));
+  CHECK_THAT(
+      refused_elastic({"-np", "2", "--elastic", "restart", "--host-discovery-script", "x", "--dry-run"}),
+      Contains("--dry-run starts nothing"));
+}
