@@ -127,6 +127,7 @@ class ScriptReader {
     take_text(OptionId::kConstraint, script().constraint);
     take_slurm(OptionId::kDependency, script().dependency);
     take_slurm(OptionId::kArray, script().array);
+    script().no_kill = request_.job.elastic.mode != launcher::ElasticMode::kOff;
     script().requeue = has(OptionId::kRequeue);
     constexpr int kMaxCode = 255;
     values_.take(OptionId::kRequeueOn, parse_count, script().requeue_on, 1, kMaxCode);

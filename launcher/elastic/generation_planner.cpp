@@ -33,9 +33,18 @@ Remedy remedy_for(const JobReport& report) {
   return Remedy::kNone;
 }
 
-bool has(const std::vector<AllocatedNode>& hosts, const std::string& name) {
-  return std::any_of(hosts.begin(), hosts.end(),
-                     [key = host_key(name)](const AllocatedNode& one) { return host_key(one.name) == key; });
+const AllocatedNode* find(const std::vector<AllocatedNode>& hosts, const std::string& name) {
+  const auto found =
+      std::find_if(hosts.begin(), hosts.end(),
+                   [key = host_key(name)](const AllocatedNode& one) { return host_key(one.name) == key; });
+  return found == hosts.end() ? nullptr : &*found;
+}
+
+/// The ranks that the host may take.
+int slots_of(const JobSpec& spec, const AllocatedNode& host) {
+  if (spec.ranks_per_node > 0) return spec.ranks_per_node;
+  if (spec.oversubscribe) return kMaxRanks;
+  return host.slots.value_or(spec.elastic.slots_per_host.value_or(kMaxRanks));
 }
 
 }  // namespace
@@ -49,11 +58,7 @@ std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector
     if (elastic.max_hosts > 0 && std::ssize(generation.hosts) >= elastic.max_hosts) break;
     AllocatedNode node = host;
     if (!node.slots) node.slots = elastic.slots_per_host;
-    const int free = elastic.max_ranks - generation.num_ranks;
-    const int slots = spec.ranks_per_node > 0             ? spec.ranks_per_node
-                      : spec.oversubscribe || !node.slots ? free
-                                                          : *node.slots;
-    generation.num_ranks += std::min(slots, free);
+    generation.num_ranks += std::min(slots_of(spec, node), elastic.max_ranks - generation.num_ranks);
     generation.hosts.push_back(std::move(node));
   }
   // More ranks than slots, or ranks of unknown slots, are spread over all hosts.
@@ -105,8 +110,7 @@ GenerationPlanner::Decision GenerationPlanner::next(Time now) {
       *waiting_since_ + std::chrono::duration_cast<Time::duration>(Seconds(elastic.timeout_seconds));
   const auto next_return = pool_.next_return(now);
   const std::string have = (usable.empty() ? "no host" : counted(usable.size(), "host")) +
-                           " can be used now, and " +
-                           counted(required, "rank") +
+                           " can be used now, and " + counted(required, "rank") +
                            (elastic.min_hosts > 1 ? " on " + counted(elastic.min_hosts, "host") : "") +
                            (required == 1 ? " is needed" : " are needed");
   if (now >= limit)
@@ -121,21 +125,33 @@ GenerationPlanner::Decision GenerationPlanner::next(Time now) {
 std::string GenerationPlanner::reason_to_leave() const {
   if (!running_) return "";
   const auto there = pool_.listed();
+  int ranks = 0;
   for (const AllocatedNode& host : running_->hosts) {
-    if (!has(there, host.name)) return host.name + " is not a host of the job any more";
+    const int placed = std::min(slots_of(spec_, host), running_->num_ranks - ranks);
+    ranks += placed;
+    const AllocatedNode* const listed = find(there, host.name);
+    if (listed == nullptr) return host.name + " is not a host of the job any more";
+    if (slots_of(spec_, *listed) < placed)
+      return host.name + " has fewer slots now, and " + counted(placed, "rank") +
+             (placed == 1 ? " runs there" : " run there");
   }
   return "";
 }
 
-std::vector<AllocatedNode> GenerationPlanner::joining(Time now) const {
-  std::vector<AllocatedNode> joining;
-  if (!running_) return joining;
+std::optional<GenerationPlanner::Growth> GenerationPlanner::growth(Time now) const {
+  if (!running_) return std::nullopt;
   const auto planned = plan_generation(spec_, pool_.usable(now), spec_.elastic.min_ranks);
-  if (!planned || planned->num_ranks <= running_->num_ranks) return joining;
+  if (!planned || planned->num_ranks <= running_->num_ranks) return std::nullopt;
+  Growth growth;
+  std::vector<std::string> names;
   for (const AllocatedNode& host : planned->hosts) {
-    if (!has(running_->hosts, host.name)) joining.push_back(host);
+    if (find(running_->hosts, host.name) != nullptr) continue;
+    growth.hosts.push_back(host);
+    names.push_back(host.name);
   }
-  return joining;
+  growth.why = names.empty() ? "there are more slots now"
+                             : join(names, ", ") + (names.size() == 1 ? " joins the job" : " join the job");
+  return growth;
 }
 
 }  // namespace ddl::launcher

@@ -61,11 +61,17 @@ class GenerationPlanner {
 
   // While one runs.
 
-  /// Why it has to end although all is well: a host of it is not there any more. "": it has not.
+  /// Why it has to end although all is well: a host of it is not there any more, or has fewer slots than ranks run
+  /// there. "": it has not.
   std::string reason_to_leave() const;
-  /// The hosts with which the next generation would be larger than this one; empty: it would not.
-  std::vector<AllocatedNode> joining(Time now) const;
-  /// When joining() may change, although nothing is heard.
+  /// How the next generation would be larger than this one.
+  struct Growth {
+    std::vector<AllocatedNode> hosts;  ///< that are not of this one
+    std::string why;                   ///< a sentence
+  };
+  /// nullopt: it would not be.
+  std::optional<Growth> growth(Time now) const;
+  /// When growth() may change, although nothing is heard.
   std::optional<Time> next_return(Time now) const { return pool_.next_return(now); }
 
  private:

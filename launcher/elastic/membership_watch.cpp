@@ -84,16 +84,16 @@ void MembershipWatch::look() {
   if (const std::string why = planner_.reason_to_leave(); !why.empty()) return change(why);
   if (const auto next = planner_.next_return(now)) timer_ = loop_.after(*next - now, [this] { look(); });
 
-  const auto joining = planner_.joining(now);
-  std::erase_if(asked_, [&joining](const auto& asked) {
-    return std::none_of(joining.begin(), joining.end(),
-                        [&asked](const AllocatedNode& host) { return host.name == asked.first; });
+  const auto growth = planner_.growth(now);
+  std::erase_if(asked_, [&growth](const auto& asked) {
+    return !growth || std::none_of(growth->hosts.begin(), growth->hosts.end(),
+                                   [&asked](const AllocatedNode& host) { return host.name == asked.first; });
   });
-  if (joining.empty()) return joining_since_.reset();
-  if (!joining_since_) joining_since_ = now;
-  for (const AllocatedNode& host : joining) ask(host);
+  if (!growth) return growing_since_.reset();
+  if (!growing_since_) growing_since_ = now;
+  for (const AllocatedNode& host : growth->hosts) ask(host);
 
-  const auto settled = *joining_since_ + std::chrono::duration_cast<Clock::duration>(
+  const auto settled = *growing_since_ + std::chrono::duration_cast<Clock::duration>(
                                              std::chrono::duration<double>(spec_.elastic.settle_seconds));
   if (now < settled) {
     timer_ = loop_.after(settled - now, [this] { look(); });
@@ -101,10 +101,7 @@ void MembershipWatch::look() {
   }
   const bool have_all_answered =
       std::all_of(asked_.begin(), asked_.end(), [](const auto& asked) { return asked.second == nullptr; });
-  if (!have_all_answered) return;
-  std::vector<std::string> names;
-  for (const AllocatedNode& host : joining) names.push_back(host.name);
-  change(join(names, ", ") + (names.size() == 1 ? " joins the job" : " join the job"));
+  if (have_all_answered) change(growth->why);
 }
 
 void MembershipWatch::change(const std::string& why) {

@@ -47,7 +47,7 @@ class MembershipWatch {
   Handlers handlers_;
   std::optional<DiscoveryScript> discovery_;
   bool has_discovery_failed_ = false;  ///< the user was told
-  std::optional<Clock::time_point> joining_since_;
+  std::optional<Clock::time_point> growing_since_;
   std::map<std::string, std::unique_ptr<WatchedCommand>> asked_;  ///< by host; null: it has answered
   EventLoop::Timer timer_;
 };

@@ -235,8 +235,10 @@ void Fleet::on_lost(int node, const std::string& how) {
   if (is_gone(node)) return;
   agent.phase = Phase::kLost;
   if (numbers_[node]) handlers_.on_lost(*numbers_[node], how);
-  for (const int other : agent.branch)
+  for (const int other : agent.branch) {
+    agents_[other].went_with_via = !is_gone(other);
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
+  }
 }
 
 void Fleet::on_failed(int node, const Error& why) {
@@ -264,9 +266,11 @@ void Fleet::on_failed(int node, const Error& why) {
   }
   failures_[node] = sentence;
   if (handlers_.on_failed) handlers_.on_failed(node, sentence);
-  for (const int other : agent.branch)
+  for (const int other : agent.branch) {
+    agents_[other].went_with_via = is_pending(other);
     on_failed(other, {ErrorCode::kUnavailable,
                       "it is reached through " + agent.node.name + ", which did not come up"});
+  }
   complete_startup(node, Phase::kFailed);
 }
 
@@ -306,7 +310,8 @@ void Fleet::select(const std::vector<int>& nodes) {
 std::vector<std::string> Fleet::failed_hosts() const {
   std::vector<std::string> names;
   for (const Agent& agent : agents_) {
-    if (agent.phase > Phase::kAnswered || agent.has_given_up) names.push_back(agent.node.name);
+    const bool has_failed = agent.phase > Phase::kAnswered || agent.has_given_up;
+    if (has_failed && !agent.went_with_via) names.push_back(agent.node.name);
   }
   return names;
 }

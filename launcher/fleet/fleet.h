@@ -91,7 +91,8 @@ class Fleet {
   const std::vector<NodeFacts>& facts() const { return facts_; }  ///< empty where an agent has failed
   /// Why agents did not start, by node: one sentence without the node's name.
   const std::map<int, std::string>& failures() const { return failures_; }
-  /// The names of the hosts whose agents did not start, could not go on, or are lost.
+  /// The names of the hosts whose agents did not start, could not go on, or are lost. Not those that are only lost with
+  /// the one through which they were reached.
   std::vector<std::string> failed_hosts() const;
   int size() const { return static_cast<int>(nodes_.size()); }
   const std::string& name(int node) const { return agents_[nodes_[node]].node.name; }
@@ -128,8 +129,9 @@ class Fleet {
     std::chrono::steady_clock::time_point began;
     Phase phase = Phase::kWaiting;
     int attempts = 0;
-    std::string last_failure;   ///< of the previous attempt; "": this is the first
-    bool has_given_up = false;  ///< after it had answered: it has said so
+    std::string last_failure;    ///< of the previous attempt; "": this is the first
+    bool has_given_up = false;   ///< after it had answered: it has said so
+    bool went_with_via = false;  ///< it failed or is lost only because the agent before it is
     double answer_seconds = 0;
     double clock_offset_seconds = 0;
   };

@@ -40,6 +40,7 @@ struct ScriptRequest {
   std::string constraint;
   std::string dependency;
   std::string array;
+  bool no_kill = false;  ///< the job outlives the loss of a node
   bool requeue = false;
   int requeue_on = 0;  ///< the exit code with which the ranks ask to be started again; 0: none
   std::string signal;

@@ -123,6 +123,7 @@ class Sbatch : public BatchSystem {
     list.add("--array", request.array);
     list.add("--output", job.output);
     list.add("--error", request.error);
+    list.add_flag("--no-kill", request.no_kill);
     list.add_flag("--requeue", request.requeue);
     // Without it the second run would overwrite the output of the first one.
     list.add_flag("--open-mode=append", request.requeue);

@@ -64,7 +64,7 @@ TEST_CASE("after each of fifty scancels of batch scripts ranks have their time t
 }
 
 // The last test: Slurm does not use such a node for some time.
-TEST_CASE("a node that dies ends the job, and the report names it", "[slurm_lost]") {
+TEST_CASE("a node that dies ends the job, or its generation, and the report names it", "[slurm_lost]") {
   std::vector<std::string> idle;
   const std::string listed =
       output_as_login({"sinfo", "--noheader", "--partition", "main", "--states", "idle", "-N", "-o", "%N"});
@@ -78,15 +78,20 @@ TEST_CASE("a node that dies ends the job, and the report names it", "[slurm_lost
     const std::vector<std::string> nodes(idle.begin(), idle.begin() + kNodes);
     const std::string& lost = nodes[victim];
     CAPTURE(lost);
-    HostJob job({"sh", "-c", "echo running; exec sleep 1000"},
-                in_salloc({"-N", std::to_string(kNodes), "--ntasks-per-node", "1", "--no-kill", "-w",
-                           join(nodes, ",")}));
+    // The second one starts its ranks again, on the other nodes.
+    const bool is_elastic = victim == 0;
+    std::vector<std::string> words = {"sh", "-c",
+                                      "echo running; [ \"$DDL_GENERATION\" = 1 ] || exec sleep 1000"};
+    if (is_elastic) words.insert(words.begin(), {"--elastic", "restart", "--min-np", "1"});
+    HostJob job(words, in_salloc({"-N", std::to_string(kNodes), "--ntasks-per-node", "1", "--no-kill", "-w",
+                                  join(nodes, ",")}));
     job.job().wait_for("running", kNodes);
     cluster.kill(lost);
     const int status = job.job().wait();
     INFO(job.err());
-    CHECK(status == contract::kLostHost);
+    CHECK(status == (is_elastic ? contract::kSuccess : contract::kLostHost));
     CHECK_THAT(job.err(), Contains("ddlrun: " + lost + ": "));
+    if (is_elastic) CHECK_THAT(job.err(), Contains("generation 1: starting 9 ranks on " + nodes[1]));
     idle.erase(idle.begin(), idle.begin() + kNodes);
   }
 }

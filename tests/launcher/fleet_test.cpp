@@ -474,4 +474,5 @@ TEST_CASE_METHOD(Tree, "if a relay is lost, its branch is lost too, after it") {
   CHECK(events[1] == "0 lost: the agent was struck by lightning (its link: closed by the other side)");
   CHECK(events[2] == "1 lost: it is reached through node0, which is lost");
   CHECK(events[3] == "2 lost: it is reached through node0, which is lost");
+  CHECK(tree.failed_hosts() == std::vector<std::string>{"node0"});
 }

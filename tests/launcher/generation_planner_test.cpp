@@ -53,6 +53,10 @@ std::string host_names(const std::vector<AllocatedNode>& hosts) {
   return text;
 }
 
+std::string joining(const std::optional<Planner::Growth>& growth) {
+  return growth ? host_names(growth->hosts) : "";
+}
+
 }  // namespace
 
 TEST_CASE("a generation has as many ranks as its hosts have slots, within the limits") {
@@ -123,9 +127,9 @@ TEST_CASE("a lost host is left out, costs no restart, and is used again after it
   CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 4 ranks, generation 0, restart 0");
   planner.on_ended(ended_report(EndReason::kHostLost, {"A"}), kBegin);
   CHECK(decision_text(planner.next(kBegin), kBegin) == "b: 2 ranks, generation 1, restart 0");
-  CHECK(host_names(planner.joining(kBegin)).empty());
+  CHECK(joining(planner.growth(kBegin)).empty());
   CHECK(planner.next_return(kBegin) == kBegin + 30s);
-  CHECK(host_names(planner.joining(kBegin + 30s)) == "a");
+  CHECK(joining(planner.growth(kBegin + 30s)) == "a");
   // Behind b, so that rank 0 is where the state is.
   planner.on_ended(ended_report(EndReason::kHostsChanged), kBegin + 31s);
   CHECK(decision_text(planner.next(kBegin + 31s), kBegin) == "b a: 4 ranks, generation 2, restart 0");
@@ -209,10 +213,10 @@ TEST_CASE("with a discovery script the job waits for hosts that nobody has named
   planner.on_ended(ended_report(EndReason::kHostsChanged), kBegin + 40s);
   CHECK(decision_text(planner.next(kBegin + 40s), kBegin) == "b: 2 ranks, generation 1, restart 0");
   planner.on_hosts({elastic_host("c", 2), elastic_host("b", 4), elastic_host("d", 2)});
-  CHECK(host_names(planner.joining(kBegin + 41s)) == "c d");
+  CHECK(joining(planner.growth(kBegin + 41s)) == "c d");
   // A host that does not answer is not asked for a while.
   planner.on_host_failed("c", kBegin + 41s);
-  CHECK(host_names(planner.joining(kBegin + 42s)) == "d");
+  CHECK(joining(planner.growth(kBegin + 42s)) == "d");
 }
 
 TEST_CASE("--reset-limit counts new generations, whatever their reason") {
@@ -232,7 +236,26 @@ TEST_CASE("more hosts than --max-np needs are spares: they join nothing, and rep
   spec.elastic.max_ranks = spec.elastic.start_ranks = 4;
   Planner planner(spec, {elastic_host("a", 2), elastic_host("b", 2), elastic_host("c", 2)}, nullptr);
   CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 4 ranks, generation 0, restart 0");
-  CHECK(host_names(planner.joining(kBegin)).empty());
+  CHECK(joining(planner.growth(kBegin)).empty());
   planner.on_ended(ended_report(EndReason::kHostLost, {"a"}), kBegin);
   CHECK(decision_text(planner.next(kBegin), kBegin) == "b c: 4 ranks, generation 1, restart 0");
+}
+
+TEST_CASE("a host that has fewer slots than ranks is left, and one that has more is grown into") {
+  JobSpec spec = elastic_spec(0);
+  spec.elastic.discovery = "/hosts";
+  spec.elastic.max_ranks = 5;
+  Planner planner(spec, {elastic_host("a", 4), elastic_host("b", 2)}, nullptr);
+  CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 5 ranks, generation 0, restart 0");
+  planner.on_hosts({elastic_host("a", 4), elastic_host("b", 1)});
+  CHECK(planner.reason_to_leave().empty());
+  planner.on_hosts({elastic_host("a", 3), elastic_host("b", 1)});
+  CHECK(planner.reason_to_leave() == "a has fewer slots now, and 4 ranks run there");
+  planner.on_ended(ended_report(EndReason::kHostsChanged), kBegin);
+  CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 4 ranks, generation 1, restart 0");
+  CHECK_FALSE(planner.growth(kBegin));
+  planner.on_hosts({elastic_host("a", 8), elastic_host("b", 1)});
+  REQUIRE(planner.growth(kBegin));
+  CHECK(planner.growth(kBegin)->hosts.empty());
+  CHECK(planner.growth(kBegin)->why == "there are more slots now");
 }
