@@ -197,6 +197,7 @@ Json job_json(const JobDescription& job) {
               {"head_host", job.head_host},
               {"head_pid", job.head_pid},
               {"num_ranks", job.num_ranks},
+              {"generation", job.generation < 0 ? Json(nullptr) : Json(job.generation)},
               {"hosts", job.hosts},
               {"began", job.began},
               {"age_seconds", job.age.value}};
@@ -257,11 +258,14 @@ std::string json_line(const Json& json) {
 }  // namespace
 
 std::string inspection_text(const JobInspection& job, const TerminalStyle& style) {
-  std::string text = style.strong(printable_line(job.job.name)) +
-                     fmt::format(" (ddlrun {} on {}): {} on {}, since {}\n", job.job.head_pid,
-                                 printable_line(job.job.head_host), counted(job.job.num_ranks, "rank"),
-                                 counted(job.nodes.size(), "node"), since_text(job.job)) +
-                     command_text(job.job.command) + "\n\n";
+  const std::string generation =
+      job.job.generation < 0 ? "" : "generation " + std::to_string(job.job.generation) + ", ";
+  std::string text =
+      style.strong(printable_line(job.job.name)) +
+      fmt::format(" (ddlrun {} on {}): {}{} on {}, since {}\n", job.job.head_pid,
+                  printable_line(job.job.head_host), generation, counted(job.job.num_ranks, "rank"),
+                  counted(job.nodes.size(), "node"), since_text(job.job)) +
+      command_text(job.job.command) + "\n\n";
   std::vector<std::vector<std::string>> rows{rank_headings()};
   for (const InspectedRank& rank : job.ranks) rows.push_back(row_of(rank, job, style));
   drop_unknown_columns(rows);

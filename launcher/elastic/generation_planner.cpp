@@ -97,7 +97,7 @@ void GenerationPlanner::on_ended(const JobReport& report, Time now) {
 GenerationPlanner::Decision GenerationPlanner::next(Time now) {
   if (end_) return *end_;
   const ElasticSpec& elastic = spec_.elastic;
-  const int required = running_ ? elastic.min_ranks : elastic.start_ranks;
+  const int required = required_ranks();
   const auto usable = pool_.usable(now);
   if (auto planned = plan_generation(spec_, usable, required)) {
     waiting_since_.reset();

@@ -58,6 +58,10 @@ class GenerationPlanner {
   void on_ended(const JobReport& report, Time now);
   /// While no generation runs: what to do.
   Decision next(Time now);
+  /// Whether next() would not wait.
+  bool can_start(Time now) const {
+    return end_ || plan_generation(spec_, pool_.usable(now), required_ranks());
+  }
 
   // While one runs.
 
@@ -75,6 +79,8 @@ class GenerationPlanner {
   std::optional<Time> next_return(Time now) const { return pool_.next_return(now); }
 
  private:
+  int required_ranks() const { return running_ ? spec_.elastic.min_ranks : spec_.elastic.start_ranks; }
+
   const JobSpec& spec_;
   HostPool pool_;
   std::optional<Generation> running_;  ///< the last that was started

@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
+
 #include "base/process_tree.h"
 #include "launcher/process/child.h"
 #include "launcher/process/session_directory.h"
@@ -42,6 +44,10 @@ class ForkedAgent : public AgentProcess {
 [[noreturn]] void become_agent(const AgentMain& agent_main, const std::string& session_directory,
                                UniqueFd link, pid_t head) {
   close_all_fds_but(link.get());
+  // The head may hold signals back.
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   // It keeps standard error, to report there when the head has died. If it kept the others, a reader of ddlrun's
   // output would not see its end.
   if (const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC); null >= 0) {

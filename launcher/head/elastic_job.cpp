@@ -13,6 +13,7 @@
 #include "launcher/elastic/membership_watch.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/process/end_watch.h"
+#include "launcher/process/shell_attributes.h"
 
 namespace ddl::launcher {
 namespace {
@@ -39,6 +40,35 @@ std::string timeline_of(const std::string& file, int generation) {
   const auto dot = std::min(file.find('.', slash + 1), file.size());
   return file.substr(0, dot) + ".generation" + std::to_string(generation) + file.substr(dot);
 }
+
+/// Signals that end the job, and that come while no loop looks for them, wait for the next loop.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    for (const int signal : {SIGINT, SIGHUP, SIGTERM, SIGQUIT}) {
+      if (!is_ignored(signal)) signals_.push_back(signal);
+    }
+    ::sigemptyset(&set_);
+    for (const int signal : signals_) ::sigaddset(&set_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~HeldSignals() {
+    // The job has ended already.
+    constexpr timespec kAtOnce{};
+    while (::sigtimedwait(&set_, nullptr, &kAtOnce) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  const std::vector<int>& signals() const { return signals_; }
+
+ private:
+  std::vector<int> signals_;
+  sigset_t set_{};
+  sigset_t before_{};
+};
 
 class ElasticJob {
  public:
@@ -130,7 +160,7 @@ class ElasticJob {
   template <class Begin>
   void wait(Begin begin) {
     EventLoop loop;
-    loop.watch_signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT}, [&](int signal) {
+    loop.watch_signals(held_.signals(), [&](int signal) {
       result_ = end_without_ranks(EndReason::kSignal, contract::kSignalBase + signal, "no ranks were running",
                                   signal);
       loop.stop();
@@ -185,7 +215,8 @@ class ElasticJob {
         guest->discovery.emplace(loop, spec_.elastic.discovery,
                                  DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
                                                              planner_.on_hosts(hosts);
-                                                             loop.stop();
+                                                             if (planner_.can_start(Clock::now()))
+                                                               loop.stop();
                                                            },
                                                            [](const Error&) {}});
       return guest;
@@ -210,6 +241,7 @@ class ElasticJob {
   const Environment& environment_;
   const Notices& notices_;
   const std::function<void(const JobReport&)>& on_end_of_generation_;
+  HeldSignals held_;
   std::minstd_rand random_{std::random_device()()};
   GenerationPlanner planner_;
   const Clock::time_point began_ = Clock::now();

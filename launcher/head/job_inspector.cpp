@@ -87,6 +87,7 @@ JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
   job.job.head_host = hostname();
   job.job.head_pid = ::getpid();
   job.job.num_ranks = plan.job.num_ranks;
+  if (spec.elastic.mode != ElasticMode::kOff) job.job.generation = spec.generation.generation;
   job.job.hosts = plan.job.node_names;
   job.job.began =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())

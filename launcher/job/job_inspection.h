@@ -21,6 +21,7 @@ struct JobDescription {
   std::vector<std::string> hosts;  ///< of its nodes
   std::int64_t began = 0;          ///< when its ranks were started: seconds since 1970
   Seconds age;                     ///< since then
+  int generation = -1;  ///< of an elastic job: how often its ranks were started before; -1: it is none
   bool operator==(const JobDescription&) const = default;
 };
 

@@ -1,32 +1,72 @@
 #include "launcher/loop/event_loop.h"
 
 #include <fcntl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <asio/error.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
-#include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
+#include <csignal>
 #include <optional>
 
+#include "base/error.h"
+#include "base/fd.h"
+
 namespace ddl::launcher {
+
+namespace {
+
+/// Blocks signals, and reads those that come. Unlike one that a handler has seen, a signal that nobody has read yet is
+/// not lost with the loop.
+class SignalReader {
+ public:
+  explicit SignalReader(const std::vector<int>& signals) {
+    ::sigemptyset(&watched_);
+    for (const int signal : signals) ::sigaddset(&watched_, signal);
+    sigset_t before;
+    ::pthread_sigmask(SIG_BLOCK, &watched_, &before);
+    blocked_here_ = watched_;
+    for (const int signal : signals) {
+      if (::sigismember(&before, signal) == 1) ::sigdelset(&blocked_here_, signal);
+    }
+    fd_.reset(::signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
+    DDL_CHECK(fd_, "signalfd");
+  }
+  ~SignalReader() {
+    ::signalfd(fd_.get(), &blocked_here_, 0);
+    while (read() != 0) {
+    }
+    ::pthread_sigmask(SIG_UNBLOCK, &blocked_here_, nullptr);
+  }
+  SignalReader(const SignalReader&) = delete;
+  SignalReader& operator=(const SignalReader&) = delete;
+
+  int fd() const { return fd_.get(); }
+  /// The next one; 0: there is none.
+  int read() const {
+    signalfd_siginfo info{};
+    const ssize_t count = retry_eintr([&] { return ::read(fd_.get(), &info, sizeof info); });
+    return count == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+ private:
+  sigset_t watched_{};
+  sigset_t blocked_here_{};
+  UniqueFd fd_;
+};
+
+}  // namespace
 
 struct EventLoop::Impl {
   // One thread runs it; post() still locks (concurrency hint UNSAFE_IO would not).
   asio::io_context context{1};
   asio::executor_work_guard<asio::io_context::executor_type> work{context.get_executor()};
-  std::optional<asio::signal_set> signals;
-  std::function<void(int)> on_signal;
-
-  void wait_for_signal() {
-    signals->async_wait([this](const asio::error_code& error, int signal) {
-      if (error) return;
-      on_signal(signal);
-      wait_for_signal();
-    });
-  }
+  std::optional<SignalReader> signals;
+  FdWatch signal_watch;
 };
 
 struct EventLoop::FdWatch::State : std::enable_shared_from_this<State> {
@@ -149,10 +189,10 @@ EventLoop::Timer EventLoop::after(std::chrono::steady_clock::duration delay, Han
 }
 
 void EventLoop::watch_signals(const std::vector<int>& signals, std::function<void(int)> handler) {
-  impl_->signals.emplace(impl_->context);
-  for (const int signal : signals) impl_->signals->add(signal);
-  impl_->on_signal = std::move(handler);
-  impl_->wait_for_signal();
+  impl_->signals.emplace(signals);
+  impl_->signal_watch = watch(impl_->signals->fd(), [this, handler = std::move(handler)] {
+    if (const int signal = impl_->signals->read(); signal != 0) handler(signal);
+  });
 }
 
 void EventLoop::post(Handler handler) { asio::post(impl_->context, std::move(handler)); }

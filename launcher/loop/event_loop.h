@@ -61,7 +61,9 @@ class EventLoop {
   /// The descriptor stays blocking or non-blocking, as it was.
   FdWatch watch(int fd, Handler on_readable, Handler on_writable = nullptr);
   Timer after(std::chrono::steady_clock::duration delay, Handler handler);
-  /// Takes the signals over for this process until the loop is destroyed; one set per loop.
+  /// Takes the signals over for this process until the loop is destroyed; one set per loop. To be called while the
+  /// process has one thread. They are blocked meanwhile, also for threads that begin later. Signals that were blocked
+  /// before stay pending if the loop ends before it has seen them; others that it has not seen are dropped then.
   void watch_signals(const std::vector<int>& signals, std::function<void(int)> handler);
   /// Thread-safe: runs handler on the loop's thread.
   void post(Handler handler);

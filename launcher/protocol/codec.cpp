@@ -91,7 +91,7 @@ void from_json(const nlohmann::json& j, InspectedRank::State& state) {
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
-                                   began, age)
+                                   began, age, generation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
                                    unknown, num_unknown)

@@ -120,6 +120,9 @@ TEST_CASE("hosts that a discovery script adds and removes are joined and left", 
                            "echo \"rank $RANK of $WORLD_SIZE in $DDL_GENERATION\"; [ $DDL_GENERATION = 2 ] "
                            "|| exec sleep 1000"}));
   job.wait_for("rank 0 of 1 in 0");
+  Job inspect(scratch, ddlrun({"--inspect", std::to_string(job.pid())}));
+  CHECK(inspect.wait() == 0);
+  CHECK_THAT(inspect.out(), Contains("generation 0, 1 rank on 1 node"));
   set_hosts("localhost:1\n127.0.0.1:2\n");
   job.wait_for(" of 3 in 1", 3);
   set_hosts("127.0.0.1:2\n");
