@@ -62,7 +62,7 @@ DiscoveryScript::DiscoveryScript(EventLoop& loop, std::string path, Handlers han
 void DiscoveryScript::start() {
   Command command;
   command.argv = {path_};
-  run_.emplace(loop_, std::move(command), kLimit, kMaxBytes,
+  run_.emplace(loop_, command, kLimit, kMaxBytes,
                [this](const Result<CommandOutput>& output) { on_end(output); });
 }
 

@@ -116,7 +116,7 @@ void MembershipWatch::ask(const AllocatedNode& host) {
   const auto patience =
       std::chrono::seconds(static_cast<long>(spec_.ssh.start_timeout_seconds.value)) + kBeyondStart;
   asked_[host.name] = std::make_unique<WatchedCommand>(
-      loop_, std::move(command), patience, kMaxOutput,
+      loop_, command, patience, kMaxOutput,
       [this, name = host.name](const Result<CommandOutput>& output) { on_asked(name, output); });
 }
 

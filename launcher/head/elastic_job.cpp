@@ -1,5 +1,7 @@
 #include "launcher/head/elastic_job.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -7,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/deadline.h"
+#include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "launcher/elastic/generation_planner.h"
@@ -68,6 +72,21 @@ class HeldSignals {
   std::vector<int> signals_;
   sigset_t set_{};
   sigset_t before_{};
+};
+
+/// The ssh of a host that was asked, and that has not answered, becomes a child of this process when the one that asked
+/// is killed. The destructor kills such children.
+class Orphans {
+ public:
+  Orphans() { (void)become_subreaper(); }
+  ~Orphans() { (void)kill_descendants(Deadline::after(kPatience), preexisting_); }
+  Orphans(const Orphans&) = delete;
+  Orphans& operator=(const Orphans&) = delete;
+
+ private:
+  static constexpr std::chrono::seconds kPatience{2};
+  /// Children of a shell that became this process by exec.
+  const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
 };
 
 class ElasticJob {
@@ -242,6 +261,7 @@ class ElasticJob {
   const Notices& notices_;
   const std::function<void(const JobReport&)>& on_end_of_generation_;
   HeldSignals held_;
+  Orphans orphans_;
   std::minstd_rand random_{std::random_device()()};
   GenerationPlanner planner_;
   const Clock::time_point began_ = Clock::now();

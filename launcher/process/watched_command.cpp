@@ -93,7 +93,7 @@ struct WatchedCommand::Run {
   std::optional<EndWatch> end_watch_;
 };
 
-WatchedCommand::WatchedCommand(EventLoop& loop, Command command, std::chrono::milliseconds patience,
+WatchedCommand::WatchedCommand(EventLoop& loop, const Command& command, std::chrono::milliseconds patience,
                                std::size_t max_output, OnEnd on_end)
     : run_(std::make_unique<Run>(loop, command, patience, max_output, std::move(on_end))) {}
 

@@ -19,8 +19,8 @@ class WatchedCommand {
 
   /// Starts it. Its standard input is empty. on_end is called once, later, from the loop, with the errors of
   /// command_output(); it may destroy this. max_output: of each stream, in bytes.
-  WatchedCommand(EventLoop& loop, Command command, std::chrono::milliseconds patience, std::size_t max_output,
-                 OnEnd on_end);
+  WatchedCommand(EventLoop& loop, const Command& command, std::chrono::milliseconds patience,
+                 std::size_t max_output, OnEnd on_end);
   /// Kills it with its process group.
   ~WatchedCommand();
   WatchedCommand(const WatchedCommand&) = delete;

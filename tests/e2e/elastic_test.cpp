@@ -145,6 +145,26 @@ TEST_CASE("a host that does not answer does not join, and the job goes on", "[el
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
 }
 
+TEST_CASE("a job that ends while it asks a host leaves nothing of that", "[elastic]") {
+  const Scratch scratch;
+  const std::string hosts = scratch.write("hosts", "here:1\n");
+  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
+  // There is no answer from any other host.
+  const std::string agent = scratch.write("agent",
+                                          "#!/bin/sh\nhost=$1; shift\n[ $host = here ] && exec \"$@\"\n"
+                                          "echo asked >asked; exec sleep 1000\n",
+                                          true);
+  REQUIRE(::mkfifo(scratch.path("asked").c_str(), 0666) == 0);
+  Job job(scratch,
+          ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script, "--launch-agent",
+                  agent + " %h", "sh", "-c", "echo up; read line <asked; echo $line; exec sleep 1000"}));
+  job.wait_for("up");
+  std::ofstream(hosts, std::ios::app) << "there:1\n";
+  job.wait_for("asked");
+  job.send(SIGTERM);
+  CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
 TEST_CASE("a discovery script that fails first ends the job, and later is a note", "[elastic]") {
   const Scratch scratch;
   const std::string bad = scratch.write("bad", "#!/bin/sh\necho a b c d\n", true);
