@@ -17,7 +17,8 @@ bool is_denied(std::string_view name) {
   constexpr std::array<std::string_view, 7> kPrefixes = {
       "PMIX_", "PMI_", "PMI2_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PRTE_", "HYDI_"};
   constexpr std::array<std::string_view, 14> kNames = {
-      env::kJobKeyFd, env::kRankRecord, env::kGeneration,  // another ddlrun's, of whose job this process is a rank
+      // Of another ddlrun, of whose job this process is a rank.
+      env::kJobKeyFd, env::kRankRecord, env::kGeneration,
       // Open MPI's orted sets more variables for its children than the prefixes above cover.
       "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_CTX", "OMPI_MCA_orte_hnp_uri",
       "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_jobid", "OMPI_MCA_orte_vpid",
