@@ -3,20 +3,23 @@
     compare.py steps [--rounds N] [--steps N]     a training step on two ranks, less that of one process
     compare.py keras [--rounds N] [--steps N]     the same of Keras's fit()
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
+    compare.py restart [--rounds N]               from the end of one of two ranks until both are there again
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs); what is not there is left
-out, and said.
+horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs; for restart torch); what is
+not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
 """
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -121,9 +124,47 @@ def compare_start(options):
     return times
 
 
+def restart_ms(words, place, program):
+    """From the end of rank 1 until the last rank of the next generation has imported what the program needs."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["READY"] = os.path.join(folder, "ready")
+        printed = run([*words, *program], place)
+    times = {"ended": [], "again": []}
+    for word, when in re.findall(r"(ended|again) ([0-9.]+)", printed):
+        times[word].append(float(when))
+    if (len(times["ended"]), len(times["again"])) != (1, 2):
+        raise SystemExit(f"compare.py: {' '.join(words)} did not start the ranks again:\n{printed}")
+    return 1000 * (max(times["again"]) - times["ended"][0])
+
+
+def compare_restart(options):
+    place = environment("torch")
+    if place is None:
+        raise SystemExit("compare.py: restart needs the environment torch")
+    rank = [f"{place}/bin/python", os.path.join(BENCH, "restarted.py")]
+    commands = {"ddlrun": ["ddlrun", "-np", "2", "--max-restarts", "1"],
+                "torchrun": [f"{place}/bin/torchrun", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1",
+                             "--no-python"]}
+    times = {}
+    print("| two ranks that start again | ms | least to most | of ddlrun's |\n|---|---|---|---|")
+    for needs in [[], ["torch"]]:
+        ms = {name: [] for name in commands}
+        for number in range(-1, options.rounds):  # the first round warms up
+            for name, words in commands.items():
+                one = restart_ms(words, place, rank + needs)
+                if number >= 0:
+                    ms[name].append(one)
+        for name, found in ms.items():
+            row = f"{name}, " + ("the program imports torch" if needs else "Python alone")
+            ratio = statistics.median(a / b for a, b in zip(found, ms["ddlrun"]))
+            print(f"| {row} | {statistics.median(found):.0f} | {min(found):.0f} to {max(found):.0f} | {ratio:.2f} |")
+            times[row] = found
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "keras", "start"])
+    parser.add_argument("what", choices=["steps", "keras", "start", "restart"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -132,7 +173,7 @@ def main():
         parser.error("--rounds and --steps are above zero")
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
-    results = compare_start(options) if options.what == "start" else compare_steps(options)
+    results = {"start": compare_start, "restart": compare_restart}.get(options.what, compare_steps)(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file)
