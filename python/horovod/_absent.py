@@ -8,8 +8,8 @@ def without_elastic(module: str) -> Callable[[str], Any]:
     def attribute(name: str) -> Any:
         if name == "elastic":
             raise AttributeError(
-                f"{module}.elastic is not there: ddlrun starts a fixed number of ranks, and does not replace one that"
-                " is lost. Call the training function itself, and save its state as checkpoints"
+                f"{module}.elastic is not there: no rank goes on when another is lost. Call the training function itself,"
+                " save its state as checkpoints, and let ddlrun --elastic restart start all ranks again"
             )
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
 

@@ -67,7 +67,7 @@ def test_command():
         ranks = os.cpu_count() + 1
         assert output_of(command, "-np", str(ranks), "echo", "here", **paths).count("here") == ranks
         refused = output_of(command, "-np", "1", "--min-np", "1", "a", status=2, **paths)
-        assert "--min-np is not in this version" in refused, refused
+        assert "--min-np is for ranks that go on when others fail" in refused, refused
 
 
 def test_guide():
