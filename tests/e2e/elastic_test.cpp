@@ -2,12 +2,15 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include <nlohmann/json.hpp>
 
 #include "contract/ddlrun.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 
@@ -182,6 +185,95 @@ TEST_CASE("a discovery script that fails first ends the job, and later is a note
   job.wait_for("exits with 1: lost the list; the job goes on with the hosts that were found before");
   job.send(SIGTERM);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+/// Two hosts on this machine, whose ranks print their generation and the spawner that has started them.
+class FailingJob {
+ public:
+  FailingJob() { wait_for_generation(0, 4); }
+
+  void kill_rank() { kill_process(ranks_.at(random_() % ranks_.size()).pid); }
+  void kill_spawner() { kill_process(ranks_.back().spawner); }
+  void leave() { set_hosts("localhost:2\n"); }
+  void join() { set_hosts(kBoth); }
+  void wait_for_generation(int generation, int num_ranks) {
+    const std::string begin = "in " + std::to_string(generation) + ":";
+    job_.wait_until(begin, [&] { return occurrences(job_.out(), begin) >= num_ranks; });
+    // Nothing of the generation before is left.
+    for (const Rank& old : ranks_) {
+      CHECK(::kill(old.pid, 0) == -1);
+      CHECK(::kill(old.daemon, 0) == -1);
+    }
+    ranks_.assign(num_ranks, {});
+    const std::string& out = job_.out();
+    for (std::size_t at = out.find(begin); at != std::string::npos; at = out.find(begin, at + 1)) {
+      Rank one;
+      int rank = 0;
+      REQUIRE(std::sscanf(out.c_str() + at + begin.size(), "%d %d %d %d", &rank, &one.pid, &one.spawner,
+                          &one.daemon) == 4);
+      ranks_.at(rank) = one;
+    }
+  }
+  int end() {
+    job_.send(SIGTERM);
+    return job_.wait_and_require_nothing_left();
+  }
+  const std::string& err() const { return job_.err(); }
+  std::size_t choose(std::size_t count) { return random_() % count; }
+
+ private:
+  struct Rank {
+    int pid = 0;
+    int spawner = 0;
+    int daemon = 0;  ///< has left the rank's session
+  };
+  static constexpr char kBoth[] = "localhost:2\n127.0.0.1:2\n";
+
+  void set_hosts(const std::string& text) {
+    std::ofstream(hosts_ + ".new") << text;
+    std::filesystem::rename(hosts_ + ".new", hosts_);
+  }
+  static void kill_process(int pid) { REQUIRE(::kill(pid, SIGKILL) == 0); }
+
+  std::mt19937 random_{20261128};
+  const Scratch scratch_;
+  const std::string hosts_ = scratch_.write("hosts", kBoth);
+  const std::string script_ = scratch_.write("discover", "#!/bin/sh\ncat " + hosts_ + "\n", true);
+  std::vector<Rank> ranks_;
+  Job job_{scratch_,
+           ddlrun({"-np", "4", "--min-np", "1", "--elastic", "restart", "--max-restarts", "1000",
+                   "--host-discovery-script", script_, "--elastic-settle", "0", "--blacklist-cooldown-range",
+                   "1", "1", "--kill-grace", "1", "sh", "-c",
+                   // In one write, with its end. Each rank leaves a process in a session of its own.
+                   "setsid sleep 1000 & printf 'in %s:%s %s %s %s\n' $DDL_GENERATION $RANK $$ $PPID $!; exec "
+                   "sleep 1000"})};
+};
+
+TEST_CASE("after any sequence of losses, leaves and joins the ranks are there again, and nothing else",
+          "[elastic]") {
+  FailingJob job;
+  constexpr int kEvents = 12;
+  int generation = 0;
+  int num_ranks = 4;
+  for (int event = 0; event < kEvents; ++event) {
+    const std::size_t choice = num_ranks == 4 ? job.choose(3) : 3;
+    CAPTURE(event, choice, job.err());
+    switch (choice) {
+      case 0: job.kill_rank(); break;
+      case 1:
+        // Its host is not used for a second, and then joins again.
+        job.kill_spawner();
+        job.wait_for_generation(++generation, 2);
+        break;
+      case 2:
+        job.leave();
+        num_ranks = 2;
+        break;
+      default: job.join(); num_ranks = 4;
+    }
+    job.wait_for_generation(++generation, num_ranks);
+  }
+  CHECK(job.end() == 128 + SIGTERM);
 }
 
 TEST_CASE("--timeout is of the whole job, not of a generation", "[elastic]") {
