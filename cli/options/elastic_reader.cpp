@@ -93,20 +93,22 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
     return values.refuse_once("the number of ranks that have roles cannot change",
                               "omit --min-np and --max-np");
   const bool are_slots_known =
-      job.ranks_per_node > 0 || job.oversubscribe || elastic.slots_per_host || !elastic.discovery.empty() ||
+      job.ranks_per_node > 0 || job.oversubscribe || !elastic.discovery.empty() ||
       std::all_of(allocation.nodes.begin(), allocation.nodes.end(),
                   [](const launcher::AllocatedNode& node) { return node.slots.has_value(); });
   if (!are_slots_known)
     return values.refuse_once("the number of ranks may change, and the slots of a host are not known",
                               "give slots for every host, as in -H node1:4,node2:4, or --slots-per-host N");
+  // Slots are the limit, unless there may be more ranks than slots.
+  const int most = job.oversubscribe ? job.num_ranks : launcher::kMaxRanks;
   if (!values.has(OptionId::kNumProc) && elastic.max_hosts > 0) {
     // As many on each host, or as its slots.
     elastic.start_ranks = elastic.min_ranks = std::max(1, job.ranks_per_node) * elastic.min_hosts;
-    elastic.max_ranks = job.ranks_per_node > 0 ? job.ranks_per_node * elastic.max_hosts : launcher::kMaxRanks;
+    elastic.max_ranks = job.ranks_per_node > 0 ? job.ranks_per_node * elastic.max_hosts : most;
   } else if (elastic.max_hosts > 0) {
     elastic.start_ranks = elastic.min_ranks = 1;
   } else {
-    elastic.max_ranks = launcher::kMaxRanks;
+    elastic.max_ranks = most;
   }
   values.take(OptionId::kMaxNp, parse_rank_count, elastic.max_ranks);
   values.take(OptionId::kMinNp, parse_rank_count, elastic.min_ranks);

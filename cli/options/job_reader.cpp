@@ -330,6 +330,9 @@ class JobReader {
     auto allocation = launcher::find_allocation(job(), *std::move(hosts), scheduler_job, context_.hostname);
     if (!allocation) return values_.check(fail(std::move(allocation.error())));
     request_.allocation = *std::move(allocation);
+    for (launcher::AllocatedNode& node : request_.allocation.nodes) {
+      if (!node.slots) node.slots = job().elastic.slots_per_host;
+    }
     choose_first_hosts();
     if (const Status placed =
             launcher::resolve_hosts(job().placed_ranks, request_.allocation, context_.hostname);

@@ -18,7 +18,8 @@ constexpr auto kPause = std::chrono::seconds(1);
 constexpr auto kLimit = std::chrono::seconds(10);
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
-Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output, const std::string& path) {
+Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output, const std::string& path,
+                                            std::optional<int> slots) {
   if (!output) return fail(Error(output.error()).during("--host-discovery-script"));
   const std::string err = printable_line(trim(output->err.substr(0, output->err.find('\n'))));
   const auto refuse_it = [&](const std::string& how) {
@@ -28,12 +29,13 @@ Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output,
     return refuse_it("was killed by " + signal_text(WTERMSIG(output->wait_status)));
   if (const int code = WEXITSTATUS(output->wait_status); code != 0)
     return refuse_it("exits with " + std::to_string(code));
-  return parse_discovered_hosts(output->out, path);
+  return parse_discovered_hosts(output->out, path, slots);
 }
 
 }  // namespace
 
-Result<std::vector<AllocatedNode>> parse_discovered_hosts(std::string_view text, const std::string& script) {
+Result<std::vector<AllocatedNode>> parse_discovered_hosts(std::string_view text, const std::string& script,
+                                                          std::optional<int> slots) {
   std::vector<AllocatedNode> hosts;
   std::unordered_set<std::string> keys;
   int number = 0;
@@ -44,8 +46,12 @@ Result<std::vector<AllocatedNode>> parse_discovered_hosts(std::string_view text,
     // Once more, behind as many empty lines: then the message has the right number.
     if (!nodes) return parse_hostfile(std::string(number - 1, '\n') + std::string(line), script);
     for (AllocatedNode& node : *nodes) {
-      if (!keys.insert(host_key(node.name)).second)
-        return refuse(script + ":" + std::to_string(number) + ": " + node.name + " is there twice");
+      const std::string where = script + ":" + std::to_string(number) + ": " + node.name;
+      if (!keys.insert(host_key(node.name)).second) return refuse(where + " is there twice");
+      if (!node.slots) node.slots = slots;
+      if (!node.slots)
+        return refuse(where + " has no slots",
+                      "let the script print " + node.name + ":N, or give --slots-per-host N");
       hosts.push_back(std::move(node));
     }
     if (hosts.size() > kMaxHosts)
@@ -54,8 +60,11 @@ Result<std::vector<AllocatedNode>> parse_discovered_hosts(std::string_view text,
   return hosts;
 }
 
-DiscoveryScript::DiscoveryScript(EventLoop& loop, std::string path, Handlers handlers)
-    : loop_(loop), path_(std::move(path)), handlers_(std::move(handlers)) {
+DiscoveryScript::DiscoveryScript(EventLoop& loop, const JobSpec& spec, Handlers handlers)
+    : loop_(loop),
+      path_(spec.elastic.discovery),
+      slots_(spec.ranks_per_node > 0 ? spec.ranks_per_node : spec.elastic.slots_per_host),
+      handlers_(std::move(handlers)) {
   start();
 }
 
@@ -67,7 +76,7 @@ void DiscoveryScript::start() {
 }
 
 void DiscoveryScript::on_end(const Result<CommandOutput>& output) {
-  const auto hosts = hosts_of(output, path_);
+  const auto hosts = hosts_of(output, path_, slots_);
   run_.reset();
   timer_ = loop_.after(kPause, [this] { start(); });
   hosts ? handlers_.on_hosts(*hosts) : handlers_.on_failure(hosts.error());

@@ -40,30 +40,39 @@ const AllocatedNode* find(const std::vector<AllocatedNode>& hosts, const std::st
   return found == hosts.end() ? nullptr : &*found;
 }
 
-/// The ranks that the host may take.
-int slots_of(const JobSpec& spec, const AllocatedNode& host) {
+/// How many ranks the host takes, as place() counts; nullopt: that is known only when its agent has answered, or there is
+/// no limit. with_spare: also those that would only use its spare slots.
+std::optional<int> capacity(const JobSpec& spec, const AllocatedNode& host, bool with_spare = false) {
   if (spec.ranks_per_node > 0) return spec.ranks_per_node;
-  if (spec.oversubscribe) return kMaxRanks;
-  return host.slots.value_or(spec.elastic.slots_per_host.value_or(kMaxRanks));
+  if (spec.oversubscribe) return host.max_slots;
+  if (!host.slots || !with_spare) return host.slots;
+  return std::max(*host.slots, host.spare_slots.value_or(0));
+}
+
+/// The first hosts that take this many ranks together, or all.
+Generation fill(const JobSpec& spec, const std::vector<AllocatedNode>& hosts, int wanted, bool with_spare) {
+  Generation generation;
+  bool has_unknown = false;
+  for (const AllocatedNode& host : hosts) {
+    const int max_hosts = spec.elastic.max_hosts;
+    if (max_hosts > 0 && std::ssize(generation.hosts) >= max_hosts) break;
+    // Where a host may take any number, place() shares them out.
+    if (generation.num_ranks >= wanted && !has_unknown) break;
+    const auto takes = capacity(spec, host, with_spare);
+    has_unknown |= !takes;
+    generation.num_ranks += std::min(takes.value_or(wanted), wanted - generation.num_ranks);
+    generation.hosts.push_back(host);
+  }
+  return generation;
 }
 
 }  // namespace
 
 std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
                                           int required) {
-  const ElasticSpec& elastic = spec.elastic;
-  Generation generation;
-  for (const AllocatedNode& host : hosts) {
-    if (generation.num_ranks >= elastic.max_ranks) break;
-    if (elastic.max_hosts > 0 && std::ssize(generation.hosts) >= elastic.max_hosts) break;
-    AllocatedNode node = host;
-    if (!node.slots) node.slots = elastic.slots_per_host;
-    generation.num_ranks += std::min(slots_of(spec, node), elastic.max_ranks - generation.num_ranks);
-    generation.hosts.push_back(std::move(node));
-  }
-  // More ranks than slots, or ranks of unknown slots, are spread over all hosts.
-  if (spec.oversubscribe) generation.hosts = hosts;
-  if (generation.num_ranks < required || std::ssize(generation.hosts) < elastic.min_hosts)
+  Generation generation = fill(spec, hosts, spec.elastic.max_ranks, false);
+  if (generation.num_ranks < required) generation = fill(spec, hosts, required, true);
+  if (generation.num_ranks < required || std::ssize(generation.hosts) < spec.elastic.min_hosts)
     return std::nullopt;
   return generation;
 }
@@ -127,11 +136,12 @@ std::string GenerationPlanner::reason_to_leave() const {
   const auto there = pool_.listed();
   int ranks = 0;
   for (const AllocatedNode& host : running_->hosts) {
-    const int placed = std::min(slots_of(spec_, host), running_->num_ranks - ranks);
-    ranks += placed;
     const AllocatedNode* const listed = find(there, host.name);
     if (listed == nullptr) return host.name + " is not a host of the job any more";
-    if (slots_of(spec_, *listed) < placed)
+    const int others = running_->num_ranks - ranks;
+    const int placed = std::min(capacity(spec_, host, true).value_or(others), others);
+    ranks += placed;
+    if (capacity(spec_, *listed, true).value_or(placed) < placed)
       return host.name + " has fewer slots now, and " + counted(placed, "rank") +
              (placed == 1 ? " runs there" : " run there");
   }

@@ -16,13 +16,12 @@ namespace ddl::launcher {
 /// One start of all ranks.
 struct Generation {
   GenerationNumber number;
-  std::vector<AllocatedNode>
-      hosts;  ///< the oldest first; so rank 0 is where it was, as long as that host is there
+  std::vector<AllocatedNode> hosts;  ///< the oldest first: rank 0 stays where it is while that host is there
   int num_ranks = 0;
 };
 
-/// The largest generation that these hosts, the oldest first, allow; nullopt: it would be too small. A host without slots
-/// takes as many ranks as there are. required: the least number of ranks. Its number is not set. Pure.
+/// The largest generation that these hosts, the oldest first, allow, without its number; nullopt: it would be too small.
+/// Spare slots count only as far as the required number of ranks needs them. Pure.
 std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
                                           int required);
 

@@ -63,7 +63,7 @@ MembershipWatch::MembershipWatch(EventLoop& loop, GenerationPlanner& planner, co
                                  Handlers handlers)
     : loop_(loop), planner_(planner), spec_(spec), handlers_(std::move(handlers)) {
   if (!spec.elastic.discovery.empty())
-    discovery_.emplace(loop, spec.elastic.discovery,
+    discovery_.emplace(loop, spec,
                        DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) {
                                                    has_discovery_failed_ = false;
                                                    planner_.on_hosts(hosts);

@@ -207,7 +207,7 @@ class ElasticJob {
     Status found;
     wait([&](EventLoop& loop) {
       return std::make_unique<DiscoveryScript>(
-          loop, spec_.elastic.discovery,
+          loop, spec_,
           DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
                                       planner_.on_hosts(hosts);
                                       loop.stop();
@@ -231,7 +231,7 @@ class ElasticJob {
       guest->timer =
           loop.after(std::max(until.until - Clock::now(), Clock::duration()), [&] { loop.stop(); });
       if (!spec_.elastic.discovery.empty())
-        guest->discovery.emplace(loop, spec_.elastic.discovery,
+        guest->discovery.emplace(loop, spec_,
                                  DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
                                                              planner_.on_hosts(hosts);
                                                              if (planner_.can_start(Clock::now()))

@@ -56,6 +56,10 @@ TEST_CASE("the numbers of ranks of an elastic job") {
   CHECK(ranks({"-np", "4", "--elastic", "restart", "--min-np", "2", "-H", "a:2,b:2"}) == "4 2-");
   CHECK(ranks({"--elastic", "restart", "--min-np", "2", "-H", "a:2,b:2"}) == "4 2-");
   CHECK(ranks({"-np", "2", "--elastic", "restart", "--max-np", "4", "-H", "a:2,b:2"}) == "2 2-4");
+  // More ranks than slots, but not without limit.
+  CHECK(ranks({"-np", "4", "--elastic", "restart", "--min-np", "2", "-H", "a:1", "--oversubscribe"}) ==
+        "4 2-4");
+  CHECK(ranks({"--elastic", "restart", "--min-np", "1", "-H", "a,b", "--slots-per-host", "3"}) == "6 1-");
   CHECK(ranks({"--nnodes", "1:3", "--nproc-per-node", "4", "-H", "a,b,c"}) == "4 4-12");
   CHECK(ranks({"--nnodes", "2:3", "-H", "a:2,b:2,c:2"}) == "2 2-");
   CHECK(ranks({"--elastic", "restart", "--host-discovery-script", "hosts.sh", "--min-np", "2"}) == "2 2-");

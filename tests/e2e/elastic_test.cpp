@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
@@ -69,6 +70,20 @@ TEST_CASE("a job that fails too often ends with the exit code of its last failur
   CHECK(report["generations"].size() == 2);
   CHECK(report["generations"][0]["first_failure"] == 1);
   CHECK(report["generations"][1]["restarts"] == 1);
+}
+
+TEST_CASE("an elastic job has its ranks where an ordinary one has them", "[elastic]") {
+  const Scratch scratch;
+  const std::string show = "echo $RANK $LOCAL_RANK of $WORLD_SIZE";
+  for (const Words& words : {Words{"-np", "2", "-H", "localhost,127.0.0.1", "--map-by", "node"},
+                             Words{"-np", "3", "-H", "localhost:1,127.0.0.1:1", "--oversubscribe"}}) {
+    Job plain(scratch, ddlrun(words + Words{"sh", "-c", show}));
+    CHECK(plain.wait_and_require_nothing_left() == 0);
+    Job elastic(scratch, ddlrun(words + Words{"--max-restarts", "1", "sh", "-c", show}));
+    CHECK(elastic.wait_and_require_nothing_left() == 0);
+    for (const std::string_view line : split(plain.out(), '\n'))
+      CHECK_THAT(elastic.out(), Contains(std::string(line)));
+  }
 }
 
 TEST_CASE("a command that cannot be started is not tried again", "[elastic]") {

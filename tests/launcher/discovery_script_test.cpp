@@ -23,8 +23,8 @@ std::string discovered_names(const std::vector<AllocatedNode>& hosts) {
   return text;
 }
 
-std::string parsed_hosts(std::string_view text) {
-  const auto hosts = parse_discovered_hosts(text, "hosts.sh");
+std::string parsed_hosts(std::string_view text, std::optional<int> slots = 1) {
+  const auto hosts = parse_discovered_hosts(text, "hosts.sh", slots);
   return hosts ? discovered_names(*hosts) : hosts.error().message();
 }
 
@@ -36,7 +36,9 @@ std::string first_run(const std::string& script) {
   REQUIRE(::chmod(path.c_str(), 0755) == 0);
   EventLoop loop;
   std::string result;
-  const DiscoveryScript running(loop, path,
+  JobSpec spec;
+  spec.elastic.discovery = path;
+  const DiscoveryScript running(loop, spec,
                                 {[&](const std::vector<AllocatedNode>& hosts) {
                                    result = "hosts " + discovered_names(hosts);
                                    loop.stop();
@@ -53,10 +55,12 @@ std::string first_run(const std::string& script) {
 }  // namespace
 
 TEST_CASE("a discovery script prints a host a line, as a hostfile has it") {
-  CHECK(parsed_hosts("a:2\nb slots=4\n\n  c  # new\r\n") == "a:2 b:4 c");
+  CHECK(parsed_hosts("a:2\nb slots=4\n\n  c  # new\r\n") == "a:2 b:4 c:1");
   CHECK(parsed_hosts("").empty());
   CHECK(parsed_hosts("[2001:db8::1]:2\n") == "2001:db8::1:2");
   CHECK(parsed_hosts("a:2\nb:four\n") == "hosts.sh:2: slots must be a positive integer, found \"four\"");
+  CHECK(parsed_hosts("a\nb:2\n", 4) == "a:4 b:2");
+  CHECK(parsed_hosts("a:1\nb\n", std::nullopt) == "hosts.sh:2: b has no slots");
   CHECK(parsed_hosts("a:1\nb:1\nA:2\n") == "hosts.sh:3: A is there twice");
   CHECK_THAT(parsed_hosts(std::string_view("a\0b\n", 4)), Catch::StartsWith("hosts.sh:1: "));
 }
@@ -75,10 +79,12 @@ TEST_CASE("a discovery script is run, and its failures are sentences") {
 TEST_CASE("a script that cannot be executed is named") {
   EventLoop loop;
   std::string message;
-  const DiscoveryScript running(loop, "/nonexistent/hosts.sh", {nullptr, [&](const ddl::Error& error) {
-                                                                  message = error.message();
-                                                                  loop.stop();
-                                                                }});
+  JobSpec spec;
+  spec.elastic.discovery = "/nonexistent/hosts.sh";
+  const DiscoveryScript running(loop, spec, {nullptr, [&](const ddl::Error& error) {
+                                               message = error.message();
+                                               loop.stop();
+                                             }});
   loop.run();
   CHECK_THAT(message,
              Catch::StartsWith("--host-discovery-script: ") && Catch::Contains("/nonexistent/hosts.sh"));

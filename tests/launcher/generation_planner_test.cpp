@@ -86,14 +86,31 @@ TEST_CASE("a generation has as many ranks as its hosts have slots, within the li
   CHECK(ranks_of(8) == "a b c 8");
 }
 
-TEST_CASE("a host without slots takes the slots of --slots-per-host, or all ranks") {
+TEST_CASE("hosts whose slots are not known, or that may have more ranks than slots, share the ranks out") {
   JobSpec spec = elastic_spec(0);
   spec.elastic.max_ranks = 4;
-  CHECK(plan_generation(spec, {elastic_host("a")}, 1)->num_ranks == 4);
-  spec.elastic.slots_per_host = 3;
-  const auto planned = plan_generation(spec, {elastic_host("a")}, 1);
-  CHECK(planned->num_ranks == 3);
-  CHECK(planned->hosts[0].slots == 3);
+  const auto ranks_of = [&](const std::vector<AllocatedNode>& hosts) {
+    const auto planned = plan_generation(spec, hosts, 4);
+    return planned ? host_names(planned->hosts) + " " + std::to_string(planned->num_ranks) : "none";
+  };
+  CHECK(ranks_of({elastic_host("a"), elastic_host("b")}) == "a b 4");
+  CHECK(ranks_of({elastic_host("a", 4), elastic_host("b")}) == "a 4");
+  spec.oversubscribe = true;
+  CHECK(ranks_of({elastic_host("a", 1), elastic_host("b", 1)}) == "a b 4");
+  spec.elastic.max_hosts = 1;
+  CHECK(ranks_of({elastic_host("a", 1), elastic_host("b", 1)}) == "a 4");
+  AllocatedNode limited = elastic_host("a", 1);
+  limited.max_slots = 3;
+  CHECK(ranks_of({limited}) == "none");
+}
+
+TEST_CASE("spare slots are used by the ranks that are required, and not to grow") {
+  JobSpec spec = elastic_spec(0);
+  AllocatedNode node = elastic_host("a", 1);
+  node.spare_slots = 8;
+  CHECK(plan_generation(spec, {node}, 1)->num_ranks == 1);
+  CHECK(plan_generation(spec, {node}, 4)->num_ranks == 4);
+  CHECK_FALSE(plan_generation(spec, {node}, 9));
 }
 
 TEST_CASE("ranks are started again as often as --max-restarts allows") {
