@@ -8,6 +8,12 @@
 
 namespace ddl {
 
+/// A number of seconds, below 300 years, as the steady clock counts it.
+inline std::chrono::steady_clock::duration clock_duration(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds));
+}
+
 /// A moment of the steady clock, or never.
 class Deadline {
  public:
@@ -18,7 +24,7 @@ class Deadline {
   /// seconds <= 0 or absurdly large: never.
   static Deadline after_seconds(double seconds) {
     if (seconds <= 0 || seconds > 1e9) return never();
-    return after(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds)));
+    return after(clock_duration(seconds));
   }
 
   bool is_never() const { return when_ == Clock::time_point::max(); }

@@ -197,4 +197,12 @@ int kill_descendants(Deadline deadline, const std::vector<ProcessId>& preexistin
   return static_cast<int>(killed.size());
 }
 
+OrphanReaper::OrphanReaper() : preexisting_(descendants_of(::getpid())) { (void)become_subreaper(); }
+
+OrphanReaper::~OrphanReaper() {
+  constexpr std::chrono::seconds kPatience{2};
+  (void)kill_descendants(Deadline::after(kPatience), preexisting_);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0L, 0L, 0L, 0L);
+}
+
 }  // namespace ddl

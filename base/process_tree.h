@@ -53,4 +53,17 @@ bool wait_for_descendants(Deadline deadline, const std::vector<ProcessId>& preex
 /// The same, and kills (SIGKILL) every descendant that it finds. Returns how many were killed.
 int kill_descendants(Deadline deadline, const std::vector<ProcessId>& preexisting = {});
 
+/// Makes this process a subreaper, so that processes which others leave behind become its children, and at its end
+/// kills all descendants. Those that there were before stay: children of a shell that became this process by exec.
+class OrphanReaper {
+ public:
+  OrphanReaper();
+  ~OrphanReaper();
+  OrphanReaper(const OrphanReaper&) = delete;
+  OrphanReaper& operator=(const OrphanReaper&) = delete;
+
+ private:
+  const std::vector<ProcessId> preexisting_;
+};
+
 }  // namespace ddl

@@ -1,6 +1,5 @@
 #include "cli/check_build/probe.h"
 
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,24 +19,6 @@
 namespace ddl::cli {
 
 namespace {
-
-constexpr std::chrono::seconds kCleanupTimeout{2};
-
-/// Makes this process a subreaper, so that processes which probes leave behind become its children, and kills them.
-class OrphanReaper {
- public:
-  OrphanReaper() { (void)become_subreaper(); }
-  ~OrphanReaper() {
-    (void)kill_descendants(Deadline::after(kCleanupTimeout), preexisting_);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
-  }
-  OrphanReaper(const OrphanReaper&) = delete;
-  OrphanReaper& operator=(const OrphanReaper&) = delete;
-
- private:
-  /// Children of a shell that became this process by exec. They are not killed.
-  const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
-};
 
 Finding no_finding(const Error& error) {
   Finding finding;

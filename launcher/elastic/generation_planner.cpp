@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/text.h"
 #include "launcher/job/host_name.h"
 
 namespace ddl::launcher {
 namespace {
-
-using Seconds = std::chrono::duration<double>;
 
 /// Whether another start can help.
 enum class Remedy { kNone, kRestart, kOtherHosts };
@@ -115,8 +114,7 @@ GenerationPlanner::Decision GenerationPlanner::next(Time now) {
     return Start{*running_};
   }
   if (!waiting_since_) waiting_since_ = now;
-  const Time limit =
-      *waiting_since_ + std::chrono::duration_cast<Time::duration>(Seconds(elastic.timeout_seconds));
+  const Time limit = *waiting_since_ + clock_duration(elastic.timeout_seconds);
   const auto next_return = pool_.next_return(now);
   const std::string have = (usable.empty() ? "no host" : counted(usable.size(), "host")) +
                            " can be used now, and " + counted(required, "rank") +

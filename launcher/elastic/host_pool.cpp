@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/deadline.h"
 #include "launcher/job/host_name.h"
 
 namespace ddl::launcher {
@@ -67,8 +68,7 @@ void HostPool::on_failed(const std::string& name, Time now) {
                          (1 + kJitter * (cooldown_.random ? cooldown_.random() : 0));
   ++host.failures;
   host.failed_at = now;
-  host.usable_from = now + std::chrono::duration_cast<Time::duration>(
-                               std::chrono::duration<double>(std::min(seconds, cooldown_.max_seconds)));
+  host.usable_from = now + clock_duration(std::min(seconds, cooldown_.max_seconds));
   hosts_.push_back(std::move(host));
 }
 

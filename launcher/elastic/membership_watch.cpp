@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/files.h"
 #include "base/printable_text.h"
 #include "base/text.h"
@@ -93,8 +94,7 @@ void MembershipWatch::look() {
   if (!growing_since_) growing_since_ = now;
   for (const AllocatedNode& host : growth->hosts) ask(host);
 
-  const auto settled = *growing_since_ + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(spec_.elastic.settle_seconds));
+  const auto settled = *growing_since_ + clock_duration(spec_.elastic.settle_seconds);
   if (now < settled) {
     timer_ = loop_.after(settled - now, [this] { look(); });
     return;

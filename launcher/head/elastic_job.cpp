@@ -1,7 +1,5 @@
 #include "launcher/head/elastic_job.h"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -15,6 +13,7 @@
 #include "contract/ddlrun.h"
 #include "launcher/elastic/generation_planner.h"
 #include "launcher/elastic/membership_watch.h"
+#include "launcher/head/job_context.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/process/end_watch.h"
 #include "launcher/process/shell_attributes.h"
@@ -23,19 +22,6 @@ namespace ddl::launcher {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Clock::duration in_clock_ticks(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-JobReport end_without_ranks(EndReason reason, int exit_code, std::string message, int signal = 0) {
-  JobReport report;
-  report.reason = reason;
-  report.exit_code = exit_code;
-  report.message = std::move(message);
-  report.signal = signal;
-  return report;
-}
 
 /// "trace.json" of the first generation, "trace.generation2.json" of the third.
 std::string timeline_of(const std::string& file, int generation) {
@@ -49,9 +35,6 @@ std::string timeline_of(const std::string& file, int generation) {
 class HeldSignals {
  public:
   HeldSignals() {
-    for (const int signal : {SIGINT, SIGHUP, SIGTERM, SIGQUIT}) {
-      if (!is_ignored(signal)) signals_.push_back(signal);
-    }
     ::sigemptyset(&set_);
     for (const int signal : signals_) ::sigaddset(&set_, signal);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
@@ -69,24 +52,9 @@ class HeldSignals {
   const std::vector<int>& signals() const { return signals_; }
 
  private:
-  std::vector<int> signals_;
+  const std::vector<int> signals_ = ending_signals();
   sigset_t set_{};
   sigset_t before_{};
-};
-
-/// The ssh of a host that was asked, and that has not answered, becomes a child of this process when the one that asked
-/// is killed. The destructor kills such children.
-class Orphans {
- public:
-  Orphans() { (void)become_subreaper(); }
-  ~Orphans() { (void)kill_descendants(Deadline::after(kPatience), preexisting_); }
-  Orphans(const Orphans&) = delete;
-  Orphans& operator=(const Orphans&) = delete;
-
- private:
-  static constexpr std::chrono::seconds kPatience{2};
-  /// Children of a shell that became this process by exec.
-  const std::vector<ProcessId> preexisting_ = descendants_of(::getpid());
 };
 
 class ElasticJob {
@@ -180,23 +148,19 @@ class ElasticJob {
   void wait(Begin begin) {
     EventLoop loop;
     loop.watch_signals(held_.signals(), [&](int signal) {
-      result_ = end_without_ranks(EndReason::kSignal, contract::kSignalBase + signal, "no ranks were running",
-                                  signal);
+      result_ = JobReport{end_by_signal(signal, "no ranks were running")};
       loop.stop();
     });
     EventLoop::Timer timeout;
     if (spec_.timeout_seconds > 0)
-      timeout = loop.after(in_clock_ticks(std::max(0.0, remaining_seconds())), [&] {
-        result_ = end_without_ranks(EndReason::kTimeout, contract::kTimeout, "no ranks were running");
+      timeout = loop.after(clock_duration(std::max(0.0, remaining_seconds())), [&] {
+        result_ = JobReport{end_with(EndReason::kTimeout, contract::kTimeout, "no ranks were running")};
         loop.stop();
       });
     std::optional<EndWatch> caller;
     if (spec_.end_with_pid != 0)
       caller.emplace(loop, spec_.end_with_pid, [&] {
-        result_ = end_without_ranks(
-            EndReason::kSignal, contract::kSignalBase + SIGTERM,
-            "process " + std::to_string(spec_.end_with_pid) + " has ended, and the job with it (--end-with)",
-            SIGTERM);
+        result_ = JobReport{end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))};
         loop.stop();
       });
     const auto guest = begin(loop);
@@ -248,7 +212,7 @@ class ElasticJob {
       if (!why.empty()) notices_.note("the job ends: " + why);
       result_ = *std::move(last_);
     } else {
-      result_ = end_without_ranks(EndReason::kStartFailed, contract::kStartFailure, why);
+      result_ = JobReport{end_with(EndReason::kStartFailed, contract::kStartFailure, why)};
     }
   }
 
@@ -261,7 +225,7 @@ class ElasticJob {
   const Notices& notices_;
   const std::function<void(const JobReport&)>& on_end_of_generation_;
   HeldSignals held_;
-  Orphans orphans_;
+  OrphanReaper reaper_;  ///< of the ssh of a host that was asked, and has not answered
   std::minstd_rand random_{std::random_device()()};
   GenerationPlanner planner_;
   const Clock::time_point began_ = Clock::now();

@@ -16,6 +16,11 @@
 
 namespace ddl::launcher {
 
+/// The sentence of a job that ends with this process (--end-with).
+inline std::string caller_ended_text(int pid) {
+  return "process " + std::to_string(pid) + " has ended, and the job with it (--end-with)";
+}
+
 /// It only refers to the values.
 struct JobContext {
   const JobSpec& spec;

@@ -22,11 +22,8 @@ Status check_caller(pid_t pid) {
 }
 
 std::vector<int> watched_signals() {
-  std::vector<int> wanted = {SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
-  // A signal that the caller had ignored stays ignored.
-  for (const int signal : {SIGINT, SIGHUP}) {
-    if (!is_ignored(signal)) wanted.push_back(signal);
-  }
+  std::vector<int> wanted = ending_signals();
+  wanted.insert(wanted.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD});
   return wanted;
 }
 
@@ -49,9 +46,7 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
   });
   std::optional<EndWatch> caller;
   if (const pid_t pid = job.spec.end_with_pid; pid != 0) {
-    caller.emplace(job.loop, pid, [&now, pid] {
-      now->on_caller_ended("process " + std::to_string(pid) + " has ended, and the job with it (--end-with)");
-    });
+    caller.emplace(job.loop, pid, [&now, pid] { now->on_caller_ended(caller_ended_text(pid)); });
   }
   std::shared_ptr<void> guest;
   if (beside)

@@ -104,9 +104,8 @@ class Job : public RunningJob, private SupervisorActions {
     DDL_TRY(send_launch(planned.launch));
     open_stdin();
     if (spec_.timeout_seconds > 0) {
-      timeout_timer_ = loop_.after(
-          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(spec_.timeout_seconds)),
-          [this] { supervisor_.on_timeout(); });
+      timeout_timer_ =
+          loop_.after(clock_duration(spec_.timeout_seconds), [this] { supervisor_.on_timeout(); });
     }
     return {};
   }

@@ -23,19 +23,6 @@ bool is_failure(const RankOutcome& outcome) {
 /// It failed after it had observed the end of another rank, which is most likely the cause.
 bool is_consequence(const RankOutcome& outcome) { return outcome.gone_rank >= 0; }
 
-JobEnd end_with(EndReason reason, int exit_code, std::string message = {}, int signal = 0) {
-  JobEnd end;
-  end.reason = reason;
-  end.exit_code = exit_code;
-  end.message = std::move(message);
-  end.signal = signal;
-  return end;
-}
-
-JobEnd end_by_signal(int signal, std::string message = {}) {
-  return end_with(EndReason::kSignal, contract::kSignalBase + signal, std::move(message), signal);
-}
-
 }  // namespace
 
 JobReaction Supervisor::react(JobEvent event, JobEnd why, int signal, bool is_first) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cpu_set.h"
@@ -92,6 +93,19 @@ struct JobEnd {
   std::string abort_message;  ///< the text of the aborting rank
   int signal = 0;             ///< of kSignal and kRankStopped
 };
+
+/// For a reason that a message and an exit code tell.
+inline JobEnd end_with(EndReason reason, int exit_code, std::string message = {}, int signal = 0) {
+  JobEnd end;
+  end.reason = reason;
+  end.exit_code = exit_code;
+  end.message = std::move(message);
+  end.signal = signal;
+  return end;
+}
+inline JobEnd end_by_signal(int signal, std::string message = {}) {
+  return end_with(EndReason::kSignal, contract::kSignalBase + signal, std::move(message), signal);
+}
 
 /// One generation of an elastic job, after its end.
 struct GenerationReport {

@@ -41,6 +41,14 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+std::vector<int> ending_signals() {
+  std::vector<int> signals = {SIGTERM, SIGQUIT};
+  for (const int signal : {SIGINT, SIGHUP}) {
+    if (!is_ignored(signal)) signals.push_back(signal);
+  }
+  return signals;
+}
+
 ShellAttributes own_shell_attributes() {
   ShellAttributes shell;
   const mode_t mask = ::umask(0);

@@ -28,6 +28,8 @@ struct ShellAttributes {
 
 /// Whether this process has inherited that the signal is ignored, as under nohup and in a shell's background job.
 bool is_ignored(int signal);
+/// The signals that ask ddlrun to end. SIGINT and SIGHUP are not among them if the caller ignores them, as nohup(1) does.
+std::vector<int> ending_signals();
 
 /// Those of this process. While it has one thread: to read the umask is to change it for a moment.
 ShellAttributes own_shell_attributes();
