@@ -216,7 +216,7 @@ void Fleet::on(int via, message::AgentDown&& down) {
 
 void Fleet::on(int node, message::AgentFailed&& failed) {
   if (!is_pending(node)) {
-    agents_[node].has_given_up = true;
+    agents_[node].is_at_fault = true;
     (void)report(node, message::encode<message::NodeReport>(std::move(failed)));
     return;
   }
@@ -233,12 +233,11 @@ void Fleet::on_lost(int node, const std::string& how) {
   Agent& agent = agents_[node];
   if (is_pending(node)) return on_failed(node, {ErrorCode::kClosed, how});
   if (is_gone(node)) return;
+  agent.is_at_fault |= !agent.via || !is_gone(*agent.via);
   agent.phase = Phase::kLost;
   if (numbers_[node]) handlers_.on_lost(*numbers_[node], how);
-  for (const int other : agent.branch) {
-    agents_[other].went_with_via = !is_gone(other);
+  for (const int other : agent.branch)
     on_lost(other, "it is reached through " + agent.node.name + ", which is lost");
-  }
 }
 
 void Fleet::on_failed(int node, const Error& why) {
@@ -266,12 +265,11 @@ void Fleet::on_failed(int node, const Error& why) {
   }
   failures_[node] = sentence;
   if (handlers_.on_failed) handlers_.on_failed(node, sentence);
-  for (const int other : agent.branch) {
-    agents_[other].went_with_via = is_pending(other);
+  agent.is_at_fault = !agent.via || !is_gone(*agent.via);
+  complete_startup(node, Phase::kFailed);
+  for (const int other : agent.branch)
     on_failed(other, {ErrorCode::kUnavailable,
                       "it is reached through " + agent.node.name + ", which did not come up"});
-  }
-  complete_startup(node, Phase::kFailed);
 }
 
 void Fleet::complete_startup(int node, Phase phase) {
@@ -310,8 +308,7 @@ void Fleet::select(const std::vector<int>& nodes) {
 std::vector<std::string> Fleet::failed_hosts() const {
   std::vector<std::string> names;
   for (const Agent& agent : agents_) {
-    const bool has_failed = agent.phase > Phase::kAnswered || agent.has_given_up;
-    if (has_failed && !agent.went_with_via) names.push_back(agent.node.name);
+    if (agent.is_at_fault) names.push_back(agent.node.name);
   }
   return names;
 }

@@ -129,9 +129,8 @@ class Fleet {
     std::chrono::steady_clock::time_point began;
     Phase phase = Phase::kWaiting;
     int attempts = 0;
-    std::string last_failure;    ///< of the previous attempt; "": this is the first
-    bool has_given_up = false;   ///< after it had answered: it has said so
-    bool went_with_via = false;  ///< it failed or is lost only because the agent before it is
+    std::string last_failure;  ///< of the previous attempt; "": this is the first
+    bool is_at_fault = false;  ///< it did not start, gave up or is lost, and the agent before it was there
     double answer_seconds = 0;
     double clock_offset_seconds = 0;
   };
