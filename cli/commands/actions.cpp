@@ -156,11 +156,8 @@ std::vector<std::string> notes_of(const ActionOption& action, const GivenOptions
     notes.push_back(given.typed_name(kNumProc) + " changes nothing: " + given.typed_name(action.option) +
                     " starts no ranks");
   for (const OptionWithoutEffect& one : given.without_effect) {
-    std::string_view reason = one.entry->help;
-    // The rest says what to do if another value was meant.
-    if ((one.entry->rules & kZeroIsDefault) != 0) reason = reason.substr(0, reason.find(';'));
     notes.push_back((one.where.empty() ? "" : one.where + ": ") + one.name +
-                    " changes nothing: " + std::string(reason));
+                    " changes nothing: " + std::string(one.entry->help));
   }
   return notes;
 }

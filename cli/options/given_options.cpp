@@ -66,8 +66,7 @@ Status refuse_value_of_flag(const std::string& word) {
 /// Keeps the option if it changes nothing here; else refuses it.
 Status read_foreign(const TypedOption& option, std::vector<OptionWithoutEffect>& without_effect) {
   const OptionEntry& entry = *option.entry;
-  const bool is_default = (entry.rules & kZeroIsDefault) != 0 && option.value == "0";
-  if (entry.id != OptionId::kWithoutEffect && !is_default) return fail(unavailable(entry, option.name));
+  if (entry.id != OptionId::kWithoutEffect) return fail(unavailable(entry, option.name));
   const bool is_new = std::none_of(without_effect.begin(), without_effect.end(),
                                    [&entry](const auto& one) { return one.entry == &entry; });
   if (is_new) without_effect.push_back({&entry, option.name, ""});

@@ -168,14 +168,13 @@ enum class OptionGroup {
 
 /// Where an option applies; bits of OptionEntry::rules.
 enum OptionRule : unsigned {
-  kNotWithSrun = 1,      ///< needs ddlrun's agents, which --launcher srun does not start
-  kNotWithMpirun = 2,    ///< needs ddlrun's agents, which --launcher mpirun does not start
-  kForMpiRank = 4,       ///< with --launcher mpirun, passed to the ddlrun of each rank
-  kForScript = 8,        ///< passed to the ddlrun in a job script
-  kNotInScript = 16,     ///< has no meaning in a job script, for which Slurm chooses the hosts
-  kOptionalValue = 32,   ///< may have no value: the next word is its value unless that starts with a dash
-  kNameAndValue = 64,    ///< NAME=VALUE, or as two words
-  kZeroIsDefault = 128,  ///< of another launcher: with the value 0 it requests what ddlrun does by default
+  kNotWithSrun = 1,     ///< needs ddlrun's agents, which --launcher srun does not start
+  kNotWithMpirun = 2,   ///< needs ddlrun's agents, which --launcher mpirun does not start
+  kForMpiRank = 4,      ///< with --launcher mpirun, passed to the ddlrun of each rank
+  kForScript = 8,       ///< passed to the ddlrun in a job script
+  kNotInScript = 16,    ///< has no meaning in a job script, for which Slurm chooses the hosts
+  kOptionalValue = 32,  ///< may have no value: the next word is its value unless that starts with a dash
+  kNameAndValue = 64,   ///< NAME=VALUE, or as two words
 };
 
 struct OptionEntry {
