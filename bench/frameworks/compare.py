@@ -128,6 +128,7 @@ def restart_ms(words, place, program):
     """From the end of rank 1 until the last rank of the next generation has imported what the program needs."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["READY"] = os.path.join(folder, "ready")
+        os.mkfifo(os.environ["READY"])
         printed = run([*words, *program], place)
     times = {"ended": [], "again": []}
     for word, when in re.findall(r"(ended|again) ([0-9.]+)", printed):

@@ -13,10 +13,9 @@ rank = int(os.environ["RANK"])
 if os.environ["TORCHELASTIC_RESTART_COUNT"] == "1":
     print(f"again {time.time()}", flush=True)
     sys.exit(0)
+# A fifo: rank 1 waits until rank 0 is there.
+open(os.environ["READY"], "w" if rank == 0 else "r", encoding="utf-8").close()
 if rank == 0:
-    open(os.environ["READY"], "w", encoding="utf-8").close()
     signal.pause()
-while not os.path.exists(os.environ["READY"]):
-    time.sleep(0.01)
 print(f"ended {time.time()}", flush=True)
 os._exit(1)
