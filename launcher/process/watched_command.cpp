@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/fd.h"
 #include "launcher/process/end_watch.h"
 
@@ -33,8 +35,9 @@ struct WatchedCommand::Run {
     watch(loop, out_, std::move(started->out));
     watch(loop, err_, std::move(started->err));
     timer_ = loop.after(patience, [this, patience] {
-      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
-      end(fail(ErrorCode::kTimeout, name_ + " has not ended after " + std::to_string(seconds) + " s"));
+      end(fail(ErrorCode::kTimeout,
+               name_ + " has not ended after " +
+                   fmt::format("{} s", std::chrono::duration<double>(patience).count())));
     });
     end_watch_.emplace(loop, child_->pid(), [this] { on_exit(); });
   }
