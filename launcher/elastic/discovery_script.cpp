@@ -20,7 +20,10 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output, const std::string& path,
                                             std::optional<int> slots) {
-  if (!output) return fail(Error(output.error()).during("--host-discovery-script"));
+  if (!output)
+    return refuse(
+        "--host-discovery-script: " + output.error().message(),
+        output.error().code() == ErrorCode::kPermissionDenied ? "make it executable: chmod +x " + path : "");
   const std::string err = printable_line(trim(output->err.substr(0, output->err.find('\n'))));
   const auto refuse_it = [&](const std::string& how) {
     return refuse(path + " (--host-discovery-script) " + how + (err.empty() ? "" : ": " + err));

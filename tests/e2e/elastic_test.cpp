@@ -189,6 +189,11 @@ TEST_CASE("a discovery script that fails first ends the job, and later is a note
   Job refused(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", bad, "true"}));
   CHECK(refused.wait_and_require_nothing_left() == 2);
   CHECK_THAT(refused.err(), Contains("bad:1: "));
+  const std::string plain = scratch.write("plain", "echo localhost:1\n");
+  Job forbidden(scratch,
+                ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", plain, "true"}));
+  CHECK(forbidden.wait_and_require_nothing_left() == 2);
+  CHECK_THAT(forbidden.err(), Contains("next: make it executable: chmod +x " + plain));
 
   const std::string script = scratch.write(
       "discover", "#!/bin/sh\n[ -e broken ] && { echo lost the list >&2; exit 1; }\necho localhost:1\n",
@@ -307,6 +312,16 @@ TEST_CASE("the files of an elastic job hold all generations", "[elastic]") {
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   for (const char* const line : {"generation 0 ", "generation 1 ", "generation 2 "})
     CHECK_THAT(text, Contains(line));
+}
+
+TEST_CASE("each generation of an elastic job has a timeline", "[elastic]") {
+  const Scratch scratch;
+  const std::string run = program("ddl_program") + " sum && [ $DDL_GENERATION = 1 ]";
+  Job job(scratch, ddlrun({"-np", "2", "--max-restarts", "1", "--timeline-filename", "trace.json.gz", "sh",
+                           "-c", run}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(std::filesystem::exists(scratch.path("trace.json.gz")));
+  CHECK(std::filesystem::exists(scratch.path("trace.generation1.json.gz")));
 }
 
 }  // namespace
