@@ -24,6 +24,8 @@ inline constexpr char kHorovodGlooTimeout[] = "HOROVOD_GLOO_TIMEOUT_SECONDS";
 
 // Of an elastic job: how often its ranks were started before.
 inline constexpr char kGeneration[] = "DDL_GENERATION";
+/// 1: the launcher takes this process into the job again when others have failed (contract/elastic.h).
+inline constexpr char kElastic[] = "DDL_ELASTIC";
 
 // Identity, as torch.distributed names it.
 inline constexpr char kTorchRank[] = "RANK";

@@ -20,5 +20,7 @@ inline constexpr int kDoorbellFd = 6;
 /// PMIx_Notify_event's status: rank 0 has ended its first collective. In the range that PMIx leaves to others (below
 /// PMIX_EXTERNAL_ERR_BASE).
 inline constexpr int kFirstCollectiveEvent = -3101;
+/// Of an elastic job, and not through PMIx: this rank's work is done (contract/elastic.h).
+inline constexpr int kFinishedEvent = -3102;
 
 }  // namespace ddl::contract

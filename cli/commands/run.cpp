@@ -16,6 +16,7 @@
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
 #include "launcher/head/check_hosts.h"
+#include "launcher/head/continued_job.h"
 #include "launcher/head/elastic_job.h"
 #include "launcher/head/host_comparison.h"
 #include "launcher/head/run_job.h"
@@ -157,20 +158,28 @@ int print_plan(const Request& request, const Environment& own, const Environment
                                     : plan_text(*plan, request.job, own, defaults));
 }
 
+Result<launcher::JobReport> run_in_mode(const Request& request, const Environment& environment,
+                                       const Console& console, const launcher::Notices& notices) {
+  switch (request.job.elastic.mode) {
+    case launcher::ElasticMode::kOff:
+      return launcher::run_job(request.job, request.allocation, environment, notices);
+    case launcher::ElasticMode::kContinue:
+      return launcher::run_continued_job(request.job, request.allocation, environment, notices);
+    case launcher::ElasticMode::kRestart: break;
+  }
+  return launcher::run_elastic_job(
+      request.job, request.allocation, environment, notices, [&](const launcher::JobReport& generation) {
+        if (!request.json)
+          console.report(failure_report(generation, request.job, console.error_style()));
+      });
+}
+
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
   if (const Status created = create_output_directory(request.job); !created)
     return console.refuse(created.error());
   launcher::Notices notices = notices_of(request, console);
   if (!request.job.quiet) notices.progress = console.progress();
-  const auto report =
-      request.job.elastic.mode == launcher::ElasticMode::kOff
-          ? launcher::run_job(request.job, request.allocation, environment, notices)
-          : launcher::run_elastic_job(
-                request.job, request.allocation, environment, notices,
-                [&](const launcher::JobReport& generation) {
-                  if (!request.json)
-                    console.report(failure_report(generation, request.job, console.error_style()));
-                });
+  const auto report = run_in_mode(request, environment, console, notices);
   return finish(report ? *report : error_report(report.error()), request, console);
 }
 

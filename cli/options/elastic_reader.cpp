@@ -17,23 +17,29 @@ using launcher::JobSpec;
 constexpr int kMaxTimes = 1'000'000;
 constexpr int kUsualRestarts = 3;
 
-/// Of jobs whose ranks go on without those that have failed. They are for jobs whose ranks start again, too.
+/// Of these, one alone asks for ranks that go on without those that have failed. They are for jobs whose ranks start
+/// again, too.
 constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
 constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
                                  OptionId::kResetLimit, OptionId::kCooldown};
 
+bool has_any_of_going_on(const ValueReader& values) {
+  return std::any_of(std::begin(kOfGoingOn), std::end(kOfGoingOn),
+                     [&](OptionId id) { return values.has(id); });
+}
+
 /// What the options ask for.
 ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) {
   const bool restarts = has_host_range || max_restarts > 0;
-  ElasticMode mode = restarts ? ElasticMode::kRestart : ElasticMode::kOff;
+  ElasticMode mode = restarts                      ? ElasticMode::kRestart
+                     : has_any_of_going_on(values) ? ElasticMode::kContinue
+                                                   : ElasticMode::kOff;
   const bool is_chosen = values.has(OptionId::kElastic);
   values.take(OptionId::kElastic, parse_elastic_mode, mode);
+  if (mode == ElasticMode::kContinue)
+    values.refuse_given({OptionId::kMaxRestarts}, " is of ranks that are started again, and these go on",
+                        "omit it, or use --elastic restart");
   for (const OptionId id : kOfGoingOn) {
-    if (!is_chosen && values.has(id))
-      values.refuse_once(id,
-                         display_name(entry_of(id)) +
-                             " is for ranks that go on when others fail, which this version does not have",
-                         "add --elastic restart: then all ranks end, and are started again");
     if (is_chosen && mode == ElasticMode::kOff)
       values.refuse_given({id}, " belongs to an elastic job, and --elastic off asks for none",
                           "omit one of them");
@@ -43,9 +49,9 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
                        "omit --elastic, or omit --max-restarts and the range of --nnodes");
   if (mode != ElasticMode::kOff) return mode;
   for (const OptionId id : kDetails)
-    values.refuse_given({id}, " belongs to jobs whose ranks are started again",
+    values.refuse_given({id}, " belongs to elastic jobs",
                         id == OptionId::kSlotsPerHost ? "use --ranks-per-node N for N ranks on each host"
-                                                      : "add --elastic restart, or omit it");
+                                                      : "add --elastic continue or restart, or omit it");
   return mode;
 }
 

@@ -77,10 +77,9 @@ Result<std::pair<int, int>> parse_host_counts(std::string_view text) {
 }
 
 Result<launcher::ElasticMode> parse_elastic_mode(std::string_view text) {
-  if (text == "continue")
-    return refuse("in this version no rank goes on when another fails; 'restart' starts all of them again");
-  return one_of<launcher::ElasticMode>(
-      text, {{"restart", launcher::ElasticMode::kRestart}, {"off", launcher::ElasticMode::kOff}});
+  return one_of<launcher::ElasticMode>(text, {{"continue", launcher::ElasticMode::kContinue},
+                                              {"restart", launcher::ElasticMode::kRestart},
+                                              {"off", launcher::ElasticMode::kOff}});
 }
 
 Result<std::pair<double, double>> parse_cooldown(std::string_view text) {

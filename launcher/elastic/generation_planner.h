@@ -45,7 +45,7 @@ class GenerationPlanner {
   };
   using Decision = std::variant<Start, Wait, End>;
 
-  /// spec outlives it. hosts: those that there are at first. random: as of HostPool::Cooldown.
+  /// spec outlives it. hosts: those that there are at first. random: as of Cooldown.
   GenerationPlanner(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
                     std::function<double()> random);
 

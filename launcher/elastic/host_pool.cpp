@@ -1,22 +1,11 @@
 #include "launcher/elastic/host_pool.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include "base/deadline.h"
 #include "launcher/job/host_name.h"
 
 namespace ddl::launcher {
-namespace {
-
-constexpr auto kForgiveness = std::chrono::hours(1);
-// Two to this power is more than any limit.
-constexpr int kMaxDoublings = 30;
-constexpr double kJitter = 0.5;
-
-}  // namespace
-
 HostPool::Host* HostPool::find(const std::string& name) {
   const auto found = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) {
     return host_key(host.node.name) == host_key(name);
@@ -36,7 +25,7 @@ void HostPool::update(const std::vector<AllocatedNode>& hosts) {
     if (listed != hosts.end()) {
       host.node = *listed;
       kept.push_back(std::move(host));
-    } else if (host.failures > 0) {
+    } else if (host.rest.has_failed()) {
       gone_.push_back(std::move(host));  // it may come back, and is not trusted more for that
     }
   }
@@ -59,16 +48,7 @@ void HostPool::on_failed(const std::string& name, Time now) {
   if (failed == nullptr) return;
   Host host = std::move(*failed);
   hosts_.erase(hosts_.begin() + (failed - hosts_.data()));
-  if (host.failures > 0) {
-    const auto forgiven =
-        static_cast<int>(std::min<std::int64_t>((now - host.failed_at) / kForgiveness, host.failures));
-    host.failures -= forgiven;
-  }
-  const double seconds = std::ldexp(cooldown_.min_seconds, std::min(host.failures, kMaxDoublings)) *
-                         (1 + kJitter * (cooldown_.random ? cooldown_.random() : 0));
-  ++host.failures;
-  host.failed_at = now;
-  host.usable_from = now + clock_duration(std::min(seconds, cooldown_.max_seconds));
+  host.rest.on_failed(cooldown_, now);
   hosts_.push_back(std::move(host));
 }
 
@@ -81,7 +61,7 @@ std::vector<AllocatedNode> HostPool::listed() const {
 std::vector<AllocatedNode> HostPool::usable(Time now) const {
   std::vector<AllocatedNode> nodes;
   for (const Host& host : hosts_) {
-    if (host.usable_from <= now) nodes.push_back(host.node);
+    if (host.rest.until() <= now) nodes.push_back(host.node);
   }
   return nodes;
 }
@@ -89,7 +69,7 @@ std::vector<AllocatedNode> HostPool::usable(Time now) const {
 std::optional<HostPool::Time> HostPool::next_return(Time now) const {
   std::optional<Time> next;
   for (const Host& host : hosts_) {
-    if (host.usable_from > now && (!next || host.usable_from < *next)) next = host.usable_from;
+    if (host.rest.until() > now && (!next || host.rest.until() < *next)) next = host.rest.until();
   }
   return next;
 }

@@ -1,12 +1,11 @@
 // The hosts of an elastic job, in the order in which they have joined it, and those of them that are not used for a while.
 #pragma once
 
-#include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/elastic/cooldown.h"
 #include "launcher/job/allocation.h"
 
 namespace ddl::launcher {
@@ -14,16 +13,9 @@ namespace ddl::launcher {
 /// Has no clock: the caller says what time it is. One thread.
 class HostPool {
  public:
-  using Time = std::chrono::steady_clock::time_point;
+  using Time = Rest::Time;
 
-  /// A host is not used for min_seconds after it has failed, twice as long after the next time and so on, up to
-  /// max_seconds. An hour without a failure makes up for one. random: from 0 to 1; each time is up to a half longer by
-  /// it, so that jobs that share a host do not all return to it at once.
-  struct Cooldown {
-    double min_seconds = 0;
-    double max_seconds = 0;
-    std::function<double()> random;
-  };
+  /// cooldown: of a host that has failed.
   explicit HostPool(Cooldown cooldown) : cooldown_(std::move(cooldown)) {}
 
   /// The hosts that there are now. Those that were there before keep their places, and new ones come behind them.
@@ -41,9 +33,7 @@ class HostPool {
  private:
   struct Host {
     AllocatedNode node;
-    int failures = 0;
-    Time failed_at;
-    Time usable_from;  // the epoch: it has not failed
+    Rest rest;
   };
   Host* find(const std::string& name);
 

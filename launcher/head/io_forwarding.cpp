@@ -111,6 +111,18 @@ Result<std::unique_ptr<BlockingWriter>> OutputRouter::open_writer(int fd) {
       });
 }
 
+namespace {
+
+std::vector<std::string> directory_names(const JobSpec& spec) {
+  if (spec.output_labels.empty()) return rank_directory_names(spec.num_ranks);
+  std::vector<std::string> names;
+  for (const int label : spec.output_labels)
+    names.push_back(rank_directory_name(label, std::max(spec.elastic.start_ranks, 1)));
+  return names;
+}
+
+}  // namespace
+
 Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   auto out = open_writer(STDOUT_FILENO);
   if (!out) return fail(std::move(out.error()).during("standard output"));
@@ -122,7 +134,7 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
   }
   if (!spec.output_directory.empty()) {
     auto files = OutputFiles::create(
-        spec.output_directory, spec.num_ranks,
+        spec.output_directory, directory_names(spec),
         [this](std::function<void()> call) { loop_.post(std::move(call)); },
         [this](const std::string& sentence) {
           if (lost_.empty()) lost_ = sentence.substr(0, sentence.find("; from here on"));
@@ -134,6 +146,7 @@ Status OutputRouter::open(const JobSpec& spec, bool raw, std::size_t window) {
 
   OutputMuxOptions options;
   options.num_ranks = spec.num_ranks;
+  options.labels = spec.output_labels;
   options.tag = spec.tag_output;
   options.timestamp = spec.timestamp_output;
   options.merges_stderr = spec.merges_stderr;

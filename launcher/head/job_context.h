@@ -6,6 +6,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/head/member_channel.h"
 #include "launcher/head/reports.h"
 #include "launcher/head/run_job.h"
 #include "launcher/head/supervisor.h"
@@ -31,6 +32,7 @@ struct JobContext {
   Fleet& fleet;
   Supervisor& supervisor;
   StartTimes& times;
+  MemberChannel* elastic_job;  ///< that this launch belongs to; null: none
 };
 
 /// A part of the job, which gets what happens while it goes on. One thread.

@@ -53,6 +53,11 @@ Supervisor::Job JobPlanner::supervised_job() const {
     if (!spec_.roles.empty()) job.serves.push_back(role_of(spec_.roles, rank.rank).serves);
   }
   job.kill_grace_seconds = spec_.kill_grace_seconds;
+  job.outlives_failures = spec_.elastic.mode == ElasticMode::kContinue;
+  if (!spec_.started_ranks.empty()) {
+    job.is_left_out.assign(placement_.ranks.size(), true);
+    for (const int rank : spec_.started_ranks) job.is_left_out.at(rank) = false;
+  }
   return job;
 }
 

@@ -62,7 +62,8 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
 }  // namespace
 
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
-                          const Environment& head_environment, const Notices& notices, const Beside& beside) {
+                          const Environment& head_environment, const Notices& notices, const Beside& beside,
+                          MemberChannel* elastic_job) {
   DDL_TRY(check_open_files_limit());
   DDL_TRY(check_proc());
   DDL_TRY(check_caller(spec.end_with_pid));
@@ -72,7 +73,8 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   Fleet fleet(loop, starters.ssh(), starters.group_starter());
   Supervisor supervisor;
   StartTimes times;
-  auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times},
+  auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times,
+                            elastic_job},
                            starters.by_node(), beside);
   const auto ended = std::chrono::steady_clock::now();
   std::vector<std::string> failed_hosts = fleet.failed_hosts();

@@ -14,6 +14,8 @@
 
 namespace ddl::launcher {
 
+class MemberChannel;
+
 /// Sentences for the user while the job runs, each without a newline.
 struct Notices {
   std::function<void(const std::string&)> note;    ///< worth a line unless --quiet
@@ -32,9 +34,10 @@ using Beside = std::function<std::shared_ptr<void>(
 /// Starts the job on the nodes of the allocation, supervises it and returns when nothing of it is left.
 /// Uses standard input and output; installs signal handling for its duration; must be called while the
 /// process has one thread and with descriptors 0, 1 and 2 open.
+/// elastic_job: the job of which this one is a launch; null: none.
 /// Error: the job could not be started (more ranks than slots, no agent); nothing is left then either.
 Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
                           const Environment& head_environment, const Notices& notices,
-                          const Beside& beside = nullptr);
+                          const Beside& beside = nullptr, MemberChannel* elastic_job = nullptr);
 
 }  // namespace ddl::launcher

@@ -101,6 +101,12 @@ class Job : public RunningJob, private SupervisorActions {
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
     DDL_TRY(open_output(planned.launch.job));
+    if (context_.elastic_job != nullptr) {
+      leave_out_ranks(planned.launch);
+      DDL_TRY(context_.elastic_job->open(
+          loop_, [this](const message::MemberOrder& order) { on_order(order); },
+          [this] { supervisor_.on_signal(SIGTERM); }));
+    }
     DDL_TRY(send_launch(planned.launch));
     open_stdin();
     if (spec_.timeout_seconds > 0) {
@@ -112,6 +118,7 @@ class Job : public RunningJob, private SupervisorActions {
 
   void run() override {
     loop_.run();
+    if (context_.elastic_job != nullptr) context_.elastic_job->close();
     stdin_.reset();
     inspector_.close();  // nobody would answer any more
   }
@@ -172,6 +179,25 @@ class Job : public RunningJob, private SupervisorActions {
     return {};
   }
 
+  /// Those that JobSpec::started_ranks does not name.
+  void leave_out_ranks(LaunchPlan& plan) const {
+    for (NodeLaunch& node : plan.nodes) {
+      std::erase_if(node.ranks, [this](const RankLaunch& rank) {
+        return !ranks_.is_left_out.empty() && ranks_.is_left_out[rank.rank];
+      });
+    }
+  }
+
+  /// Of the elastic job that this launch belongs to.
+  void on_order(const message::MemberOrder& order) {
+    std::visit([this](const auto& message) { fleet_.send_all(message); }, order);
+  }
+
+  template <class Message>
+  void report_to_job(const Message& message) {
+    if (context_.elastic_job != nullptr) context_.elastic_job->report(message);
+  }
+
   Status send_launch(LaunchPlan& plan) {
     JobLaunch& job = plan.job;
     if (::isatty(STDOUT_FILENO) == 1 || ::isatty(STDERR_FILENO) == 1) job.flush_idle_lines = job.split_lines;
@@ -180,7 +206,7 @@ class Job : public RunningJob, private SupervisorActions {
     job.head_host = hostname();
     job.head_pid = ::getpid();
     began_ = Clock::now();
-    if (plan.nodes.size() > 1) DDL_TRY(send_job_key());
+    if (plan.nodes.size() > 1 || context_.elastic_job != nullptr) DDL_TRY(send_job_key());
     fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));
     for (int node = 0; node < std::ssize(plan.nodes); ++node)
       fleet_.send(node, message::Launch{plan.nodes[node]});
@@ -190,9 +216,13 @@ class Job : public RunningJob, private SupervisorActions {
 
   Status send_job_key() {
     ::prctl(PR_SET_DUMPABLE, 0);  // the key passes through this memory: no core dump, no debugger
-    DDL_ASSIGN(key, net::JobKey::random());
-    message::JobKey message{
-        std::string(reinterpret_cast<const char*>(key.bytes().data()), key.bytes().size())};
+    std::optional<net::JobKey> own;
+    if (context_.elastic_job == nullptr) {
+      DDL_ASSIGN(random, net::JobKey::random());
+      own = std::move(random);
+    }
+    const std::span<const std::byte> key = (own ? *own : context_.elastic_job->key()).bytes();
+    message::JobKey message{std::string(reinterpret_cast<const char*>(key.data()), key.size())};
     fleet_.send_all(message);
     net::wipe(std::as_writable_bytes(std::span(message.bytes)));
     return {};
@@ -248,6 +278,7 @@ class Job : public RunningJob, private SupervisorActions {
     notices_.detail("rank " + std::to_string(m.rank) + ": process " + std::to_string(m.pid) + " on " +
                     fleet_.name(node));
     context_.times.on_rank_started();
+    report_to_job(m);
     supervisor_.on_rank_started(m.rank, m.incarnation, m.pid);
   }
   template <class Binding>  // RankBound, VisibleGpus
@@ -275,7 +306,8 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, message::RankEnded& m) {
     if (!is_rank_on(node, m.outcome.rank)) return;
     stopped_.erase(m.outcome.rank);
-    supervisor_.on_rank_ended(std::move(m.outcome));
+    supervisor_.on_rank_ended(m.outcome);
+    report_to_job(m);
   }
   void on(int node, const message::RankStopped& m) {
     if (!is_rank_on(node, m.rank)) return;
@@ -340,7 +372,16 @@ class Job : public RunningJob, private SupervisorActions {
     if (m.lost) tell_ranks(node, m.text);
     supervisor_.on_agent_failed(node, sentence, m.lost);
   }
-  void on(int node, message::PmiBarrier& m) { pmi_barriers_.on(node, std::move(m)); }
+  void on(int node, message::PmiBarrier& m) {
+    if (context_.elastic_job != nullptr) return report_to_job(m);
+    pmi_barriers_.on(node, std::move(m));
+  }
+  void on(int node, const message::ElasticJoin& m) {
+    if (is_rank_on(node, m.rank)) report_to_job(m);
+  }
+  void on(int node, const message::ElasticFinished& m) {
+    if (is_rank_on(node, m.rank)) report_to_job(m);
+  }
   void on(int node, const message::AskGlooStore& m) {
     fleet_.send(node, message::GlooStoreAnswered{m.id, gloo_store_.apply(m.request)});
   }

@@ -89,6 +89,7 @@ void Supervisor::launch(Job job, SupervisorActions& actions) {
     outcome.rank = rank;
     outcome.host = job_.rank_hosts[rank];
     report_.ranks.push_back(std::move(outcome));
+    if (is_left_out(rank)) ++ended_;
   }
   phase_ = JobPhase::kRunning;
 }
@@ -99,7 +100,8 @@ bool Supervisor::is_rank_on(int node, int rank) const {
 
 bool Supervisor::is_current(int rank, int incarnation) const {
   const RankOutcome& known = outcome(rank);
-  return known.incarnation == incarnation && !has_ended(known) && !is_node_finished(node_of(rank));
+  return known.incarnation == incarnation && !has_ended(known) && !is_left_out(rank) &&
+         !is_node_finished(node_of(rank));
 }
 
 void Supervisor::on_rank_started(int rank, int incarnation, std::int64_t pid) {
@@ -120,7 +122,8 @@ void Supervisor::on_rank_ended(RankOutcome ended) {
   stopped_.erase(recorded.rank);
 
   // A rank that aborts reports that before it exits: its exit is not a second failure.
-  if (is_failure(recorded) && !recorded.ended_by_us) on_failure(recorded, was_told);
+  if (is_failure(recorded) && !recorded.ended_by_us && !job_.outlives_failures)
+    on_failure(recorded, was_told);
   if (phase_ == JobPhase::kAwaitingCause && have_all_gone_ranks_ended()) react(JobEvent::kCauseTimeout);
   look_for_ends();
 }
@@ -175,7 +178,9 @@ int Supervisor::culprit_of(const RankOutcome& failed) const {
 
 void Supervisor::on_root_cause_timeout() { react(JobEvent::kCauseTimeout); }
 
-bool Supervisor::can_be_stopped() const { return !is_paused_ && phase_ <= JobPhase::kAwaitingClients; }
+bool Supervisor::can_be_stopped() const {
+  return !is_paused_ && !job_.outlives_failures && phase_ <= JobPhase::kAwaitingClients;
+}
 
 bool Supervisor::on_rank_stopped(int rank, int signal, int patience_seconds) {
   const RankOutcome& stopped = outcome(rank);
@@ -217,7 +222,7 @@ void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {
   mark_node_finished(node);
   // No reports about its ranks will come; the ranks of other nodes are waited for.
   for (const RankOutcome& rank : report_.ranks)
-    ended_ += node_of(rank.rank) == node && !has_ended(rank) ? 1 : 0;
+    ended_ += node_of(rank.rank) == node && !has_ended(rank) && !is_left_out(rank.rank) ? 1 : 0;
   look_for_ends();
 }
 

@@ -49,6 +49,8 @@ class Supervisor {
     std::vector<bool>
         serves{};  ///< by rank: it serves the others, and is ended when these have ended; empty: none
     double kill_grace_seconds = 5;
+    std::vector<bool> is_left_out{};  ///< by rank: it is not started; empty: all are
+    bool outlives_failures = false;   ///< a rank that fails, or is stopped, does not end the others
   };
   /// Agents did not start: then, as after any other end before launch(), the job is done at once.
   void on_agents_not_started(JobEnd why);
@@ -128,6 +130,7 @@ class Supervisor {
   void mark_node_finished(int node);
   void look_for_ends();
   bool serves(int rank) const { return !job_.serves.empty() && job_.serves[rank]; }
+  bool is_left_out(int rank) const { return !job_.is_left_out.empty() && job_.is_left_out[rank]; }
   /// was_told: libddl had told the rank that the job cannot go on.
   void on_failure(const RankOutcome& failed, bool was_told);
   void on_request_to_end(int signal);

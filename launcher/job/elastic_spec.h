@@ -7,10 +7,12 @@
 
 namespace ddl::launcher {
 
-/// --elastic. kOff: the job ends with its first failure. kRestart: all ranks end, and all are started again.
-enum class ElasticMode : std::uint8_t { kOff, kRestart };
+/// --elastic. kOff: the job ends with its first failure. kRestart: all ranks end, and all are started again. kContinue:
+/// the others go on.
+enum class ElasticMode : std::uint8_t { kOff, kRestart, kContinue };
 
-/// A job's *generation* is one start of all its ranks, until all of them have ended. Constant while the job runs.
+/// A job's *generation*: with kRestart one start of all its ranks, until all of them have ended; with kContinue the time
+/// in which the same processes are its ranks. Constant while the job runs.
 struct ElasticSpec {
   ElasticMode mode = ElasticMode::kOff;
   int start_ranks = 1;   ///< the first generation never has fewer
@@ -25,6 +27,7 @@ struct ElasticSpec {
   std::optional<int> slots_per_host;  ///< of hosts that the script prints without slots
   double timeout_seconds = 600;       ///< the longest wait for the minimum
   double settle_seconds = 2;          ///< after a new host appears, until the next generation begins
+  double ready_timeout_seconds = 30;  ///< kContinue: for the ranks to join again after a failure
   double cooldown_min_seconds = 30;   ///< for which a host that was lost is not used
   double cooldown_max_seconds = 300;  ///< the same, after it was lost several times
   bool operator==(const ElasticSpec&) const = default;

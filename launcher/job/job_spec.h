@@ -80,6 +80,10 @@ struct JobSpec {
   StdinTarget stdin_target = StdinTarget::kRank0;
   ElasticSpec elastic;
   GenerationNumber generation;  ///< which start of an elastic job's ranks this is
+  /// Of a launch of an elastic job: its ranks that are started. The others, for whom there is room, run already, or
+  /// are not wanted. Empty: all.
+  std::vector<int> started_ranks;
+  std::vector<int> output_labels;  ///< of its ranks: the numbers before their output. Empty: the ranks
 
   // Which hosts, and how many ranks on each.
   std::string hosts;                  ///< the text of -H; "": it was not given

@@ -256,6 +256,16 @@ class Agent {
 
   void on(const message::HostLost& message) {
     if (rank_watch_.tell(message)) may_report_ = Deadline::after(kReportTime);
+    ranks_.on(message);
+  }
+
+  void on(const message::ElasticPlan& plan) {
+    rank_watch_.forget_lost();
+    ranks_.on(plan);
+  }
+
+  void on(const message::KillRank& message) {
+    spawner_.send(message::SignalChild{message.rank, SIGKILL});
   }
 
   void on(const message::End& message) {

@@ -65,6 +65,8 @@ class LocalRanks {
   void on(const message::StdinEof&) { stdin_feed_.end(); }
   void on(const message::OutputCredit& message);
   void on(const message::PmiBarrierDone& message) { pmi_.take(message); }
+  void on(const message::ElasticPlan& plan) { pmi_.take(plan); }
+  void on(const message::HostLost&) { pmi_.give_up_barriers(); }
   void on(const message::GlooStoreAnswered& message);
   void on(const message::PmixAnswer& answer);
 

@@ -147,6 +147,24 @@ bool RankRecords::tell(const message::HostLost& lost) {
   return any_has_joined;
 }
 
+void RankRecords::forget_lost() {
+  for (std::size_t place = 0; place < local_ranks_; ++place) {
+    RankRecord* const told = record(place);
+    if (told == nullptr) continue;
+    told->lost_host.rank.store(0);
+    told->lost_host.name = {};
+    told->lost_host.text = {};
+  }
+  eventfd_t ignored = 0;
+  (void)::eventfd_read(doorbell_.get(), &ignored);
+}
+
+void RankRecords::show_change(bool is_pending) {
+  for (std::size_t place = 0; place < local_ranks_; ++place) {
+    if (RankRecord* const shown = record(place)) shown->change_is_pending = is_pending ? 1 : 0;
+  }
+}
+
 int RankRecords::gone_rank(std::size_t local_rank) const {
   const RankRecord* const found = record(local_rank);
   const std::int32_t gone = found == nullptr ? 0 : found->gone.load();

@@ -59,6 +59,10 @@ class RankRecords {
   int doorbell() const { return doorbell_.get(); }
   /// Tells the ranks. False if none of them has joined by libddl, and so none can be reading it.
   bool tell(const message::HostLost& lost);
+  /// Undoes tell(). Only while none of the ranks is in a job.
+  void forget_lost();
+  /// RankRecord::change_is_pending, for all ranks.
+  void show_change(bool is_pending);
   /// The rank whose end this rank has observed, as it wrote it: any number, to be checked. -1: none.
   int gone_rank(std::size_t local_rank) const;
   RankSnapshot read(std::size_t local_rank) const;

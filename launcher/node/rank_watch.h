@@ -38,6 +38,10 @@ class RankWatch {
   std::int64_t pid_of(int rank) const;
   /// Tells the ranks. False if none of them uses libddl.
   bool tell(const message::HostLost& lost) { return records_ && records_->tell(lost); }
+  /// The ranks begin another generation, with the hosts that there are.
+  void forget_lost() {
+    if (records_) records_->forget_lost();
+  }
   /// The rank whose end this rank has observed; -1: none is known.
   int gone_rank(int rank) const;
 
@@ -49,6 +53,9 @@ class RankWatch {
   void on(const message::AskActivity& ask);
   void on(const message::AskEvents& ask);
   void on(const message::RecordTimeline& message);
+  void on(const message::ElasticChange& change) {
+    if (records_) records_->show_change(change.is_pending);
+  }
 
  private:
   struct Process {

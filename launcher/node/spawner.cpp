@@ -145,6 +145,12 @@ class Spawner {
     for (const auto& child : starting_) ::kill(-child.pid, message.signal);
   }
 
+  void on(const message::SignalChild& message) {
+    for (const auto& [pid, child] : running_) {
+      if (child.rank == message.rank) ::kill(-pid, message.signal);
+    }
+  }
+
   void on(const message::AskToEnd& message) {
     for (const ProcessId& process : descendants_of(::getpid())) {
       signal_process(process, message.signal);

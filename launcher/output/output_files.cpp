@@ -98,13 +98,18 @@ std::string rank_directory_name(int rank, int num_ranks) {
   return "rank." + std::string(width - std::min(width, number.size()), '0') + number;
 }
 
-Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& directory, int num_ranks,
-                                                         Post post,
+std::vector<std::string> rank_directory_names(int num_ranks) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < num_ranks; ++rank) names.push_back(rank_directory_name(rank, num_ranks));
+  return names;
+}
+
+Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& directory,
+                                                         const std::vector<std::string>& names, Post post,
                                                          std::function<void(const std::string&)> on_error) {
   std::vector<std::string> paths;
-  for (int rank = 0; rank < num_ranks; ++rank) {
-    const std::filesystem::path folder =
-        std::filesystem::path(directory) / rank_directory_name(rank, num_ranks);
+  for (const std::string& name : names) {
+    const std::filesystem::path folder = std::filesystem::path(directory) / name;
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error) return fail(errno_error("mkdir", error.value()).during("creating " + folder.string()));
@@ -115,11 +120,11 @@ Result<std::unique_ptr<OutputFiles>> OutputFiles::create(const std::string& dire
   DDL_TRY(files->open_all());
   auto write = [files](int index, const std::string& bytes) { return files->append(index, bytes); };
   DDL_ASSIGN(thread, WriterThread::start(std::move(write), std::move(post)));
-  return std::unique_ptr<OutputFiles>(new OutputFiles(num_ranks, std::move(thread)));
+  return std::unique_ptr<OutputFiles>(new OutputFiles(2 * names.size(), std::move(thread)));
 }
 
-OutputFiles::OutputFiles(int num_ranks, WriterThread thread) : thread_(std::move(thread)) {
-  for (int index = 0; index < 2 * num_ranks; ++index) sinks_.emplace_back(&thread_, index);
+OutputFiles::OutputFiles(std::size_t num_files, WriterThread thread) : thread_(std::move(thread)) {
+  for (std::size_t index = 0; index < num_files; ++index) sinks_.emplace_back(&thread_, index);
 }
 
 OutputFiles::~OutputFiles() = default;

@@ -16,6 +16,8 @@ namespace ddl::launcher {
 
 /// "rank.07": as wide as the largest rank, so that names sort by rank.
 std::string rank_directory_name(int rank, int num_ranks);
+/// Those of all ranks.
+std::vector<std::string> rank_directory_names(int num_ranks);
 
 /// Appends exact bytes to the files, in one thread for all of them. At most kOpenFiles are open at a time.
 class OutputFiles {
@@ -26,8 +28,9 @@ class OutputFiles {
   /// reported before ranks start. on_error is posted at most once, with a sentence that names the first file that
   /// could not be written later (disk full). A file that cannot be written gets nothing more, so that its contents
   /// have no gaps.
+  /// names: of the ranks' folders in the directory, by rank.
   static Result<std::unique_ptr<OutputFiles>> create(
-      const std::string& directory, int num_ranks, Post post,
+      const std::string& directory, const std::vector<std::string>& names, Post post,
       std::function<void(const std::string& sentence)> on_error);
   ~OutputFiles();
 
@@ -40,7 +43,7 @@ class OutputFiles {
 
  private:
   class File;
-  OutputFiles(int num_ranks, WriterThread thread);
+  OutputFiles(std::size_t num_files, WriterThread thread);
 
   WriterThread thread_;
   std::vector<File> sinks_;  // 2 * rank for stdout, 2 * rank + 1 for stderr

@@ -22,7 +22,8 @@ OutputMux::OutputMux(OutputMuxOptions options) : options_(std::move(options)) {
   for (int stream = 0; stream < num_streams; ++stream) {
     const int rank = stream / 2;
     const bool is_rank = rank < options_.num_ranks;
-    tags_.push_back(is_rank ? output_tag(rank, stream_of(stream)) : "");
+    const int label = is_rank && !options_.labels.empty() ? options_.labels.at(rank) : rank;
+    tags_.push_back(is_rank ? output_tag(label, stream_of(stream)) : "");
     streams_.emplace_back();
     const bool is_first = is_shared || (is_rank && options_.merges_stderr);
     streams_.back().screen = is_first ? 0 : stream % 2;

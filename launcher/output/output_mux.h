@@ -25,6 +25,7 @@ struct OutputMuxOptions {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   int num_ranks = 1;
+  std::vector<int> labels{};  ///< of the ranks: the numbers in their tags. Empty: the ranks
   bool tag = true;
   bool timestamp = false;
   bool merges_stderr = false;  ///< ranks' standard error goes to stdout_sink, too; not that of print()

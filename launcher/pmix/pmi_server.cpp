@@ -3,11 +3,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
 
 #include "base/text.h"
+#include "contract/elastic.h"
 #include "contract/environment.h"
 #include "contract/rank_process.h"
 #include "net/pmi_line.h"
@@ -40,6 +42,12 @@ void PmiSpace::add(const std::vector<message::PmiPair>& pairs) {
 
 using net::PmiLine;
 
+namespace {
+
+const PmiLine kFailedBarrier{"barrier_out", {{"rc", "-1"}, {"msg", "a_rank_was_lost"}}};
+
+}  // namespace
+
 /// One rank's connection.
 class PmiServer::Client {
  public:
@@ -50,6 +58,21 @@ class PmiServer::Client {
 
   void end_barrier() {
     if (std::exchange(is_waiting_, false)) answer({"barrier_out", {}});
+  }
+
+  void give_up_barrier() {
+    if (std::exchange(is_waiting_, false)) answer(kFailedBarrier);
+  }
+
+  /// In the generation of the plan.
+  void take_rank(const message::ElasticPlan& plan, int rank) {
+    if (!std::exchange(is_joining_, false)) return;
+    answer({contract::kElasticPlan,
+            {{"rc", "0"},
+             {"generation", std::to_string(plan.generation)},
+             {"rank", std::to_string(rank)},
+             {"size", std::to_string(plan.size)},
+             {"hosts", plan.hosts}}});
   }
 
  private:
@@ -74,7 +97,16 @@ class PmiServer::Client {
     if (line->command == "spawn") {
       spawn_.emplace();
     } else if (line->command == "barrier_in") {
+      if (server_.has_lost_rank_) return answer(kFailedBarrier);
       if (!std::exchange(is_waiting_, true)) server_.on_barrier();
+    } else if (line->command == contract::kElasticJoin && server_.is_elastic_) {
+      is_joining_ = true;
+      server_.on_joined_(rank_);
+      server_.report_(message::ElasticJoin{rank_, static_cast<int>(number(*line, "reason")),
+                                           number(*line, "commits")});
+    } else if (line->command == contract::kElasticFinished && server_.is_elastic_) {
+      server_.report_(message::ElasticFinished{rank_});
+      answer({contract::kElasticFinishedAck, {}});
     } else if (line->command == "abort") {
       const auto code = parse_integer((*line)["exitcode"]);
       server_.report_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff),
@@ -84,6 +116,10 @@ class PmiServer::Client {
     } else {
       close();  // a client would wait for ever for the answer to a command that is not known
     }
+  }
+
+  static std::int64_t number(const PmiLine& line, const char* word) {
+    return parse_integer(line[word]).value_or(0);
   }
 
   /// A command of MPI_Comm_spawn has many lines. MPI_Comm_spawn_multiple sends several of these, and reads one answer.
@@ -156,6 +192,7 @@ class PmiServer::Client {
   net::PmiLineReader lines_;
   EventLoop::FdWatch watch_;
   bool is_waiting_ = false;
+  bool is_joining_ = false;  // until there is a plan
   struct SpawnCommand {
     std::string number;    // 1, 2, ...
     std::string commands;  // in the whole request
@@ -169,6 +206,7 @@ PmiServer::~PmiServer() = default;
 
 void PmiServer::register_job(const JobLaunch& job, int node_index) {
   job_id_ = job.job_id;
+  is_elastic_ = job.environment.contains(contract::env::kElastic);
   num_ranks_ = job.num_ranks;
   local_size_ = job.node_ranks.at(node_index).size();
   is_alone_ = std::ssize(job.node_ranks[node_index]) == num_ranks_;
@@ -198,6 +236,25 @@ void PmiServer::on_barrier() {
 }
 
 void PmiServer::take(const message::PmiBarrierDone& done) { end_barrier(done.pairs); }
+
+void PmiServer::take(const message::ElasticPlan& plan) {
+  space_ = {};
+  waiting_ = 0;
+  local_size_ = plan.members.size();
+  is_alone_ = std::ssize(plan.members) == plan.size;
+  has_lost_rank_ = false;
+  for (std::size_t i = 0; i < std::min(plan.members.size(), plan.ranks.size()); ++i) {
+    const auto client = clients_.find(plan.members[i]);
+    if (client != clients_.end()) client->second->take_rank(plan, plan.ranks[i]);
+  }
+}
+
+void PmiServer::give_up_barriers() {
+  if (!is_elastic_) return;
+  has_lost_rank_ = true;
+  waiting_ = 0;
+  for (auto& [rank, client] : clients_) client->give_up_barrier();
+}
 
 void PmiServer::end_barrier(const std::vector<message::PmiPair>& pairs) {
   space_.add(pairs);

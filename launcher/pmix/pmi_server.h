@@ -63,6 +63,13 @@ class PmiServer {
   /// The head's answer to a PmiBarrier.
   void take(const message::PmiBarrierDone& done);
 
+  // Of an elastic job (contract/elastic.h): puts and barriers belong to one generation.
+
+  /// Answers the processes of this node that wait for it. Their barriers have as many members as the plan.
+  void take(const message::ElasticPlan& plan);
+  /// A rank of the generation was lost: its barriers fail.
+  void give_up_barriers();
+
  private:
   class Client;
   void on_barrier();
@@ -78,6 +85,8 @@ class PmiServer {
   PmiSpace space_;
   std::map<int, std::unique_ptr<Client>> clients_;
   std::size_t waiting_ = 0;  // in a barrier
+  bool is_elastic_ = false;
+  bool has_lost_rank_ = false;  // the generation
 };
 
 }  // namespace ddl::launcher

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "affinity/topology_json.h"
+#include "launcher/protocol/member_messages.h"
 #include "net/cbor_shape.h"
 
 namespace ddl {
@@ -227,6 +228,13 @@ DDL_MESSAGE(74, LaunchJob, job)
 DDL_MESSAGE(75, SpawnRefused, rank)
 DDL_MESSAGE(76, MpiLoaded, rank, path, bytes)
 DDL_MESSAGE(77, NamesUnanswered, address)
+DDL_MESSAGE(78, SignalChild, rank, signal)
+DDL_MESSAGE(79, ElasticJoin, rank, reason, commits)
+DDL_MESSAGE(80, ElasticFinished, rank)
+DDL_MESSAGE(81, ElasticPlan, generation, size, members, ranks, hosts)
+DDL_MESSAGE(82, ElasticChange, is_pending)
+DDL_MESSAGE(83, KillRank, rank)
+DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, abort_message, signal, is_host_lost)
 
 #undef DDL_MESSAGE
 
@@ -254,6 +262,10 @@ template <>
 constexpr std::string_view kRoute<ClientToJob> = "from client to job";
 template <>
 constexpr std::string_view kRoute<JobToClient> = "from job to client";
+template <>
+constexpr std::string_view kRoute<MemberReport> = "from launch to job";
+template <>
+constexpr std::string_view kRoute<MemberOrder> = "from job to launch";
 
 template <class... Messages>
 constexpr auto types_of(std::type_identity<std::variant<Messages...>>) {
@@ -272,7 +284,8 @@ constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
 /// A type that belongs to several directions occurs several times.
 constexpr auto kAllTypes =
     joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>, kTypes<SpawnerToAgent>,
-           kTypes<HeadToJoiningAgent>, kTypes<ClientToJob>, kTypes<JobToClient>);
+           kTypes<HeadToJoiningAgent>, kTypes<ClientToJob>, kTypes<JobToClient>, kTypes<MemberReport>,
+           kTypes<MemberOrder>);
 
 /// "" if none of the types has the number.
 constexpr std::string_view name_among(std::span<const WireType> types, std::uint16_t number) {
@@ -407,6 +420,8 @@ DDL_DIRECTION(SpawnerToAgent)
 DDL_DIRECTION(HeadToJoiningAgent)
 DDL_DIRECTION(ClientToJob)
 DDL_DIRECTION(JobToClient)
+DDL_DIRECTION(MemberReport)
+DDL_DIRECTION(MemberOrder)
 
 #undef DDL_DIRECTION
 

@@ -18,6 +18,7 @@
 #include "launcher/plan/node_facts.h"
 #include "launcher/process/process_state.h"
 #include "launcher/protocol/control_messages.h"
+#include "launcher/protocol/elastic_messages.h"
 #include "launcher/protocol/event_messages.h"
 #include "launcher/protocol/pmix_messages.h"
 
@@ -157,7 +158,7 @@ using HeadToAgent =
     std::variant<Heartbeat, Routed, JobKey, StartAgents, HoldPorts, LaunchJob, Launch, Signal, End, StdinData,
                  StdinEof, OutputCredit, Pausing, AskActivity, Finish, PmixFenceDone, PmixModex,
                  PmixModexData, PmixNames, PmixEvent, PmiBarrierDone, ForwardedAnswer, AskEvents,
-                 RecordTimeline, GlooStoreAnswered, HostLost>;
+                 RecordTimeline, GlooStoreAnswered, HostLost, ElasticPlan, ElasticChange, KillRank>;
 
 // ---- agent to head: what its starter reads ----
 
@@ -311,13 +312,14 @@ using NodeReport =
                  RankStopped, Stalled, Activity, RankEnded, AbortRequested, SpawnRefused, MpiLoaded,
                  NamesUnanswered, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
                  PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
-                 PortsHeld, PortTaken, AskGlooStore>;
+                 PortsHeld, PortTaken, AskGlooStore, ElasticJoin, ElasticFinished>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
                  AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, StdinCredit, StdinClosed,
                  OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
-                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore>;
+                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore,
+                 ElasticJoin, ElasticFinished>;
 
 }  // namespace ddl::launcher::message

@@ -47,6 +47,12 @@ struct SignalChildren {
   int signal = 0;
   bool operator==(const SignalChildren&) const = default;
 };
+/// Send a signal to the process group of the running child of this rank.
+struct SignalChild {
+  int rank = 0;
+  int signal = 0;
+  bool operator==(const SignalChild&) const = default;
+};
 /// Send this signal to every descendant, so that it ends; those that are stopped are continued.
 struct AskToEnd {
   int signal = 0;
@@ -61,7 +67,7 @@ struct ReportGone {
   bool operator==(const ReportGone&) const = default;
 };
 
-using AgentToSpawner = std::variant<Spawn, SignalChildren, AskToEnd, KillAll, ReportGone>;
+using AgentToSpawner = std::variant<Spawn, SignalChildren, SignalChild, AskToEnd, KillAll, ReportGone>;
 
 // ---- spawner to agent ----
 

@@ -173,6 +173,45 @@ DDL_API ddl_status ddl_init(const ddl_init_options* options, ddl_context** conte
  *  and does nothing. In a child forked without exec it does nothing either. */
 DDL_API ddl_status ddl_finalize(ddl_context* context);
 
+/* Elastic jobs: ddlrun --elastic continue. When a rank is lost, the calls of the others fail with DDL_ERROR_PEER_LOST.
+ * They finalize their contexts and join again, and the job goes on with those that there are. */
+
+/** Why a process joins. */
+enum {
+  DDL_ELASTIC_FIRST = 0,   /**< it has not been in the job before */
+  DDL_ELASTIC_CHANGED = 1, /**< ddl_elastic_check() has said so, and all ranks leave at the same step */
+  DDL_ELASTIC_LOST = 2     /**< a call has failed because another rank was lost */
+};
+
+typedef struct ddl_elastic_join_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  double timeout_seconds; /**< as in ddl_init_options; not of the join itself, which may wait for hours */
+  uint64_t commits;       /**< how many states this process has saved, or taken over: where the job goes on */
+  uint64_t reason;        /**< DDL_ELASTIC_FIRST, ... */
+} ddl_elastic_join_options;
+#define DDL_ELASTIC_JOIN_OPTIONS_INIT \
+  { (uint32_t)sizeof(ddl_elastic_join_options), 0u, 0.0, 0u, 0u }
+
+/** Joins the job, for the first time or again: returns when ddlrun has made a generation of which this process is a
+ *  rank, and its ranks are connected. If one of them is lost before, this process joins the next one. The process's
+ *  earlier context must have been finalized. In a job that is not elastic, the same as ddl_init(), which in an elastic
+ *  one joins for the reason DDL_ELASTIC_FIRST. The rank, the size and the other ranks may be others each time; the local
+ *  rank of ddlrun's LOCAL_RANK stays. Errors: as ddl_init(). options may be null. */
+DDL_API ddl_status ddl_elastic_join(const ddl_elastic_join_options* options, ddl_context** context);
+
+/** The number of the generation, from 0; -1: the job is not elastic, or context is null. */
+DDL_API int32_t ddl_elastic_generation(const ddl_context* context);
+
+/** Whether the job is to change: *changed becomes 1 on all ranks, or 0 on all. Then they finalize their contexts and
+ *  join again for the reason DDL_ELASTIC_CHANGED: processes wait to become ranks, or hosts are to leave. Collective over
+ *  the world, an ordered call; it costs an allreduce of 4 bytes. In a job that is not elastic: 0, and no call. */
+DDL_API ddl_status ddl_elastic_check(ddl_context* context, int32_t* changed);
+
+/** This rank's work is done: from now on the job does not change, and a rank that ends with 0 has not failed. A process
+ *  of an elastic job that ends without it has left. Not collective. Without effect in a job that is not elastic. */
+DDL_API ddl_status ddl_elastic_finished(ddl_context* context);
+
 /** Ends the whole job because this rank has found a reason, such as a loss that is not a number. code becomes the
  *  job's exit code: its low 8 bits, or 1 where these are 0. text is one sentence for people, or null; control
  *  characters in it become blanks.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <string>
 
 #include "base/environment.h"
@@ -27,12 +28,16 @@ std::atomic<bool> process_has_context{false};
 std::atomic<std::uint64_t> context_fork_count{0};  // of the process that has it
 std::atomic<std::uint32_t> generations{0};
 
-Outcome init(const ddl_init_options* given, ddl_context** context) {
-  ddl_init_options options = DDL_INIT_OPTIONS_INIT;
-  if (auto read = read_options(given, options, "DDL_INIT_OPTIONS_INIT"); !read) return read;
-  const ddl::Environment environment = ddl::process_environment();
-  DDL_ASSIGN(settings, Settings::read(environment).map_error(to_failure));
+/// The environment's settings, and what the options of an elastic join say.
+ddl::Result<Settings> read_settings(const ddl::Environment& environment, const ddl_elastic_join_options& options) {
+  DDL_ASSIGN(settings, Settings::read(environment));
   if (options.timeout_seconds > 0) settings.timeout_seconds = options.timeout_seconds;
+  settings.join_reason = static_cast<ddl::contract::JoinReason>(options.reason);
+  settings.commits = options.commits;
+  return settings;
+}
+
+Outcome join(Settings settings, const ddl::Environment& environment, ddl_context** context) {
   // Marks the descriptor close-on-exec on every rank, also on those that do not need the key. The transport reads the
   // key again and reports an error if that fails.
   if (settings.job_key_fd) (void)ddl::net::JobKey::from_memfd(*settings.job_key_fd);
@@ -60,12 +65,33 @@ Outcome init(const ddl_init_options* given, ddl_context** context) {
   return {};
 }
 
-}  // namespace
+/// Whether a join has failed because of another rank, or may have: those that are left join again.
+bool may_join_again(const Outcome& joined) {
+  switch (joined ? DDL_OK : joined.error().status) {
+    case DDL_ERROR_TIMEOUT:
+    case DDL_ERROR_PEER_LOST:
+    case DDL_ERROR_ABORTED:
+    case DDL_ERROR_BOOTSTRAP:
+    case DDL_ERROR_SYSTEM: return true;
+    default: return false;
+  }
+}
 
-extern "C" {
+Outcome init(const ddl_elastic_join_options& options, ddl_context** context) {
+  const ddl::Environment environment = ddl::process_environment();
+  DDL_ASSIGN(settings, read_settings(environment, options).map_error(to_failure));
+  for (;;) {
+    Outcome joined = join(settings, environment, context);
+    if (!settings.elastic || !may_join_again(joined)) return joined;
+    // The launcher ends a job that goes on so.
+    std::fprintf(stderr, "libddl: joining failed, and this process joins again: %s\n",
+                 joined.error().message.c_str());
+    settings.join_reason = ddl::contract::JoinReason::kLost;
+  }
+}
 
-ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) try {
-  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+/// Makes the process's context.
+ddl_status make_context(const ddl_elastic_join_options& options, ddl_context** context) {
   *context = nullptr;
   if (process_has_context.exchange(true)) {
     if (fork_count() != context_fork_count) return report(fail(inherited_by_fork()));
@@ -82,6 +108,58 @@ ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) try 
   }
   if (!outcome) process_has_context = false;
   return report(outcome);
+}
+
+}  // namespace
+
+extern "C" {
+
+ddl_status ddl_init(const ddl_init_options* options, ddl_context** context) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  ddl_init_options given = DDL_INIT_OPTIONS_INIT;
+  if (auto read = read_options(options, given, "DDL_INIT_OPTIONS_INIT"); !read) {
+    *context = nullptr;
+    return report(read);
+  }
+  ddl_elastic_join_options join_options = DDL_ELASTIC_JOIN_OPTIONS_INIT;
+  join_options.timeout_seconds = given.timeout_seconds;
+  return make_context(join_options, context);
+} catch (...) {
+  return report_exception();
+}
+
+ddl_status ddl_elastic_join(const ddl_elastic_join_options* options, ddl_context** context) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  *context = nullptr;
+  ddl_elastic_join_options given = DDL_ELASTIC_JOIN_OPTIONS_INIT;
+  if (auto read = read_options(options, given, "DDL_ELASTIC_JOIN_OPTIONS_INIT"); !read) return report(read);
+  if (given.reason > DDL_ELASTIC_LOST)
+    return report(DDL_ERROR_INVALID_ARGUMENT, "options: there is no reason " + std::to_string(given.reason));
+  return make_context(given, context);
+} catch (...) {
+  return report_exception();
+}
+
+int32_t ddl_elastic_generation(const ddl_context* context) {
+  return context == nullptr ? -1 : context->context->generation();
+}
+
+ddl_status ddl_elastic_check(ddl_context* context, int32_t* changed) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (changed == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "changed is null");
+  *changed = 0;
+  if (context->context->generation() < 0) return DDL_OK;
+  // The pages of this host may have changed at another moment than those of others.
+  const std::int32_t own = context->context->is_change_pending() ? 1 : 0;
+  return ddl_allreduce(context, &own, changed, 1, DDL_INT32, DDL_MAX, nullptr);
+} catch (...) {
+  return report_exception();
+}
+
+ddl_status ddl_elastic_finished(ddl_context* context) try {
+  if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
+  if (context->context->generation() >= 0) context->context->finish();
+  return DDL_OK;
 } catch (...) {
   return report_exception();
 }

@@ -6,6 +6,7 @@ namespace ddl::runtime {
 
 std::span<const BootstrapBackend> bootstrap_list() {
   static constexpr std::array kBackends = {
+      BootstrapBackend{"elastic", attempt_elastic},
       BootstrapBackend{"pmix", attempt_pmix},
       BootstrapBackend{"mpi", attempt_mpi},
       BootstrapBackend{"pmi", attempt_pmi},

@@ -1,4 +1,4 @@
-// The bootstraps (PMIx, MPI, PMI-1, singleton), in the order in which they are tried. Each has a source of its own.
+// The bootstraps (of elastic jobs, PMIx, MPI, PMI-1, singleton), in the order in which they are tried. Each has a source of its own.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,12 @@
 #include "runtime/src/common/settings.h"
 
 namespace ddl::runtime {
+
+// The bootstrap of elastic jobs, over the connection of PMI-1.
+
+/// Not available unless DDL_ELASTIC is 1. Waits until the launcher has planned a generation with this process, which gives
+/// the membership its number.
+Result<BootstrapAttempt> attempt_elastic(const Settings& settings, std::uint32_t generation);
 
 // The PMIx bootstrap, loaded when a launcher promises a PMIx server.
 
@@ -42,7 +48,7 @@ struct BootstrapBackend {
   Result<BootstrapAttempt> (*attempt)(const Settings& settings, std::uint32_t generation);
 };
 
-/// PMIx, then the MPI that executes the collectives, then PMI-1, then singleton.
+/// That of elastic jobs, PMIx, then the MPI that executes the collectives, then PMI-1, then singleton.
 std::span<const BootstrapBackend> bootstrap_list();
 
 /// Tries the backends in order and returns the first that is available; the error gives the reason of each.

@@ -14,7 +14,9 @@
 #include "base/bytes.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "contract/elastic.h"
 #include "contract/environment.h"
+#include "contract/rank_process.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"
@@ -132,7 +134,7 @@ std::string key_of(int rank, std::string_view key, std::size_t piece) {
   return std::to_string(rank) + "-" + std::string(key) + "-" + std::to_string(piece);
 }
 
-class PmiBootstrap final : public Bootstrap {
+class PmiBootstrap : public Bootstrap {
  public:
   explicit PmiBootstrap(PmiSession& session) : session_(session) { session.add_user(); }
   ~PmiBootstrap() override { (void)leave(); }
@@ -200,9 +202,16 @@ class PmiBootstrap final : public Bootstrap {
   }
   Result<std::vector<std::vector<int>>> groups(Deadline deadline);
 
+  bool left_ = false;
+
+ protected:
+  PmiSession& session() { return session_; }
+  /// With the ranks of each host.
+  Status set_membership(std::uint32_t generation, int rank, int size, std::vector<std::vector<int>> groups);
+
+ private:
   PmiSession& session_;
   Membership membership_;
-  bool left_ = false;
 };
 
 /// By the launcher's map, or, if it has none, by the names of the ranks' hosts.
@@ -219,26 +228,94 @@ Status PmiBootstrap::load_membership(const PmiParameters& parameters, std::uint3
   membership_.size = parameters.size;
   membership_.host = host_name();
   DDL_ASSIGN(found, groups(deadline));
-  auto layout = HostLayout::of(std::move(found), membership_.rank, membership_.size);
+  return set_membership(generation, parameters.rank, parameters.size, std::move(found));
+}
+
+Status PmiBootstrap::set_membership(std::uint32_t generation, int rank, int size,
+                                    std::vector<std::vector<int>> groups) {
+  membership_.generation = generation;
+  membership_.rank = rank;
+  membership_.size = size;
+  membership_.host = host_name();
+  auto layout = HostLayout::of(std::move(groups), rank, size);
   if (!layout) return fail(std::move(layout.error().during("the launcher's map of the job")));
   membership_.layout = *std::move(layout);
   return {};
 }
 
+/// The same connection, on which the launcher makes generations (contract/elastic.h).
+class ElasticBootstrap final : public PmiBootstrap {
+ public:
+  using PmiBootstrap::PmiBootstrap;
+
+  const char* name() const override { return "elastic"; }
+
+  Status join(const Settings& settings) {
+    // Others may have to commit first, or to start.
+    DDL_ASSIGN(plan, session().ask({contract::kElasticJoin,
+                                    {{"reason", std::to_string(static_cast<int>(settings.join_reason))},
+                                     {"commits", std::to_string(settings.commits)}}},
+                                   contract::kElasticPlan, Deadline::never()));
+    const auto generation = parse_integer(plan["generation"]), rank = parse_integer(plan["rank"]),
+               size = parse_integer(plan["size"]);
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    if (!generation || !rank || !size || *generation < 0 || *generation >= kMost || *rank < 0 ||
+        *rank >= *size || *size > kMost)
+      return fail(ErrorCode::kProtocol, "the launcher's plan is not understood");
+    DDL_ASSIGN(groups, net::parse_process_mapping(plan["hosts"], static_cast<int>(*size)));
+    return set_membership(static_cast<std::uint32_t>(*generation) + 1, static_cast<int>(*rank),
+                          static_cast<int>(*size), std::move(groups));
+  }
+
+  void notify_launcher(int event) override {
+    if (event != contract::kFinishedEvent) return;
+    (void)session().ask({contract::kElasticFinished, {}}, contract::kElasticFinishedAck,
+                        Deadline::after(PmiSession::kAnswerPatience));
+  }
+};
+
 }  // namespace
 
-Result<BootstrapAttempt> attempt_pmi(const Settings& settings, std::uint32_t generation) {
-  if (!settings.pmi)
-    return BootstrapAttempt{nullptr, std::string(contract::env::kPmiFd) + ", " + contract::env::kPmiRank +
-                                         " and " + contract::env::kPmiSize + " are not all set"};
+namespace {
+
+/// Null: there is none, for the reason that is stored.
+Result<PmiSession*> session_of(const Settings& settings, std::string& not_available) {
+  if (!settings.pmi) {
+    not_available = std::string(contract::env::kPmiFd) + ", " + contract::env::kPmiRank + " and " +
+                    contract::env::kPmiSize + " are not all set";
+    return nullptr;
+  }
   PmiSession& session = PmiSession::instance();
   if (session.is_inherited()) {
     return fail(
         ErrorCode::kInvalidArgument,
         "this process was forked, without exec, from one that had joined a job; it cannot join in its place");
   }
-  if (const auto opened = session.open(settings.pmi->fd); !opened)
-    return BootstrapAttempt{nullptr, opened.error().message()};
+  if (const auto opened = session.open(settings.pmi->fd); !opened) {
+    not_available = opened.error().message();
+    return nullptr;
+  }
+  return &session;
+}
+
+}  // namespace
+
+Result<BootstrapAttempt> attempt_elastic(const Settings& settings, std::uint32_t) {
+  if (!settings.elastic)
+    return BootstrapAttempt{nullptr, std::string(contract::env::kElastic) + " is not set"};
+  std::string not_available;
+  DDL_ASSIGN(session, session_of(settings, not_available));
+  if (session == nullptr) return BootstrapAttempt{nullptr, not_available};
+  auto bootstrap = std::make_unique<ElasticBootstrap>(*session);
+  DDL_TRY(bootstrap->join(settings));
+  return BootstrapAttempt{std::move(bootstrap), ""};
+}
+
+Result<BootstrapAttempt> attempt_pmi(const Settings& settings, std::uint32_t generation) {
+  std::string not_available;
+  DDL_ASSIGN(found, session_of(settings, not_available));
+  if (found == nullptr) return BootstrapAttempt{nullptr, not_available};
+  PmiSession& session = *found;
   auto bootstrap = std::make_unique<PmiBootstrap>(session);
   DDL_TRY(bootstrap->load_membership(*settings.pmi, generation, settings.start_deadline()));
   return BootstrapAttempt{std::move(bootstrap), ""};

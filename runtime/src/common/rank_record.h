@@ -64,6 +64,9 @@ class RankRecord {
   /// Why the job cannot go on, if the launcher has lost a host.
   std::optional<AbortNotice> lost_host() const;
 
+  /// Of an elastic job: processes wait to join it, or hosts are to leave.
+  bool is_change_pending() const { return record_.change_is_pending.load(std::memory_order_relaxed) != 0; }
+
   /// This rank has lost that one; if it is itself, it gave up.
   void has_lost(int rank) { record_.gone = rank + 1; }
 

@@ -226,6 +226,8 @@ constexpr Variable kVariables[] = {
      "and with which stores its ranks begin and end"},
     {{env::kReportStart}, nullptr, take<&Settings::report_start, flag>,
      "`1`: rank 0 notifies the launcher, by a PMIx event, when its first collective has ended"},
+    {{env::kElastic}, "0 or 1", take<&Settings::elastic, flag>,
+     "set by `ddlrun --elastic continue`: `1`: this process may join the job again after another was lost"},
     {{env::kFault}, "point:rank:n, such as allreduce.after_publish:2:1",
      kFaultInjection ? take<&Settings::fault, FaultPlan::parse> : nullptr,
      "`point:rank:n`, or `point:rank:n:stop`: be killed or stopped there, for tests; ignored unless built "

@@ -12,6 +12,7 @@
 #include "base/deadline.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "contract/elastic.h"
 #include "contract/operations.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/event_log.h"
@@ -116,6 +117,11 @@ struct Settings {
   bool is_successor = false;
   bool verbose = false;
   bool report_start = false;
+  /// The launcher takes the process into the job again.
+  bool elastic = false;
+  /// How: not from the environment.
+  contract::JoinReason join_reason = contract::JoinReason::kFirst;
+  std::uint64_t commits = 0;
   std::optional<FaultPlan> fault;
   /// In builds with DDL_FAULT_INJECTION: how wrong the clock of events is.
   ClockSkew clock_skew;

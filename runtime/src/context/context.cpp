@@ -46,6 +46,13 @@ void print_unless_full(std::string line) {
   (void)!::write(STDERR_FILENO, line.data(), line.size());
 }
 
+/// The limit of the world's connections: the launcher of an elastic job says that a rank is lost.
+ConnectLimit launcher_limit(const JobResources& job) {
+  ConnectLimit limit;
+  if (job.settings.elastic && job.record) limit.doorbell = job.record->doorbell();
+  return limit;
+}
+
 /// The outcome of the making of a set, from each rank's failure to join it, "" if it has joined.
 Outcome check_joined(const std::vector<std::string>& failures, const std::vector<int>& job_ranks) {
   for (std::size_t rank = 0; rank < failures.size(); ++rank) {
@@ -113,7 +120,7 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   DDL_ASSIGN(world, ProcessSet::join(
                         context->job_, std::move(bootstrap), std::move(job_ranks), std::move(fault),
                         [self = context.get()](const AbortNotice& notice) { self->abort_sets(notice); },
-                        ConnectLimit{}, first_sequence));
+                        launcher_limit(context->job_), first_sequence));
   context->world_ = std::move(world);
   DDL_TRY(published);
   DDL_TRY(context->messages_->join(context->world_->connections(), context->world_->bootstrap()));
@@ -135,6 +142,10 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
 
 Context::~Context() {
   if (world_) (void)leave();
+}
+
+int Context::generation() const {
+  return job_.settings.elastic ? static_cast<int>(world_->membership().generation) - 1 : -1;
 }
 
 std::shared_ptr<ProcessSet> Context::set(std::uint64_t id) const {

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "contract/rank_process.h"
 #include "runtime/src/context/process_set.h"
 #include "runtime/src/context/recording.h"
 #include "runtime/src/context/set_creation.h"
@@ -39,6 +40,12 @@ class Context {
   int cross_rank() const { return layout().cross_rank(local_rank()); }
   int cross_size() const { return layout().cross_size(local_rank()); }
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
+  /// Of an elastic job, from 0; -1: it is none.
+  int generation() const;
+  /// Of an elastic job: processes wait to join it, or hosts are to leave.
+  bool is_change_pending() const { return job_.record && job_.record->is_change_pending(); }
+  /// Tells the launcher of an elastic job that this rank's work is done. Not beside another call of this function.
+  void finish() { world_->bootstrap().notify_launcher(contract::kFinishedEvent); }
   /// Null unless MPI executes the collectives.
   const std::shared_ptr<MpiWorld>& mpi() const { return job_.mpi; }
   contract::CpuOperations operations() const { return world_->backend().operations(); }

@@ -1,0 +1,299 @@
+#include "launcher/elastic/membership.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/deadline.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "launcher/job/host_name.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Phase = Member::Phase;
+
+// So many failures without a commit between them are those of the program.
+constexpr int kMaxLossesWithoutCommit = 3;
+
+bool is_failure(const RankOutcome& outcome) {
+  return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
+}
+
+}  // namespace
+
+std::string how_it_ended(const RankOutcome& outcome) {
+  switch (outcome.kind) {
+    case RankOutcome::Kind::kNotStarted: return "was not started";
+    case RankOutcome::Kind::kStartFailed: return "could not be started: " + outcome.start_error;
+    case RankOutcome::Kind::kRunning: return "was lost with its host";
+    case RankOutcome::Kind::kExited: return "exited with " + std::to_string(outcome.exit_code);
+    case RankOutcome::Kind::kSignalled: return "was killed by " + signal_text(outcome.signal);
+  }
+  return "";
+}
+
+std::string rank_text(const RankOutcome& outcome) {
+  return fmt::format("rank {} on {} (pid {})", outcome.rank, outcome.host, outcome.pid);
+}
+
+// ---- events ----
+
+int Membership::add(const std::string& host, int slot) {
+  Member& one = members_.emplace_back();
+  one.host = one.outcome.host = host;
+  one.slot = slot;
+  one.outcome.rank = -1;
+  return static_cast<int>(std::ssize(members_)) - 1;
+}
+
+void Membership::on_joined(int member, contract::JoinReason reason, std::int64_t commits, Time now) {
+  Member& one = members_.at(member);
+  if (one.phase == Phase::kEnded || one.phase == Phase::kWaiting) return;
+  if (one.phase != Phase::kStarting) {
+    has_any_joined_again_ = true;
+    end_generation(now);
+    if (reason == contract::JoinReason::kLost && !lost_at_) lost_at_ = now;
+  }
+  one.commits = std::max<std::int64_t>(commits, 0);
+  set_phase(one, Phase::kWaiting, now);
+}
+
+void Membership::on_finished(int member) {
+  Member& one = members_.at(member);
+  if (one.phase != Phase::kRank) return;
+  one.phase = Phase::kFinished;
+  if (stage_ == Stage::kRunning) stage_ = Stage::kFinishing;
+}
+
+void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
+  Member& one = members_.at(member);
+  if (one.phase == Phase::kEnded) return;
+  const int rank = one.outcome.rank;
+  const std::int64_t pid = one.outcome.pid;
+  one.outcome = outcome;
+  one.outcome.host = one.host;
+  one.outcome.rank = rank;
+  if (one.outcome.pid == 0) one.outcome.pid = pid;
+  const bool was_rank = one.phase == Phase::kRank || one.phase == Phase::kFinished;
+  set_phase(one, Phase::kEnded, now);
+  if (leaving_.contains(member)) return;
+  if (is_failure(one.outcome)) fail(member, now);
+  if (!was_rank || !is_failure(one.outcome)) return;
+  if (!lost_) lost_ = member;
+  if (!lost_at_) lost_at_ = now;
+  if (stage_ == Stage::kRunning) end_generation(now);
+}
+
+void Membership::on_lost(int member, const std::string& why, Time now) {
+  RankOutcome outcome = members_.at(member).outcome;
+  outcome.kind = RankOutcome::Kind::kRunning;
+  members_[member].why_lost = why;
+  on_ended(member, outcome, now);
+}
+
+void Membership::fail(int member, Time now) {
+  failed_ = member;
+  const Member& one = members_[member];
+  rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
+}
+
+void Membership::end_generation(Time now) {
+  if (stage_ == Stage::kGathering) return;
+  if (stage_ == Stage::kRunning) stage_ = Stage::kGathering;
+  over_since_ = waiting_since_ = now;
+}
+
+// ---- what there is ----
+
+std::vector<int> Membership::in_phase(std::initializer_list<Phase> phases) const {
+  std::vector<int> found;
+  for (int i = 0; i < std::ssize(members_); ++i) {
+    if (std::find(phases.begin(), phases.end(), members_[i].phase) != phases.end()) found.push_back(i);
+  }
+  return found;
+}
+
+std::vector<int> Membership::choose() const {
+  std::vector<int> chosen;
+  for (const int one : in_phase({Phase::kWaiting})) {
+    if (!leaving_.contains(one)) chosen.push_back(one);
+  }
+  // Those that have been ranks, and then the oldest.
+  const auto is_new = [this](int one) { return members_[one].outcome.rank < 0; };
+  std::stable_partition(chosen.begin(), chosen.end(), [&](int one) { return !is_new(one); });
+  if (std::ssize(chosen) > spec_.elastic.max_ranks) chosen.resize(spec_.elastic.max_ranks);
+  // Hosts stay in their order: rank 0 is on the oldest one that has a process that was a rank.
+  std::map<std::string, std::pair<bool, int>> ages;
+  for (const int one : chosen) {
+    const auto age = std::pair(is_new(one), one);
+    const auto [host, is_first] = ages.emplace(host_key(members_[one].host), age);
+    if (!is_first) host->second = std::min(host->second, age);
+  }
+  std::sort(chosen.begin(), chosen.end(), [&](int a, int b) {
+    const auto place = [&](int one) {
+      return std::tuple(ages.at(host_key(members_[one].host)), members_[one].slot, one);
+    };
+    return place(a) < place(b);
+  });
+  return chosen;
+}
+
+std::vector<int> Membership::free_slots(const std::string& host, int slots, Time now) const {
+  std::vector<int> free;
+  for (int slot = 0; slot < slots; ++slot) {
+    const bool is_taken = std::any_of(members_.begin(), members_.end(), [&](const Member& one) {
+      return one.phase != Phase::kEnded && one.slot == slot && host_key(one.host) == host_key(host);
+    });
+    const auto rest = rests_.find({host_key(host), slot});
+    if (!is_taken && (rest == rests_.end() || rest->second.until() <= now)) free.push_back(slot);
+  }
+  return free;
+}
+
+std::optional<Membership::Time> Membership::next_rest_end(Time now) const {
+  std::optional<Time> next;
+  for (const auto& [slot, rest] : rests_) {
+    if (rest.until() > now && (!next || rest.until() < *next)) next = rest.until();
+  }
+  return next;
+}
+
+int Membership::room() const {
+  if (stage_ == Stage::kFinishing) return 0;
+  int live = 0;
+  for (int i = 0; i < std::ssize(members_); ++i)
+    live += members_[i].phase != Phase::kEnded && !leaving_.contains(i) ? 1 : 0;
+  return std::max(0, spec_.elastic.max_ranks - live);
+}
+
+bool Membership::is_change_pending(Time now) const {
+  if (stage_ != Stage::kRunning) return false;
+  for (const int rank : ranks_) {
+    if (leaving_.contains(rank)) return true;
+  }
+  if (std::ssize(ranks_) >= spec_.elastic.max_ranks) return false;
+  const bool do_others_start = !in_phase({Phase::kStarting}).empty();
+  const auto waiting = in_phase({Phase::kWaiting});
+  return std::any_of(waiting.begin(), waiting.end(), [&](int one) {
+    return !leaving_.contains(one) &&
+           (!do_others_start || now - members_[one].since >= clock_duration(spec_.elastic.settle_seconds));
+  });
+}
+
+std::vector<int> Membership::hung(Time now) const {
+  if (stage_ != Stage::kGathering || !over_since_ ||
+      now - *over_since_ < clock_duration(spec_.elastic.ready_timeout_seconds))
+    return {};
+  return in_phase({Phase::kRank});
+}
+
+// ---- decisions ----
+
+Membership::Decision Membership::next(Time now) {
+  if (stage_ == Stage::kGathering) return gather(now);
+  const bool have_all_ended = std::all_of(ranks_.begin(), ranks_.end(), [this](int rank) {
+    return members_[rank].phase == Phase::kEnded;
+  });
+  if (stage_ == Stage::kFinishing && failed_ && lost_) return end_with_failure("");
+  if (stage_ == Stage::kFinishing && over_since_)
+    return end({EndReason::kAborted, 1}, "a rank joined again after another had done its work");
+  if (have_all_ended) return end({}, "");
+  const auto starting = in_phase({Phase::kWaiting});
+  std::optional<Time> until;
+  if (!starting.empty() && !is_change_pending(now))
+    until = members_[starting.front()].since + clock_duration(spec_.elastic.settle_seconds);
+  return Wait{until, ""};
+}
+
+Membership::Decision Membership::gather(Time now) {
+  const Time enough_until = waiting_since_ + clock_duration(spec_.elastic.timeout_seconds);
+  const auto starting = in_phase({Phase::kStarting});
+  if (!in_phase({Phase::kRank}).empty())
+    return Wait{*over_since_ + clock_duration(spec_.elastic.ready_timeout_seconds), ""};
+  std::vector<int> chosen = choose();
+  const int required = required_ranks();
+  if (generation_ < 0) {
+    if (failed_ && std::ssize(chosen) + std::ssize(starting) < required) return end_with_failure("");
+    if (!starting.empty() && now < enough_until) return Wait{enough_until, ""};
+  } else if (chosen.empty() && !has_any_joined_again_) {
+    return end_with_failure(
+        "no rank has joined again: the program does not call ddl.elastic.run() or ddl_elastic_join(); with "
+        "--elastic restart every program is started again");
+  }
+  if (std::ssize(chosen) >= required) return plan(std::move(chosen));
+  const std::string why =
+      fmt::format("{} of at least {} can run", counted(std::ssize(chosen), "rank"), required);
+  if (now < enough_until) return Wait{enough_until, why};
+  return end_with_failure(fmt::format("{}, and so it has been for {} s", why, spec_.elastic.timeout_seconds));
+}
+
+Membership::Decision Membership::plan(std::vector<int> chosen) {
+  Plan plan;
+  if (generation_ >= 0) {
+    if (lost_) {
+      plan.why = rank_text(members_[*lost_].outcome) + " " + how_it_ended(members_[*lost_].outcome);
+    } else {
+      plan.why = lost_at_ ? "a call has failed" : "the job changes";
+    }
+  }
+  for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
+  if (lost_at_) losses_without_commit_ = plan.commits > commits_ ? 1 : losses_without_commit_ + 1;
+  if (losses_without_commit_ >= kMaxLossesWithoutCommit)
+    return end_with_failure(fmt::format("ranks were lost {} times without a commit between them",
+                                        losses_without_commit_));
+  if (spec_.elastic.reset_limit > 0 && generation_ >= spec_.elastic.reset_limit)
+    return end_with_failure(fmt::format("there were as many new generations as --reset-limit {} allows",
+                                        spec_.elastic.reset_limit));
+  commits_ = std::max(commits_, plan.commits);
+  plan.lost_at = lost_at_;
+  for (const int one : in_phase({Phase::kWaiting})) {
+    if (leaving_.contains(one)) plan.removed.push_back(one);
+  }
+  plan.generation = ++generation_;
+  for (int rank = 0; rank < std::ssize(chosen); ++rank) {
+    Member& one = members_[chosen[rank]];
+    one.phase = Phase::kRank;
+    one.outcome.rank = rank;
+  }
+  ranks_ = chosen;
+  plan.members = std::move(chosen);
+  stage_ = Stage::kRunning;
+  lost_.reset();
+  lost_at_.reset();
+  over_since_.reset();
+  return plan;
+}
+
+Membership::End Membership::end(JobEnd how, std::string why) const {
+  End end;
+  static_cast<JobEnd&>(end.report) = std::move(how);
+  end.why = std::move(why);
+  if (generation_ < 0) {
+    for (int i = 0; i < std::ssize(members_); ++i) {
+      end.report.ranks.push_back(members_[i].outcome);
+      end.report.ranks.back().rank = i;
+    }
+  } else {
+    for (const int rank : ranks_) end.report.ranks.push_back(members_[rank].outcome);
+  }
+  return end;
+}
+
+Membership::End Membership::end_with_failure(std::string why) const {
+  if (!failed_) return end(end_with(EndReason::kTimeout, contract::kTimeout, why), "");
+  const Member& failed = members_[*failed_];
+  const auto place = std::find(ranks_.begin(), ranks_.end(), *failed_);
+  if (failed.outcome.kind == RankOutcome::Kind::kRunning)
+    return end(end_with(EndReason::kHostLost, contract::kLostHost, failed.why_lost), std::move(why));
+  JobEnd how = end_with(failed.outcome.kind == RankOutcome::Kind::kStartFailed ? EndReason::kStartFailed
+                                                                               : EndReason::kRankFailed,
+                        exit_code_of(failed.outcome));
+  if (generation_ < 0) how.first_failure = *failed_;
+  if (place != ranks_.end()) how.first_failure = static_cast<int>(place - ranks_.begin());
+  return end(std::move(how), std::move(why));
+}
+
+}  // namespace ddl::launcher

@@ -1,0 +1,149 @@
+// The processes of an elastic job whose ranks go on when others fail, and which of them are the ranks of the next
+// generation.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "contract/elastic.h"
+#include "launcher/elastic/cooldown.h"
+#include "launcher/job/job_report.h"
+#include "launcher/job/job_spec.h"
+
+namespace ddl::launcher {
+
+/// A process, from its start to its end. Its number is never used again.
+struct Member {
+  enum class Phase {
+    kStarting,  ///< it has not joined yet
+    kWaiting,   ///< for the next generation
+    kRank,      ///< of the generation
+    kFinished,  ///< the same, and its work is done
+    kEnded,
+  };
+  std::string host;
+  int slot = 0;  ///< on the host: its local rank
+  Phase phase = Phase::kStarting;
+  RankOutcome outcome;         ///< rank: in its last generation; -1: in none
+  std::string why_lost;        ///< if it was lost with its host: a sentence
+  std::int64_t commits = 0;    ///< as it has said when it joined last
+  std::chrono::steady_clock::time_point since;  ///< of the phase
+};
+
+/// A state machine without clock and I/O. One thread. Decides alone what a generation consists of: it is over when one
+/// of its ranks has ended or joins again, and the next one begins when each of the others has done so, too.
+class Membership {
+ public:
+  using Time = Rest::Time;
+
+  /// The next generation.
+  struct Plan {
+    int generation = 0;
+    std::vector<int> members;         ///< by rank
+    std::vector<int> removed;         ///< that waited, and are not wanted any more
+    std::string why;                  ///< a sentence about what has ended the one before; "": there was none
+    std::optional<Time> lost_at;      ///< when a rank of it was lost; nullopt: none was
+    std::int64_t commits = 0;         ///< the most that a member has
+  };
+  /// The job is over: JobReport::ranks are those of the last generation.
+  struct End {
+    JobReport report;
+    std::string why;  ///< a sentence about what keeps it from going on; "": nothing has to
+  };
+  struct Wait {
+    std::optional<Time> until;  ///< unless something happens; nullopt: only then
+    std::string why;            ///< what for, as a sentence; "" while all is well
+  };
+  using Decision = std::variant<Plan, End, Wait>;
+
+  /// spec outlives it. cooldown: of a slot whose process has failed.
+  Membership(const JobSpec& spec, Cooldown cooldown, Time now)
+      : spec_(spec), cooldown_(std::move(cooldown)), waiting_since_(now) {}
+
+  /// A process is being started; returns its number.
+  int add(const std::string& host, int slot);
+  void on_started(int member, std::int64_t pid) { members_.at(member).outcome.pid = pid; }
+  void on_joined(int member, contract::JoinReason reason, std::int64_t commits, Time now);
+  void on_finished(int member);
+  /// Nothing if it has ended already.
+  void on_ended(int member, const RankOutcome& outcome, Time now);
+  /// It was lost with its host, as this sentence says; or the launch that was to start it has failed.
+  void on_lost(int member, const std::string& why, Time now);
+  /// Its host is not one of the job any more: it is not a rank of the next generation.
+  void is_to_leave(int member) { leaving_.insert(member); }
+  bool is_leaving(int member) const { return leaving_.contains(member); }
+
+  Decision next(Time now);
+
+  /// Slots of this host for which a process is to be started now: it has none, and has rested after a failure.
+  std::vector<int> free_slots(const std::string& host, int slots, Time now) const;
+  /// When a slot has rested, after now; nullopt: none rests.
+  std::optional<Time> next_rest_end(Time now) const;
+  /// How many more processes are wanted.
+  int room() const;
+  /// Processes wait to join, or are to leave: the ranks are to come together.
+  bool is_change_pending(Time now) const;
+  /// The rank because of whose end the generation is over, for those that may wait for it; nullopt: there is none.
+  std::optional<int> lost_rank() const { return lost_; }
+  /// Ranks that have not joined again although the generation is over and their time has passed.
+  std::vector<int> hung(Time now) const;
+
+  const Member& member(int number) const { return members_.at(number); }
+  const std::vector<int>& ranks() const { return ranks_; }  ///< of the generation: members, by rank
+  int generation() const { return generation_; }            ///< -1: none yet
+
+ private:
+  enum class Stage {
+    kGathering,  ///< there is no generation, or the last one is over
+    kRunning,
+    kFinishing,  ///< a rank has done its work
+  };
+  using Slot = std::pair<std::string, int>;
+  void set_phase(Member& one, Member::Phase phase, Time now) {
+    one.phase = phase;
+    one.since = now;
+  }
+  /// Members of one of these phases.
+  std::vector<int> in_phase(std::initializer_list<Member::Phase> phases) const;
+  /// Those of the waiting that the next generation has, by rank.
+  std::vector<int> choose() const;
+  void fail(int member, Time now);
+  void end_generation(Time now);
+  int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
+  Decision gather(Time now);
+  Decision plan(std::vector<int> chosen);
+  End end(JobEnd how, std::string why) const;
+  End end_with_failure(std::string why) const;
+
+  const JobSpec& spec_;
+  Cooldown cooldown_;  ///< of slots
+  std::vector<Member> members_;
+  std::set<int> leaving_;
+  Stage stage_ = Stage::kGathering;
+  int generation_ = -1;
+  std::vector<int> ranks_;
+  std::optional<int> lost_;            ///< the first member that was lost in this generation
+  std::optional<Time> lost_at_;
+  std::optional<Time> over_since_;     ///< the generation; its ranks are expected to join
+  Time waiting_since_;                 ///< for enough processes
+  std::map<Slot, Rest> rests_;
+  std::int64_t commits_ = 0;           ///< the most that was ever heard of
+  int losses_without_commit_ = 0;
+  std::optional<int> failed_;          ///< the last member whose failure has ended a generation
+  bool has_any_joined_again_ = false;  ///< the program can do that
+};
+
+/// "was killed by SIGKILL", "exited with 7", "could not be started: ...", "was lost with its host".
+std::string how_it_ended(const RankOutcome& outcome);
+/// "rank 3 on node2 (pid 4711)".
+std::string rank_text(const RankOutcome& outcome);
+
+}  // namespace ddl::launcher

@@ -1,0 +1,437 @@
+#include "launcher/head/continued_job.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/deadline.h"
+#include "base/process_tree.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "launcher/elastic/discovery_script.h"
+#include "launcher/elastic/host_pool.h"
+#include "launcher/elastic/membership.h"
+#include "launcher/head/job_context.h"
+#include "launcher/head/member_launch.h"
+#include "launcher/head/pmix_relay.h"
+#include "launcher/job/host_name.h"
+#include "launcher/loop/event_loop.h"
+#include "launcher/process/end_watch.h"
+#include "launcher/process/shell_attributes.h"
+#include "net/job_key.h"
+#include "net/pmi_line.h"
+
+namespace ddl::launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class ContinuedJob {
+ public:
+  ContinuedJob(const JobSpec& spec, const Allocation& allocation, const Environment& environment,
+               const Notices& notices, net::JobKey key)
+      : spec_(spec),
+        allocation_(allocation),
+        environment_(environment),
+        notices_(notices),
+        key_(std::move(key)),
+        cooldown_{spec.elastic.cooldown_min_seconds, spec.elastic.cooldown_max_seconds,
+                  [this] { return std::uniform_real_distribution<>()(random_); }} {}
+
+  Result<JobReport> run() {
+    std::vector<int> signals = ending_signals();
+    signals.insert(signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
+    loop_.watch_signals(signals, [this](int signal) { on_signal(signal); });
+    if (spec_.timeout_seconds > 0)
+      timeout_ = loop_.after(clock_duration(spec_.timeout_seconds), [this] {
+        end(JobReport{end_with(EndReason::kTimeout, contract::kTimeout)}, SIGTERM);
+      });
+    std::optional<EndWatch> caller;
+    if (spec_.end_with_pid != 0)
+      caller.emplace(loop_, spec_.end_with_pid, [this] {
+        end(JobReport{end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))}, SIGTERM);
+      });
+    if (spec_.elastic.discovery.empty()) {
+      pool_.update(allocation_.nodes);
+      loop_.post([this] { update(); });
+    } else {
+      discovery_.emplace(
+          loop_, spec_,
+          DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) { on_hosts(hosts); },
+                                    [this](const Error& error) { on_discovery_failed(error); }});
+    }
+    loop_.run();
+    if (error_) return fail(*std::move(error_));
+    result_->generations = std::move(generations_);
+    result_->run_seconds = elapsed_seconds();
+    return *std::move(result_);
+  }
+
+ private:
+  struct Launch {
+    std::string host;
+    std::map<int, int> members;  ///< by slot
+    std::unique_ptr<MemberLaunch> head;
+    bool has_concluded = false;
+  };
+
+  // ---- hosts and launches ----
+
+  void on_hosts(const std::vector<AllocatedNode>& hosts) {
+    is_discovered_ = true;
+    was_discovery_noted_ = false;
+    pool_.update(hosts);
+    for (const auto& [id, launch] : launches_) {
+      const bool is_host = std::any_of(hosts.begin(), hosts.end(), [&](const AllocatedNode& host) {
+        return host_key(host.name) == host_key(launch.host);
+      });
+      if (is_host) continue;
+      for (const auto& [slot, member] : launch.members) membership_.is_to_leave(member);
+    }
+    update();
+  }
+
+  void on_discovery_failed(const Error& error) {
+    if (!is_discovered_) {
+      error_ = error;
+      return loop_.stop();
+    }
+    if (!std::exchange(was_discovery_noted_, true))
+      notices_.note(error.message() + "; the job keeps the hosts that it has");
+  }
+
+  int slots_of(const AllocatedNode& host) const {
+    return spec_.ranks_per_node > 0 ? spec_.ranks_per_node : host.slots.value_or(spec_.num_ranks);
+  }
+
+  void start_launches() {
+    const auto now = Clock::now();
+    for (const AllocatedNode& host : pool_.usable(now)) {
+      std::vector<int> slots = membership_.free_slots(host.name, slots_of(host), now);
+      slots.resize(std::min<std::size_t>(slots.size(), membership_.room()));
+      if (!slots.empty()) start_launch(host, slots);
+    }
+  }
+
+  void start_launch(const AllocatedNode& host, const std::vector<int>& slots) {
+    JobSpec spec = spec_;
+    spec.num_ranks = slots_of(host);
+    spec.started_ranks = slots;
+    spec.generation.generation = membership_.generation() + 1;
+    spec.ranks_per_node = 0;
+    spec.framework = Framework::kNone;  // ranks change
+    spec.stdin_target = StdinTarget::kNone;
+    spec.stall_warning_seconds = spec.stall_shutdown_seconds = 0;
+    spec.timeline_file = "";
+    spec.timeout_seconds = 0;
+    spec.end_with_pid = 0;
+    for (int slot = 0; slot < spec.num_ranks; ++slot) {
+      const auto next = static_cast<int>(labels_.size());
+      spec.output_labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
+    }
+    Allocation allocation = allocation_;
+    allocation.nodes = {host};
+    allocation.nodes.front().slots = spec.num_ranks;
+
+    const int id = next_launch_++;
+    auto head = MemberLaunch::start(loop_, spec, allocation, environment_, notices_, key_,
+                                    {[this, id](const message::MemberReport& report) {
+                                       std::visit([&](const auto& one) { on(id, one); }, report);
+                                       update();
+                                     },
+                                     [this, id] { on_gone(id); }});
+    if (!head) {
+      notices_.note(fmt::format("{}: {}", host.name, head.error().message()));
+      return pool_.on_failed(host.name, Clock::now());
+    }
+    Launch& launch = launches_[id];
+    launch.host = host.name;
+    launch.head = *std::move(head);
+    for (const int slot : slots) {
+      const int member = membership_.add(host.name, slot);
+      launch.members[slot] = member;
+      launch_of_[member] = id;
+    }
+    notices_.detail(fmt::format("starting {} on {}", counted(slots.size(), "process"), host.name));
+  }
+
+  std::optional<int> member_of(int id, int slot) {
+    const auto& members = launches_.at(id).members;
+    const auto found = members.find(slot);
+    return found == members.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  // ---- what launches report ----
+
+  void on(int id, const message::RankStarted& m) {
+    if (const auto member = member_of(id, m.rank)) membership_.on_started(*member, m.pid);
+  }
+  void on(int id, const message::RankEnded& m) {
+    const auto member = member_of(id, m.outcome.rank);
+    if (!member) return;
+    membership_.on_ended(*member, m.outcome, Clock::now());
+    on_member_ended(*member);
+  }
+  void on(int id, const message::ElasticJoin& m) {
+    if (const auto member = member_of(id, m.rank))
+      membership_.on_joined(*member, static_cast<contract::JoinReason>(m.reason), m.commits, Clock::now());
+  }
+  void on(int id, const message::ElasticFinished& m) {
+    if (const auto member = member_of(id, m.rank)) membership_.on_finished(*member);
+  }
+  void on(int id, const message::PmiBarrier& m) {
+    if (barriers_) barriers_->on(id, message::PmiBarrier(m));
+  }
+  void on(int id, const message::LaunchEnded& m) {
+    Launch& launch = launches_.at(id);
+    launch.has_concluded = true;
+    if (m.is_host_lost) pool_.on_failed(launch.host, Clock::now());
+    const auto reason = static_cast<EndReason>(m.reason);
+    if (reason == EndReason::kAborted || (reason == EndReason::kStartFailed && membership_.generation() < 0 &&
+                                          !m.is_host_lost && m.first_failure < 0))
+      return end_as(id, m);
+    lose_members(launch, m.message);
+  }
+
+  void on_gone(int id) {
+    Launch& launch = launches_.at(id);
+    if (!launch.has_concluded) {
+      pool_.on_failed(launch.host, Clock::now());
+      lose_members(launch, launch.host + ": the process of ddlrun that had started its ranks has ended");
+    }
+    launches_.erase(id);
+    update();
+  }
+
+  void lose_members(const Launch& launch, const std::string& why) {
+    bool is_noted = false;
+    for (const auto& [slot, member] : launch.members) {
+      if (membership_.member(member).phase == Member::Phase::kEnded) continue;
+      const bool was_planned = membership_.is_leaving(member);
+      membership_.on_lost(member, why, Clock::now());
+      if (!why.empty() && !was_planned && !std::exchange(is_noted, true)) notices_.note(why);
+    }
+  }
+
+  /// A rank has called ddl_abort(), or nothing could be started.
+  void end_as(int id, const message::LaunchEnded& m) {
+    JobReport report{end_with(static_cast<EndReason>(m.reason), m.exit_code, m.message)};
+    report.abort_message = m.abort_message;
+    report.hint = m.hint;
+    if (const auto member = member_of(id, m.first_failure)) {
+      report.first_failure = 0;
+      report.ranks = {membership_.member(*member).outcome};
+      report.ranks.front().rank = std::max(0, report.ranks.front().rank);
+    }
+    end(std::move(report), SIGTERM);
+  }
+
+  void on_member_ended(int member) {
+    const Member& one = membership_.member(member);
+    if (result_ || membership_.lost_rank() != member) return;
+    notices_.note(rank_text(one.outcome) + " " + how_it_ended(one.outcome));
+  }
+
+  // ---- the generations ----
+
+  void update() {
+    if (result_) return stop_if_gone();
+    start_launches();
+    const auto decision = membership_.next(Clock::now());
+    if (const auto* const plan = std::get_if<Membership::Plan>(&decision)) {
+      begin(*plan);
+      return update();
+    }
+    if (const auto* const over = std::get_if<Membership::End>(&decision)) {
+      if (!over->why.empty()) notices_.note("the job ends: " + over->why);
+      return end(over->report, SIGTERM);
+    }
+    tell_lost();
+    for (const int hung : membership_.hung(Clock::now())) kill_hung(hung);
+    const auto& wait = std::get<Membership::Wait>(decision);
+    if (!wait.why.empty() && std::exchange(waited_for_, wait.why) != wait.why)
+      notices_.note(wait.why + "; waiting for others");
+    show_change();
+    set_timer(wait.until);
+  }
+
+  void begin(const Membership::Plan& plan) {
+    std::map<int, message::ElasticPlan> parts;  // by launch
+    std::vector<std::vector<int>> node_ranks;
+    std::vector<std::string> hosts;
+    for (int rank = 0; rank < std::ssize(plan.members); ++rank) {
+      const Member& one = membership_.member(plan.members[rank]);
+      if (hosts.empty() || hosts.back() != one.host) {
+        hosts.push_back(one.host);
+        node_ranks.emplace_back();
+      }
+      node_ranks.back().push_back(rank);
+      message::ElasticPlan& part = parts[launch_of_.at(plan.members[rank])];
+      part.members.push_back(one.slot);
+      part.ranks.push_back(rank);
+    }
+    const std::string mapping = net::process_mapping(node_ranks);
+    std::vector<int> rank_launches;
+    for (const int member : plan.members) rank_launches.push_back(launch_of_.at(member));
+    barriers_.emplace(rank_launches, [this](int id, const message::HeadToAgent& m) {
+      const auto launch = launches_.find(id);
+      if (launch == launches_.end()) return;
+      if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) launch->second.head->send(*done);
+    });
+    for (auto& [id, part] : parts) {
+      part.generation = plan.generation;
+      part.size = static_cast<int>(std::ssize(plan.members));
+      part.hosts = mapping;
+      const auto launch = launches_.find(id);
+      if (launch != launches_.end()) launch->second.head->send(part);
+    }
+    for (const int member : plan.removed) end_member(member);
+    is_lost_told_ = false;
+    announce(plan, hosts);
+  }
+
+  void announce(const Membership::Plan& plan, const std::vector<std::string>& hosts) {
+    const double now = elapsed_seconds();
+    if (!generations_.empty()) generations_.back().run_seconds = now - generations_.back().begin_seconds;
+    generations_.push_back({{plan.generation, 0}, static_cast<int>(std::ssize(plan.members)), hosts, now, 0, {}});
+    const std::string ranks = counted(plan.members.size(), "rank") + " on " + join(hosts, ", ");
+    if (plan.generation == 0) return notices_.detail("generation 0: " + ranks);
+    const std::string from = plan.commits > 0 ? fmt::format(" from commit {}", plan.commits) : "";
+    const std::string after =
+        plan.lost_at ? fmt::format(", {:.2f} s after that",
+                                   std::chrono::duration<double>(Clock::now() - *plan.lost_at).count())
+                     : "";
+    notices_.note(fmt::format("generation {}: going on with {}{}{}", plan.generation, ranks, from, after));
+  }
+
+  /// The ranks wait for one that has ended, perhaps on another host: they learn that from here at the latest.
+  void tell_lost() {
+    const auto lost = membership_.lost_rank();
+    if (!lost || std::exchange(is_lost_told_, true)) return;
+    const RankOutcome& outcome = membership_.member(*lost).outcome;
+    const message::HostLost message{outcome.host, outcome.rank, outcome.pid,
+                                    "ddlrun says that it " + how_it_ended(outcome)};
+    for (const auto& [id, launch] : launches_) launch.head->send(message);
+  }
+
+  void kill_hung(int member) {
+    if (!killed_.insert(member).second) return;
+    const Member& one = membership_.member(member);
+    notices_.note(fmt::format("{} has not joined again within {} s, and is killed", rank_text(one.outcome),
+                              spec_.elastic.ready_timeout_seconds));
+    end_member(member);
+  }
+
+  void end_member(int member) {
+    const auto launch = launches_.find(launch_of_.at(member));
+    if (launch != launches_.end())
+      launch->second.head->send(message::KillRank{membership_.member(member).slot});
+  }
+
+  void show_change() {
+    const bool is_pending = membership_.is_change_pending(Clock::now());
+    if (std::exchange(is_change_shown_, is_pending) == is_pending) return;
+    for (const auto& [id, launch] : launches_) launch.head->send(message::ElasticChange{is_pending});
+  }
+
+  void set_timer(std::optional<Membership::Time> until) {
+    const auto now = Clock::now();
+    for (const auto& other : {membership_.next_rest_end(now), pool_.next_return(now)}) {
+      if (other && (!until || *other < *until)) until = other;
+    }
+    timer_.cancel();
+    if (until) timer_ = loop_.after(std::max(*until - now, Clock::duration()), [this] { update(); });
+  }
+
+  // ---- the end ----
+
+  void on_signal(int signal) {
+    switch (signal) {
+      case SIGUSR1:
+      case SIGUSR2:
+      case SIGCONT: return signal_all(signal);
+      case SIGTSTP:
+        signal_all(signal);
+        ::kill(::getpid(), SIGSTOP);
+        return;
+      default: break;
+    }
+    if (result_) return signal_all(signal);  // the second one kills
+    end(JobReport{end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : "")}, signal);
+  }
+
+  void signal_all(int signal) {
+    for (const auto& [id, launch] : launches_) launch.head->signal(signal);
+  }
+
+  void end(JobReport report, int signal) {
+    if (result_) return;
+    result_ = std::move(report);
+    if (!generations_.empty()) {
+      generations_.back().run_seconds = elapsed_seconds() - generations_.back().begin_seconds;
+      generations_.back().end = *result_;
+    }
+    discovery_.reset();
+    timer_.cancel();
+    timeout_.cancel();
+    signal_all(signal);
+    stop_if_gone();
+  }
+
+  void stop_if_gone() {
+    if (launches_.empty()) loop_.stop();
+  }
+
+  double elapsed_seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+
+  const JobSpec& spec_;
+  const Allocation& allocation_;
+  const Environment& environment_;
+  const Notices& notices_;
+  net::JobKey key_;
+  EventLoop loop_;
+  OrphanReaper reaper_;
+  std::minstd_rand random_{std::random_device()()};
+  Cooldown cooldown_;
+  HostPool pool_{cooldown_};
+  Membership membership_{spec_, cooldown_, Clock::now()};
+  const Clock::time_point began_ = Clock::now();
+  std::map<int, Launch> launches_;
+  std::map<int, int> launch_of_;  ///< by member
+  int next_launch_ = 0;
+  std::map<std::pair<std::string, int>, int> labels_;  ///< by host and slot: what stands before output
+  std::optional<PmiBarriers> barriers_;                ///< of the generation
+  std::optional<DiscoveryScript> discovery_;
+  bool is_discovered_ = false;
+  bool was_discovery_noted_ = false;
+  bool is_lost_told_ = false;
+  bool is_change_shown_ = false;
+  std::set<int> killed_;
+  std::string waited_for_;
+  EventLoop::Timer timer_;
+  EventLoop::Timer timeout_;
+  std::vector<GenerationReport> generations_;
+  std::optional<Error> error_;
+  std::optional<JobReport> result_;
+};
+
+}  // namespace
+
+Result<JobReport> run_continued_job(const JobSpec& spec, const Allocation& allocation,
+                                    const Environment& head_environment, const Notices& notices) {
+  DDL_TRY(check_open_files_limit());
+  DDL_TRY(check_proc());
+  DDL_ASSIGN(key, net::JobKey::random());
+  return ContinuedJob(spec, allocation, head_environment, notices, std::move(key)).run();
+}
+
+}  // namespace ddl::launcher
