@@ -80,24 +80,23 @@ void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
   const bool was_rank = one.phase == Phase::kRank || one.phase == Phase::kFinished;
   set_phase(one, Phase::kEnded, now);
   if (leaving_.contains(member)) return;
-  if (is_failure(one.outcome)) fail(member, now);
-  if (!was_rank || !is_failure(one.outcome)) return;
+  // A host that was lost rests as a whole.
+  if (one.why_lost.empty()) rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
+  if (!is_failure(one.outcome)) return;
+  if (was_rank || generation_ < 0) failed_ = member;
+  if (!was_rank) return;
   if (!lost_) lost_ = member;
   if (!lost_at_) lost_at_ = now;
   if (stage_ == Stage::kRunning) end_generation(now);
 }
 
 void Membership::on_lost(int member, const std::string& why, Time now) {
-  RankOutcome outcome = members_.at(member).outcome;
-  outcome.kind = RankOutcome::Kind::kRunning;
-  members_[member].why_lost = why;
+  Member& one = members_.at(member);
+  if (one.phase == Phase::kEnded) return;
+  RankOutcome outcome = one.outcome;
+  outcome.kind = outcome.pid == 0 ? RankOutcome::Kind::kNotStarted : RankOutcome::Kind::kRunning;
+  one.why_lost = why;
   on_ended(member, outcome, now);
-}
-
-void Membership::fail(int member, Time now) {
-  failed_ = member;
-  const Member& one = members_[member];
-  rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
 }
 
 void Membership::end_generation(Time now) {
@@ -198,8 +197,13 @@ Membership::Decision Membership::next(Time now) {
     return members_[rank].phase == Phase::kEnded;
   });
   if (stage_ == Stage::kFinishing && failed_ && lost_) return end_with_failure("");
-  if (stage_ == Stage::kFinishing && over_since_)
-    return end({EndReason::kAborted, 1}, "a rank joined again after another had done its work");
+  if (stage_ == Stage::kFinishing && over_since_) {
+    JobEnd how = end_with(EndReason::kAborted, 1);
+    how.first_failure = 0;
+    while (members_[ranks_[*how.first_failure]].phase != Phase::kWaiting) ++*how.first_failure;
+    how.abort_message = "it has joined again after other ranks had done their work";
+    return end(std::move(how), "");
+  }
   if (have_all_ended) return end({}, "");
   const auto starting = in_phase({Phase::kWaiting});
   std::optional<Time> until;
@@ -216,7 +220,11 @@ Membership::Decision Membership::gather(Time now) {
   std::vector<int> chosen = choose();
   const int required = required_ranks();
   if (generation_ < 0) {
-    if (failed_ && std::ssize(chosen) + std::ssize(starting) < required) return end_with_failure("");
+    if (!members_.empty() && std::ssize(chosen) + std::ssize(starting) < required) {
+      if (failed_) return end_with_failure("");
+      // They do not use libddl, or leave it to others.
+      if (chosen.empty() && starting.empty()) return end({}, "");
+    }
     if (!starting.empty() && now < enough_until) return Wait{enough_until, ""};
   } else if (chosen.empty() && !has_any_joined_again_) {
     return end_with_failure(
@@ -286,6 +294,8 @@ Membership::End Membership::end_with_failure(std::string why) const {
   if (!failed_) return end(end_with(EndReason::kTimeout, contract::kTimeout, why), "");
   const Member& failed = members_[*failed_];
   const auto place = std::find(ranks_.begin(), ranks_.end(), *failed_);
+  if (failed.outcome.kind == RankOutcome::Kind::kNotStarted)
+    return end(end_with(EndReason::kStartFailed, contract::kStartFailure, failed.why_lost), std::move(why));
   if (failed.outcome.kind == RankOutcome::Kind::kRunning)
     return end(end_with(EndReason::kHostLost, contract::kLostHost, failed.why_lost), std::move(why));
   JobEnd how = end_with(failed.outcome.kind == RankOutcome::Kind::kStartFailed ? EndReason::kStartFailed

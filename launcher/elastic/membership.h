@@ -78,7 +78,7 @@ class Membership {
   /// It was lost with its host, as this sentence says; or the launch that was to start it has failed.
   void on_lost(int member, const std::string& why, Time now);
   /// Its host is not one of the job any more: it is not a rank of the next generation.
-  void is_to_leave(int member) { leaving_.insert(member); }
+  void set_leaving(int member) { leaving_.insert(member); }
   bool is_leaving(int member) const { return leaving_.contains(member); }
 
   Decision next(Time now);
@@ -115,7 +115,6 @@ class Membership {
   std::vector<int> in_phase(std::initializer_list<Member::Phase> phases) const;
   /// Those of the waiting that the next generation has, by rank.
   std::vector<int> choose() const;
-  void fail(int member, Time now);
   void end_generation(Time now);
   int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
   Decision gather(Time now);

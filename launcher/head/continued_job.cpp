@@ -94,10 +94,26 @@ class ContinuedJob {
       const bool is_host = std::any_of(hosts.begin(), hosts.end(), [&](const AllocatedNode& host) {
         return host_key(host.name) == host_key(launch.host);
       });
-      if (is_host) continue;
-      for (const auto& [slot, member] : launch.members) membership_.is_to_leave(member);
+      if (!is_host) dismiss(launch);
     }
     update();
+  }
+
+  /// The ranks of this launch leave at the next change.
+  void dismiss(const Launch& launch) {
+    for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
+    end_dismissed(launch);
+  }
+
+  /// Once none of them is a rank any more.
+  void end_dismissed(const Launch& launch) {
+    const bool is_needed =
+        std::any_of(launch.members.begin(), launch.members.end(), [this](const auto& slot) {
+          const Member& one = membership_.member(slot.second);
+          return !membership_.is_leaving(slot.second) || one.phase == Member::Phase::kRank ||
+                 one.phase == Member::Phase::kFinished;
+        });
+    if (!is_needed) launch.head->signal(SIGTERM);
   }
 
   void on_discovery_failed(const Error& error) {
@@ -218,8 +234,14 @@ class ContinuedJob {
       if (membership_.member(member).phase == Member::Phase::kEnded) continue;
       const bool was_planned = membership_.is_leaving(member);
       membership_.on_lost(member, why, Clock::now());
-      if (!why.empty() && !was_planned && !std::exchange(is_noted, true)) notices_.note(why);
+      if (!why.empty() && !was_planned && !result_ && !std::exchange(is_noted, true)) notes_.push_back(why);
     }
+    // At the start a host may be missed so much that its failure is the job's.
+    if (membership_.generation() >= 0) show_notes();
+  }
+
+  void show_notes() {
+    for (const std::string& note : std::exchange(notes_, {})) notices_.note(note);
   }
 
   /// A rank has called ddl_abort(), or nothing could be started.
@@ -237,8 +259,12 @@ class ContinuedJob {
 
   void on_member_ended(int member) {
     const Member& one = membership_.member(member);
-    if (result_ || membership_.lost_rank() != member) return;
-    notices_.note(rank_text(one.outcome) + " " + how_it_ended(one.outcome));
+    if (result_ || membership_.is_leaving(member)) return;
+    if (membership_.lost_rank() == member)
+      return notices_.note(rank_text(one.outcome) + " " + how_it_ended(one.outcome));
+    if (one.outcome.rank < 0 && membership_.generation() >= 0)
+      notices_.note(fmt::format("a process on {} (pid {}) that was to join {}; the job goes on without it",
+                                one.host, one.outcome.pid, how_it_ended(one.outcome)));
   }
 
   // ---- the generations ----
@@ -294,12 +320,18 @@ class ContinuedJob {
       const auto launch = launches_.find(id);
       if (launch != launches_.end()) launch->second.head->send(part);
     }
-    for (const int member : plan.removed) end_member(member);
+    std::set<int> dismissed;
+    for (const int member : plan.removed) dismissed.insert(launch_of_.at(member));
+    for (const int id : dismissed) {
+      const auto launch = launches_.find(id);
+      if (launch != launches_.end()) end_dismissed(launch->second);
+    }
     is_lost_told_ = false;
     announce(plan, hosts);
   }
 
   void announce(const Membership::Plan& plan, const std::vector<std::string>& hosts) {
+    show_notes();
     const double now = elapsed_seconds();
     if (!generations_.empty()) generations_.back().run_seconds = now - generations_.back().begin_seconds;
     generations_.push_back({{plan.generation, 0}, static_cast<int>(std::ssize(plan.members)), hosts, now, 0, {}});
@@ -307,7 +339,7 @@ class ContinuedJob {
     if (plan.generation == 0) return notices_.detail("generation 0: " + ranks);
     const std::string from = plan.commits > 0 ? fmt::format(" from commit {}", plan.commits) : "";
     const std::string after =
-        plan.lost_at ? fmt::format(", {:.2f} s after that",
+        plan.lost_at ? fmt::format(", {:.3f} s after that",
                                    std::chrono::duration<double>(Clock::now() - *plan.lost_at).count())
                      : "";
     notices_.note(fmt::format("generation {}: going on with {}{}{}", plan.generation, ranks, from, after));
@@ -416,6 +448,7 @@ class ContinuedJob {
   bool is_lost_told_ = false;
   bool is_change_shown_ = false;
   std::set<int> killed_;
+  std::vector<std::string> notes_;  ///< until it is known that the job goes on
   std::string waited_for_;
   EventLoop::Timer timer_;
   EventLoop::Timer timeout_;

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/printable_text.h"
+#include "contract/environment.h"
 #include "launcher/gloo/gloo_store.h"
 #include "launcher/head/io_forwarding.h"
 #include "launcher/head/job_inspector.h"
@@ -102,7 +103,7 @@ class Job : public RunningJob, private SupervisorActions {
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
-      leave_out_ranks(planned.launch);
+      make_part_of_job(planned.launch);
       DDL_TRY(context_.elastic_job->open(
           loop_, [this](const message::MemberOrder& order) { on_order(order); },
           [this] { supervisor_.on_signal(SIGTERM); }));
@@ -179,12 +180,16 @@ class Job : public RunningJob, private SupervisorActions {
     return {};
   }
 
-  /// Those that JobSpec::started_ranks does not name.
-  void leave_out_ranks(LaunchPlan& plan) const {
+  /// Leaves out the ranks that JobSpec::started_ranks does not name. Only the local rank of the others is known.
+  void make_part_of_job(LaunchPlan& plan) const {
     for (NodeLaunch& node : plan.nodes) {
       std::erase_if(node.ranks, [this](const RankLaunch& rank) {
         return !ranks_.is_left_out.empty() && ranks_.is_left_out[rank.rank];
       });
+      for (RankLaunch& rank : node.ranks) {
+        for (const char* const name : {contract::env::kLocalRank, contract::env::kTorchLocalRank})
+          rank.environment[name] = std::to_string(rank.local_rank);
+      }
     }
   }
 
