@@ -21,7 +21,7 @@ constexpr int kUsualRestarts = 3;
 /// again, too.
 constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
 constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
-                                 OptionId::kResetLimit, OptionId::kCooldown};
+                                 OptionId::kReadyTimeout, OptionId::kResetLimit,     OptionId::kCooldown};
 
 bool has_any_of_going_on(const ValueReader& values) {
   return std::any_of(std::begin(kOfGoingOn), std::end(kOfGoingOn),
@@ -76,6 +76,10 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   if (slots > 0) elastic.slots_per_host = slots;
   values.take(OptionId::kElasticTimeout, parse_seconds, elastic.timeout_seconds, false);
   values.take(OptionId::kElasticSettle, parse_seconds, elastic.settle_seconds, true);
+  values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
+  if (elastic.mode != ElasticMode::kContinue)
+    values.refuse_given({OptionId::kReadyTimeout}, " is of ranks that go on, and these are started again",
+                        "omit it, or use --elastic continue");
   values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
   std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};
   values.take(OptionId::kCooldown, parse_cooldown, cooldown);

@@ -79,6 +79,7 @@ enum class OptionId {
   kSlotsPerHost,
   kElasticTimeout,
   kElasticSettle,
+  kReadyTimeout,
   kResetLimit,
   kCooldown,
   kSlurm,

@@ -83,7 +83,8 @@ void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
   // A host that was lost rests as a whole.
   if (one.why_lost.empty()) rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
   if (!is_failure(one.outcome)) return;
-  if (was_rank || generation_ < 0) failed_ = member;
+  // The first one is the cause of others.
+  if (generation_ < 0 ? !failed_ : was_rank && !lost_) failed_ = member;
   if (!was_rank) return;
   if (!lost_) lost_ = member;
   if (!lost_at_) lost_at_ = now;

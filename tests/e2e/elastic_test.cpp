@@ -24,11 +24,6 @@ namespace contract = ddl::contract;
 
 const Words kTwoHosts = {"-H", "localhost:2,127.0.0.1:2", "--elastic", "restart"};
 
-Words operator+(Words first, const Words& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
 /// A program that fails in its first two generations, on rank 1 after rank 0 has written a line. The fifos are in the
 /// scratch folder.
 constexpr char kFailsTwice[] =

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "launcher/facts.h"
+#include "launcher/protocol/member_messages.h"
 #include "support/catch.h"
 
 using ddl::CpuSet;
@@ -115,6 +116,8 @@ const Routed kRouted{7, 12, every_byte()};
 const PmixModex kModex{1'000'000'000'000, 2, 5};
 const PmixModexData kModexData{7, 1, -46, every_byte()};
 const PmixEvent kEvent{-25, 2, 3, every_byte()};
+const ElasticPlan kElasticPlan{2, 7, {0, 3}, {4, 5}, "(vector,(0,1,7))"};
+const ElasticJoin kElasticJoin{3, 2, 1'000'000'000'000};
 
 std::vector<HeadToAgent> head_to_agent() {
   return {message::Heartbeat{},
@@ -145,7 +148,10 @@ std::vector<HeadToAgent> head_to_agent() {
           AskEvents{4, 2, 131072, 4096, true},
           RecordTimeline{65536},
           GlooStoreAnswered{7, {404, every_byte()}},
-          HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
+          HostLost{"node4", 6, 4711, "ddlrun has lost it"},
+          kElasticPlan,
+          ElasticChange{true},
+          KillRank{3}};
 }
 
 RankActivity activity() {
@@ -192,7 +198,9 @@ std::vector<AgentToHead> agent_to_head() {
           Events{4, 2, 4096, 5000, 1'000'000'000'000, 17, 18, 16, 812, 3, every_byte(), every_byte()},
           PortsHeld{{40000, 40001}},
           PortTaken{"port 40000"},
-          AskGlooStore{7, {GlooMethod::kDelete, "global", "rank_1", every_byte()}}};
+          AskGlooStore{7, {GlooMethod::kDelete, "global", "rank_1", every_byte()}},
+          kElasticJoin,
+          ElasticFinished{3}};
 }
 
 std::vector<AgentToSpawner> agent_to_spawner() {
@@ -205,7 +213,7 @@ std::vector<AgentToSpawner> agent_to_spawner() {
                  {3},
                  true,
                  {.ignores_interrupt = true}}},
-          SignalChildren{SIGHUP}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
+          SignalChildren{SIGHUP}, SignalChild{3, SIGKILL}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
 }
 
 std::vector<SpawnerToAgent> spawner_to_agent() {
@@ -253,6 +261,20 @@ std::vector<JobToClient> job_to_client() {
           TimelineChanged{"/tmp/\xff.json"}};
 }
 
+std::vector<MemberReport> member_reports() {
+  return {RankStarted{2, 0, 4711},
+          RankEnded{outcome()},
+          kElasticJoin,
+          ElasticFinished{3},
+          PmiBarrier{{{"P0-businesscard", "port#4711"}}},
+          LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", "no data", SIGTERM, true}};
+}
+
+std::vector<MemberOrder> member_orders() {
+  return {kElasticPlan, ElasticChange{true}, KillRank{3}, PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
+          HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
+}
+
 /// Calls test with the messages of each direction.
 template <class Test>
 void in_every_direction(const Test& test) {
@@ -263,6 +285,8 @@ void in_every_direction(const Test& test) {
   test(head_to_joining_agent());
   test(client_to_job());
   test(job_to_client());
+  test(member_reports());
+  test(member_orders());
 }
 
 /// Calls test with every message, once for each direction in which it travels.

@@ -40,6 +40,13 @@ struct Command {
   std::chrono::seconds patience = kTestTimeout;  ///< how long each wait for it lasts
 };
 
+/// The words of both, for command lines.
+inline std::vector<std::string> operator+(std::vector<std::string> first,
+                                          const std::vector<std::string>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 /// ddlrun of this build with these arguments.
 Command ddlrun(std::vector<std::string> arguments);
 /// A program of this build's tests (tests/e2e/programs).

@@ -1,0 +1,234 @@
+// Jobs whose ranks go on when others fail: on this machine, whose two names count as two hosts.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "base/process.h"
+#include "base/text.h"
+#include "contract/ddlrun.h"
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+using Words = std::vector<std::string>;
+namespace contract = ddl::contract;
+
+const Words kTwoNames = {"-H", "localhost:2,127.0.0.1:2"};
+// So that no process is started in the place of one that has failed.
+const Words kNoOthers = {"--blacklist-cooldown-range", "3600", "3600"};
+const Words kOthersAtOnce = {"--blacklist-cooldown-range", "1", "1", "--elastic-settle", "0"};
+
+/// A job of tests/e2e/programs/elastic_program.c.
+class ElasticJob {
+ public:
+  explicit ElasticJob(const Words& words, const std::string& mode = "")
+      : job_(scratch_, ddlrun(words + Words{program("elastic_program"), mode})) {}
+
+  Job& job() { return job_; }
+  const Scratch& scratch() const { return scratch_; }
+
+  /// Waits until all ranks of a generation have said who they are. Their pids, by rank.
+  std::map<int, int> pids(int generation, int size) {
+    const std::string begin = "generation " + std::to_string(generation) + ": rank ";
+    const std::string all = " of " + std::to_string(size) + ", local ";
+    std::map<int, int> found;
+    job_.wait_until("all ranks of generation " + std::to_string(generation), [&] {
+      found.clear();
+      for (const std::string_view line : split(job_.out(), '\n')) {
+        const auto at = line.find(begin), size_at = line.find(all), pid_at = line.find("pid ");
+        if (at == std::string_view::npos || size_at == std::string_view::npos) continue;
+        found[std::stoi(std::string(line.substr(at + begin.size())))] =
+            std::stoi(std::string(line.substr(pid_at + 4)));
+      }
+      return std::ssize(found) == size;
+    });
+    return found;
+  }
+
+  int stop() {
+    scratch_.write("stop", "");
+    return job_.wait_and_require_nothing_left();
+  }
+
+ private:
+  Scratch scratch_;
+  Job job_;
+};
+
+std::set<int> pid_set(const std::map<int, int>& pids) {
+  std::set<int> set;
+  for (const auto& [rank, pid] : pids) set.insert(pid);
+  return set;
+}
+
+TEST_CASE("when a rank is killed, the others go on as the same processes", "[continued]") {
+  for (const int killed : {3, 0}) {
+    CAPTURE(killed);
+    ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2"});
+    const auto first = job.pids(0, 4);
+    ::kill(first.at(killed), SIGKILL);
+    const auto second = job.pids(1, 3);
+    std::set<int> expected = pid_set(first);
+    expected.erase(first.at(killed));
+    CHECK(pid_set(second) == expected);
+    CHECK(job.stop() == 0);
+    CHECK_THAT(job.job().err(), Contains("rank " + std::to_string(killed) + " on ") &&
+                                    Contains(" was killed by SIGKILL") &&
+                                    Contains("generation 1: going on with 3 ranks on "));
+    CHECK_THAT(job.job().out(), Contains("lost: peer lost: rank " + std::to_string(killed) + " on "));
+  }
+}
+
+TEST_CASE("two ranks that end at once, and one more during the recovery, are survived", "[continued]") {
+  ElasticJob job(Words{"-H", "localhost:3,127.0.0.1:3", "--min-np", "2"} + kNoOthers);
+  const auto first = job.pids(0, 6);
+  ::kill(first.at(1), SIGKILL);
+  ::kill(first.at(5), SIGKILL);
+  ::kill(first.at(2), SIGKILL);
+  job.job().wait_until("a generation of three", [&] {
+    return job.job().out().find(" rank 2 of 3, ") != std::string::npos;
+  });
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("one rank of many goes on alone", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"});
+  const auto first = job.pids(0, 4);
+  for (const int rank : {0, 1, 2}) ::kill(first.at(rank), SIGKILL);
+  job.job().wait_for(": rank 0 of 1, local 0 of 1, pid " + std::to_string(first.at(3)));
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("a process is started in the place of one that has failed, and joins at the same step",
+          "[continued]") {
+  ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", "2"});
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(1), SIGKILL);
+  const auto third = job.pids(2, 4);
+  // It has the old rank, and the others have theirs.
+  for (const int rank : {0, 2, 3}) CHECK(third.at(rank) == first.at(rank));
+  CHECK(third.at(1) != first.at(1));
+  CHECK_THAT(job.job().out(), Contains("[1]<stdout>:generation 2: rank 1 of 4, local 1 of 2, pid " +
+                                       std::to_string(third.at(1)) + ", at step 1"));
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("when an agent or a spawner is killed, the ranks of other hosts go on", "[continued]") {
+  for (const bool is_agent : {true, false}) {
+    CAPTURE(is_agent);
+    ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2", "--json"});
+    const auto first = job.pids(0, 4);
+    const auto spawner = read_process_stat(first.at(3))->parent;
+    const auto agent = read_process_stat(spawner)->parent;
+    ::kill(is_agent ? agent : spawner, SIGKILL);
+    const auto second = job.pids(1, 2);
+    CHECK(second.at(0) == first.at(0));
+    CHECK(second.at(1) == first.at(1));
+    CHECK(job.stop() == 0);
+    CHECK_THAT(job.job().err(), Contains("127.0.0.1: the "));
+    const std::string err = job.job().err().substr(0, job.job().err().size() - 1);
+    const auto report = nlohmann::json::parse(err.substr(err.rfind('\n') + 1));
+    CHECK(report["reason"] == "success");
+    REQUIRE(report["generations"].size() == 2);
+    CHECK(report["generations"][1]["hosts"] == nlohmann::json{"localhost"});
+  }
+}
+
+TEST_CASE("with too few ranks the job ends with the failure that took the last one too many", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "4", "--elastic-timeout", "0.2"});
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(2), SIGKILL);
+  CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGKILL);
+  CHECK_THAT(job.job().err(), Contains("3 ranks of at least 4 can run; waiting for others") &&
+                                  Contains("the job ends: 3 ranks of at least 4 can run") &&
+                                  Contains("rank 2 on 127.0.0.1 (pid " + std::to_string(first.at(2)) +
+                                           ") was killed by SIGKILL"));
+}
+
+TEST_CASE("a rank that hangs is killed, and the others go on", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2", "--elastic-ready-timeout", "1"});
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(2), SIGSTOP);
+  ::kill(first.at(0), SIGKILL);
+  const auto second = job.pids(1, 2);
+  CHECK(pid_set(second) == std::set<int>{first.at(1), first.at(3)});
+  CHECK(job.stop() == 0);
+  CHECK_THAT(job.job().err(), Contains("rank 2 on 127.0.0.1 (pid " + std::to_string(first.at(2)) +
+                                       ") has not joined again within 1 s, and is killed"));
+}
+
+TEST_CASE("a program that does not join again ends as in an ordinary job", "[continued]") {
+  ElasticJob job(kTwoNames + Words{"--min-np", "2"}, "once");
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(1), SIGTERM);
+  CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGTERM);
+  CHECK_THAT(job.job().err(), Contains("no rank has joined again: the program does not call") &&
+                                  Contains("rank 1 on localhost") && Contains("was killed by SIGTERM"));
+}
+
+TEST_CASE("a rank that exits with 0 before its work is done has left", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"}, "early");
+  job.job().wait_for(": rank 0 of 1, ");
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("ddl_abort() ends an elastic job", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2"}, "abort");
+  ::kill(job.pids(0, 4).at(3), SIGKILL);
+  CHECK(job.job().wait_and_require_nothing_left() == 5);
+  CHECK_THAT(job.job().err(), Contains("no data"));
+}
+
+TEST_CASE("hosts that a discovery script adds and removes join and leave at a step", "[continued]") {
+  const Scratch scratch;
+  const std::string hosts = scratch.write("hosts", "localhost:1\n");
+  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
+  const auto set_hosts = [&](const std::string& text) {
+    std::ofstream(hosts + ".new") << text;
+    std::filesystem::rename(hosts + ".new", hosts);
+  };
+  ElasticJob job(Words{"-np", "1", "--host-discovery-script", script, "--elastic-settle", "0"});
+  const auto first = job.pids(0, 1);
+  set_hosts("localhost:1\n127.0.0.1:1\n");
+  const auto second = job.pids(1, 2);
+  CHECK(second.at(0) == first.at(0));
+  set_hosts("127.0.0.1:1\n");
+  const auto third = job.pids(2, 1);
+  CHECK(third.at(0) == second.at(1));
+  CHECK(job.stop() == 0);
+  CHECK(job.job().out().find("lost:") == std::string::npos);
+}
+
+TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is left", "[continued]") {
+  ElasticJob interrupted(kTwoNames + Words{"--min-np", "2"});
+  interrupted.pids(0, 4);
+  interrupted.job().send(SIGINT);
+  CHECK(interrupted.job().wait_and_require_nothing_left() == 128 + SIGINT);
+  ElasticJob killed(kTwoNames + Words{"--min-np", "2"});
+  killed.pids(0, 4);
+  killed.job().send(SIGKILL);
+  CHECK(killed.job().wait_and_require_nothing_left() == 128 + SIGKILL);
+}
+
+TEST_CASE("programs without libddl run in an elastic job, too", "[continued]") {
+  const Scratch scratch;
+  Job good(scratch, ddlrun(kTwoNames + Words{"--min-np", "2", "sh", "-c", "echo $LOCAL_RANK"}));
+  CHECK(good.wait_and_require_nothing_left() == 0);
+  for (const char* const line : {"[0]<stdout>:0\n", "[1]<stdout>:1\n", "[2]<stdout>:0\n", "[3]<stdout>:1\n"})
+    CHECK_THAT(good.out(), Contains(line));
+  Job bad(scratch, ddlrun(kTwoNames + Words{"--min-np", "2", "sh", "-c", "exit 7"}));
+  CHECK(bad.wait_and_require_nothing_left() == 7);
+  Job missing(scratch, ddlrun(kTwoNames + Words{"--min-np", "2", "no-such-program"}));
+  CHECK(missing.wait_and_require_nothing_left() == contract::kNotFound);
+}
+
+}  // namespace
+}  // namespace ddl::e2e

@@ -1,0 +1,85 @@
+/* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
+ * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
+ * finished; "abort" aborts the job in generation 1. */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ddl/ddl.h"
+
+static const char* mode = "";
+static int64_t step;
+
+static int is(const char* name) { return strcmp(mode, name) == 0; }
+
+static void pause_a_moment(void) {
+  const struct timespec moment = {0, 1000000};
+  nanosleep(&moment, NULL);
+}
+
+/* All ranks count their own number: their sum is known. */
+static ddl_status make_step(ddl_context* context, int32_t* changed, int32_t* stops) {
+  const int32_t size = ddl_size(context), own[2] = {ddl_rank(context), access("stop", F_OK) == 0};
+  int32_t all[2] = {0, 0};
+  const ddl_status status = ddl_allreduce(context, own, all, 2, DDL_INT32, DDL_SUM, NULL);
+  if (status != DDL_OK) return status;
+  if (all[0] != size * (size - 1) / 2) {
+    fprintf(stderr, "a wrong sum, %d\n", all[0]);
+    _exit(3);
+  }
+  ++step;
+  *stops = all[1] > 0;
+  return ddl_elastic_check(context, changed);
+}
+
+static ddl_status work(ddl_context* context, uint64_t* reason) {
+  int64_t agreed = 0;
+  ddl_status status = ddl_allreduce(context, &step, &agreed, 1, DDL_INT64, DDL_MAX, NULL);
+  if (status != DDL_OK) return status;
+  step = agreed;
+  printf("generation %d: rank %d of %d, local %d of %d, pid %d, at step %d\n", ddl_elastic_generation(context),
+         ddl_rank(context), ddl_size(context), ddl_local_rank(context), ddl_local_size(context), (int)getpid(),
+         step > 0);
+  fflush(stdout);
+  if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
+  for (;;) {
+    int32_t changed = 0, stops = 0;
+    status = make_step(context, &changed, &stops);
+    if (status != DDL_OK || stops) return status;
+    if (changed) {
+      *reason = DDL_ELASTIC_CHANGED;
+      return DDL_OK;
+    }
+    if (is("early") && ddl_rank(context) == 1) _exit(0);
+    pause_a_moment();
+  }
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1) mode = argv[1];
+  ddl_elastic_join_options options = DDL_ELASTIC_JOIN_OPTIONS_INIT;
+  for (;;) {
+    ddl_context* context = NULL;
+    options.commits = (uint64_t)step;
+    if (ddl_elastic_join(&options, &context) != DDL_OK) {
+      printf("join: %s\n", ddl_last_error());
+      return 1;
+    }
+    options.reason = DDL_ELASTIC_FIRST;
+    const ddl_status status = work(context, &options.reason);
+    if (status != DDL_OK) {
+      printf("lost: %s: %s\n", ddl_status_name(status), ddl_last_error());
+      fflush(stdout);
+      if (is("once")) return 1;
+      options.reason = DDL_ELASTIC_LOST;
+    }
+    const int is_done = options.reason == DDL_ELASTIC_FIRST;
+    if (is_done) ddl_elastic_finished(context);
+    ddl_finalize(context);
+    if (!is_done) continue;
+    printf("done\n");
+    return 0;
+  }
+}

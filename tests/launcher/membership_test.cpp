@@ -1,0 +1,319 @@
+// Which processes are the ranks of an elastic job that goes on: pure, in a time of the test's own.
+#include "launcher/elastic/membership.h"
+
+#include <random>
+
+#include "launcher/job/allocation.h"
+#include "support/catch.h"
+
+using namespace ddl::launcher;
+using namespace std::chrono_literals;
+using ddl::contract::JoinReason;
+
+namespace {
+
+using Time = Membership::Time;
+const Time kStart = Time() + 1000h;
+
+JobSpec continued_spec(int start, int min, int max = kMaxRanks) {
+  JobSpec spec;
+  spec.elastic.mode = ElasticMode::kContinue;
+  spec.elastic.start_ranks = start;
+  spec.elastic.min_ranks = min;
+  spec.elastic.max_ranks = max;
+  spec.elastic.settle_seconds = 2;
+  spec.elastic.ready_timeout_seconds = 30;
+  spec.elastic.timeout_seconds = 600;
+  return spec;
+}
+
+/// A job with a process for each slot of some hosts.
+struct TestJob {
+  JobSpec spec;
+  Membership membership;
+  Time now = kStart;
+  std::int64_t commits = 0;
+
+  TestJob(const JobSpec& given, const std::vector<std::pair<std::string, int>>& hosts)
+      : spec(given), membership(spec, {30, 300, nullptr}, kStart) {
+    for (const auto& [host, slots] : hosts) {
+      for (int slot = 0; slot < slots; ++slot) start(host, slot);
+    }
+  }
+
+  int start(const std::string& host, int slot) {
+    const int member = membership.add(host, slot);
+    membership.on_started(member, 100 + member);
+    return member;
+  }
+  void join(int member, JoinReason reason = JoinReason::kFirst) {
+    membership.on_joined(member, reason, commits, now);
+  }
+  void join_all(const std::vector<int>& members, JoinReason reason) {
+    for (const int member : members) join(member, reason);
+  }
+  void kill(int member, int signal = 9) {
+    RankOutcome outcome;
+    outcome.kind = RankOutcome::Kind::kSignalled;
+    outcome.signal = signal;
+    membership.on_ended(member, outcome, now);
+  }
+  void exit(int member, int code) {
+    RankOutcome outcome;
+    outcome.kind = RankOutcome::Kind::kExited;
+    outcome.exit_code = code;
+    membership.on_ended(member, outcome, now);
+  }
+  /// "1: a0 a1 b0" for the ranks of generation 1, "wait: why", "end 137: why".
+  std::string next() {
+    const auto decision = membership.next(now);
+    if (const auto* const wait = std::get_if<Membership::Wait>(&decision)) return "wait: " + wait->why;
+    if (const auto* const end = std::get_if<Membership::End>(&decision))
+      return "end " + std::to_string(end->report.exit_code) + ": " + end->why;
+    const auto& plan = std::get<Membership::Plan>(decision);
+    std::string text = std::to_string(plan.generation) + ":";
+    for (const int one : plan.members)
+      text += " " + membership.member(one).host + std::to_string(membership.member(one).slot);
+    return text;
+  }
+};
+
+TestJob job_of_four(int min = 2) {
+  TestJob job(continued_spec(4, min), {{"a", 2}, {"b", 2}});
+  for (const int member : {0, 1, 2, 3}) job.join(member);
+  REQUIRE(job.next() == "0: a0 a1 b0 b1");
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("the first generation begins when all processes have joined") {
+  TestJob job(continued_spec(4, 2), {{"a", 2}, {"b", 2}});
+  for (const int member : {3, 1, 0}) job.join(member);
+  CHECK(job.next() == "wait: ");
+  job.join(2);
+  CHECK(job.next() == "0: a0 a1 b0 b1");
+  CHECK(job.next() == "wait: ");
+}
+
+TEST_CASE("a generation is over when each of its ranks has ended or joins again") {
+  TestJob job = job_of_four();
+  job.kill(0);
+  CHECK(job.membership.lost_rank() == 0);
+  CHECK(job.next() == "wait: ");
+  job.join(1, JoinReason::kLost);
+  job.join(3, JoinReason::kLost);
+  CHECK(job.next() == "wait: ");
+  job.join(2, JoinReason::kLost);
+  CHECK(job.next() == "1: a1 b0 b1");
+  CHECK_FALSE(job.membership.lost_rank());
+}
+
+TEST_CASE("ranks that do not come are hung, and are not waited for once they have ended") {
+  TestJob job = job_of_four();
+  job.kill(0);
+  job.join_all({1, 2}, JoinReason::kLost);
+  job.now += 29s;
+  CHECK(job.membership.hung(job.now).empty());
+  job.now += 1s;
+  CHECK(job.membership.hung(job.now) == std::vector<int>{3});
+  job.kill(3);
+  CHECK(job.next() == "1: a1 b0");
+}
+
+TEST_CASE("a process in the place of one that has failed gets its rank, when the others ask") {
+  TestJob job = job_of_four();
+  job.kill(1);
+  job.join_all({0, 2, 3}, JoinReason::kLost);
+  REQUIRE(job.next() == "1: a0 b0 b1");
+  CHECK(job.membership.free_slots("a", 2, job.now).empty());
+  job.now = *job.membership.next_rest_end(job.now);
+  CHECK(job.now == kStart + 30s);
+  REQUIRE(job.membership.free_slots("a", 2, job.now) == std::vector<int>{1});
+  const int late = job.start("a", 1);
+  CHECK(job.membership.free_slots("a", 2, job.now).empty());
+  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  job.join(late);
+  CHECK(job.membership.is_change_pending(job.now));
+  // It is gone before the ranks have asked: nothing changes.
+  job.kill(late);
+  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  CHECK(job.next() == "wait: ");
+  CHECK(*job.membership.next_rest_end(job.now) == job.now + 60s);
+  const int later = job.start("a", 1);
+  job.join(later);
+  job.join_all({0, 2, 3}, JoinReason::kChanged);
+  CHECK(job.next() == "2: a0 a1 b0 b1");
+}
+
+TEST_CASE("rank 0 is on the oldest host that has a rank, and new hosts come behind it") {
+  TestJob job = job_of_four();
+  const int c = job.start("c", 0);
+  job.join(c);
+  job.kill(0);
+  job.kill(1);
+  job.join_all({2, 3}, JoinReason::kLost);
+  REQUIRE(job.next() == "1: b0 b1 c0");
+  job.now += 1min;
+  const int a = job.start("a", 0);
+  job.join(a);
+  job.join_all({2, 3, c}, JoinReason::kChanged);
+  CHECK(job.next() == "2: b0 b1 c0 a0");
+}
+
+TEST_CASE("a job has never more ranks than its most") {
+  TestJob job(continued_spec(2, 1, 2), {{"a", 2}});
+  CHECK(job.membership.room() == 0);
+  job.join_all({0, 1}, JoinReason::kFirst);
+  REQUIRE(job.next() == "0: a0 a1");
+  const int spare = job.start("b", 0);
+  job.join(spare);
+  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  job.kill(0);
+  job.join(1, JoinReason::kLost);
+  CHECK(job.next() == "1: a1 b0");
+}
+
+TEST_CASE("below the least number of ranks the job waits, and ends with the failure") {
+  TestJob job = job_of_four(3);
+  job.kill(0);
+  job.kill(1, 11);
+  job.join_all({2, 3}, JoinReason::kLost);
+  CHECK(job.next() == "wait: 2 ranks of at least 3 can run");
+  job.now += 600s;
+  CHECK(job.next() == "end 137: 2 ranks of at least 3 can run, and so it has been for 600 s");
+}
+
+TEST_CASE("a member that leaves is not a rank of the next generation, and does not rest") {
+  TestJob job = job_of_four();
+  job.membership.set_leaving(2);
+  job.membership.set_leaving(3);
+  CHECK(job.membership.is_change_pending(job.now));
+  job.join_all({0, 1, 2, 3}, JoinReason::kChanged);
+  CHECK(job.next() == "1: a0 a1");
+  job.kill(2, 15);
+  CHECK(job.next() == "wait: ");
+  CHECK_FALSE(job.membership.next_rest_end(job.now));
+}
+
+TEST_CASE("the job succeeds when all ranks have done their work, and does not change any more then") {
+  TestJob job = job_of_four();
+  const int late = job.start("c", 0);
+  job.membership.on_finished(0);
+  job.join(late);
+  CHECK(job.membership.room() == 0);
+  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  for (const int member : {0, 1, 2}) {
+    job.membership.on_finished(member);
+    job.exit(member, 0);
+  }
+  CHECK(job.next() == "wait: ");
+  job.exit(3, 0);
+  CHECK(job.next() == "end 0: ");
+}
+
+TEST_CASE("a failure after a rank has done its work ends the job") {
+  TestJob job = job_of_four();
+  job.membership.on_finished(0);
+  job.exit(2, 4);
+  CHECK(job.next() == "end 4: ");
+  TestJob other = job_of_four();
+  other.membership.on_finished(0);
+  other.exit(0, 0);
+  other.join(1, JoinReason::kLost);
+  CHECK(other.next() == "end 1: ");
+}
+
+TEST_CASE("a program that never joins again ends with its first failure") {
+  TestJob job = job_of_four();
+  job.exit(1, 7);
+  for (const int member : {0, 2, 3}) job.exit(member, 1);
+  CHECK(job.next().starts_with("end 7: no rank has joined again: the program does not call"));
+}
+
+TEST_CASE("losses without a commit between them, and too many generations, end the job") {
+  for (const bool has_limit : {false, true}) {
+    CAPTURE(has_limit);
+    JobSpec spec = continued_spec(8, 1);
+    spec.elastic.reset_limit = has_limit ? 1 : 0;
+    TestJob job(spec, {{"a", 8}});
+    std::vector<int> ranks = {0, 1, 2, 3, 4, 5, 6, 7};
+    job.join_all(ranks, JoinReason::kFirst);
+    REQUIRE(job.next().starts_with("0: "));
+    std::string last;
+    for (int loss = 1; loss <= 3 && !last.starts_with("end"); ++loss) {
+      job.kill(ranks.back());
+      ranks.pop_back();
+      job.join_all(ranks, JoinReason::kLost);
+      last = job.next();
+    }
+    CHECK(last == (has_limit ? "end 137: there were as many new generations as --reset-limit 1 allows"
+                             : "end 137: ranks were lost 3 times without a commit between them"));
+  }
+}
+
+TEST_CASE("processes that never join end the job as an ordinary one") {
+  TestJob good(continued_spec(4, 2), {{"a", 4}});
+  for (const int member : {0, 1, 2, 3}) good.exit(member, 0);
+  CHECK(good.next() == "end 0: ");
+  TestJob bad(continued_spec(4, 2), {{"a", 4}});
+  bad.exit(1, 6);
+  CHECK(bad.next() == "end 6: ");
+  TestJob without_host(continued_spec(2, 2), {{"a", 2}, {"b", 2}});
+  without_host.join_all({0, 1}, JoinReason::kFirst);
+  for (const int member : {2, 3}) without_host.membership.on_lost(member, "b: no answer", without_host.now);
+  CHECK(without_host.next() == "0: a0 a1");
+}
+
+TEST_CASE("an hour of random events: generations have living ranks, and rank 0 is on a host that had one") {
+  std::mt19937 random(46);
+  const auto pick = [&](int below) { return static_cast<int>(random() % below); };
+  TestJob job(continued_spec(8, 1), {{"a", 4}, {"b", 4}});
+  for (int member = 0; member < 8; ++member) job.join(member);
+  std::set<int> living = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::set<int> ranks;
+  int generations = 0;
+  const auto check_plan = [&] {
+    const auto decision = job.membership.next(job.now);
+    REQUIRE_FALSE(std::holds_alternative<Membership::End>(decision));
+    const auto* const plan = std::get_if<Membership::Plan>(&decision);
+    if (plan == nullptr) return;
+    REQUIRE(plan->generation == generations++);
+    for (const int member : plan->members) REQUIRE(living.contains(member));
+    const std::string& first_host = job.membership.member(plan->members.front()).host;
+    REQUIRE((ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [&](int rank) {
+               return job.membership.member(rank).host == first_host;
+             })));
+    ranks = {plan->members.begin(), plan->members.end()};
+  };
+  check_plan();
+  while (job.now < kStart + 1h) {
+    job.now += std::chrono::seconds(1 + pick(60));
+    ++job.commits;
+    if (living.size() > 1 && pick(3) > 0) {
+      // One of them fails, and perhaps another while they recover.
+      for (int failures = 1 + (pick(4) == 0 ? 1 : 0); failures > 0 && living.size() > 1; --failures) {
+        const int victim = *std::next(living.begin(), pick(static_cast<int>(living.size())));
+        living.erase(victim);
+        ranks.erase(victim);
+        job.kill(victim);
+        check_plan();
+      }
+      if (job.membership.lost_rank()) {
+        for (const int member : std::set<int>(ranks)) job.join(member, JoinReason::kLost);
+      }
+      check_plan();
+    }
+    for (const char* const host : {"a", "b"}) {
+      for (const int slot : job.membership.free_slots(host, 4, job.now)) {
+        living.insert(job.start(host, slot));
+        if (pick(4) > 0) job.join(*living.rbegin());
+      }
+    }
+    if (job.membership.is_change_pending(job.now)) {
+      for (const int member : std::set<int>(ranks)) job.join(member, JoinReason::kChanged);
+    }
+    check_plan();
+  }
+  CHECK(generations > 50);
+}
