@@ -207,6 +207,28 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
   CHECK(job.job().out().find("lost:") == std::string::npos);
 }
 
+TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
+  const auto result = [](Job& job) {
+    const auto at = job.out().find("after 60000 steps the loss is ");
+    REQUIRE(at != std::string::npos);
+    return job.out().substr(at, job.out().find('\n', at) - at);
+  };
+  const std::string fit = std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
+  const Words words = Words{"-H", "localhost:2,127.0.0.1:2", "--oversubscribe"};
+  const Scratch scratch;
+  Job plain(scratch, ddlrun(words + Words{fit, "60000"}));
+  CHECK(plain.wait_and_require_nothing_left() == 0);
+  Job elastic(scratch, ddlrun(words + kNoOthers + Words{"--min-np", "1", fit, "60000"}));
+  elastic.wait_for("generation 0: rank ", 4);
+  for (const std::string name : {"[3]", "[1]"}) {
+    const auto line = elastic.out().find(name + "<stdout>:generation 0: ");
+    ::kill(std::stoi(elastic.out().substr(elastic.out().find("process ", line) + 8)), SIGKILL);
+    elastic.wait_for(name == "[3]" ? " of 3 (process " : " of 2 (process ", name == "[3]" ? 3 : 2);
+  }
+  CHECK(elastic.wait_and_require_nothing_left() == 0);
+  CHECK(result(elastic) == result(plain));
+}
+
 TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is left", "[continued]") {
   ElasticJob interrupted(kTwoNames + Words{"--min-np", "2"});
   interrupted.pids(0, 4);

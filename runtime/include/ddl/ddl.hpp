@@ -48,6 +48,10 @@ class Context : public detail::NamedCalls<Context> {
     options.timeout_seconds = timeout_seconds;
     detail::check(ddl_init(&options, &context_));
   }
+  /// Joins an elastic job, for the first time or again; see ddl_elastic_join(). elastic.hpp has a loop around it.
+  explicit Context(const ddl_elastic_join_options& options) {
+    detail::check(ddl_elastic_join(&options, &context_));
+  }
   ~Context() { ddl_finalize(context_); }
   Context(Context&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
   Context& operator=(Context&& other) noexcept {
@@ -75,6 +79,15 @@ class Context : public detail::NamedCalls<Context> {
     detail::check(ddl_timeline_start(context_, path.c_str(), max_bytes));
   }
   void stop_timeline() { detail::check(ddl_timeline_stop(context_)); }
+
+  /// Of an elastic job; see ddl.h.
+  int elastic_generation() const { return ddl_elastic_generation(context_); }
+  bool elastic_check() {
+    std::int32_t changed = 0;
+    detail::check(ddl_elastic_check(context_, &changed));
+    return changed != 0;
+  }
+  void elastic_finished() { detail::check(ddl_elastic_finished(context_)); }
 
   int rank() const { return ddl_rank(context_); }
   int size() const { return ddl_size(context_); }

@@ -1,0 +1,152 @@
+// A training loop that goes on when ranks are lost, come or leave: for ddlrun --elastic continue.
+#ifndef DDL_ELASTIC_HPP
+#define DDL_ELASTIC_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "ddl/ddl.hpp"
+
+namespace ddl::elastic {
+
+class State;
+
+/// Calls function(Generation&) until it returns: again after a rank was lost, with the state as it was at the last
+/// commit(), and after the job has changed. In a job that is not elastic once, and errors go to the caller; so do all that
+/// no lost rank has caused. timeout_seconds: as of Context.
+template <class Function>
+void run(State& state, Function function, double timeout_seconds = 0.0);
+
+/// What a program goes on from: some of its variables, of which commit() keeps a copy in memory. It refers to them, so
+/// they outlive it. All ranks add the same ones in the same order. One thread.
+class State {
+ public:
+  /// A variable that can be copied as bytes, or a container of such elements that is contiguous (std::vector). The size
+  /// of a container must not change any more.
+  template <class T>
+  void add(T& variable) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      parts_.push_back({&variable, sizeof variable});
+    } else {
+      using Element = std::remove_reference_t<decltype(*variable.data())>;
+      static_assert(std::is_trivially_copyable_v<Element>);
+      parts_.push_back({variable.data(), variable.size() * sizeof(Element)});
+    }
+  }
+
+  /// How many times it has been saved, on whatever rank it was then.
+  std::uint64_t commits() const { return commits_; }
+
+ private:
+  template <class Function>
+  friend void run(State& state, Function function, double timeout_seconds);
+  friend class Generation;
+
+  struct Part {
+    void* memory;
+    std::size_t bytes;
+  };
+  template <class Copy>
+  void copy(Copy copy_part) {
+    std::uint8_t* next = saved_.data();
+    for (const Part& part : parts_) {
+      copy_part(part, next);
+      next += part.bytes;
+    }
+  }
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Part& part : parts_) sum += part.bytes;
+    return sum;
+  }
+  void save() {
+    saved_.resize(bytes());
+    copy([](const Part& part, std::uint8_t* saved) { std::memcpy(saved, part.memory, part.bytes); });
+  }
+  void restore() {
+    copy([](const Part& part, const std::uint8_t* saved) { std::memcpy(part.memory, saved, part.bytes); });
+  }
+
+  /// All ranks get the copy of the one that has saved most often. If all have saved as often, nothing is sent.
+  void agree(Context& context) {
+    std::vector<std::uint64_t> own{commits_, saved_.size()};
+    const std::vector<std::uint64_t> all = context.allgather(own);
+    // The ranks see the same numbers, so all of them or none make the call.
+    int holder = 0;
+    bool differ = false;
+    for (int rank = 0; rank < context.size(); ++rank) {
+      detail::require(all[2 * rank + 1] == all[1], "the states of two ranks have different sizes");
+      differ = differ || all[2 * rank] != all[0];
+      if (all[2 * rank] > all[2 * holder]) holder = rank;
+    }
+    if (!differ) return;
+    context.broadcast(saved_, holder);
+    commits_ = all[2 * holder];
+    restore();
+  }
+
+  std::vector<Part> parts_;
+  std::vector<std::uint8_t> saved_;
+  std::uint64_t commits_ = 0;
+};
+
+/// The time in which the same processes are the ranks of the job. Valid inside the function of run().
+class Generation {
+ public:
+  /// The ranks, of which there may be others in the next generation.
+  Context& context() { return context_; }
+  int number() const { return context_.elastic_generation(); }
+
+  /// Keeps a copy of the state, from which the job goes on if a rank is lost. If the job is to change, it ends the
+  /// function of run(), on all ranks at the same step, by what run() catches, and the function is called again.
+  /// Collective: at the same step on all ranks.
+  void commit() {
+    state_.save();
+    ++state_.commits_;
+    if (context_.elastic_check()) throw Changed();
+  }
+
+ private:
+  template <class Function>
+  friend void run(State& state, Function function, double timeout_seconds);
+  struct Changed {};
+
+  Generation(State& state, Context& context) : state_(state), context_(context) {}
+  State& state_;
+  Context& context_;
+};
+
+template <class Function>
+void run(State& state, Function function, double timeout_seconds) {
+  ddl_elastic_join_options options = DDL_ELASTIC_JOIN_OPTIONS_INIT;
+  options.timeout_seconds = timeout_seconds;
+  state.save();
+  for (;;) {
+    bool is_elastic = true;
+    try {
+      options.commits = state.commits();
+      Context context(options);
+      is_elastic = context.elastic_generation() >= 0;
+      state.restore();
+      state.agree(context);
+      Generation generation(state, context);
+      function(generation);
+      context.elastic_finished();
+      return;
+    } catch (const Generation::Changed&) {
+      options.reason = DDL_ELASTIC_CHANGED;
+    } catch (const Error& error) {
+      const bool is_lost = error.status() == DDL_ERROR_PEER_LOST || error.status() == DDL_ERROR_TIMEOUT ||
+                           error.status() == DDL_ERROR_ABORTED;
+      if (!is_elastic || !is_lost) throw;
+      options.reason = DDL_ELASTIC_LOST;
+    }
+  }
+}
+
+}  // namespace ddl::elastic
+
+#endif  // DDL_ELASTIC_HPP
