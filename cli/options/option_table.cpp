@@ -153,6 +153,8 @@ constexpr OptionEntry kTable[] = {
      kForScript | kNotWithMpirun | kNotWithSrun},
     {kMaxNp, "--max-np,--max-num-proc", "N", "never start more than N ranks (default: no limit)",
      kElasticJobs, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kSpares, "--spares", "N", "start N processes more than --max-np, which wait to replace others",
+     kElasticJobs, kForScript | kNotWithMpirun | kNotWithSrun},
     {kDiscovery, "--host-discovery-script", "FILE",
      "a program that prints the hosts that there are, a line each", kElasticJobs,
      kNotInScript | kNotWithMpirun | kNotWithSrun},

@@ -75,6 +75,7 @@ enum class OptionId {
   kMaxRestarts,
   kMinNp,
   kMaxNp,
+  kSpares,
   kDiscovery,
   kSlotsPerHost,
   kElasticTimeout,

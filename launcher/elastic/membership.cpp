@@ -166,7 +166,7 @@ int Membership::room() const {
   int live = 0;
   for (int i = 0; i < std::ssize(members_); ++i)
     live += members_[i].phase != Phase::kEnded && !leaving_.contains(i) ? 1 : 0;
-  return std::max(0, spec_.elastic.max_ranks - live);
+  return std::max(0, spec_.elastic.max_ranks + spec_.elastic.spares - live);
 }
 
 bool Membership::is_change_pending(Time now) const {

@@ -48,6 +48,7 @@ class ContinuedJob {
                   [this] { return std::uniform_real_distribution<>()(random_); }} {}
 
   Result<JobReport> run() {
+    std::signal(SIGPIPE, SIG_IGN);  // a launch may end while it is written to
     std::vector<int> signals = ending_signals();
     signals.insert(signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
     loop_.watch_signals(signals, [this](int signal) { on_signal(signal); });

@@ -18,6 +18,7 @@ struct ElasticSpec {
   int start_ranks = 1;   ///< the first generation never has fewer
   int min_ranks = 1;     ///< nor the others fewer than these
   int max_ranks = 0;     ///< nor more
+  int spares = 0;        ///< kContinue: processes beyond these, which wait until they are needed
   int min_hosts = 1;     ///< nor fewer hosts
   int max_hosts = 0;     ///< nor more; 0: no limit
   int max_restarts = 0;  ///< after failures of ranks; the loss of a host is none

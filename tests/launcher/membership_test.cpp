@@ -174,6 +174,23 @@ TEST_CASE("a job has never more ranks than its most") {
   CHECK(job.next() == "1: a1 b0");
 }
 
+TEST_CASE("spares wait until a rank is lost") {
+  JobSpec spec = continued_spec(2, 2, 2);
+  spec.elastic.spares = 1;
+  TestJob job(spec, {{"a", 2}});
+  CHECK(job.membership.room() == 1);
+  job.join_all({0, 1}, JoinReason::kFirst);
+  REQUIRE(job.next() == "0: a0 a1");
+  const int spare = job.start("b", 0);
+  job.join(spare);
+  CHECK(job.membership.room() == 0);
+  CHECK_FALSE(job.membership.is_change_pending(job.now + 1h));
+  job.kill(1);
+  CHECK(job.membership.room() == 1);
+  job.join(0, JoinReason::kLost);
+  CHECK(job.next() == "1: a0 b0");
+}
+
 TEST_CASE("below the least number of ranks the job waits, and ends with the failure") {
   TestJob job = job_of_four(3);
   job.kill(0);
