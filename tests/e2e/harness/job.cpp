@@ -51,7 +51,7 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
   const bool is_in_job = std::find(argv.begin(), ddlrun, "salloc") != ddlrun;
   if (CpuSet::allowed().count() != 1 || ddlrun == argv.end() || is_in_job) return;
   for (const char* const other :
-       {"-H", "--hosts", "--hostfile", "-hostfile", "--config-file", "--slurm", "--oversubscribe"}) {
+       {"-H", "--hosts", "--hostfile", "--host-discovery-script", "-hostfile", "--config-file", "--slurm", "--oversubscribe"}) {
     if (std::find(ddlrun, argv.end(), other) != argv.end()) return;
   }
   const auto np = std::find(ddlrun, argv.end(), "-np");
