@@ -209,7 +209,8 @@ class Job : public RunningJob, private SupervisorActions {
     // mpirun itself uses no CPUs of the job; its ranks announce themselves.
     if (!spec_.starts_mpirun) job.scheduler_job = scheduler_job_;
     job.head_host = hostname();
-    job.head_pid = ::getpid();
+    // All launches of an elastic job are one job for those who share its nodes.
+    job.head_pid = context_.elastic_job != nullptr ? ::getppid() : ::getpid();
     began_ = Clock::now();
     if (plan.nodes.size() > 1 || context_.elastic_job != nullptr) DDL_TRY(send_job_key());
     fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));

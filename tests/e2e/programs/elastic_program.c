@@ -1,6 +1,8 @@
 /* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
- * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step. */
+ * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step;
+ * "die" kills rank 1 in generation 0, and stops in the next. */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +23,8 @@ static void pause_a_moment(void) {
 
 /* All ranks count their own number: their sum is known. */
 static ddl_status make_step(ddl_context* context, int32_t* changed, int32_t* stops) {
-  const int is_last = strncmp(mode, "stop", 4) == 0 && ddl_elastic_generation(context) == mode[4] - '0';
+  const int generation = ddl_elastic_generation(context);
+  const int is_last = (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') || (is("die") && generation == 1);
   const int32_t size = ddl_size(context), own[2] = {ddl_rank(context), is_last || access("stop", F_OK) == 0};
   int32_t all[2] = {0, 0};
   const ddl_status status = ddl_allreduce(context, own, all, 2, DDL_INT32, DDL_SUM, NULL);
@@ -53,6 +56,7 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
       *reason = DDL_ELASTIC_CHANGED;
       return DDL_OK;
     }
+    if (is("die") && ddl_rank(context) == 1) raise(SIGKILL);
     if (is("early") && ddl_rank(context) == 1) _exit(0);
     pause_a_moment();
   }
