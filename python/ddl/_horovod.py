@@ -119,9 +119,11 @@ def _begin(_context: Any) -> None:
 
 def _end() -> None:
     """Before ddl.shutdown(), which frees the sets."""
+    global _ids
     for one in (*_added, global_process_set):
         one._set = one.process_set_id = None
     _added.clear()
+    _ids = itertools.count(1)  # as a process that is new has them
 
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
