@@ -8,6 +8,7 @@ import atexit
 import os
 import struct
 import threading
+import time
 from typing import Any, Callable, Sequence
 
 from ddl._buffers import NOTHING, buffer_of, new_like, number_of, place_for, same_type, stream_of
@@ -29,6 +30,8 @@ LOGICAL_XOR = lib.DDL_LOGICAL_XOR
 
 # Why a process joins: DDL_ELASTIC_FIRST, DDL_ELASTIC_CHANGED and DDL_ELASTIC_LOST.
 FIRST, CHANGED, LOST = range(3)
+
+_LEAVING_SECONDS = 5.0  # for calls of other threads, which fail with those of this one
 
 _WORLD = 0
 _NO_SET = 2**64 - 1
@@ -91,11 +94,17 @@ def join(reason: int, commits: int = 0) -> None:
 
 def leave() -> None:
     """shutdown() before the next generation: that a rank was lost is known."""
-    try:
-        shutdown()
-    except Error as error:
-        if not is_loss(error):
-            raise
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while True:
+        try:
+            return shutdown()
+        except Error as error:
+            if error.status == "busy" and time.monotonic() < deadline:
+                time.sleep(0.001)
+            elif is_loss(error):
+                return
+            else:
+                raise
 
 
 def generation() -> int:

@@ -331,6 +331,25 @@ def test_torch_state():
     assert isinstance(later.extra, torch.nn.Module) and later.extra[0].weight.any()
 
 
+def test_schedulers_and_scalers():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    schedules = torch.optim.lr_scheduler
+    plain, plateau = schedules.StepLR(optimizer, 1), schedules.ReduceLROnPlateau(optimizer, patience=0)
+    scaler = torch.cuda.amp.GradScaler(enabled=False)
+    state = TorchState(model, optimizer, plain=plain, plateau=plateau, scaler=scaler)
+    for _ in range(2):
+        optimizer.step()
+        plain.step()
+        plateau.step(1.0)
+        plateau.step(1.0)
+        assert optimizer.param_groups[0]["lr"] < 0.1
+        state.restore()
+        assert optimizer.param_groups[0]["lr"] == 1.0 and plain.last_epoch == 0 and plateau.last_epoch == 0
+    assert state.plain is plain and plain.optimizer is optimizer
+    state.sync()
+
+
 def test_registry():
     class Value:
         def __init__(self):

@@ -40,8 +40,9 @@ from ddl.torch._parameters import broadcast_parameters, described
 from ddl.torch.training import DistributedSampler
 
 __all__ = [
-    "ElasticSampler", "HostsUpdatedInterrupt", "ModelStateHandler", "ObjectState", "OptimizerStateHandler",
-    "SamplerStateHandler", "State", "StateHandler", "TorchState", "get_handler_registry", "run", "set_handler_registry",
+    "ElasticSampler", "GradScalerStateHandler", "HostsUpdatedInterrupt", "LRSchedulerStateHandler",
+    "ModelStateHandler", "ObjectState", "OptimizerStateHandler", "SamplerStateHandler", "State", "StateHandler",
+    "TorchState", "get_handler_registry", "run", "set_handler_registry",
 ]
 
 
@@ -194,18 +195,35 @@ class OptimizerStateHandler(StateHandler):
             gradients.drop_open()
 
 
-class SamplerStateHandler(StateHandler):
-    """A sampler: its epoch, and how much of it is done."""
+class _DictStateHandler(StateHandler):
+    """A small value: what is in its state_dict()."""
 
     def save(self) -> None:
-        self._saved = self.value.state_dict()
+        self._saved = copy.deepcopy(self.value.state_dict())
 
     def restore(self) -> None:
-        self.value.load_state_dict(self._saved)
+        self.value.load_state_dict(copy.deepcopy(self._saved))
 
     def sync(self, root_rank: int = 0) -> None:
         self.value.load_state_dict(broadcast_object(self.value.state_dict(), root_rank))
         self.save()
+
+
+class LRSchedulerStateHandler(_DictStateHandler):
+    """A scheduler of learning rates. Those of the optimizer belong to the optimizer's handler."""
+
+
+class GradScalerStateHandler(_DictStateHandler):
+    """A scaler of losses for 16-bit floats."""
+
+    def restore(self) -> None:
+        super().restore()
+        # Which gradients a step that has failed had unscaled: PyTorch would refuse the next unscale_().
+        getattr(self.value, "_per_optimizer_states", {}).clear()
+
+
+class SamplerStateHandler(_DictStateHandler):
+    """A sampler: its epoch, and how much of it is done."""
 
     def reset(self) -> None:
         self.value.load_state_dict(self.value.state_dict())
@@ -218,6 +236,10 @@ class SamplerStateHandler(StateHandler):
 _registry: list[tuple[type, type]] = [
     (torch.nn.Module, ModelStateHandler),
     (torch.optim.Optimizer, OptimizerStateHandler),
+    (torch.optim.lr_scheduler.ReduceLROnPlateau, LRSchedulerStateHandler),
+    # PyTorch 2 has given the class another name.
+    (getattr(torch.optim.lr_scheduler, "LRScheduler", torch.optim.lr_scheduler._LRScheduler), LRSchedulerStateHandler),
+    (torch.cuda.amp.GradScaler, GradScalerStateHandler),
     (DistributedSampler, SamplerStateHandler),
 ]
 
@@ -240,9 +262,9 @@ def _handler_of(value: Any) -> StateHandler | None:
 class TorchState(ObjectState):
     """A model, an optimizer, and values by names, such as ``sampler=sampler, epoch=0``, which become attributes.
 
-    Modules, optimizers and samplers, by any name, have handlers: their copies lie in the host's memory, and restore()
-    and sync() change them in place. Copies of other values are deep. The state is saved when it is made, and a module,
-    an optimizer or a sampler when it is assigned to an attribute.
+    Modules, optimizers, samplers, schedulers of learning rates and scalers of losses, by any name, have handlers: their
+    copies lie in the host's memory, and restore() and sync() change them in place. Copies of other values are deep. The
+    state is saved when it is made, and a value with a handler when it is assigned to an attribute.
     """
 
     def __init__(

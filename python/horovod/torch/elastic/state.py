@@ -1,5 +1,6 @@
 from ddl.torch.elastic import (
     ElasticSampler,
+    LRSchedulerStateHandler,
     ModelStateHandler,
     OptimizerStateHandler,
     SamplerStateHandler,
