@@ -60,11 +60,12 @@ class HostsUpdatedInterrupt(RuntimeError):
 class State:
     """What a training has reached. A class that derives from it says how it is saved, restored and shared.
 
-    Ranks with the same number of commits have saved the same state, so save() is for commit() and sync() to call.
+    Ranks that count the same commits and syncs have saved the same state: save() is for commit() and sync() to call.
     """
 
     def __init__(self) -> None:
         self._commits = 0  # made by this process, or taken over
+        self._syncs = 0  # by run(), since the last commit
         self._reset_callbacks: list[Callable[[], None]] = []
 
     def save(self) -> None:
@@ -131,7 +132,7 @@ class State:
 
     def _save_and_count(self) -> None:
         self.save()
-        self._commits += 1
+        self._commits, self._syncs = self._commits + 1, 0
 
     def _hosts_change(self) -> bool:
         changed = ffi.new("int32_t *")
@@ -182,6 +183,9 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
     Other errors, such as Mismatch, end it. A failure while the process joins again, in a callback, or while ranks share
     their states, is handled alike. When the function returns, the job does not change any more, and its result is
     returned. All ranks return from it, or the job ends with an error.
+
+    A program makes no collective calls between init() and this one, except those of register_reset_callbacks(): new
+    ranks would wait in them for the others.
     """
 
     @functools.wraps(function)
@@ -235,23 +239,25 @@ def _join_again(state: State, reason: int) -> None:
 def _share(state: State) -> None:
     """Gives all ranks the same state. Collective.
 
-    If all have made the same number of commits, each has that of the last one in its own memory, and nothing is sent.
-    Else the lowest of the ranks with the most commits sends its state. That counts as one commit more: after a failure
-    in the middle, the ranks that have received it are told from the others. A job begins with the state of rank 0.
+    If all have made the same number of commits, each has the state of the last one in its own memory, and nothing is
+    sent. Else the lowest of the ranks with the most commits sends its state. Syncs are counted, too: after a failure in
+    the middle of one, the ranks that have received the state are told from the others. A job begins with the state of
+    rank 0.
     """
     layout = state._layout()
-    own, everyone = numbers(2), numbers(2 * size())
     digest = hashlib.sha256("\n".join(layout).encode()).digest()
-    own[0], own[1] = state._commits, int.from_bytes(digest[:8], "little", signed=True)
+    own, everyone = numbers(3), numbers(3 * size())
+    own[0], own[1], own[2] = state._commits, state._syncs, int.from_bytes(digest[:8], "little", signed=True)
     allgather(own, out=everyone)
-    commits, digests = everyone.tolist()[::2], everyone.tolist()[1::2]
+    commits, syncs, digests = (everyone.tolist()[i::3] for i in range(3))
     if len(set(digests)) > 1:
         raise _difference(allgather_object(layout))
-    most = max(commits)
-    if most > 0 and min(commits) == most:
+    versions = list(zip(commits, syncs))
+    newest = max(versions)
+    if newest == min(versions) and newest > (0, 0):
         return
-    sync_from(state, commits.index(most))
-    state._commits = most + 1
+    sync_from(state, versions.index(newest))
+    state._commits, state._syncs = newest[0], newest[1] + 1
 
 
 def _difference(layouts: list[list[str]]) -> Mismatch:

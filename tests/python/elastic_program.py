@@ -2,6 +2,7 @@
 import copy
 from contextlib import contextmanager
 
+import numpy
 import torch
 
 import ddl
@@ -10,6 +11,7 @@ import ddl.torch as hvd
 from ddl import _context, _horovod
 from ddl.elastic import HorovodInternalError, HostsUpdatedInterrupt, ObjectState
 from ddl.torch.elastic import ElasticSampler, TorchState, get_handler_registry, set_handler_registry
+from ddl.torch.optimizer import _Gradients
 from harness import raises, run
 
 hvd.init()
@@ -120,12 +122,11 @@ def test_lost_ranks():
             return "done"
 
         if SIZE == 1:
-            assert train(state, 7) == "done" and job.joins == [(LOST, 2)]
+            assert train(state, 7) == "done" and job.joins == [(LOST, 1)]
             return
         assert train(state, 10) == "done"
         assert state.trace == list(range(10)) and state.step == 10
-        # A sync and one commit, and a second commit.
-        assert job.joins == [(LOST, 2), (LOST, 3)] and job.finished == 1
+        assert job.joins == [(LOST, 1), (LOST, 2)] and job.finished == 1
         assert state.calls == ["sync from 0", *["restore", "reset", "callback"] * 2], state.calls
 
 
@@ -150,7 +151,7 @@ def test_planned_changes():
         train(state)
         # Nothing is done twice but the step that failed, and what was reached at a change counts as committed.
         assert state.trace == [1, 2, 3, 4, 5, 6]
-        assert job.joins == [(CHANGED, 3), (CHANGED, 4), (LOST, 4)]
+        assert job.joins == [(CHANGED, 2), (CHANGED, 3), (LOST, 3)]
         assert state.calls == ["sync from 0", "reset", "reset", "restore", "reset"], state.calls
         seen = []
         state.on_hosts_updated = lambda *arguments: seen.append(arguments)
@@ -178,13 +179,14 @@ def test_holder():
         def be_new():
             # Rank 0 is started anew in the place of one that was lost; the last rank has lost its last commit.
             if RANK == 0:
-                state._commits, state.step, state.trace = 0, 0, []
+                state._commits, state._syncs, state.step, state.trace = 0, 0, 0, []
             else:
                 state.trace = ["of rank 1" if RANK == 1 else "of another one"]
 
         state.register_reset_callbacks([be_new])
         assert train(state) == ["of rank 1"]
-        assert state.calls[-1] == "sync from 1" and state._commits == 3 + 1 + 2
+        assert state.calls[-1] == "sync from 1" and (state._commits, state._syncs) == (4, 0)
+        assert job.joins == [(CHANGED, 2)]
 
 
 def test_failures_while_ranks_begin():
@@ -207,7 +209,8 @@ def test_failures_while_ranks_begin():
 
             def reset(self):
                 super().reset()
-                self._commits = 0 if where == "sync" else self._commits
+                if where == "sync":
+                    self._commits = self._syncs = 0
 
         with elastic_job() as job:
             if where == "join":
@@ -225,6 +228,7 @@ def test_failures_while_ranks_begin():
             assert train(state) == "done" and calls == [0, 0], where
             assert failures == ([] if where == "join" else [where] * 2) and job.refusals == []
             assert {reason for reason, _ in job.joins} == {LOST}, job.joins
+            assert {commits for _, commits in job.joins} == {0}  # a job that does not advance is seen to be one
             assert len(job.joins) == (3 if where in ("callback", "sync") else 1), job.joins
 
 
@@ -393,6 +397,7 @@ def train_network(fails):
                 if fails and state.step == 4 + len(job.joins):
                     # Half of the gradients are submitted, and one by its own name.
                     hvd.allreduce_async(torch.ones(3), name="one")
+                    ddl.allreduce_async(numpy.ones(3), "nobody waits for it")
                     model[2](torch.ones(1, 4)).sum().backward()
                     raise HorovodInternalError
                 assert fails or not job.joins
@@ -414,6 +419,35 @@ def test_training_is_the_same_after_failures():
         assert torch.equal(one, failed.state_dict()[name]), name
     weights = hvd.allgather_object(failed[0].weight.tolist())
     assert weights == weights[:1] * SIZE
+
+
+def test_optimizer_whose_set_grows_and_shrinks():
+    if SIZE == 1:
+        return
+    model = torch.nn.Linear(1, 1, bias=False)
+    real = _Gradients._has_others
+
+    def gradient():
+        optimizer.zero_grad()
+        model(torch.full((1, 1), float(RANK))).sum().backward()
+        optimizer.synchronize()
+        with optimizer.skip_synchronize():
+            optimizer.step()
+        return model.weight.grad.item()
+
+    try:
+        _Gradients._has_others = lambda self: False
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=1.0))
+        state = TorchState(model, optimizer)
+        assert gradient() == RANK
+        _Gradients._has_others = real
+        state.on_reset()
+        assert gradient() == (SIZE - 1) / 2
+        _Gradients._has_others = lambda self: False
+        state.on_reset()
+        assert gradient() == RANK
+    finally:
+        _Gradients._has_others = real
 
 
 def test_process_sets_of_init():
