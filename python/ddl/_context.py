@@ -8,12 +8,13 @@ import atexit
 import os
 import struct
 import threading
+import time
 from typing import Any, Callable, Sequence
 
 from ddl._buffers import NOTHING, buffer_of, new_like, number_of, place_for, same_type, stream_of
 from ddl._library import NULL, ffi, lib
 from ddl._store import Store, make_set
-from ddl.errors import Error, InvalidArgument, check
+from ddl.errors import Aborted, Error, InvalidArgument, check, is_loss
 
 SUM = lib.DDL_SUM
 AVERAGE = lib.DDL_AVERAGE
@@ -27,12 +28,18 @@ LOGICAL_AND = lib.DDL_LOGICAL_AND
 LOGICAL_OR = lib.DDL_LOGICAL_OR
 LOGICAL_XOR = lib.DDL_LOGICAL_XOR
 
+# Why a process joins: DDL_ELASTIC_FIRST, DDL_ELASTIC_CHANGED and DDL_ELASTIC_LOST.
+FIRST, CHANGED, LOST = range(3)
+
+_LEAVING_SECONDS = 5.0  # for calls of other threads, which fail with those of this one
+
 _WORLD = 0
 _NO_SET = 2**64 - 1
 
 _lock = threading.Lock()
 _context: Any = None
 _process = 0  # that has it: a forked child does not
+_timeout_seconds = 0.0  # of every context
 _at_begin: list[Callable[[Any], None]] = []
 _at_end: list[Callable[[], None]] = []
 
@@ -43,17 +50,76 @@ def init(timeout_seconds: float = 0.0) -> None:
     Collective: returns when all ranks have called it. Does nothing if it has been called before.
     timeout_seconds: of every collective that names none; 0: DDL_TIMEOUT_SECONDS, or no limit.
     """
+    global _timeout_seconds
+    if _is_joined():
+        return
+    _timeout_seconds = timeout_seconds
+    reason, goes_on = FIRST, False
+    while True:
+        try:
+            return join(reason)
+        except Error as error:
+            goes_on = goes_on or is_elastic()
+            if not goes_on or not is_survived(error):
+                raise
+        leave()
+        reason = LOST
+
+
+def _is_joined() -> bool:
+    return _context is not None and _process == os.getpid()
+
+
+def join(reason: int, commits: int = 0) -> None:
+    """Joins the job for the first time, or joins its next generation, and begins what call_when_joined() was told.
+
+    Collective. Does nothing in a process that has joined. commits: how many the process has made or taken over.
+    """
     global _context, _process
     with _lock:
-        if _context is not None and _process == os.getpid():
+        if _is_joined():
             return
-        options = ffi.new("ddl_init_options *", [ffi.sizeof("ddl_init_options"), 0, timeout_seconds])
         context = ffi.new("ddl_context **")
-        check(lib.ddl_init(options, context))
+        if reason == FIRST:
+            options = ffi.new("ddl_init_options *", [ffi.sizeof("ddl_init_options"), 0, _timeout_seconds])
+            check(lib.ddl_init(options, context))
+        else:
+            values = [ffi.sizeof("ddl_elastic_join_options"), reason, 0, commits, _timeout_seconds]
+            check(lib.ddl_elastic_join(ffi.new("ddl_elastic_join_options *", values), context))
         _context = context[0]
         _process = os.getpid()
-    for action in _at_begin:
+    for action in list(_at_begin):
         action(_context)
+
+
+def leave() -> None:
+    """shutdown() before the next generation: that a rank was lost is known."""
+    deadline = time.monotonic() + _LEAVING_SECONDS
+    while True:
+        try:
+            return shutdown()
+        except Error as error:
+            if error.status == "busy" and time.monotonic() < deadline:
+                time.sleep(0.001)
+            elif is_loss(error):
+                return
+            else:
+                raise
+
+
+def generation() -> int:
+    """The generation of the job, from 0; -1: ranks of this job do not go on when one is lost."""
+    return int(lib.ddl_elastic_generation(context()))
+
+
+def is_elastic() -> bool:
+    """Whether this process has joined a job whose ranks go on when one is lost."""
+    return _context is not None and generation() >= 0
+
+
+def is_survived(error: Error) -> bool:
+    """Whether an elastic job goes on after this error. That joining was aborted is the end of the job."""
+    return is_loss(error) and not (isinstance(error, Aborted) and _context is None)
 
 
 def shutdown() -> None:

@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Sequence
 
 import ddl
-from ddl._context import _at_end, context
+from ddl._context import _at_end, call_when_joined, context
 from ddl._library import ffi, lib
 from ddl._objects import numbers, pickled
 from ddl._tensors import allgather_into, allreduce_async, broadcast_async, numbered
@@ -51,6 +51,8 @@ class ProcessSet:
 
 global_process_set = ProcessSet(None)
 _is_homogeneous = True
+_begins_when_joined = False
+_sets_of_init: Any = None  # what init() was given
 _added: list[ProcessSet] = []
 _ids = itertools.count(1)
 
@@ -102,31 +104,39 @@ def root_in(process_set: ProcessSet, root_rank: int) -> int:
 # Joining and leaving, and what libddl has.
 
 
-def _end() -> None:
-    """Before ddl.shutdown(), which frees the sets."""
-    for one in (*_added, global_process_set):
-        one._set = one.process_set_id = None
-    _added.clear()
-
-
-def init(comm: Any = None, process_sets: Any = None) -> None:
-    """Joins the job. comm: a list of ranks, or a communicator of mpi4py, of which only all ranks are possible.
-    process_sets: sets that are added at once."""
+def _begin(_context: Any) -> None:
+    """After each joining. Collective."""
     global _is_homogeneous
-    was = ddl.is_initialized()
-    ddl.init()
-    if was and global_process_set._set is not None:
-        return
     sizes = array.array("i", [ddl.local_size(), -ddl.local_size()])  # to become the largest, and less the smallest
     ddl.allreduce(sizes, ddl.MAX, out=sizes)
     _is_homogeneous = sum(sizes) == 0
     global_process_set.ranks = list(range(ddl.size()))
     global_process_set._set, global_process_set.process_set_id = ddl.world, 0
-    if process_sets != "dynamic":
-        for one in process_sets or ():
+    if _sets_of_init != "dynamic":
+        for one in _sets_of_init or ():
             add_process_set(one)
-    if _end not in _at_end:
-        _at_end.append(_end)
+
+
+def _end() -> None:
+    """Before ddl.shutdown(), which frees the sets."""
+    global _ids
+    for one in (*_added, global_process_set):
+        one._set = one.process_set_id = None
+    _added.clear()
+    _ids = itertools.count(1)  # as a process that is new has them
+
+
+def init(comm: Any = None, process_sets: Any = None) -> None:
+    """Joins the job. comm: a list of ranks, or a communicator of mpi4py, of which only all ranks are possible.
+    process_sets: sets that are added at once, and in each generation of an elastic job."""
+    global _begins_when_joined, _sets_of_init
+    if ddl.is_initialized() and global_process_set._set is not None:
+        return
+    _sets_of_init = process_sets
+    if not _begins_when_joined:
+        _begins_when_joined = True
+        call_when_joined(_begin, _end)
+    ddl.init()
     if comm is not None and ProcessSet(comm).ranks not in ([], global_process_set.ranks):
         raise ValueError("init() takes all ranks of the job; make a process set of some of them")
 
@@ -312,6 +322,17 @@ def named(call: str, name: str | None, process_set: ProcessSet) -> bytes:
     if (whole, process_set) in _names:
         raise ValueError(f'a tensor "{name}" has been submitted before; call synchronize() for it first')
     return whole
+
+
+def drop_open() -> None:
+    """Forgets all open tensors. For a process that has left the job, by which they are complete or have failed."""
+    with _lock:
+        dropped = list(_open.values())
+        _open.clear()
+        _names.clear()
+    for handles, *_ in dropped:
+        for handle in handles if isinstance(handles, list) else [handles]:
+            lib.ddl_wait(handle)
 
 
 def together(numbers: Sequence[int]) -> int:

@@ -18,11 +18,11 @@ _delayed = {lib.DDL_ERROR_PEER_LOST, lib.DDL_ERROR_ABORTED, lib.DDL_ERROR_INTERR
 
 
 class Error(RuntimeError):
-    """A call of libddl failed. ``status``: its name, such as ``"mismatch"``."""
+    """A call of libddl failed. ``status``: its name, such as ``"mismatch"``; ``"program"``: the program raised it."""
 
-    status = "internal"
+    status = "program"
 
-    def __init__(self, message: str, status: str | None = None):
+    def __init__(self, message: str = "", status: str | None = None):
         super().__init__(message)
         if status is not None:
             self.status = status
@@ -88,6 +88,17 @@ def _run_handlers(_argument: object) -> int:
 
 
 lib.ddl_set_interrupt_check(_run_handlers, NULL)
+
+
+def is_loss(error: Error) -> bool:
+    """Whether ranks of an elastic job go on after it: one is lost, or the program itself has raised a plain Error,
+    which Horovod calls HorovodInternalError."""
+    return isinstance(error, (PeerLost, Timeout, Aborted)) or (type(error) is Error and error.status == Error.status)
+
+
+def raise_losses_at_once() -> None:
+    """From now on the first error is not raised later: ranks that go on without a lost one do not wait."""
+    _delayed.difference_update((lib.DDL_ERROR_PEER_LOST, lib.DDL_ERROR_ABORTED))
 
 
 def check(status: int) -> None:

@@ -134,7 +134,22 @@ def synthetic_benchmark():
     fails("--sizes", "1,2", says="run the program without ddlrun", ranks=1)
 
 
+def elastic():
+    for ranks in (None, 2):
+        assert "weights [1.    1.999 2.999 4.    4.998]" in run(ranks=ranks)
+
+
+def elastic_torch():
+    for ranks in (None, 2):
+        text = run("--epochs", 10, ranks=ranks)
+        assert number(rf"{ranks or 1} ranks: loss (\S+)", text) < 0.03
+        assert text.count("goes on in epoch 0 after 0 samples") == (ranks or 1)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    {"pinn": pinn, "mnist": mnist, "synthetic_benchmark": synthetic_benchmark}[EXAMPLE]()
+    {
+        "pinn": pinn, "mnist": mnist, "synthetic_benchmark": synthetic_benchmark, "elastic": elastic,
+        "elastic_torch": elastic_torch,
+    }[EXAMPLE]()
 print(f"{EXAMPLE}: passed", flush=True)

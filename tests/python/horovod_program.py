@@ -29,17 +29,26 @@ def test_names():
         ("horovod.torch.sync_batch_norm", "SyncBatchNorm"),
         ("horovod.common.exceptions", "HorovodInternalError HostsUpdatedInterrupt"),
         ("horovod.common.process_sets", "ProcessSet add_process_set"),
+        ("horovod.common.elastic", "HorovodInternalError HostsUpdatedInterrupt ObjectState State run_fn"),
+        ("horovod.torch.elastic", "ElasticSampler ObjectState TorchState run run_fn"),
+        ("horovod.torch.elastic.sampler", "ElasticSampler"),
+        ("horovod.torch.elastic.state", "ModelStateHandler TorchState get_handler_registry set_handler_registry"),
     ):
         one = importlib.import_module(module)
         for name in names.split():
             assert hasattr(one, name), f"{module}.{name}"
     assert hvd.HorovodInternalError is ddl.Error
     assert hvd.DistributedOptimizer is ddl.torch.DistributedOptimizer
-    assert not hasattr(hvd, "elastic")
-    with raises(AttributeError, "horovod.torch.elastic", "--elastic restart"):
-        hvd.elastic
-    with raises(AttributeError, "no attribute 'nothing'"):
-        hvd.nothing
+    assert hvd.elastic.__name__ == "horovod.torch.elastic"
+
+
+def test_states():
+    from horovod.common.elastic import ObjectState
+
+    state = ObjectState(hvd.broadcast_object, hvd.rank, epoch=[1])
+    state.epoch.append(2)
+    state.restore()
+    assert state.epoch == [1]
 
 
 def test_util():

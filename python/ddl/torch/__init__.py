@@ -5,6 +5,7 @@
 Start the program by ``ddlrun -np 4 python train.py``. docs/guide/from-horovod.md says what is the same and what
 differs.
 """
+from ddl.torch import elastic
 from ddl.torch.compression import Compression
 from ddl.torch.functions import allgather_object, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ddl.torch.mpi_ops import *

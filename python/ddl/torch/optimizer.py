@@ -9,6 +9,7 @@ from weakref import ref
 import torch
 
 import ddl
+from ddl._context import is_elastic
 from ddl._horovod import (
     Average,
     ProcessSet,
@@ -60,8 +61,7 @@ class _Gradients:
         self.names = _names(optimizer, self.given_names)
         if process_set.included() is None:
             set_of(process_set)  # says what is missing
-        # A rank outside the set trains by itself.
-        self.is_shared = bool(process_set.included()) and process_set.size() > 1
+        self.is_shared = self._has_others()
         self.group_of: dict[torch.Tensor, tuple[str, int]] = {}
         self._make_groups(num_groups, groups)
         self.left = {parameter: passes for parameter in self.names}
@@ -76,6 +76,10 @@ class _Gradients:
         for parameter in self.names:
             self._hook(parameter)
 
+    def _has_others(self) -> bool:
+        # A rank outside the set trains by itself.
+        return bool(self.process_set.included()) and self.process_set.size() > 1
+
     def _make_groups(self, num_groups: int, groups: Any) -> None:
         trained = [parameter for parameter in self.names if parameter.requires_grad]
         lists: list[list[torch.Tensor]] = []
@@ -87,7 +91,8 @@ class _Gradients:
             if len(set(flat)) != len(flat):
                 raise ValueError("a parameter is in groups twice")
         elif num_groups > 0:
-            # Of near-equal length, as the parameters follow each other on the first rank.
+            # Of near-equal length, as the parameters follow each other on the first rank. In an elastic job, each rank
+            # follows its own: a new rank makes its optimizer while the others go on with theirs.
             trained = self._as_on_first_rank(trained)
             count = max(min(num_groups, len(trained)), 1)
             share, more = divmod(len(trained), count)
@@ -104,7 +109,7 @@ class _Gradients:
 
     def _as_on_first_rank(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The parameters in the order of the first rank of the set. Collective."""
-        if not self.is_shared:
+        if not self.is_shared or is_elastic():
             return parameters
         by_name = {self.names[parameter]: parameter for parameter in parameters}
         first = self.process_set.ranks[0]
@@ -139,6 +144,8 @@ class _Gradients:
 
     def _hook_of(self, parameter: torch.Tensor) -> Callable[..., None]:
         def submit(*_: Any) -> None:
+            if not self.is_shared:  # since the others were lost
+                return
             if parameter in self.open or self.left[parameter] <= 0:
                 raise AssertionError(
                     "Gradients were computed more than backward_passes_per_step times before call to step(). "
@@ -215,6 +222,23 @@ class _Gradients:
         """As before the first pass of a step."""
         self._finish()
         self.is_synchronized, self.synchronizes = False, True
+
+    def drop_open(self) -> None:
+        """Forgets gradients that were on their way when this process left the job, and passes that it has counted."""
+        self.open.clear()
+        for parameter in self.left:
+            self.left[parameter] = self.passes
+        self.is_synchronized, self.synchronizes = False, True
+
+    def begin_generation(self) -> None:
+        """After the process has joined again: the set may have other ranks now, or there may be others at last."""
+        self.drop_open()
+        if self.process_set.included() is None:
+            set_of(self.process_set)  # says what is missing
+        self.is_shared = self._has_others()
+        if not self._hooked:
+            for parameter in self.names:
+                self._hook(parameter)
 
     def _finish(self) -> None:
         """Waits for gradients on their way. Passes are counted from the first again."""

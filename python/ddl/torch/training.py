@@ -19,7 +19,7 @@ class DistributedSampler(torch.utils.data.Sampler):
 
     Nothing is repeated to make the ranks' shares equal, so a rank may have one sample less than another one: end the
     epoch with hvd.join(), or drop the last batch. After state_dict() and load_state_dict(), an epoch goes on where it
-    was, also with another number of ranks.
+    was, also with another number of ranks. In each iteration come the samples that have not been recorded before it.
 
     dataset: anything with a length. shuffle: in another order in each epoch, the same for the same seed.
     """
@@ -30,10 +30,15 @@ class DistributedSampler(torch.utils.data.Sampler):
         self._seed = seed
         self._epoch = 0
         self._done = 0  # samples of the epoch that all ranks together have had
+        self._begin = 0  # as many when the iteration began
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Begins an epoch."""
-        self._epoch, self._done = epoch, 0
+        self._epoch, self._done, self._begin = epoch, 0, 0
 
     def record(self, samples: int) -> None:
         """Says that every rank has trained on so many samples more."""
@@ -44,19 +49,26 @@ class DistributedSampler(torch.utils.data.Sampler):
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         self._epoch, self._done = state["epoch"], state["done"]
+        self._begin = self._done
+
+    def common_batches(self, batch_size: int) -> int:
+        """How many whole batches of this size every rank has in an iteration that begins now. A rank may have one more,
+        or a shorter one."""
+        return (self._length - self._done) // (ddl.size() * batch_size)
 
     def __len__(self) -> int:
-        left = self._length - self._done
-        return (left - ddl.rank() + ddl.size() - 1) // ddl.size() if left > ddl.rank() else 0
+        """How many samples this rank has in the iteration."""
+        return len(range(self._begin + ddl.rank(), self._length, ddl.size()))
 
     def __iter__(self) -> Iterator[int]:
+        self._begin = self._done
         if self._shuffle:
             generator = torch.Generator()
             generator.manual_seed(self._seed * 1_000_003 + self._epoch)
             order = torch.randperm(self._length, generator=generator).tolist()
         else:
             order = list(range(self._length))
-        return iter(order[self._done + ddl.rank() :: ddl.size()])
+        return iter(order[self._begin + ddl.rank() :: ddl.size()])
 
 
 class LearningRateSchedule:

@@ -1,13 +1,6 @@
 """Errors by Horovod's names."""
+from ddl.elastic import HostsUpdatedInterrupt
 from ddl.errors import Error as HorovodInternalError
-
-
-class HostsUpdatedInterrupt(RuntimeError):
-    """The hosts of the job have changed. ddlrun's do not, so it is never raised."""
-
-    def __init__(self, skip_sync: bool):
-        super().__init__(skip_sync)
-        self.skip_sync = skip_sync
 
 
 def get_version_mismatch_message(name: str, version: str, installed_version: str) -> str:

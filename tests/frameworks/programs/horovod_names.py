@@ -12,7 +12,8 @@ import types
 MODULES = (
     "horovod horovod.runner horovod.common.exceptions horovod.common.process_sets horovod.common.util"
     " horovod.torch horovod.torch.compression horovod.torch.functions horovod.torch.mpi_ops horovod.torch.optimizer"
-    " horovod.torch.sync_batch_norm"
+    " horovod.torch.sync_batch_norm horovod.torch.elastic horovod.torch.elastic.sampler horovod.torch.elastic.state"
+    " horovod.common.elastic"
     " horovod.tensorflow horovod.tensorflow.compression horovod.tensorflow.elastic horovod.tensorflow.functions"
     " horovod.tensorflow.mpi_ops horovod.tensorflow.sync_batch_norm horovod.tensorflow.util"
     " horovod.tensorflow.keras horovod.tensorflow.keras.callbacks horovod.tensorflow.keras.elastic"
@@ -25,6 +26,8 @@ ABSENT = {
     " HorovodGroupedReducescatter HorovodReducescatter",
     "horovod.common.process_sets": "what that module imports, and how it loads Horovod's library: HorovodBasics MPI"
     " TYPE_CHECKING is_iterable",
+    "horovod.common.elastic": "how Horovod's driver tells ranks of hosts: HostUpdateResult WorkerNotificationManager"
+    " notification_manager",
     "horovod.tensorflow": "how Horovod's optimizers add up gradients: LocalGradientAggregationHelper",
     "horovod.tensorflow.elastic": "what Horovod's states are made of, and what that module imports: ObjectState"
     " TensorFlowKerasState run_fn HorovodInternalError broadcast_object_fn init rank shutdown",

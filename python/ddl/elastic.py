@@ -1,0 +1,272 @@
+"""Training whose ranks go on when one is lost, and take in new ones: Horovod's names, which need no framework.
+
+    import ddl
+    from ddl import elastic
+
+    @elastic.run
+    def train(state):
+        while state.step < 1000:
+            ...                        # one step, which changes what the state has
+            state.step += 1
+            if state.step % 10 == 0:
+                state.commit()
+
+    ddl.init()
+    train(elastic.ObjectState(step=0, weights=weights))
+
+Start it by ``ddlrun --elastic continue``. If a rank is lost, the calls of the others fail. run() takes their states
+back to the last commit, which is in their own memory, joins the next generation of the job, and calls the function
+again. Ranks that are new begin with the state of the others. In a job that is not elastic, the function is called once.
+
+The number of ranks may be another one in each call of the function, so ask ddl.rank() and ddl.size() in it.
+``ddl.torch.elastic`` has states of modules and optimizers of PyTorch.
+"""
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import itertools
+import time
+from typing import Any, Callable, Sequence
+
+from ddl import _context
+from ddl._context import CHANGED, FIRST, LOST, allgather, context, generation, size
+from ddl._horovod import drop_open
+from ddl._library import ffi, lib
+from ddl._objects import allgather_object, broadcast_object, numbers
+from ddl.errors import Error, Mismatch, check, raise_losses_at_once
+
+__all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "generation", "run"]
+
+# A program that catches it catches all errors of libddl. One that raises it makes its rank begin anew at the last
+# commit, and with it the others.
+HorovodInternalError = Error
+
+_MIXED = 3  # Horovod's number for hosts that were added and removed
+
+
+class HostsUpdatedInterrupt(RuntimeError):
+    """Ranks wait to join, or hosts are to leave: all ranks raise it at the same step. run() handles it.
+
+    skip_sync: not used. The ranks agree on whether any of them needs the state of another.
+    """
+
+    def __init__(self, skip_sync: bool = False):
+        super().__init__(skip_sync)
+        self.skip_sync = skip_sync
+
+
+class State:
+    """What a training has reached. A class that derives from it says how it is saved, restored and shared.
+
+    Ranks that count the same commits and syncs have saved the same state: save() is for commit() and sync() to call.
+    """
+
+    def __init__(self) -> None:
+        self._commits = 0  # made by this process, or taken over
+        self._syncs = 0  # by run(), since the last commit
+        self._reset_callbacks: list[Callable[[], None]] = []
+
+    def save(self) -> None:
+        """Copies the state to this process's memory. Later changes of the state must not change the copy."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Makes the state what save() has copied last. The process may have left the job."""
+        raise NotImplementedError
+
+    def sync(self, root_rank: int = 0) -> None:
+        """Gives all ranks the state of root_rank, and saves it. Collective."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Adapts the state to another rank and number of ranks. Called before the callbacks."""
+
+    def commit(self) -> None:
+        """Saves the state, to which the ranks return if one is lost, and calls check_host_updates(). Collective.
+
+        Call it after a step, when no tensor is on its way, as often on all ranks.
+        """
+        self._agree()
+        self._save_and_count()
+        if self._hosts_change():
+            raise HostsUpdatedInterrupt()
+
+    def check_host_updates(self) -> None:
+        """Raises HostsUpdatedInterrupt, on all ranks or on none, if ranks wait to join or hosts are to leave.
+
+        Collective, as commit(), but saves the state only if it raises. So nothing is lost by a planned change.
+        """
+        if self._hosts_change():
+            self._agree()
+            self._save_and_count()
+            raise HostsUpdatedInterrupt()
+
+    def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
+        """Adds functions to call in each new generation: after joining, and before ranks compare their states.
+
+        Ranks that are new do not call them. So what they do together with other ranks, such as making a process set,
+        the program must do at its beginning, too, between init() and the function of run().
+        """
+        self._reset_callbacks.extend(callbacks)
+
+    def on_reset(self) -> None:
+        """Called by run() in each new generation: reset(), and the callbacks."""
+        self.reset()
+        for callback in self._reset_callbacks:
+            callback()
+
+    def on_hosts_updated(self, timestamp: float, update_res: int) -> None:
+        """Called before HostsUpdatedInterrupt is raised, for classes that derive from this. Does nothing.
+
+        timestamp: seconds since 1970. update_res: 3, Horovod's number for hosts that were added and removed.
+        """
+
+    def _layout(self) -> list[str]:
+        """What the states of all ranks have in common, line by line. What changes in training is not in it."""
+        return [f"the class {type(self).__qualname__}"]
+
+    def _agree(self) -> None:
+        """Before each save: what ranks may have counted differently becomes the same on all. Collective."""
+
+    def _save_and_count(self) -> None:
+        self.save()
+        self._commits, self._syncs = self._commits + 1, 0
+
+    def _hosts_change(self) -> bool:
+        changed = ffi.new("int32_t *")
+        check(lib.ddl_elastic_check(context(), changed))
+        if changed[0]:
+            self.on_hosts_updated(time.time(), _MIXED)
+        return bool(changed[0])
+
+
+class ObjectState(State):
+    """Values by names, such as ``ObjectState(epoch=0, batch=0)``, which become attributes.
+
+    Copies are deep: a list or array that is changed in place is restored, too. Other attributes are the rank's own.
+    """
+
+    def __init__(self, **values: Any):
+        super().__init__()
+        self._names = list(values)
+        vars(self).update(values)
+        self.save()
+
+    def save(self) -> None:
+        self._saved = copy.deepcopy(self._values())
+
+    def restore(self) -> None:
+        vars(self).update(copy.deepcopy(self._saved))
+
+    def sync(self, root_rank: int = 0) -> None:
+        vars(self).update(broadcast_object(self._values(), root_rank))
+        self.save()
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._names}
+
+    def _layout(self) -> list[str]:
+        return super()._layout() + [f"the value {name}" for name in sorted(self._names)]
+
+
+def run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A training function whose first argument is a State, and that goes on when a rank is lost.
+
+    It is called when the process has joined the job, for which init() is called if it has not been, and when all ranks
+    have the same state. It is called again
+
+    - after PeerLost, Timeout or Aborted, and after a HorovodInternalError of the program. Then the state is restored.
+    - after HostsUpdatedInterrupt, with the state as it is.
+
+    Other errors, such as Mismatch, end it. A failure while the process joins again, in a callback, or while ranks share
+    their states, is handled alike. When the function returns, the job does not change any more, and its result is
+    returned. All ranks return from it, or the job ends with an error.
+
+    A program makes no collective calls between init() and this one, except those of register_reset_callbacks(): new
+    ranks would wait in them for the others.
+    """
+
+    @functools.wraps(function)
+    def elastic(state: State, *arguments: Any, **named: Any) -> Any:
+        _context.init()
+        goes_on = _context.is_elastic()
+        if goes_on:
+            raise_losses_at_once()
+        reason = FIRST
+        while True:
+            try:
+                if reason != FIRST:
+                    _join_again(state, reason)
+                _share(state)
+                result = function(state, *arguments, **named)
+                break
+            # Nothing else is done here: the error holds what the function has used.
+            except HostsUpdatedInterrupt:
+                if not goes_on:
+                    raise
+                reason = CHANGED
+            except Error as error:
+                if not goes_on or not _context.is_survived(error):
+                    raise
+                reason = LOST
+        if goes_on:
+            check(lib.ddl_elastic_finished(context()))
+        return result
+
+    return elastic
+
+
+def sync_from(one: Any, root_rank: int) -> None:
+    """Calls sync() of a state or a handler, which may be a program's own and know rank 0 alone, as Horovod's."""
+    if root_rank == 0:
+        one.sync()
+    else:
+        one.sync(root_rank=root_rank)
+
+
+def _join_again(state: State, reason: int) -> None:
+    """The state is restored between two generations: then no call writes into what it has."""
+    _context.leave()
+    drop_open()
+    if reason == LOST:
+        state.restore()
+    _context.join(reason, state._commits)
+    state.on_reset()
+
+
+def _share(state: State) -> None:
+    """Gives all ranks the same state. Collective.
+
+    If all have made the same number of commits, each has the state of the last one in its own memory, and nothing is
+    sent. Else the lowest of the ranks with the most commits sends its state. Syncs are counted, too: after a failure in
+    the middle of one, the ranks that have received the state are told from the others. A job begins with the state of
+    rank 0.
+    """
+    layout = state._layout()
+    digest = hashlib.sha256("\n".join(layout).encode()).digest()
+    own, everyone = numbers(3), numbers(3 * size())
+    own[0], own[1], own[2] = state._commits, state._syncs, int.from_bytes(digest[:8], "little", signed=True)
+    allgather(own, out=everyone)
+    commits, syncs, digests = (everyone.tolist()[i::3] for i in range(3))
+    if len(set(digests)) > 1:
+        raise _difference(allgather_object(layout))
+    versions = list(zip(commits, syncs))
+    newest = max(versions)
+    if newest == min(versions) and newest > (0, 0):
+        return
+    sync_from(state, versions.index(newest))
+    state._commits, state._syncs = newest[0], newest[1] + 1
+
+
+def _difference(layouts: list[list[str]]) -> Mismatch:
+    """The first one between rank 0 and another rank."""
+    other = next(i for i, layout in enumerate(layouts) if layout != layouts[0])
+    for here, there in itertools.zip_longest(layouts[other], layouts[0], fillvalue="nothing"):
+        if here != there:
+            break
+    return Mismatch(
+        f"the state of rank {other} is not like that of rank 0: it has {here} instead of {there}; make the states of "
+        "all ranks alike"
+    )
