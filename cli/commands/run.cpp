@@ -159,7 +159,7 @@ int print_plan(const Request& request, const Environment& own, const Environment
 }
 
 Result<launcher::JobReport> run_in_mode(const Request& request, const Environment& environment,
-                                       const Console& console, const launcher::Notices& notices) {
+                                        const Console& console, const launcher::Notices& notices) {
   switch (request.job.elastic.mode) {
     case launcher::ElasticMode::kOff:
       return launcher::run_job(request.job, request.allocation, environment, notices);
@@ -169,8 +169,7 @@ Result<launcher::JobReport> run_in_mode(const Request& request, const Environmen
   }
   return launcher::run_elastic_job(
       request.job, request.allocation, environment, notices, [&](const launcher::JobReport& generation) {
-        if (!request.json)
-          console.report(failure_report(generation, request.job, console.error_style()));
+        if (!request.json) console.report(failure_report(generation, request.job, console.error_style()));
       });
 }
 

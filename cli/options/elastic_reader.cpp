@@ -78,11 +78,13 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   values.take(OptionId::kElasticSettle, parse_seconds, elastic.settle_seconds, true);
   values.take(OptionId::kSpares, parse_count, elastic.spares, 1, launcher::kMaxRanks);
   if (values.has(OptionId::kSpares) && !values.has(OptionId::kMaxNp))
-    values.refuse_once(OptionId::kSpares, "without --max-np every slot has a rank, and none is left for --spares",
+    values.refuse_once(OptionId::kSpares,
+                       "without --max-np every slot has a rank, and none is left for --spares",
                        "give --max-np N, too");
   values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
   if (elastic.mode != ElasticMode::kContinue)
-    values.refuse_given({OptionId::kReadyTimeout, OptionId::kSpares}, " is of ranks that go on, and these are started again",
+    values.refuse_given({OptionId::kReadyTimeout, OptionId::kSpares},
+                        " is of ranks that go on, and these are started again",
                         "omit it, or use --elastic continue");
   values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
   std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};

@@ -21,7 +21,8 @@ constexpr double kRate = 0.2;
 constexpr int kStepsToCommit = 100;
 
 /// Of this rank's points: the derivatives of the loss by the coefficients, and the loss.
-std::array<double, kTerms + 1> derivatives(const std::array<double, kTerms>& coefficients, int rank, int size) {
+std::array<double, kTerms + 1> derivatives(const std::array<double, kTerms>& coefficients, int rank,
+                                           int size) {
   std::array<double, kTerms + 1> sums{};
   for (int point = rank; point < kPoints; point += size) {
     const double x = 2.0 * point / kPoints - 1;

@@ -194,9 +194,8 @@ std::vector<int> Membership::hung(Time now) const {
 
 Membership::Decision Membership::next(Time now) {
   if (stage_ == Stage::kGathering) return gather(now);
-  const bool have_all_ended = std::all_of(ranks_.begin(), ranks_.end(), [this](int rank) {
-    return members_[rank].phase == Phase::kEnded;
-  });
+  const bool have_all_ended = std::all_of(ranks_.begin(), ranks_.end(),
+                                          [this](int rank) { return members_[rank].phase == Phase::kEnded; });
   if (stage_ == Stage::kFinishing && failed_ && lost_) return end_with_failure("");
   if (stage_ == Stage::kFinishing && over_since_) {
     JobEnd how = end_with(EndReason::kAborted, 1);
@@ -251,8 +250,8 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
   for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
   if (lost_at_) losses_without_commit_ = plan.commits > commits_ ? 1 : losses_without_commit_ + 1;
   if (losses_without_commit_ >= kMaxLossesWithoutCommit)
-    return end_with_failure(fmt::format("ranks were lost {} times without a commit between them",
-                                        losses_without_commit_));
+    return end_with_failure(
+        fmt::format("ranks were lost {} times without a commit between them", losses_without_commit_));
   if (spec_.elastic.reset_limit > 0 && generation_ >= spec_.elastic.reset_limit)
     return end_with_failure(fmt::format("there were as many new generations as --reset-limit {} allows",
                                         spec_.elastic.reset_limit));

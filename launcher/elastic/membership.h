@@ -32,9 +32,9 @@ struct Member {
   std::string host;
   int slot = 0;  ///< on the host: its local rank
   Phase phase = Phase::kStarting;
-  RankOutcome outcome;         ///< rank: in its last generation; -1: in none
-  std::string why_lost;        ///< if it was lost with its host: a sentence
-  std::int64_t commits = 0;    ///< as it has said when it joined last
+  RankOutcome outcome;                          ///< rank: in its last generation; -1: in none
+  std::string why_lost;                         ///< if it was lost with its host: a sentence
+  std::int64_t commits = 0;                     ///< as it has said when it joined last
   std::chrono::steady_clock::time_point since;  ///< of the phase
 };
 
@@ -47,11 +47,11 @@ class Membership {
   /// The next generation.
   struct Plan {
     int generation = 0;
-    std::vector<int> members;         ///< by rank
-    std::vector<int> removed;         ///< that waited, and are not wanted any more
-    std::string why;                  ///< a sentence about what has ended the one before; "": there was none
-    std::optional<Time> lost_at;      ///< when a rank of it was lost; nullopt: none was
-    std::int64_t commits = 0;         ///< the most that a member has
+    std::vector<int> members;     ///< by rank
+    std::vector<int> removed;     ///< that waited, and are not wanted any more
+    std::string why;              ///< a sentence about what has ended the one before; "": there was none
+    std::optional<Time> lost_at;  ///< when a rank of it was lost; nullopt: none was
+    std::int64_t commits = 0;     ///< the most that a member has
   };
   /// The job is over: JobReport::ranks are those of the last generation.
   struct End {
@@ -129,12 +129,12 @@ class Membership {
   Stage stage_ = Stage::kGathering;
   int generation_ = -1;
   std::vector<int> ranks_;
-  std::optional<int> lost_;            ///< the first member that was lost in this generation
+  std::optional<int> lost_;  ///< the first member that was lost in this generation
   std::optional<Time> lost_at_;
-  std::optional<Time> over_since_;     ///< the generation; its ranks are expected to join
-  Time waiting_since_;                 ///< for enough processes
+  std::optional<Time> over_since_;  ///< the generation; its ranks are expected to join
+  Time waiting_since_;              ///< for enough processes
   std::map<Slot, Rest> rests_;
-  std::int64_t commits_ = 0;           ///< the most that was ever heard of
+  std::int64_t commits_ = 0;  ///< the most that was ever heard of
   int losses_without_commit_ = 0;
   std::optional<int> failed_;          ///< the last member whose failure has ended a generation
   bool has_any_joined_again_ = false;  ///< the program can do that

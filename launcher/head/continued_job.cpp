@@ -335,7 +335,8 @@ class ContinuedJob {
     show_notes();
     const double now = elapsed_seconds();
     if (!generations_.empty()) generations_.back().run_seconds = now - generations_.back().begin_seconds;
-    generations_.push_back({{plan.generation, 0}, static_cast<int>(std::ssize(plan.members)), hosts, now, 0, {}});
+    generations_.push_back(
+        {{plan.generation, 0}, static_cast<int>(std::ssize(plan.members)), hosts, now, 0, {}});
     const std::string ranks = counted(plan.members.size(), "rank") + " on " + join(hosts, ", ");
     if (plan.generation == 0) return notices_.detail("generation 0: " + ranks);
     const std::string from = plan.commits > 0 ? fmt::format(" from commit {}", plan.commits) : "";

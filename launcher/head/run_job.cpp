@@ -73,9 +73,9 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   Fleet fleet(loop, starters.ssh(), starters.group_starter());
   Supervisor supervisor;
   StartTimes times;
-  auto ran = start_and_run({spec, allocation, head_environment, notices, loop, fleet, supervisor, times,
-                            elastic_job},
-                           starters.by_node(), beside);
+  auto ran = start_and_run(
+      {spec, allocation, head_environment, notices, loop, fleet, supervisor, times, elastic_job},
+      starters.by_node(), beside);
   const auto ended = std::chrono::steady_clock::now();
   std::vector<std::string> failed_hosts = fleet.failed_hosts();
   // Nothing of the job may be left when this returns, whatever happened.

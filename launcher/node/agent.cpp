@@ -264,9 +264,7 @@ class Agent {
     ranks_.on(plan);
   }
 
-  void on(const message::KillRank& message) {
-    spawner_.send(message::SignalChild{message.rank, SIGKILL});
-  }
+  void on(const message::KillRank& message) { spawner_.send(message::SignalChild{message.rank, SIGKILL}); }
 
   void on(const message::End& message) {
     ranks_.give_up_questions();

@@ -102,8 +102,8 @@ class PmiServer::Client {
     } else if (line->command == contract::kElasticJoin && server_.is_elastic_) {
       is_joining_ = true;
       server_.on_joined_(rank_);
-      server_.report_(message::ElasticJoin{rank_, static_cast<int>(number(*line, "reason")),
-                                           number(*line, "commits")});
+      server_.report_(
+          message::ElasticJoin{rank_, static_cast<int>(number(*line, "reason")), number(*line, "commits")});
     } else if (line->command == contract::kElasticFinished && server_.is_elastic_) {
       server_.report_(message::ElasticFinished{rank_});
       answer({contract::kElasticFinishedAck, {}});

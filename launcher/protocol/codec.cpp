@@ -234,7 +234,8 @@ DDL_MESSAGE(80, ElasticFinished, rank)
 DDL_MESSAGE(81, ElasticPlan, generation, size, members, ranks, hosts)
 DDL_MESSAGE(82, ElasticChange, is_pending)
 DDL_MESSAGE(83, KillRank, rank)
-DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, abort_message, signal, is_host_lost)
+DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, abort_message, signal,
+            is_host_lost)
 
 #undef DDL_MESSAGE
 
@@ -282,10 +283,9 @@ constexpr auto joined(const std::array<WireType, kSizes>&... parts) {
   return all;
 }
 /// A type that belongs to several directions occurs several times.
-constexpr auto kAllTypes =
-    joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>, kTypes<SpawnerToAgent>,
-           kTypes<HeadToJoiningAgent>, kTypes<ClientToJob>, kTypes<JobToClient>, kTypes<MemberReport>,
-           kTypes<MemberOrder>);
+constexpr auto kAllTypes = joined(kTypes<HeadToAgent>, kTypes<AgentToHead>, kTypes<AgentToSpawner>,
+                                  kTypes<SpawnerToAgent>, kTypes<HeadToJoiningAgent>, kTypes<ClientToJob>,
+                                  kTypes<JobToClient>, kTypes<MemberReport>, kTypes<MemberOrder>);
 
 /// "" if none of the types has the number.
 constexpr std::string_view name_among(std::span<const WireType> types, std::uint16_t number) {

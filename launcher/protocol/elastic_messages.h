@@ -13,8 +13,8 @@ namespace ddl::launcher::message {
 /// A process waits for the next generation.
 struct ElasticJoin {
   int rank = 0;
-  int reason = 0;             ///< contract::JoinReason
-  std::int64_t commits = 0;   ///< how many it has made or taken over
+  int reason = 0;            ///< contract::JoinReason
+  std::int64_t commits = 0;  ///< how many it has made or taken over
   bool operator==(const ElasticJoin&) const = default;
 };
 /// A process has done its work.

@@ -23,7 +23,8 @@ struct LaunchEnded {
 };
 
 /// What a launch says to the job.
-using MemberReport = std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, LaunchEnded>;
+using MemberReport =
+    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, LaunchEnded>;
 /// What it is told.
 using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost>;
 

@@ -28,8 +28,8 @@ LOGICAL_AND = lib.DDL_LOGICAL_AND
 LOGICAL_OR = lib.DDL_LOGICAL_OR
 LOGICAL_XOR = lib.DDL_LOGICAL_XOR
 
-# Why a process joins: DDL_ELASTIC_FIRST, DDL_ELASTIC_CHANGED and DDL_ELASTIC_LOST.
-FIRST, CHANGED, LOST = range(3)
+# Why a process joins.
+FIRST, CHANGED, LOST = lib.DDL_ELASTIC_FIRST, lib.DDL_ELASTIC_CHANGED, lib.DDL_ELASTIC_LOST
 
 _LEAVING_SECONDS = 5.0  # for calls of other threads, which fail with those of this one
 
@@ -84,7 +84,7 @@ def join(reason: int, commits: int = 0) -> None:
             options = ffi.new("ddl_init_options *", [ffi.sizeof("ddl_init_options"), 0, _timeout_seconds])
             check(lib.ddl_init(options, context))
         else:
-            values = [ffi.sizeof("ddl_elastic_join_options"), reason, 0, commits, _timeout_seconds]
+            values = [ffi.sizeof("ddl_elastic_join_options"), 0, _timeout_seconds, commits, reason]
             check(lib.ddl_elastic_join(ffi.new("ddl_elastic_join_options *", values), context))
         _context = context[0]
         _process = os.getpid()

@@ -13,8 +13,7 @@ TEST_CASE("when a host is cut off, the ranks of the others go on, and with it wh
           "[continued]") {
   Cluster cluster;
   HostJob job({"-H", "node1:2,node2:2", "--min-np", "1", "--kill-grace", "0.3", "--start-timeout", "2",
-               "--blacklist-cooldown-range", "1", "1", program("elastic_program"),
-               "stop2"});
+               "--blacklist-cooldown-range", "1", "1", program("elastic_program"), "stop2"});
   job.job().wait_for("generation 0: rank ", 4);
   job.before().without_sshd_on("node2");  // sshd cannot detect the partition
   cluster.partition("node2");

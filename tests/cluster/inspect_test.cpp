@@ -51,7 +51,7 @@ TEST_CASE("a job is shown on the host of its head and on all of its hosts, and o
   for (const std::string fan_out : {"0", "1"}) {
     CAPTURE(fan_out);
     HostJob job(hanging({"--fan-out", fan_out}));
-    job.job().wait_for("3 of 4 ranks have waited");
+    job.job().wait_for("allreduce #2: 3 of 4 ranks have waited");
     for (const std::string host : {"head", "node1", "node2"}) {
       CAPTURE(host);
       const json shown = parsed(inspect_on(host, {"--json"}));
@@ -88,7 +88,7 @@ void check_wait_for_node1(const json& shown) {
 
 TEST_CASE("a host whose agent is stopped is named, and the ranks of the others are shown", "[inspect]") {
   HostJob job(hanging());
-  job.job().wait_for("3 of 4 ranks have waited");
+  job.job().wait_for("allreduce #2: 3 of 4 ranks have waited");
   const auto agents = job.processes("ddl-agent", "node1");
   REQUIRE(agents.size() == 1);
   send_to(agents.front().pid, SIGSTOP);
@@ -111,7 +111,7 @@ TEST_CASE("a host whose agent is stopped is named, and the ranks of the others a
 TEST_CASE("the ranks of a host that is cut off are unknown, and not said to have come", "[inspect]") {
   Cluster cluster;
   HostJob job(hanging());
-  job.job().wait_for("3 of 4 ranks have waited");
+  job.job().wait_for("allreduce #2: 3 of 4 ranks have waited");
   cluster.partition("node1");
   const Inspected on_head = inspect_on("head", {"--json"});
   cluster.heal("node1");
@@ -122,7 +122,7 @@ TEST_CASE("the ranks of a host that is cut off are unknown, and not said to have
 
 TEST_CASE("on a host of the job a head that is stopped is named", "[inspect]") {
   HostJob job(hanging());
-  job.job().wait_for("3 of 4 ranks have waited");
+  job.job().wait_for("allreduce #2: 3 of 4 ranks have waited");
   job.job().send(SIGTSTP);
   (void)job.job().wait_until_stopped();
   const Inspected shown = inspect_on("node2", {});

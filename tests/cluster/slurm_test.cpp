@@ -98,9 +98,10 @@ TEST_CASE("ranks go on in a Slurm job when one is killed", "[slurm]") {
   HostJob job({"--min-np", "1", e2e::program("elastic_program"), "die"},
               in_salloc({"-N", "2", "--ntasks-per-node", "2", "--no-kill"}));
   CHECK(job.wait() == 0);
-  CHECK_THAT(job.out(), Contains("generation 1: rank 2 of 3, local 1 of 2, ") && Contains("[0]<stdout>:done"));
-  CHECK_THAT(job.err(), Contains("generation 1: going on with 3 ranks on node1, node2") &&
-                            !Contains("another ddlrun"));
+  CHECK_THAT(job.out(),
+             Contains("generation 1: rank 2 of 3, local 1 of 2, ") && Contains("[0]<stdout>:done"));
+  CHECK_THAT(job.err(),
+             Contains("generation 1: going on with 3 ranks on node1, node2") && !Contains("another ddlrun"));
 }
 
 TEST_CASE("--as-horovod gives ddl to the ranks of a Slurm job, whatever starts them", "[slurm]") {

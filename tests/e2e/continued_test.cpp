@@ -93,9 +93,8 @@ TEST_CASE("two ranks that end at once, and one more during the recovery, are sur
   ::kill(first.at(1), SIGKILL);
   ::kill(first.at(5), SIGKILL);
   ::kill(first.at(2), SIGKILL);
-  job.job().wait_until("a generation of three", [&] {
-    return job.job().out().find(" rank 2 of 3, ") != std::string::npos;
-  });
+  job.job().wait_until("a generation of three",
+                       [&] { return job.job().out().find(" rank 2 of 3, ") != std::string::npos; });
   CHECK(job.stop() == 0);
 }
 

@@ -213,7 +213,11 @@ std::vector<AgentToSpawner> agent_to_spawner() {
                  {3},
                  true,
                  {.ignores_interrupt = true}}},
-          SignalChildren{SIGHUP}, SignalChild{3, SIGKILL}, AskToEnd{SIGTERM}, KillAll{}, ReportGone{}};
+          SignalChildren{SIGHUP},
+          SignalChild{3, SIGKILL},
+          AskToEnd{SIGTERM},
+          KillAll{},
+          ReportGone{}};
 }
 
 std::vector<SpawnerToAgent> spawner_to_agent() {

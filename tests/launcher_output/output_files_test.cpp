@@ -108,13 +108,14 @@ TEST_CASE("an error that prevents the files is reported before the start, with t
   PostQueue queue;
   const std::string file = directory.path() + "/file";
   std::ofstream(file) << "no directory";
-  const auto in_a_file = OutputFiles::create(file, ddl::launcher::rank_directory_names(1), queue.post(), [](const std::string&) {});
+  const auto in_a_file = OutputFiles::create(file, ddl::launcher::rank_directory_names(1), queue.post(),
+                                             [](const std::string&) {});
   REQUIRE_FALSE(in_a_file);
   CHECK(in_a_file.error().message().find(file + "/rank.0") != std::string::npos);
 
   fs::create_directories(directory.path() + "/rank.0/stderr");
-  const auto on_a_directory =
-      OutputFiles::create(directory.path(), ddl::launcher::rank_directory_names(1), queue.post(), [](const std::string&) {});
+  const auto on_a_directory = OutputFiles::create(directory.path(), ddl::launcher::rank_directory_names(1),
+                                                  queue.post(), [](const std::string&) {});
   REQUIRE_FALSE(on_a_directory);
   CHECK(on_a_directory.error().message() ==
         "creating " + directory.path() + "/rank.0/stderr: open: Is a directory");

@@ -29,7 +29,8 @@ std::atomic<std::uint64_t> context_fork_count{0};  // of the process that has it
 std::atomic<std::uint32_t> generations{0};
 
 /// The environment's settings, and what the options of an elastic join say.
-ddl::Result<Settings> read_settings(const ddl::Environment& environment, const ddl_elastic_join_options& options) {
+ddl::Result<Settings> read_settings(const ddl::Environment& environment,
+                                    const ddl_elastic_join_options& options) {
   DDL_ASSIGN(settings, Settings::read(environment));
   if (options.timeout_seconds > 0) settings.timeout_seconds = options.timeout_seconds;
   settings.join_reason = static_cast<ddl::contract::JoinReason>(options.reason);

@@ -50,8 +50,8 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
   const auto ddlrun = std::find(argv.begin(), argv.end(), DDL_E2E_DDLRUN);
   const bool is_in_job = std::find(argv.begin(), ddlrun, "salloc") != ddlrun;
   if (CpuSet::allowed().count() != 1 || ddlrun == argv.end() || is_in_job) return;
-  for (const char* const other :
-       {"-H", "--hosts", "--hostfile", "--host-discovery-script", "-hostfile", "--config-file", "--slurm", "--oversubscribe"}) {
+  for (const char* const other : {"-H", "--hosts", "--hostfile", "--host-discovery-script", "-hostfile",
+                                  "--config-file", "--slurm", "--oversubscribe"}) {
     if (std::find(ddlrun, argv.end(), other) != argv.end()) return;
   }
   const auto np = std::find(ddlrun, argv.end(), "-np");

@@ -24,7 +24,8 @@ static void pause_a_moment(void) {
 /* All ranks count their own number: their sum is known. */
 static ddl_status make_step(ddl_context* context, int32_t* changed, int32_t* stops) {
   const int generation = ddl_elastic_generation(context);
-  const int is_last = (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') || (is("die") && generation == 1);
+  const int is_last =
+      (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') || (is("die") && generation == 1);
   const int32_t size = ddl_size(context), own[2] = {ddl_rank(context), is_last || access("stop", F_OK) == 0};
   int32_t all[2] = {0, 0};
   const ddl_status status = ddl_allreduce(context, own, all, 2, DDL_INT32, DDL_SUM, NULL);
@@ -43,9 +44,9 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
   ddl_status status = ddl_allreduce(context, &step, &agreed, 1, DDL_INT64, DDL_MAX, NULL);
   if (status != DDL_OK) return status;
   step = agreed;
-  printf("generation %d: rank %d of %d, local %d of %d, pid %d, at step %d\n", ddl_elastic_generation(context),
-         ddl_rank(context), ddl_size(context), ddl_local_rank(context), ddl_local_size(context), (int)getpid(),
-         step > 0);
+  printf("generation %d: rank %d of %d, local %d of %d, pid %d, at step %d\n",
+         ddl_elastic_generation(context), ddl_rank(context), ddl_size(context), ddl_local_rank(context),
+         ddl_local_size(context), (int)getpid(), step > 0);
   fflush(stdout);
   if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
   for (;;) {

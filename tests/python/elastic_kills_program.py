@@ -1,0 +1,129 @@
+"""Kills ranks at random, for so many minutes, while they train on samples: each is trained on once in each epoch.
+
+What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost. With --rank this is
+one of the ranks.
+"""
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+SAMPLES = 103  # for most numbers of ranks, some ranks have a sample more
+BATCH = 4
+
+
+def train_until_stopped(stop):
+    import numpy
+    import torch
+
+    import ddl.elastic
+    import ddl.torch as hvd
+
+    @hvd.elastic.run
+    def train(state):
+        print(f"generation {ddl.elastic.generation()}: rank {hvd.rank()} of {hvd.size()}, pid {os.getpid()}, epoch "
+              f"{state.epoch}", flush=True)
+        while True:
+            common = state.sampler.common_batches(BATCH)
+            batches = list(torch.utils.data.BatchSampler(state.sampler, BATCH, drop_last=False))
+            for i in range(common + 1):  # the last ones may be shorter, or absent
+                trained = numpy.zeros(SAMPLES + 1)
+                if i < len(batches):
+                    trained[batches[i]] = 1
+                    state.sampler.record_batch(i, BATCH)
+                trained[SAMPLES] = os.path.exists(stop)
+                trained = ddl.allreduce(trained)
+                state.times += trained[:SAMPLES]
+                time.sleep(0.001)
+                if i % 3 == 2 and i < common:
+                    state.commit()
+            assert (state.times == 1).all(), f"epoch {state.epoch}: {state.times}"
+            state.times[:] = 0
+            state.epoch += 1
+            state.sampler.set_epoch(state.epoch)
+            state.commit()
+            if trained[SAMPLES] > 0:
+                return
+
+    hvd.init()
+    state = hvd.elastic.TorchState(
+        sampler=hvd.elastic.ElasticSampler(range(SAMPLES), seed=7), times=numpy.zeros(SAMPLES), epoch=0
+    )
+    train(state)
+    print(f"done after {state.epoch} epochs", flush=True)
+
+
+class Job:
+    def __init__(self, stop):
+        command = ["ddlrun", "--timeout", "800", "--min-np", "1", "-H", "localhost:3,127.0.0.1:3", "--json",
+                   "--elastic-settle", "0.1", "--blacklist-cooldown-range", "1", "2", sys.executable, __file__, "--rank", stop]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.changed = threading.Condition()
+        self.ranks = {}  # of the last generation: pids
+        self.out, self.err = [], []
+        threading.Thread(target=self._read, args=(self.process.stdout, self.out), daemon=True).start()
+        threading.Thread(target=self._read, args=(self.process.stderr, self.err), daemon=True).start()
+
+    def _read(self, stream, lines):
+        for line in stream:
+            with self.changed:
+                lines.append(line)
+                found = re.search(r"generation (\d+): rank (\d+) of (\d+), pid (\d+)", line)
+                if found:
+                    generation, rank, size, pid = map(int, found.groups())
+                    if self.ranks.get("generation", -1) < generation:
+                        self.ranks = {"generation": generation, "size": size, "pids": {}}
+                    if self.ranks["generation"] == generation:
+                        self.ranks["pids"][rank] = pid
+                self.changed.notify_all()
+
+    def whole_generation(self):
+        """Waits until all ranks of the last generation have said who they are."""
+        with self.changed:
+            whole = self.changed.wait_for(
+                lambda: self.process.poll() is not None
+                or (self.ranks and len(self.ranks["pids"]) == self.ranks["size"]), 120)
+            assert whole and self.process.poll() is None, self.text()
+            return list(self.ranks["pids"].values())
+
+    def text(self):
+        return "".join(self.out[-60:]) + "".join(self.err[-60:])
+
+
+def main(minutes):
+    chance = random.Random(46)
+    stop = f"{os.getcwd()}/elastic_kills.{os.getpid()}.stop"
+    job = Job(stop)
+    kills = 0
+    deadline = time.monotonic() + 60 * minutes
+    try:
+        while time.monotonic() < deadline:
+            pids = job.whole_generation()
+            for pid in chance.sample(pids, min(len(pids) - 1, chance.choice([1, 1, 1, 2]))):
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+            time.sleep(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))  # so that the kills come in all phases
+    except ProcessLookupError:
+        pass  # it had ended by itself: the job says why
+    finally:
+        open(stop, "w").close()
+        try:
+            status = job.process.wait(120)
+        finally:
+            os.remove(stop)
+            job.process.kill()
+    assert status == 0, f"exit {status}\n{job.text()}"
+    assert any("done after" in line for line in job.out), job.text()
+    print(f"{kills} processes were killed in {job.ranks['generation'] + 1} generations")
+    assert kills > 5 * minutes
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--rank":
+        train_until_stopped(sys.argv[2])
+    else:
+        main(float(sys.argv[1]))
