@@ -36,9 +36,15 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
                                                    : ElasticMode::kOff;
   const bool is_chosen = values.has(OptionId::kElastic);
   values.take(OptionId::kElastic, parse_elastic_mode, mode);
-  if (mode == ElasticMode::kContinue)
+  if (mode == ElasticMode::kContinue) {
     values.refuse_given({OptionId::kMaxRestarts}, " is of ranks that are started again, and these go on",
                         "omit it, or use --elastic restart");
+    values.refuse_given({OptionId::kFramework, OptionId::kGloo},
+                        " tells ranks who they are, and that changes", "omit it, or use --elastic restart");
+    values.refuse_given(
+        {OptionId::kTimelineFile, OptionId::kStdin, OptionId::kStallWarning, OptionId::kStallShutdown},
+        " is not offered for ranks that go on when others fail", "omit it, or use --elastic restart");
+  }
   for (const OptionId id : kOfGoingOn) {
     if (is_chosen && mode == ElasticMode::kOff)
       values.refuse_given({id}, " belongs to an elastic job, and --elastic off asks for none",
@@ -64,7 +70,8 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   const bool has_host_range = max_hosts > min_hosts;
   elastic.mode = mode_of(values, has_host_range, elastic.max_restarts);
   if (elastic.mode == ElasticMode::kOff) return;
-  if (!values.has(OptionId::kMaxRestarts) && values.has(OptionId::kElastic))
+  if (!values.has(OptionId::kMaxRestarts) && values.has(OptionId::kElastic) &&
+      elastic.mode == ElasticMode::kRestart)
     elastic.max_restarts = kUsualRestarts;
   if (has_host_range) {
     elastic.min_hosts = min_hosts;

@@ -144,7 +144,7 @@ constexpr OptionEntry kTable[] = {
      "let ranks use only these: eth0,ib0 (default: all)", kHostsAndLauncher, kForScript | kNotWithSrun},
 
     {kElastic, "--elastic", "continue|restart|off",
-     "when a rank fails, the others go on, or all are started again (default: off)", kElasticJobs,
+     "when a rank fails: others go on, or all start again", kElasticJobs,
      kForScript | kNotWithMpirun | kNotWithSrun},
     {kMaxRestarts, "--max-restarts,--max_restarts", "N",
      "at most N times after failures of ranks (default: 0 or 3)", kElasticJobs,
@@ -166,7 +166,7 @@ constexpr OptionEntry kTable[] = {
     {kElasticSettle, "--elastic-settle", "SECONDS", "wait for more hosts after one has appeared (default: 2)",
      kElasticJobs, kForScript | kNotWithMpirun | kNotWithSrun},
     {kReadyTimeout, "--elastic-ready-timeout", "SECONDS",
-     "kill a rank that has not joined again so long after a failure (default: 30)", kElasticJobs,
+     "kill ranks that do not join again in time (default: 30)", kElasticJobs,
      kForScript | kNotWithMpirun | kNotWithSrun},
     {kResetLimit, "--reset-limit", "N", "at most N new generations, whatever the reason", kElasticJobs,
      kForScript | kNotWithMpirun | kNotWithSrun},

@@ -4,14 +4,13 @@
 //
 // Arguments: the number of steps. The result does not depend on which ranks were there when.
 #include <unistd.h>
+#include <ddl/elastic.hpp>
 
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
-
-#include "ddl/elastic.hpp"
 
 namespace {
 

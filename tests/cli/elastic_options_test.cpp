@@ -66,6 +66,19 @@ TEST_CASE("the numbers of ranks of an elastic job") {
   CHECK(ranks({"-np", "4", "--elastic", "restart", "--host-discovery-script", "hosts.sh"}) == "4 4-");
 }
 
+TEST_CASE("ranks go on if their number may change, and nothing says that they start again") {
+  CHECK(elastic({"-np", "2", "--min-np", "1", "-H", "a:4"}).mode == ElasticMode::kContinue);
+  CHECK(elastic({"-np", "2", "--host-discovery-script", "hosts.sh"}).mode == ElasticMode::kContinue);
+  CHECK(elastic({"-np", "2", "--min-np", "1", "--max-restarts", "1", "-H", "a:4"}).mode ==
+        ElasticMode::kRestart);
+  const ElasticSpec spec = elastic({"-np", "2", "--elastic", "continue", "--max-np", "2", "--spares", "2",
+                                    "--elastic-ready-timeout", "9", "-H", "a:4"});
+  CHECK(spec.mode == ElasticMode::kContinue);
+  CHECK(spec.spares == 2);
+  CHECK(spec.ready_timeout_seconds == 9);
+  CHECK(spec.max_restarts == 0);
+}
+
 TEST_CASE("the details of an elastic job") {
   const ElasticSpec spec = elastic({"-np", "4", "--elastic", "restart", "--host-discovery-script", "hosts.sh",
                                     "--slots", "2", "--elastic-timeout", "60", "--elastic-settle", "0",
@@ -81,13 +94,21 @@ TEST_CASE("the details of an elastic job") {
 
 TEST_CASE("options of elastic jobs that contradict each other, or lack something, are refused") {
   using Catch::Contains;
-  CHECK_THAT(refused_elastic({"-np", "2", "--min-np", "1", "-H", "a:2"}), Contains("add --elastic restart"));
-  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue"}), Contains("no rank goes on"));
-  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "sometimes"}), Contains("neither restart nor off"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "sometimes"}), Contains("continue, restart, off"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--max-restarts", "1"}),
+             Contains("use --elastic restart"));
+  for (const auto& [option, value] :
+       {std::pair("--framework", "torch"), std::pair("--timeline-filename", "t.json")})
+    CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", option, value}), Contains(option));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--elastic-ready-timeout", "9"}),
+             Contains("use --elastic continue"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--spares", "1", "-H", "a:4"}),
+             Contains("give --max-np N"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-restarts", "1"}),
              Contains("--elastic off"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-np", "1"}), Contains("--elastic off"));
-  CHECK_THAT(refused_elastic({"-np", "2", "--elastic-timeout", "9"}), Contains("add --elastic restart"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic-timeout", "9"}),
+             Contains("add --elastic continue or restart"));
   CHECK_THAT(refused_elastic({"-np", "2", "--slots-per-host", "9"}), Contains("--ranks-per-node N"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--blacklist-cooldown-range=9"}),
              Contains("two are needed"));
