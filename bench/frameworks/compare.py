@@ -4,10 +4,11 @@
     compare.py keras [--rounds N] [--steps N]     the same of Keras's fit()
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
     compare.py restart [--rounds N]               from the end of one of two ranks until both are there again
+    compare.py continue [--rounds N]              from the end of one of four ranks until the others make steps again
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs; for restart torch); what is
-not there is left out, and said.
+horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs; for restart torch;
+for continue horovod); what is not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
 """
@@ -163,9 +164,38 @@ def compare_restart(options):
     return times
 
 
+def compare_continue(options):
+    place = environment("horovod")
+    if place is None:
+        raise SystemExit("compare.py: continue needs the environment horovod")
+    program = [f"{place}/bin/python", os.path.join(BENCH, "goes_on.py")]
+    hosts = ["-np", "4", "--min-np", "1", "-H", "localhost:2,127.0.0.1:2"]
+    commands = {"ddlrun": (["ddlrun", *hosts], "ddl"),
+                "horovodrun": ([f"{place}/bin/horovodrun", "--gloo", *hosts], "horovod")}
+    times = {}
+    print("| ranks that go on when one of four is killed | ms | least to most | of ddlrun's |\n|---|---|---|---|")
+    for megabytes in [1, 205]:
+        ms = {name: [] for name in commands}
+        for number in range(-1, options.rounds):  # the first round warms up
+            for name, (words, package) in commands.items():
+                printed = run([*words, *program, package, str(megabytes)], place)
+                ended, again = ([float(when) for when in re.findall(word + r" ([0-9.]+)", printed)]
+                                for word in ("ended", "again"))
+                if len(ended) != 1 or not again:
+                    raise SystemExit(f"compare.py: {' '.join(words)} did not go on:\n{printed}")
+                if number >= 0:
+                    ms[name].append(1000 * (max(again) - ended[0]))
+        for name, found in ms.items():
+            row = f"{name}, a state of {megabytes} MB"
+            ratio = statistics.median(a / b for a, b in zip(found, ms["ddlrun"]))
+            print(f"| {row} | {statistics.median(found):.0f} | {min(found):.0f} to {max(found):.0f} | {ratio:.2f} |")
+            times[row] = found
+    return times
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "keras", "start", "restart"])
+    parser.add_argument("what", choices=["steps", "keras", "start", "restart", "continue"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -174,7 +204,8 @@ def main():
         parser.error("--rounds and --steps are above zero")
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
-    results = {"start": compare_start, "restart": compare_restart}.get(options.what, compare_steps)(options)
+    ways = {"start": compare_start, "restart": compare_restart, "continue": compare_continue}
+    results = ways.get(options.what, compare_steps)(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file)

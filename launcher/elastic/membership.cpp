@@ -83,12 +83,16 @@ void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
   // A host that was lost rests as a whole.
   if (one.why_lost.empty()) rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
   if (!is_failure(one.outcome)) return;
-  // The first one is the cause of others.
-  if (generation_ < 0 ? !failed_ : was_rank && !lost_) failed_ = member;
+  if (generation_ < 0 ? !failed_ : was_rank && is_cause(lost_, one.outcome)) failed_ = member;
   if (!was_rank) return;
-  if (!lost_) lost_ = member;
+  if (is_cause(lost_, one.outcome)) lost_ = member;
   if (!lost_at_) lost_at_ = now;
   if (stage_ == Stage::kRunning) end_generation(now);
+}
+
+bool Membership::is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const {
+  // The reports of several hosts may arrive in any order: a rank that had observed the end of another is no cause.
+  return !so_far || (members_[*so_far].outcome.gone_rank >= 0 && outcome.gone_rank < 0);
 }
 
 void Membership::on_lost(int member, const std::string& why, Time now) {

@@ -115,6 +115,8 @@ class Membership {
   std::vector<int> in_phase(std::initializer_list<Member::Phase> phases) const;
   /// Those of the waiting that the next generation has, by rank.
   std::vector<int> choose() const;
+  /// Whether this failure, and not that of the member that has failed so far, is what has ended the generation.
+  bool is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const;
   void end_generation(Time now);
   int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
   Decision gather(Time now);

@@ -25,6 +25,7 @@
 #include "launcher/head/pmix_relay.h"
 #include "launcher/job/host_name.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/process/child.h"
 #include "launcher/process/end_watch.h"
 #include "launcher/process/shell_attributes.h"
 #include "net/job_key.h"
@@ -82,6 +83,7 @@ class ContinuedJob {
     std::string host;
     std::map<int, int> members;  ///< by slot
     std::unique_ptr<MemberLaunch> head;
+    bool is_ending = false;
     bool has_concluded = false;
   };
 
@@ -91,30 +93,33 @@ class ContinuedJob {
     is_discovered_ = true;
     was_discovery_noted_ = false;
     pool_.update(hosts);
-    for (const auto& [id, launch] : launches_) {
-      const bool is_host = std::any_of(hosts.begin(), hosts.end(), [&](const AllocatedNode& host) {
-        return host_key(host.name) == host_key(launch.host);
+    for (auto& [id, launch] : launches_) {
+      const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const AllocatedNode& one) {
+        return host_key(one.name) == host_key(launch.host);
       });
-      if (!is_host) dismiss(launch);
+      const int slots = host == hosts.end() ? 0 : slots_of(*host);
+      for (const auto& [slot, member] : launch.members) {
+        if (slot >= slots) membership_.set_leaving(member);
+      }
+      end_leaving(launch);
     }
     update();
   }
 
-  /// The ranks of this launch leave at the next change.
-  void dismiss(const Launch& launch) {
-    for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
-    end_dismissed(launch);
-  }
-
-  /// Once none of them is a rank any more.
-  void end_dismissed(const Launch& launch) {
-    const bool is_needed =
-        std::any_of(launch.members.begin(), launch.members.end(), [this](const auto& slot) {
-          const Member& one = membership_.member(slot.second);
-          return !membership_.is_leaving(slot.second) || one.phase == Member::Phase::kRank ||
-                 one.phase == Member::Phase::kFinished;
-        });
-    if (!is_needed) launch.head->signal(SIGTERM);
+  /// Ends processes that are to leave, and are no ranks any more.
+  void end_leaving(Launch& launch) {
+    const auto is_done = [this](const auto& slot) {
+      const Member& one = membership_.member(slot.second);
+      return membership_.is_leaving(slot.second) && one.phase != Member::Phase::kRank &&
+             one.phase != Member::Phase::kFinished;
+    };
+    if (!std::all_of(launch.members.begin(), launch.members.end(), is_done)) {
+      for (const auto& slot : launch.members) {
+        if (is_done(slot)) end_member(slot.second);
+      }
+    } else if (!std::exchange(launch.is_ending, true)) {
+      launch.head->signal(SIGTERM);
+    }
   }
 
   void on_discovery_failed(const Error& error) {
@@ -321,11 +326,9 @@ class ContinuedJob {
       const auto launch = launches_.find(id);
       if (launch != launches_.end()) launch->second.head->send(part);
     }
-    std::set<int> dismissed;
-    for (const int member : plan.removed) dismissed.insert(launch_of_.at(member));
-    for (const int id : dismissed) {
-      const auto launch = launches_.find(id);
-      if (launch != launches_.end()) end_dismissed(launch->second);
+    for (const int member : plan.removed) {
+      const auto launch = launches_.find(launch_of_.at(member));
+      if (launch != launches_.end()) end_leaving(launch->second);
     }
     is_lost_told_ = false;
     announce(plan, hosts);

@@ -9,7 +9,7 @@
 namespace ddl::launcher {
 
 Status MemberChannel::open(EventLoop& loop, std::function<void(const message::MemberOrder&)> on_order,
-                           std::function<void()> on_closed) {
+                           const std::function<void()>& on_closed) {
   UniqueFd socket(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
   if (!socket) return fail_errno("fcntl F_DUPFD_CLOEXEC");
   link_ = make_stream_link(loop, std::move(socket));

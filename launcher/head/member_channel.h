@@ -22,7 +22,7 @@ class MemberChannel {
 
   /// While the loop runs: delivers orders. on_closed: the job has ended, and so must the launch.
   Status open(EventLoop& loop, std::function<void(const message::MemberOrder&)> on_order,
-              std::function<void()> on_closed);
+              const std::function<void()>& on_closed);
   void report(const message::MemberReport& report);
   /// Before the loop is destroyed.
   void close();

@@ -161,6 +161,9 @@ class Agent {
            " killed";
   }
 
+  /// Other ranks go on when one ends.
+  bool is_elastic() const { return job_.environment.contains(contract::env::kElastic); }
+
   void check_all_sent() {
     if (ranks_.is_all_sent()) take(AgentEvent::kAllSent);
   }
@@ -321,6 +324,9 @@ class Agent {
 
   void report_end(const message::ChildEnded& message) {
     rank_watch_.has_ended(message.rank);
+    // What the rank has started would be in the way of the process that takes its place.
+    if (const auto pid = static_cast<pid_t>(rank_watch_.pid_of(message.rank)); is_elastic() && pid > 1)
+      ::kill(-pid, SIGKILL);
     ranks_.drain(message.rank);
     RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
     outcome.incarnation = ranks_.incarnation(message.rank);

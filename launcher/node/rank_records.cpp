@@ -151,6 +151,7 @@ void RankRecords::forget_lost() {
   for (std::size_t place = 0; place < local_ranks_; ++place) {
     RankRecord* const told = record(place);
     if (told == nullptr) continue;
+    told->gone = 0;
     told->lost_host.rank.store(0);
     told->lost_host.name = {};
     told->lost_host.text = {};

@@ -59,7 +59,7 @@ class RankRecords {
   int doorbell() const { return doorbell_.get(); }
   /// Tells the ranks. False if none of them has joined by libddl, and so none can be reading it.
   bool tell(const message::HostLost& lost);
-  /// Undoes tell(). Only while none of the ranks is in a job.
+  /// Undoes tell(), and forgets gone_rank(). Only while none of the ranks is in a job.
   void forget_lost();
   /// RankRecord::change_is_pending, for all ranks.
   void show_change(bool is_pending);

@@ -63,6 +63,11 @@ class ElasticJob {
   Job job_;
 };
 
+bool is_running(int pid) {
+  const auto process = read_process_stat(pid);
+  return process && process->is_alive();
+}
+
 std::set<int> pid_set(const std::map<int, int>& pids) {
   std::set<int> set;
   for (const auto& [rank, pid] : pids) set.insert(pid);
@@ -118,6 +123,25 @@ TEST_CASE("a process is started in the place of one that has failed, and joins a
   CHECK_THAT(job.job().out(), Contains("[1]<stdout>:generation 2: rank 1 of 4, local 1 of 2, pid " +
                                        std::to_string(third.at(1)) + ", at step 1"));
   CHECK(job.stop() == 0);
+}
+
+TEST_CASE("what a killed rank had started is ended, although the job goes on", "[continued]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(Words{"-H", "localhost:2", "--min-np", "1"} + kNoOthers +
+                          Words{"sh", "-c",
+                                "sleep 1000 & echo \"of slot $LOCAL_RANK: $!.\"; exec " +
+                                    program("elastic_program")}));
+  job.wait_for("generation 0: rank ", 2);
+  const auto number_after = [&](const std::string& text) {
+    return std::stoi(job.out().substr(job.out().find(text) + text.size()));
+  };
+  const int child = number_after("of slot 1: "), other = number_after("of slot 0: ");
+  ::kill(number_after("rank 1 of 2, local 1 of 2, pid "), SIGKILL);
+  job.wait_for(": rank 0 of 1, ");
+  CHECK_FALSE(is_running(child));
+  CHECK(is_running(other));
+  scratch.write("stop", "");
+  CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
 TEST_CASE("when an agent or a spawner is killed, the ranks of other hosts go on", "[continued]") {
@@ -202,6 +226,11 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
   set_hosts("127.0.0.1:1\n");
   const auto third = job.pids(2, 1);
   CHECK(third.at(0) == second.at(1));
+  // A host may get more slots, and fewer.
+  set_hosts("127.0.0.1:3\n");
+  CHECK(job.pids(3, 3).at(0) == third.at(0));
+  set_hosts("127.0.0.1:2\n");
+  CHECK(job.pids(4, 2).at(0) == third.at(0));
   CHECK(job.stop() == 0);
   CHECK(job.job().out().find("lost:") == std::string::npos);
 }

@@ -248,6 +248,20 @@ TEST_CASE("a program that never joins again ends with its first failure") {
   CHECK(job.next().starts_with("end 7: no rank has joined again: the program does not call"));
 }
 
+TEST_CASE("a rank that had observed the end of another is not the first failure, whoever is reported first") {
+  TestJob job = job_of_four();
+  RankOutcome observer;
+  observer.kind = RankOutcome::Kind::kExited;
+  observer.exit_code = 1;
+  observer.gone_rank = 2;
+  job.membership.on_ended(0, observer, job.now);
+  CHECK(job.membership.lost_rank() == 0);
+  job.kill(2, 15);
+  CHECK(job.membership.lost_rank() == 2);
+  for (const int member : {1, 3}) job.membership.on_ended(member, observer, job.now);
+  CHECK(job.next().starts_with("end 143: no rank has joined again"));
+}
+
 TEST_CASE("losses without a commit between them, and too many generations, end the job") {
   for (const bool has_limit : {false, true}) {
     CAPTURE(has_limit);

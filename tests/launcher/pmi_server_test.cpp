@@ -16,13 +16,14 @@ namespace {
 /// A node's server and its ranks' ends.
 class Node {
  public:
-  Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks)
+  Node(EventLoop& loop, int index, const std::vector<std::vector<int>>& node_ranks, bool is_elastic = false)
       : loop_(loop),
         server_(loop, [this](const message::AgentToHead& message) { sent_to_head.push_back(message); }) {
     JobLaunch job;
     job.job_id = "ddlrun-1-a";
     job.node_ranks = node_ranks;
     for (const auto& ranks : node_ranks) job.num_ranks += static_cast<int>(ranks.size());
+    if (is_elastic) job.environment["DDL_ELASTIC"] = "1";
     server_.register_job(job, index);
     for (const int rank : node_ranks[static_cast<std::size_t>(index)])
       ends_[rank] = server_.connect(rank).value();
@@ -94,6 +95,53 @@ TEST_CASE("ranks of one node learn their numbers, and what others have put") {
   CHECK(node.ask(1, "cmd=get kvsname=ddlrun-1-a key=P0") == "cmd=get_result rc=0 msg=success value=card");
   CHECK(node.ask(1, "cmd=get key=P9") == "cmd=get_result rc=-1 msg=nobody_has_put_it value=unknown");
   CHECK(node.ask(0, "cmd=finalize") == "cmd=finalize_ack");
+  CHECK(node.sent_to_head.empty());
+}
+
+TEST_CASE("processes of an elastic job get their ranks in each generation, and its pairs and barriers") {
+  EventLoop loop;
+  Node node(loop, 0, {{0, 1, 2}}, true);
+  node.send(2, "cmd=elastic_join reason=0 commits=0\n");
+  node.send(0, "cmd=elastic_join reason=2 commits=841\n");
+  CHECK(node.is_silent(0));
+  REQUIRE(node.sent_to_head.size() == 2);
+  CHECK(std::get<message::ElasticJoin>(node.sent_to_head[1]) == message::ElasticJoin{0, 2, 841});
+  node.sent_to_head.clear();
+  node.server().take(message::ElasticPlan{3, 4, {0, 2}, {1, 2}, "(vector,(0,1,1),(1,1,2),(2,1,1))"});
+  CHECK(node.line(0) ==
+        "cmd=elastic_plan rc=0 generation=3 rank=1 size=4 hosts=(vector,(0,1,1),(1,1,2),(2,1,1))");
+  CHECK(node.line(2) ==
+        "cmd=elastic_plan rc=0 generation=3 rank=2 size=4 hosts=(vector,(0,1,1),(1,1,2),(2,1,1))");
+  // Rank 1 of the launch is not one of the generation, and not waited for.
+  CHECK(node.ask(0, "cmd=put key=a value=x") == "cmd=put_result rc=0 msg=success");
+  node.send(0, "cmd=barrier_in\n");
+  node.send(2, "cmd=barrier_in\n");
+  CHECK(node.is_silent(2));
+  REQUIRE(node.sent_to_head.size() == 1);
+  CHECK(std::get<message::PmiBarrier>(node.sent_to_head[0]).pairs ==
+        std::vector<message::PmiPair>{{"a", "x"}});
+  // A rank of another host is lost: this barrier fails, and the later ones of the generation.
+  node.server().give_up_barriers();
+  CHECK(node.line(0) == "cmd=barrier_out rc=-1 msg=a_rank_was_lost");
+  CHECK(node.line(2) == "cmd=barrier_out rc=-1 msg=a_rank_was_lost");
+  CHECK(node.ask(2, "cmd=barrier_in") == "cmd=barrier_out rc=-1 msg=a_rank_was_lost");
+  for (const int rank : {0, 2}) node.send(rank, "cmd=elastic_join reason=2 commits=841\n");
+  CHECK(node.is_silent(0));
+  node.server().take(message::ElasticPlan{4, 2, {0, 2}, {0, 1}, "(vector,(0,1,2))"});
+  for (const int rank : {0, 2}) CHECK(node.line(rank).starts_with("cmd=elastic_plan rc=0 generation=4 "));
+  CHECK(node.ask(2, "cmd=get key=a") == "cmd=get_result rc=-1 msg=nobody_has_put_it value=unknown");
+  node.send(0, "cmd=barrier_in\n");
+  CHECK(node.ask(2, "cmd=barrier_in") == "cmd=barrier_out");
+  CHECK(node.line(0) == "cmd=barrier_out");
+  node.sent_to_head.clear();
+  CHECK(node.ask(0, "cmd=elastic_finished") == "cmd=elastic_finished_ack");
+  CHECK(std::get<message::ElasticFinished>(node.sent_to_head.at(0)).rank == 0);
+}
+
+TEST_CASE("an ordinary job does not answer the commands of elastic ones") {
+  EventLoop loop;
+  Node node(loop, 0, {{0}});
+  CHECK(node.ask(0, "cmd=elastic_join reason=0 commits=0").empty());
   CHECK(node.sent_to_head.empty());
 }
 

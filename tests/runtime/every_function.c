@@ -50,6 +50,10 @@ static void who(void) {
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_TIMEOUT), "timeout") == 0);
   EXPECT(strcmp(ddl_status_name(DDL_ERROR_INTERRUPTED), "interrupted") == 0);
   CALL(ddl_set_interrupt_check(NULL, NULL));
+  int32_t changed = 1;
+  CALL(ddl_elastic_check(context, &changed));
+  CALL(ddl_elastic_finished(context));
+  EXPECT(changed == 0 && ddl_elastic_generation(context) == -1 && ddl_elastic_generation(NULL) == -1);
   EXPECT(strcmp(ddl_backend_name(context), "ddl") == 0 && strcmp(ddl_backend_name(NULL), "") == 0);
   EXPECT(ddl_has_feature("mpi-enabled") == 0 && ddl_has_feature("mpi-threads") == 0 &&
          strcmp(ddl_mpi_library(), "") == 0);

@@ -185,7 +185,7 @@ class PmiBootstrap : public Bootstrap {
 
   void notify_launcher(int) override {}
   void abort_job(int code, const std::string&) override { session_.abort_job(code); }
-  Status leave() override {
+  Status leave() final {
     if (!std::exchange(left_, true)) session_.remove_user();
     return {};
   }
