@@ -1,6 +1,8 @@
 #include "launcher/elastic/membership.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -15,11 +17,19 @@ namespace {
 
 using Phase = Member::Phase;
 
-// So many failures without a commit between them are those of the program.
-constexpr int kMaxLossesWithoutCommit = 3;
+// Then the program fails at the same step each time.
+constexpr int kMaxFaultsWithoutCommit = 3;
 
 bool is_failure(const RankOutcome& outcome) {
   return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
+}
+
+/// It has failed by itself: it was not killed from outside, nor lost with its host.
+bool is_own_fault(const RankOutcome& outcome) {
+  constexpr std::array kOfProgram = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+  return outcome.kind == RankOutcome::Kind::kExited ||
+         (outcome.kind == RankOutcome::Kind::kSignalled &&
+          std::find(kOfProgram.begin(), kOfProgram.end(), outcome.signal) != kOfProgram.end());
 }
 
 }  // namespace
@@ -252,10 +262,11 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
     }
   }
   for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
-  if (lost_at_) losses_without_commit_ = plan.commits > commits_ ? 1 : losses_without_commit_ + 1;
-  if (losses_without_commit_ >= kMaxLossesWithoutCommit)
+  if (plan.commits > commits_) faults_without_commit_ = 0;
+  if (lost_at_ && (!lost_ || is_own_fault(members_[*lost_].outcome))) ++faults_without_commit_;
+  if (faults_without_commit_ >= kMaxFaultsWithoutCommit)
     return end_with_failure(
-        fmt::format("ranks were lost {} times without a commit between them", losses_without_commit_));
+        fmt::format("ranks have failed {} times without a commit between them", faults_without_commit_));
   if (spec_.elastic.reset_limit > 0 && generation_ >= spec_.elastic.reset_limit)
     return end_with_failure(fmt::format("there were as many new generations as --reset-limit {} allows",
                                         spec_.elastic.reset_limit));

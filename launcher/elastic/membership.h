@@ -137,7 +137,7 @@ class Membership {
   Time waiting_since_;              ///< for enough processes
   std::map<Slot, Rest> rests_;
   std::int64_t commits_ = 0;  ///< the most that was ever heard of
-  int losses_without_commit_ = 0;
+  int faults_without_commit_ = 0;
   std::optional<int> failed_;          ///< the last member whose failure has ended a generation
   bool has_any_joined_again_ = false;  ///< the program can do that
 };
