@@ -1,4 +1,5 @@
-"""Kills ranks at random, for so many minutes, while they train on samples: each is trained on once in each epoch.
+"""Kills ranks, agents and spawners at random, for so many minutes, while ranks train on samples: each sample is trained
+on once in each epoch.
 
 What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost. With --rank this is
 one of the ranks.
@@ -94,6 +95,35 @@ class Job:
         return "".join(self.out[-60:]) + "".join(self.err[-60:])
 
 
+def parent_of(pid, name):
+    """0: it is not one of this name."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rsplit(")", 1)[1].split()[1])
+        with open(f"/proc/{parent}/comm", encoding="utf-8") as file:
+            return parent if file.read() == f"{name}\n" else 0
+    except OSError:
+        return 0
+
+
+def victims(pids, chance):
+    """Ranks, or a spawner or an agent, with which all ranks of its host end; one rank at least is left."""
+    spawners = {pid: parent_of(pid, "ddl-spawner") for pid in pids}
+    if chance.random() < 0.2 and len(set(spawners.values())) > 1 and 0 not in spawners.values():
+        spawner = spawners[chance.choice(pids)]
+        return [chance.choice([spawner, parent_of(spawner, "ddl-agent")])]
+    return chance.sample(pids, min(len(pids) - 1, chance.choice([1, 1, 1, 2])))
+
+
+def kill(pid):
+    """Whether there was such a process."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def main(minutes):
     chance = random.Random(46)
     stop = f"{os.getcwd()}/elastic_kills.{os.getpid()}.stop"
@@ -103,12 +133,8 @@ def main(minutes):
     try:
         while time.monotonic() < deadline:
             pids = job.whole_generation()
-            for pid in chance.sample(pids, min(len(pids) - 1, chance.choice([1, 1, 1, 2]))):
-                os.kill(pid, signal.SIGKILL)
-                kills += 1
+            kills += sum(pid > 1 and kill(pid) for pid in victims(pids, chance))
             time.sleep(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))  # so that the kills come in all phases
-    except ProcessLookupError:
-        pass  # it had ended by itself: the job says why
     finally:
         open(stop, "w").close()
         try:
