@@ -218,7 +218,7 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
     std::ofstream(hosts + ".new") << text;
     std::filesystem::rename(hosts + ".new", hosts);
   };
-  ElasticJob job(Words{"-np", "1", "--host-discovery-script", script, "--elastic-settle", "0"});
+  ElasticJob job(Words{"-np", "1", "--host-discovery-script", script, "--elastic-settle", "20"});
   const auto first = job.pids(0, 1);
   set_hosts("localhost:1\n127.0.0.1:1\n");
   const auto second = job.pids(1, 2);
