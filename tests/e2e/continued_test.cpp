@@ -144,14 +144,14 @@ TEST_CASE("what a killed rank had started is ended, although the job goes on", "
   CHECK(job.wait_and_require_nothing_left() == 0);
 }
 
-TEST_CASE("when an agent or a spawner is killed, the ranks of other hosts go on", "[continued]") {
-  for (const bool is_agent : {true, false}) {
-    CAPTURE(is_agent);
+TEST_CASE("when an agent, a spawner or a head is killed, the ranks of other hosts go on", "[continued]") {
+  for (const int above_rank : {1, 2, 3}) {
+    CAPTURE(above_rank);
     ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2", "--json"});
     const auto first = job.pids(0, 4);
-    const auto spawner = read_process_stat(first.at(3))->parent;
-    const auto agent = read_process_stat(spawner)->parent;
-    ::kill(is_agent ? agent : spawner, SIGKILL);
+    int killed = first.at(3);
+    for (int i = 0; i < above_rank; ++i) killed = read_process_stat(killed)->parent;
+    ::kill(killed, SIGKILL);
     const auto second = job.pids(1, 2);
     CHECK(second.at(0) == first.at(0));
     CHECK(second.at(1) == first.at(1));
