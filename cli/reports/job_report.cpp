@@ -81,25 +81,11 @@ std::vector<std::string> lines_of(std::string_view text) {
 
 /// roles: JobSpec::roles, if they are to be named.
 std::string label_of(const RankOutcome& rank, const launcher::RankRoles& roles = {}) {
-  std::string text = fmt::format("rank {}", rank.rank);
+  std::string text = rank_label(rank);
   const launcher::RoleOfRank role = launcher::role_of(roles, rank.rank);
-  if (!roles.empty()) text += fmt::format(", {} {},", role.name, role.index);
-  if (!rank.host.empty()) text += " on " + rank.host;
-  if (rank.pid > 0) text += fmt::format(" (pid {})", rank.pid);
+  if (!roles.empty())
+    text.insert(fmt::format("rank {}", rank.rank).size(), fmt::format(", {} {},", role.name, role.index));
   return text;
-}
-
-std::string ending_of(const RankOutcome& rank) {
-  switch (rank.kind) {
-    case RankOutcome::Kind::kSignalled:
-      return fmt::format("was killed by {}{}", signal_text(rank.signal),
-                         rank.core_dumped ? ", core dumped" : "");
-    case RankOutcome::Kind::kExited: return fmt::format("exited with {}", rank.exit_code);
-    case RankOutcome::Kind::kStartFailed: return "could not be started: " + printable_line(rank.start_error);
-    case RankOutcome::Kind::kRunning: return "was running at the last report";
-    case RankOutcome::Kind::kNotStarted: return "was not started";
-  }
-  return "";
 }
 
 /// A culprit that is one because others waited for it.
@@ -114,7 +100,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:
       if (culprit) {
-        return label_of(*culprit, job.roles) + " " + ending_of(*culprit) + after +
+        return label_of(*culprit, job.roles) + " " + rank_ending(*culprit) + after +
                (has_left(*culprit) ? " while others waited for it" : "");
       }
       break;
@@ -124,7 +110,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
                            report.exit_code, after);
       break;
     case EndReason::kStartFailed:
-      if (culprit) return label_of(*culprit, job.roles) + " " + ending_of(*culprit);
+      if (culprit) return label_of(*culprit, job.roles) + " " + rank_ending(*culprit);
       break;
     case EndReason::kHostLost:
     case EndReason::kHostsChanged:

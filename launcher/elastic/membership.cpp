@@ -35,18 +35,7 @@ bool is_own_fault(const RankOutcome& outcome) {
 }  // namespace
 
 std::string how_it_ended(const RankOutcome& outcome) {
-  switch (outcome.kind) {
-    case RankOutcome::Kind::kNotStarted: return "was not started";
-    case RankOutcome::Kind::kStartFailed: return "could not be started: " + outcome.start_error;
-    case RankOutcome::Kind::kRunning: return "was lost with its host";
-    case RankOutcome::Kind::kExited: return "exited with " + std::to_string(outcome.exit_code);
-    case RankOutcome::Kind::kSignalled: return "was killed by " + signal_text(outcome.signal);
-  }
-  return "";
-}
-
-std::string rank_text(const RankOutcome& outcome) {
-  return fmt::format("rank {} on {} (pid {})", outcome.rank, outcome.host, outcome.pid);
+  return outcome.kind == RankOutcome::Kind::kRunning ? "was lost with its host" : rank_ending(outcome);
 }
 
 // ---- events ----
@@ -57,6 +46,12 @@ int Membership::add(const std::string& host, int slot) {
   one.slot = slot;
   one.outcome.rank = -1;
   return static_cast<int>(std::ssize(members_)) - 1;
+}
+
+void Membership::on_started(int member, std::int64_t pid) {
+  RankOutcome& outcome = members_.at(member).outcome;
+  outcome.pid = pid;
+  outcome.kind = RankOutcome::Kind::kRunning;
 }
 
 void Membership::on_joined(int member, contract::JoinReason reason, std::int64_t commits, Time now) {
@@ -210,34 +205,37 @@ Membership::Decision Membership::next(Time now) {
   if (stage_ == Stage::kGathering) return gather(now);
   const bool have_all_ended = std::all_of(ranks_.begin(), ranks_.end(),
                                           [this](int rank) { return members_[rank].phase == Phase::kEnded; });
-  if (stage_ == Stage::kFinishing && failed_ && lost_) return end_with_failure("");
+  if (stage_ == Stage::kFinishing && lost_) return end_with_failure("");
   if (stage_ == Stage::kFinishing && over_since_) {
     JobEnd how = end_with(EndReason::kAborted, 1);
     how.first_failure = 0;
     while (members_[ranks_[*how.first_failure]].phase != Phase::kWaiting) ++*how.first_failure;
     how.abort_message = "it has joined again after other ranks had done their work";
-    return end(std::move(how), "");
+    return End{std::move(how), ""};
   }
-  if (have_all_ended) return end({}, "");
-  const auto starting = in_phase({Phase::kWaiting});
+  if (have_all_ended) return End{};
   std::optional<Time> until;
-  if (!starting.empty() && !is_change_pending(now))
-    until = members_[starting.front()].since + clock_duration(spec_.elastic.settle_seconds);
+  for (const int one : in_phase({Phase::kWaiting})) {
+    const Time settled = members_[one].since + clock_duration(spec_.elastic.settle_seconds);
+    if (settled > now && (!until || settled < *until)) until = settled;
+  }
   return Wait{until, ""};
 }
 
 Membership::Decision Membership::gather(Time now) {
   const Time enough_until = waiting_since_ + clock_duration(spec_.elastic.timeout_seconds);
   const auto starting = in_phase({Phase::kStarting});
-  if (!in_phase({Phase::kRank}).empty())
-    return Wait{*over_since_ + clock_duration(spec_.elastic.ready_timeout_seconds), ""};
+  if (!in_phase({Phase::kRank}).empty()) {
+    const Time hung_from = *over_since_ + clock_duration(spec_.elastic.ready_timeout_seconds);
+    return Wait{hung_from > now ? std::optional(hung_from) : std::nullopt, ""};
+  }
   std::vector<int> chosen = choose();
   const int required = required_ranks();
   if (generation_ < 0) {
     if (!members_.empty() && std::ssize(chosen) + std::ssize(starting) < required) {
       if (failed_) return end_with_failure("");
       // They do not use libddl, or leave it to others.
-      if (chosen.empty() && starting.empty()) return end({}, "");
+      if (chosen.empty() && starting.empty()) return End{};
     }
     if (!starting.empty() && now < enough_until) return Wait{enough_until, ""};
   } else if (chosen.empty() && !has_any_joined_again_) {
@@ -254,13 +252,6 @@ Membership::Decision Membership::gather(Time now) {
 
 Membership::Decision Membership::plan(std::vector<int> chosen) {
   Plan plan;
-  if (generation_ >= 0) {
-    if (lost_) {
-      plan.why = rank_text(members_[*lost_].outcome) + " " + how_it_ended(members_[*lost_].outcome);
-    } else {
-      plan.why = lost_at_ ? "a call has failed" : "the job changes";
-    }
-  }
   for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
   if (plan.commits > commits_) faults_without_commit_ = 0;
   if (lost_at_ && (!lost_ || is_own_fault(members_[*lost_].outcome))) ++faults_without_commit_;
@@ -290,35 +281,33 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
   return plan;
 }
 
-Membership::End Membership::end(JobEnd how, std::string why) const {
-  End end;
-  static_cast<JobEnd&>(end.report) = std::move(how);
-  end.why = std::move(why);
-  if (generation_ < 0) {
-    for (int i = 0; i < std::ssize(members_); ++i) {
-      end.report.ranks.push_back(members_[i].outcome);
-      end.report.ranks.back().rank = i;
-    }
-  } else {
-    for (const int rank : ranks_) end.report.ranks.push_back(members_[rank].outcome);
+std::vector<RankOutcome> Membership::outcomes() const {
+  std::vector<RankOutcome> outcomes;
+  if (generation_ >= 0) {
+    for (const int rank : ranks_) outcomes.push_back(members_[rank].outcome);
+    return outcomes;
   }
-  return end;
+  for (const Member& one : members_) {
+    outcomes.push_back(one.outcome);
+    outcomes.back().rank = static_cast<int>(std::ssize(outcomes)) - 1;
+  }
+  return outcomes;
 }
 
 Membership::End Membership::end_with_failure(std::string why) const {
-  if (!failed_) return end(end_with(EndReason::kTimeout, contract::kTimeout, why), "");
+  if (!failed_) return {end_with(EndReason::kTimeout, contract::kTimeout, why), ""};
   const Member& failed = members_[*failed_];
   const auto place = std::find(ranks_.begin(), ranks_.end(), *failed_);
   if (failed.outcome.kind == RankOutcome::Kind::kNotStarted)
-    return end(end_with(EndReason::kStartFailed, contract::kStartFailure, failed.why_lost), std::move(why));
+    return {end_with(EndReason::kStartFailed, contract::kStartFailure, failed.why_lost), std::move(why)};
   if (failed.outcome.kind == RankOutcome::Kind::kRunning)
-    return end(end_with(EndReason::kHostLost, contract::kLostHost, failed.why_lost), std::move(why));
+    return {end_with(EndReason::kHostLost, contract::kLostHost, failed.why_lost), std::move(why)};
   JobEnd how = end_with(failed.outcome.kind == RankOutcome::Kind::kStartFailed ? EndReason::kStartFailed
                                                                                : EndReason::kRankFailed,
                         exit_code_of(failed.outcome));
   if (generation_ < 0) how.first_failure = *failed_;
   if (place != ranks_.end()) how.first_failure = static_cast<int>(place - ranks_.begin());
-  return end(std::move(how), std::move(why));
+  return {std::move(how), std::move(why)};
 }
 
 }  // namespace ddl::launcher

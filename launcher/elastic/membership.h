@@ -49,13 +49,12 @@ class Membership {
     int generation = 0;
     std::vector<int> members;     ///< by rank
     std::vector<int> removed;     ///< that waited, and are not wanted any more
-    std::string why;              ///< a sentence about what has ended the one before; "": there was none
     std::optional<Time> lost_at;  ///< when a rank of it was lost; nullopt: none was
     std::int64_t commits = 0;     ///< the most that a member has
   };
-  /// The job is over: JobReport::ranks are those of the last generation.
+  /// The job is over.
   struct End {
-    JobReport report;
+    JobEnd how;
     std::string why;  ///< a sentence about what keeps it from going on; "": nothing has to
   };
   struct Wait {
@@ -70,7 +69,7 @@ class Membership {
 
   /// A process is being started; returns its number.
   int add(const std::string& host, int slot);
-  void on_started(int member, std::int64_t pid) { members_.at(member).outcome.pid = pid; }
+  void on_started(int member, std::int64_t pid);
   void on_joined(int member, contract::JoinReason reason, std::int64_t commits, Time now);
   void on_finished(int member);
   /// Nothing if it has ended already.
@@ -96,6 +95,8 @@ class Membership {
   /// Ranks that have not joined again although the generation is over and their time has passed.
   std::vector<int> hung(Time now) const;
 
+  /// Of the ranks of the last generation; before the first one, of all members.
+  std::vector<RankOutcome> outcomes() const;
   const Member& member(int number) const { return members_.at(number); }
   const std::vector<int>& ranks() const { return ranks_; }  ///< of the generation: members, by rank
   int generation() const { return generation_; }            ///< -1: none yet
@@ -121,7 +122,6 @@ class Membership {
   int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
   Decision gather(Time now);
   Decision plan(std::vector<int> chosen);
-  End end(JobEnd how, std::string why) const;
   End end_with_failure(std::string why) const;
 
   const JobSpec& spec_;
@@ -142,9 +142,7 @@ class Membership {
   bool has_any_joined_again_ = false;  ///< the program can do that
 };
 
-/// "was killed by SIGKILL", "exited with 7", "could not be started: ...", "was lost with its host".
+/// "was killed by SIGKILL", "exited with 7", "was lost with its host".
 std::string how_it_ended(const RankOutcome& outcome);
-/// "rank 3 on node2 (pid 4711)".
-std::string rank_text(const RankOutcome& outcome);
 
 }  // namespace ddl::launcher

@@ -54,14 +54,12 @@ class ContinuedJob {
     signals.insert(signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
     loop_.watch_signals(signals, [this](int signal) { on_signal(signal); });
     if (spec_.timeout_seconds > 0)
-      timeout_ = loop_.after(clock_duration(spec_.timeout_seconds), [this] {
-        end(JobReport{end_with(EndReason::kTimeout, contract::kTimeout)}, SIGTERM);
-      });
+      timeout_ = loop_.after(clock_duration(spec_.timeout_seconds),
+                             [this] { end(end_with(EndReason::kTimeout, contract::kTimeout)); });
     std::optional<EndWatch> caller;
     if (spec_.end_with_pid != 0)
-      caller.emplace(loop_, spec_.end_with_pid, [this] {
-        end(JobReport{end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))}, SIGTERM);
-      });
+      caller.emplace(loop_, spec_.end_with_pid,
+                     [this] { end(end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))); });
     if (spec_.elastic.discovery.empty()) {
       pool_.update(allocation_.nodes);
       loop_.post([this] { update(); });
@@ -73,18 +71,22 @@ class ContinuedJob {
     }
     loop_.run();
     if (error_) return fail(*std::move(error_));
-    result_->generations = std::move(generations_);
-    result_->run_seconds = elapsed_seconds();
-    return *std::move(result_);
+    JobReport report{*std::move(result_)};
+    if (report.reason == EndReason::kSuccess && output_lost_) static_cast<JobEnd&>(report) = *output_lost_;
+    report.hint = hint_;
+    report.ranks = membership_.outcomes();
+    report.generations = std::move(generations_);
+    report.run_seconds = elapsed_seconds();
+    return report;
   }
 
  private:
   struct Launch {
+    enum class Phase { kRunning, kEnding, kConcluded };
     std::string host;
     std::map<int, int> members;  ///< by slot
     std::unique_ptr<MemberLaunch> head;
-    bool is_ending = false;
-    bool has_concluded = false;
+    Phase phase = Phase::kRunning;
   };
 
   // ---- hosts and launches ----
@@ -113,13 +115,20 @@ class ContinuedJob {
       return membership_.is_leaving(slot.second) && one.phase != Member::Phase::kRank &&
              one.phase != Member::Phase::kFinished;
     };
-    if (!std::all_of(launch.members.begin(), launch.members.end(), is_done)) {
-      for (const auto& slot : launch.members) {
-        if (is_done(slot)) end_member(slot.second);
-      }
-    } else if (!std::exchange(launch.is_ending, true)) {
-      launch.head->signal(SIGTERM);
+    if (std::all_of(launch.members.begin(), launch.members.end(), is_done)) return end_processes(launch);
+    for (const auto& slot : launch.members) {
+      if (is_done(slot)) end_member(slot.second);
     }
+  }
+
+  /// One whose ranks have all ended has its last output to write, and needs no signal.
+  void end_processes(Launch& launch) {
+    const bool is_live = std::any_of(launch.members.begin(), launch.members.end(), [this](const auto& slot) {
+      return membership_.member(slot.second).phase != Member::Phase::kEnded;
+    });
+    if (launch.phase != Launch::Phase::kRunning || !is_live) return;
+    launch.phase = Launch::Phase::kEnding;
+    launch.head->signal(SIGTERM);
   }
 
   void on_discovery_failed(const Error& error) {
@@ -215,18 +224,32 @@ class ContinuedJob {
   }
   void on(int id, const message::LaunchEnded& m) {
     Launch& launch = launches_.at(id);
-    launch.has_concluded = true;
+    launch.phase = Launch::Phase::kConcluded;
     if (m.is_host_lost) pool_.on_failed(launch.host, Clock::now());
-    const auto reason = static_cast<EndReason>(m.reason);
-    if (reason == EndReason::kAborted || (reason == EndReason::kStartFailed && membership_.generation() < 0 &&
-                                          !m.is_host_lost && m.first_failure < 0))
-      return end_as(id, m);
-    lose_members(launch, m.message);
+    JobEnd how = end_with(static_cast<EndReason>(m.reason), m.exit_code, m.message, m.signal);
+    if (how.reason == EndReason::kOutputLost) output_lost_ = how;
+    if (!ends_job(how, m)) return lose_members(launch, m.message);
+    how.abort_message = m.abort_message;
+    hint_ = m.hint;
+    if (const auto member = member_of(id, m.first_failure))
+      how.first_failure = std::max(0, membership_.member(*member).outcome.rank);
+    end(std::move(how));
+  }
+
+  /// A rank has called ddl_abort(), nobody reads the output, or nothing can be started at all.
+  bool ends_job(const JobEnd& how, const message::LaunchEnded& m) const {
+    switch (how.reason) {
+      case EndReason::kAborted: return true;
+      case EndReason::kSignal: return how.signal == SIGPIPE;
+      case EndReason::kStartFailed:
+        return membership_.generation() < 0 && !m.is_host_lost && m.first_failure < 0;
+      default: return false;
+    }
   }
 
   void on_gone(int id) {
     Launch& launch = launches_.at(id);
-    if (!launch.has_concluded) {
+    if (launch.phase != Launch::Phase::kConcluded) {
       pool_.on_failed(launch.host, Clock::now());
       lose_members(launch, launch.host + ": the process of ddlrun that had started its ranks has ended");
     }
@@ -250,24 +273,11 @@ class ContinuedJob {
     for (const std::string& note : std::exchange(notes_, {})) notices_.note(note);
   }
 
-  /// A rank has called ddl_abort(), or nothing could be started.
-  void end_as(int id, const message::LaunchEnded& m) {
-    JobReport report{end_with(static_cast<EndReason>(m.reason), m.exit_code, m.message)};
-    report.abort_message = m.abort_message;
-    report.hint = m.hint;
-    if (const auto member = member_of(id, m.first_failure)) {
-      report.first_failure = 0;
-      report.ranks = {membership_.member(*member).outcome};
-      report.ranks.front().rank = std::max(0, report.ranks.front().rank);
-    }
-    end(std::move(report), SIGTERM);
-  }
-
   void on_member_ended(int member) {
     const Member& one = membership_.member(member);
     if (result_ || membership_.is_leaving(member)) return;
     if (membership_.lost_rank() == member)
-      return notices_.note(rank_text(one.outcome) + " " + how_it_ended(one.outcome));
+      return notices_.note(rank_label(one.outcome) + " " + how_it_ended(one.outcome));
     if (one.outcome.rank < 0 && membership_.generation() >= 0)
       notices_.note(fmt::format("a process on {} (pid {}) that was to join {}; the job goes on without it",
                                 one.host, one.outcome.pid, how_it_ended(one.outcome)));
@@ -278,22 +288,23 @@ class ContinuedJob {
   void update() {
     if (result_) return stop_if_gone();
     start_launches();
-    const auto decision = membership_.next(Clock::now());
+    const auto now = Clock::now();
+    const auto decision = membership_.next(now);
     if (const auto* const plan = std::get_if<Membership::Plan>(&decision)) {
       begin(*plan);
       return update();
     }
     if (const auto* const over = std::get_if<Membership::End>(&decision)) {
       if (!over->why.empty()) notices_.note("the job ends: " + over->why);
-      return end(over->report, SIGTERM);
+      return end(over->how);
     }
     tell_lost();
-    for (const int hung : membership_.hung(Clock::now())) kill_hung(hung);
+    for (const int hung : membership_.hung(now)) kill_hung(hung);
     const auto& wait = std::get<Membership::Wait>(decision);
     if (!wait.why.empty() && std::exchange(waited_for_, wait.why) != wait.why)
       notices_.note(wait.why + "; waiting for others");
-    show_change();
-    set_timer(wait.until);
+    show_change(now);
+    set_timer(wait.until, now);
   }
 
   void begin(const Membership::Plan& plan) {
@@ -363,7 +374,7 @@ class ContinuedJob {
   void kill_hung(int member) {
     if (!killed_.insert(member).second) return;
     const Member& one = membership_.member(member);
-    notices_.note(fmt::format("{} has not joined again within {} s, and is killed", rank_text(one.outcome),
+    notices_.note(fmt::format("{} has not joined again within {} s, and is killed", rank_label(one.outcome),
                               spec_.elastic.ready_timeout_seconds));
     end_member(member);
   }
@@ -374,19 +385,19 @@ class ContinuedJob {
       launch->second.head->send(message::KillRank{membership_.member(member).slot});
   }
 
-  void show_change() {
-    const bool is_pending = membership_.is_change_pending(Clock::now());
+  void show_change(Clock::time_point now) {
+    const bool is_pending = membership_.is_change_pending(now);
     if (std::exchange(is_change_shown_, is_pending) == is_pending) return;
     for (const auto& [id, launch] : launches_) launch.head->send(message::ElasticChange{is_pending});
   }
 
-  void set_timer(std::optional<Membership::Time> until) {
-    const auto now = Clock::now();
+  /// All times are after now.
+  void set_timer(std::optional<Membership::Time> until, Clock::time_point now) {
     for (const auto& other : {membership_.next_rest_end(now), pool_.next_return(now)}) {
       if (other && (!until || *other < *until)) until = other;
     }
     timer_.cancel();
-    if (until) timer_ = loop_.after(std::max(*until - now, Clock::duration()), [this] { update(); });
+    if (until) timer_ = loop_.after(*until - now, [this] { update(); });
   }
 
   // ---- the end ----
@@ -402,17 +413,18 @@ class ContinuedJob {
         return;
       default: break;
     }
-    if (result_) return signal_all(signal);  // the second one kills
-    end(JobReport{end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : "")}, signal);
+    signal_all(signal);  // the second one kills
+    for (auto& [id, launch] : launches_) launch.phase = std::max(launch.phase, Launch::Phase::kEnding);
+    end(end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : ""));
   }
 
   void signal_all(int signal) {
     for (const auto& [id, launch] : launches_) launch.head->signal(signal);
   }
 
-  void end(JobReport report, int signal) {
+  void end(JobEnd how) {
     if (result_) return;
-    result_ = std::move(report);
+    result_ = std::move(how);
     if (!generations_.empty()) {
       generations_.back().run_seconds = elapsed_seconds() - generations_.back().begin_seconds;
       generations_.back().end = *result_;
@@ -420,7 +432,7 @@ class ContinuedJob {
     discovery_.reset();
     timer_.cancel();
     timeout_.cancel();
-    signal_all(signal);
+    for (auto& [id, launch] : launches_) end_processes(launch);
     stop_if_gone();
   }
 
@@ -459,7 +471,9 @@ class ContinuedJob {
   EventLoop::Timer timeout_;
   std::vector<GenerationReport> generations_;
   std::optional<Error> error_;
-  std::optional<JobReport> result_;
+  std::optional<JobEnd> result_;
+  std::optional<JobEnd> output_lost_;  ///< of a launch
+  std::string hint_;                   ///< JobReport::hint
 };
 
 }  // namespace

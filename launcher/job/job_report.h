@@ -45,6 +45,11 @@ struct RankOutcome {
   bool operator==(const RankOutcome&) const = default;
 };
 
+/// "rank 3 on node2 (pid 4711)".
+std::string rank_label(const RankOutcome& outcome);
+/// "was killed by SIGKILL", "exited with 7", "could not be started: no such file".
+std::string rank_ending(const RankOutcome& outcome);
+
 /// Of a rank that has ended: as a shell has it.
 inline int exit_code_of(const RankOutcome& outcome) {
   return outcome.kind == RankOutcome::Kind::kSignalled ? contract::kSignalBase + outcome.signal

@@ -178,7 +178,7 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
     have the same state. It is called again
 
     - after PeerLost, Timeout or Aborted, and after a HorovodInternalError of the program. Then the state is restored.
-    - after HostsUpdatedInterrupt, with the state as it is.
+    - after HostsUpdatedInterrupt; the state is not restored.
 
     Other errors, such as Mismatch, end it. A failure while the process joins again, in a callback, or while ranks share
     their states, is handled alike. When the function returns, the job does not change any more, and its result is

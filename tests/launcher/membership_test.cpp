@@ -69,7 +69,7 @@ struct TestJob {
     const auto decision = membership.next(now);
     if (const auto* const wait = std::get_if<Membership::Wait>(&decision)) return "wait: " + wait->why;
     if (const auto* const end = std::get_if<Membership::End>(&decision))
-      return "end " + std::to_string(end->report.exit_code) + ": " + end->why;
+      return "end " + std::to_string(end->how.exit_code) + ": " + end->why;
     const auto& plan = std::get<Membership::Plan>(decision);
     std::string text = std::to_string(plan.generation) + ":";
     for (const int one : plan.members)
@@ -248,7 +248,7 @@ TEST_CASE("a program that never joins again ends with its first failure") {
   CHECK(job.next().starts_with("end 7: no rank has joined again: the program does not call"));
 }
 
-TEST_CASE("a rank that had observed the end of another is not the first failure, whoever is reported first") {
+TEST_CASE("the first failure is no rank that had observed the end of another") {
   TestJob job = job_of_four();
   RankOutcome observer;
   observer.kind = RankOutcome::Kind::kExited;

@@ -39,7 +39,6 @@ def train_until_stopped(stop):
                 trained[SAMPLES] = os.path.exists(stop)
                 trained = ddl.allreduce(trained)
                 state.times += trained[:SAMPLES]
-                time.sleep(0.001)
                 if i % 3 == 2 and i < common:
                     state.commit()
             assert (state.times == 1).all(), f"epoch {state.epoch}: {state.times}"
@@ -134,7 +133,8 @@ def main(minutes):
         while time.monotonic() < deadline:
             pids = job.whole_generation()
             kills += sum(pid > 1 and kill(pid) for pid in victims(pids, chance))
-            time.sleep(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))  # so that the kills come in all phases
+            with job.changed:  # until something is said, at most for so long: the kills come in all phases
+                job.changed.wait(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))
     finally:
         open(stop, "w").close()
         try:
