@@ -143,9 +143,8 @@ constexpr OptionEntry kTable[] = {
     {kNetworkInterfaces, "--network-interfaces,--network-interface", "NAMES",
      "let ranks use only these: eth0,ib0 (default: all)", kHostsAndLauncher, kForScript | kNotWithSrun},
 
-    {kElastic, "--elastic", "continue|restart|off",
-     "when a rank fails: others go on, or all start again", kElasticJobs,
-     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kElastic, "--elastic", "continue|restart|off", "when a rank fails: others go on, or all start again",
+     kElasticJobs, kForScript | kNotWithMpirun | kNotWithSrun},
     {kMaxRestarts, "--max-restarts,--max_restarts", "N",
      "at most N times after failures of ranks (default: 0 or 3)", kElasticJobs,
      kForScript | kNotWithMpirun | kNotWithSrun},

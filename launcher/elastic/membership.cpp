@@ -201,8 +201,8 @@ std::vector<int> Membership::hung(Time now) const {
 
 // ---- decisions ----
 
-Membership::Decision Membership::next(Time now) {
-  if (stage_ == Stage::kGathering) return gather(now);
+Membership::Decision Membership::next(Time now, std::optional<Time> other_host) {
+  if (stage_ == Stage::kGathering) return gather(now, other_host);
   const bool have_all_ended = std::all_of(ranks_.begin(), ranks_.end(),
                                           [this](int rank) { return members_[rank].phase == Phase::kEnded; });
   if (stage_ == Stage::kFinishing && lost_) return end_with_failure("");
@@ -222,7 +222,7 @@ Membership::Decision Membership::next(Time now) {
   return Wait{until, ""};
 }
 
-Membership::Decision Membership::gather(Time now) {
+Membership::Decision Membership::gather(Time now, std::optional<Time> other_host) {
   const Time enough_until = waiting_since_ + clock_duration(spec_.elastic.timeout_seconds);
   const auto starting = in_phase({Phase::kStarting});
   if (!in_phase({Phase::kRank}).empty()) {
@@ -244,10 +244,17 @@ Membership::Decision Membership::gather(Time now) {
         "--elastic restart every program is started again");
   }
   if (std::ssize(chosen) >= required) return plan(std::move(chosen));
-  const std::string why =
-      fmt::format("{} of at least {} can run", counted(std::ssize(chosen), "rank"), required);
-  if (now < enough_until) return Wait{enough_until, why};
-  return end_with_failure(fmt::format("{}, and so it has been for {} s", why, spec_.elastic.timeout_seconds));
+  std::string why = fmt::format("{} of at least {} can run", counted(std::ssize(chosen), "rank"), required);
+  if (!starting.empty())
+    why += fmt::format(", and {} {} not joined yet", counted(std::ssize(starting), "process"),
+                       starting.size() == 1 ? "has" : "have");
+  const auto other_slot = next_rest_end(now);
+  const bool may_others_come = !starting.empty() || (other_slot && *other_slot <= enough_until) ||
+                               (other_host && *other_host <= enough_until);
+  if (now < enough_until && may_others_come) return Wait{enough_until, why};
+  return end_with_failure(may_others_come ? fmt::format("{}; that was waited for {} s (--elastic-timeout)",
+                                                        why, spec_.elastic.timeout_seconds)
+                                          : why + ", and no others can come");
 }
 
 Membership::Decision Membership::plan(std::vector<int> chosen) {
@@ -295,7 +302,7 @@ std::vector<RankOutcome> Membership::outcomes() const {
 }
 
 Membership::End Membership::end_with_failure(std::string why) const {
-  if (!failed_) return {end_with(EndReason::kTimeout, contract::kTimeout, why), ""};
+  if (!failed_) return {end_with(EndReason::kStartFailed, contract::kStartFailure, why), ""};
   const Member& failed = members_[*failed_];
   const auto place = std::find(ranks_.begin(), ranks_.end(), *failed_);
   if (failed.outcome.kind == RankOutcome::Kind::kNotStarted)

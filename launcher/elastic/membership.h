@@ -80,7 +80,8 @@ class Membership {
   void set_leaving(int member) { leaving_.insert(member); }
   bool is_leaving(int member) const { return leaving_.contains(member); }
 
-  Decision next(Time now);
+  /// other_host: when a host that has no process now may get one, at the earliest; nullopt: none will.
+  Decision next(Time now, std::optional<Time> other_host);
 
   /// Slots of this host for which a process is to be started now: it has none, and has rested after a failure.
   std::vector<int> free_slots(const std::string& host, int slots, Time now) const;
@@ -120,7 +121,7 @@ class Membership {
   bool is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const;
   void end_generation(Time now);
   int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
-  Decision gather(Time now);
+  Decision gather(Time now, std::optional<Time> other_host);
   Decision plan(std::vector<int> chosen);
   End end_with_failure(std::string why) const;
 

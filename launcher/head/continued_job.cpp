@@ -289,7 +289,7 @@ class ContinuedJob {
     if (result_) return stop_if_gone();
     start_launches();
     const auto now = Clock::now();
-    const auto decision = membership_.next(now);
+    const auto decision = membership_.next(now, discovery_ ? now : pool_.next_return(now));
     if (const auto* const plan = std::get_if<Membership::Plan>(&decision)) {
       begin(*plan);
       return update();

@@ -24,7 +24,10 @@ TEST_CASE("the script of the guide to frameworks prints what the guide shows", "
   if (!python) return;
   const std::string guide = e2e::bytes_of(DDL_FRAMEWORKS_GUIDE);
   const e2e::Scratch scratch;
-  const std::string script = scratch.write("train.py", between(guide, "```python\n", "```\n"));
+  // Its end is that of leave() in programs/problem.py.
+  const std::string script =
+      scratch.write("train.py", between(guide, "```python\n", "```\n") +
+                                    "import os, sys\nsys.stdout.flush()\nos._exit(0)\n");
   e2e::Command command = e2e::ddlrun(
       {"-np", "2", "--oversubscribe", "-x", "TORCHINDUCTOR_CACHE_DIR=" + scratch.path(), *python, script});
   command.patience = std::chrono::seconds(240);

@@ -33,9 +33,11 @@ struct TestJob {
   Membership membership;
   Time now = kStart;
   std::int64_t commits = 0;
+  std::optional<Time> other_host;
 
-  TestJob(const JobSpec& given, const std::vector<std::pair<std::string, int>>& hosts)
-      : spec(given), membership(spec, {30, 300, nullptr}, kStart) {
+  TestJob(const JobSpec& given, const std::vector<std::pair<std::string, int>>& hosts,
+          const Cooldown& cooldown = {30, 300, nullptr})
+      : spec(given), membership(spec, cooldown, kStart) {
     for (const auto& [host, slots] : hosts) {
       for (int slot = 0; slot < slots; ++slot) start(host, slot);
     }
@@ -66,7 +68,7 @@ struct TestJob {
   }
   /// "1: a0 a1 b0" for the ranks of generation 1, "wait: why", "end 137: why".
   std::string next() {
-    const auto decision = membership.next(now);
+    const auto decision = membership.next(now, other_host);
     if (const auto* const wait = std::get_if<Membership::Wait>(&decision)) return "wait: " + wait->why;
     if (const auto* const end = std::get_if<Membership::End>(&decision))
       return "end " + std::to_string(end->how.exit_code) + ": " + end->why;
@@ -197,8 +199,41 @@ TEST_CASE("below the least number of ranks the job waits, and ends with the fail
   job.kill(1, 11);
   job.join_all({2, 3}, JoinReason::kLost);
   CHECK(job.next() == "wait: 2 ranks of at least 3 can run");
-  job.now += 600s;
-  CHECK(job.next() == "end 137: 2 ranks of at least 3 can run, and so it has been for 600 s");
+  job.now += 599s;
+  const int late = job.start("a", 0);
+  CHECK(job.next() == "wait: 2 ranks of at least 3 can run, and 1 process has not joined yet");
+  job.now += 1s;
+  CHECK(job.next() ==
+        "end 137: 2 ranks of at least 3 can run, and 1 process has not joined yet; that was waited for 600 s "
+        "(--elastic-timeout)");
+  job.join(late);
+  CHECK(job.next() == "1: b0 b1 a0");
+}
+
+TEST_CASE("a job does not wait if no other process can come in time") {
+  const auto end = "end 137: 2 ranks of at least 3 can run, and no others can come";
+  const auto is_waiting = [](TestJob& job) { return job.next() == "wait: 2 ranks of at least 3 can run"; };
+  for (const auto rest : {599s, 601s}) {
+    TestJob job(continued_spec(3, 3), {{"a", 3}}, {double(rest.count()), double(rest.count()), nullptr});
+    for (const int member : {0, 1, 2}) job.join(member);
+    REQUIRE(job.next() == "0: a0 a1 a2");
+    job.kill(1);
+    job.join_all({0, 2}, JoinReason::kLost);
+    CHECK(is_waiting(job) == (rest < 600s));
+    job.other_host = job.now + 599s;
+    CHECK(is_waiting(job));
+    job.other_host = job.now + 601s;
+    CHECK(is_waiting(job) == (rest < 600s));
+    if (rest > 600s) CHECK(job.next() == end);
+  }
+}
+
+TEST_CASE("too few hosts at the start end the job as one that could not be started") {
+  TestJob job(continued_spec(4, 3), {{"a", 2}});
+  job.join_all({0, 1}, JoinReason::kFirst);
+  const auto decision = job.membership.next(job.now, job.other_host);
+  REQUIRE(std::holds_alternative<Membership::End>(decision));
+  CHECK(std::get<Membership::End>(decision).how.reason == EndReason::kStartFailed);
 }
 
 TEST_CASE("a member that leaves is not a rank of the next generation, and does not rest") {
@@ -306,7 +341,7 @@ TEST_CASE("an hour of random events: generations have living ranks, and rank 0 i
   std::set<int> ranks;
   int generations = 0;
   const auto check_plan = [&] {
-    const auto decision = job.membership.next(job.now);
+    const auto decision = job.membership.next(job.now, job.other_host);
     REQUIRE_FALSE(std::holds_alternative<Membership::End>(decision));
     const auto* const plan = std::get_if<Membership::Plan>(&decision);
     if (plan == nullptr) return;

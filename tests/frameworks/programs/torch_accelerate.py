@@ -16,3 +16,4 @@ for _ in range(problem.STEPS):
 is_on_cpus = accelerator.distributed_type == accelerate.DistributedType.MULTI_CPU
 problem.report("accelerate", rank, size, torch_model.weights(net), MULTI_CPU=is_on_cpus)
 accelerator.end_training()
+problem.leave()

@@ -26,3 +26,5 @@ problem.report(f"torch over {backend}, {place}", rank, size, torch_model.weights
                started_as_by_torchrun=dist.is_torchelastic_launched(),
                same_node=os.environ["GROUP_RANK"] == os.environ["NODE_RANK"])
 dist.destroy_process_group()
+if backend == "gloo":
+    problem.leave()

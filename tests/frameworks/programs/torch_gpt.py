@@ -12,6 +12,8 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
+import problem
+
 TEXT = ("Each rank reads a part of the text, guesses the letter that comes next, and learns from what it got wrong. "
         "Then all ranks add up what they have learned, so that the next guess of each is that of all. ") * 4
 LENGTH, WIDTH, HEADS, LAYERS, BATCH, PASSES = 16, 32, 4, 2, 8, 3
@@ -83,3 +85,5 @@ if rank == 0:
     torch.save(state, options.checkpoint)
     print(f"loss {total.item() / ranks:.4f}", flush=True)
 dist.destroy_process_group()
+if options.backend == "gloo":
+    problem.leave()

@@ -33,3 +33,4 @@ module = Module(rank)
 # One batch is an epoch.
 trainer.fit(module, DataLoader(TensorDataset(*torch_model.share(rank, size)), batch_size=problem.ROWS))
 problem.report("lightning", rank, size, torch_model.weights(module.net), several_ranks=size > 1)
+problem.leave()

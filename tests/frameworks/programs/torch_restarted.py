@@ -40,3 +40,4 @@ problem.report("torch, restarted", rank, size, torch_model.weights(net),
                third_generation=generation == 2,
                counted_as_by_torchrun=os.environ["TORCHELASTIC_RESTART_COUNT"] == "2")
 dist.destroy_process_group()
+problem.leave()
