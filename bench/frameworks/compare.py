@@ -7,7 +7,7 @@
     compare.py continue [--rounds N]              from the end of one of four ranks until the others make steps again
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for keras tensorflow, tensorflow-2.15 and horovod; for start also those of the MPIs; for restart torch;
+horovod; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of the MPIs; for restart torch;
 for continue horovod); what is not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
@@ -30,11 +30,11 @@ PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, f
 WAYS = {
     "steps": {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
               "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]},
-    "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "tensorflow-2.15": ["none", "ddl.keras", "strategy"],
-              "horovod": ["none", "ddl.keras", "horovod"]},
+    "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "tensorflow-2.16": ["none", "ddl.keras"],
+              "horovod": ["none", "ddl.keras", "horovod", "strategy"]},
 }
-# The program of a step, and what the others are compared with.
-STEPS = {"steps": ("step.py", "ddp-gloo"), "keras": ("keras_step.py", "strategy")}
+# The program of a step, and what ways are compared with.
+STEPS = {"steps": ("step.py", ["ddp-gloo"]), "keras": ("keras_step.py", ["strategy", "horovod"])}
 OPTIONS = {"horovod": ["--gloo"], "strategy": ["--framework", "tensorflow"]}  # of ddlrun
 MODELS = ["resnet50", "conv"]
 
@@ -67,7 +67,7 @@ def step_ms(place, program, way, model, steps):
 def compare_steps(options):
     subprocess.run([f"{ROOT}/tests/frameworks/package", ROOT, PACKAGE], check=True, stdout=subprocess.DEVNULL)
     results = {}
-    program, other = STEPS[options.what]
+    program, all_others = STEPS[options.what]
     for name, ways in WAYS[options.what].items():
         place = environment(name)
         if place is None:
@@ -84,10 +84,13 @@ def compare_steps(options):
             results[f"{name}/{model}"] = {"framework": framework, "rounds": rounds}
             print(f"\n{model}, {about['tensors']} tensors, {about['parameters']:,} parameters, {framework}, "
                   f"one process {statistics.median(one['none']['ms'] for one in rounds):.2f} ms\n")
-            print(f"| 2 ranks | ms a step beyond one process | least to most | of {other}'s |\n|---|---|---|---|")
+            others = [other for other in all_others if other in ways]
+            print("| 2 ranks | ms a step beyond one process | least to most |", *(f"of {one}'s |" for one in others))
+            print("|---|---|---|" + "---|" * len(others))
             for way, ms in beyond.items():
-                ratio = statistics.median(a / b for a, b in zip(ms, beyond[other]))
-                print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} | {ratio:.2f} |")
+                ratios = [statistics.median(a / b for a, b in zip(ms, beyond[other])) for other in others]
+                print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} |",
+                      *(f"{ratio:.2f} |" for ratio in ratios))
     return results
 
 

@@ -4,7 +4,7 @@
 
 WAY is none (one process, no averaging), ddl.keras, horovod or strategy (MultiWorkerMirroredStrategy). The model
 resnet50 has the parameters of ResNet-50 and no computation but the gradients themselves; conv is a small convolutional
-network that computes. All are of tf.keras, Keras 2.
+network that computes. All are of tf.keras, which is Keras 2 if tf_keras is installed or TensorFlow is older than 2.16.
 """
 import contextlib
 import importlib.util
@@ -32,7 +32,7 @@ class Parameters(keras.layers.Layer):
 
     def build(self, shape):
         shapes = [shape for layer in gradient_models.MODELS["resnet50"] for shape in layer.shapes]
-        self.all = [self.add_weight(f"w{i}", shape, initializer="zeros") for i, shape in enumerate(shapes)]
+        self.all = [self.add_weight(name=f"w{i}", shape=shape, initializer="zeros") for i, shape in enumerate(shapes)]
 
     def call(self, x):
         return x * tf.add_n([tf.reduce_sum(one) for one in self.all])
@@ -86,7 +86,7 @@ def main():
     sizes = [int(np.prod(one.shape)) for one in model.trainable_variables]
     if rank == 0:
         print(json.dumps({"ms": statistics.median(ms), "tensors": len(sizes), "parameters": sum(sizes),
-                          "framework": f"TensorFlow {tf.__version__}"}))
+                          "framework": f"TensorFlow {tf.__version__}, Keras {3 if hasattr(keras, 'ops') else 2}"}))
 
 
 main()
