@@ -9,6 +9,7 @@ namespace ddl::contract {
 enum ExitCode : int {
   kSuccess = 0,
   kUsageError = 2,       ///< bad option, value or combination; nothing was started
+  kDrained = 119,        ///< an elastic job was asked to end, and has saved its state for the next one
   kInternalError = 120,  ///< a broken invariant of ddlrun
   kLostHost = 121,       ///< an agent or its spawner died, or the link to it broke
   kStartFailure = 122,   ///< the job could not be started (agent, PMIx server, resources), or lost a port

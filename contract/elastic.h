@@ -24,4 +24,12 @@ enum class JoinReason : std::int32_t {
   kLost = 2,     ///< a rank was lost
 };
 
+/// What the job does at the next step at which all ranks ask: RankRecord::pending_change. The numbers are those of
+/// DDL_ELASTIC_STAYS and so on in ddl.h.
+enum class JobChange : std::uint32_t {
+  kNone = 0,
+  kMembers = 1,  ///< processes wait to join, or hosts are to leave
+  kDrain = 2,    ///< it ends, and another one will go on from its state
+};
+
 }  // namespace ddl::contract

@@ -26,6 +26,9 @@ inline constexpr char kHorovodGlooTimeout[] = "HOROVOD_GLOO_TIMEOUT_SECONDS";
 inline constexpr char kGeneration[] = "DDL_GENERATION";
 /// 1: the launcher takes this process into the job again when others have failed (contract/elastic.h).
 inline constexpr char kElastic[] = "DDL_ELASTIC";
+/// A folder for the state of an elastic job, from which the next one goes on; and after how many commits it is written.
+inline constexpr char kElasticStateDir[] = "DDL_ELASTIC_STATE_DIR";
+inline constexpr char kElasticStateInterval[] = "DDL_ELASTIC_STATE_INTERVAL";
 
 // Identity, as torch.distributed names it.
 inline constexpr char kTorchRank[] = "RANK";

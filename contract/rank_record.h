@@ -81,8 +81,8 @@ static_assert(sizeof(LostHost) == 496);
 
 /// env::kRankRecord, "FD:OFFSET:BYTES:DOORBELL", says where it lies in an inherited memfd that is sealed against
 /// another size, and how much of it belongs to this rank: the record, and from kBytes on an EventRing. The launcher
-/// writes the first field, lost_host and change_is_pending into memory of zeros, and libddl the others. DOORBELL is an inherited eventfd,
-/// which is readable once lost_host is written.
+/// writes the first field, lost_host and pending_change into memory of zeros, and libddl the others. DOORBELL is an
+/// inherited eventfd, which is readable once lost_host is written.
 struct RankRecord {
   static constexpr std::uint32_t kMagic = 0x444C'5834;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size
@@ -113,8 +113,8 @@ struct RankRecord {
   LostHost lost_host;
   /// How often ddl_init has begun, in all programs of the rank; written before phase.
   std::atomic<std::uint32_t> inits{0};
-  /// Of an elastic job: 1 if processes wait to join it, or hosts are to leave. Written by the launcher.
-  std::atomic<std::uint32_t> change_is_pending{0};
+  /// Of an elastic job: a JobChange. Written by the launcher.
+  std::atomic<std::uint32_t> pending_change{0};
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

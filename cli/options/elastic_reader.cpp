@@ -21,7 +21,8 @@ constexpr int kUsualRestarts = 3;
 /// again, too.
 constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
 constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
-                                 OptionId::kReadyTimeout, OptionId::kResetLimit,     OptionId::kCooldown};
+                                 OptionId::kReadyTimeout, OptionId::kResetLimit,     OptionId::kCooldown,
+                                 OptionId::kStateDir,     OptionId::kStateInterval};
 
 bool has_any_of_going_on(const ValueReader& values) {
   return std::any_of(std::begin(kOfGoingOn), std::end(kOfGoingOn),
@@ -88,11 +89,16 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
     values.refuse_once(OptionId::kSpares,
                        "without --max-np every slot has a rank, and none is left for --spares",
                        "give --max-np N, too");
+  values.take(OptionId::kStateDir, parse_directory, elastic.state_directory, context.current_directory);
+  values.take(OptionId::kStateInterval, parse_count, elastic.state_interval, 1, kMaxTimes);
+  if (values.has(OptionId::kStateInterval) && !values.has(OptionId::kStateDir))
+    values.refuse_once(OptionId::kStateInterval, "--state-interval, and there is no folder for the state",
+                       "give --state-dir DIR, too");
   values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
   if (elastic.mode != ElasticMode::kContinue)
-    values.refuse_given({OptionId::kReadyTimeout, OptionId::kSpares},
-                        " is of ranks that go on, and these are started again",
-                        "omit it, or use --elastic continue");
+    values.refuse_given(
+        {OptionId::kReadyTimeout, OptionId::kSpares, OptionId::kStateDir, OptionId::kStateInterval},
+        " is of ranks that go on, and these are started again", "omit it, or use --elastic continue");
   values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
   std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};
   values.take(OptionId::kCooldown, parse_cooldown, cooldown);

@@ -76,6 +76,8 @@ enum class OptionId {
   kMinNp,
   kMaxNp,
   kSpares,
+  kStateDir,
+  kStateInterval,
   kDiscovery,
   kSlotsPerHost,
   kElasticTimeout,

@@ -114,6 +114,7 @@ std::string headline(const JobReport& report, const RankOutcome* culprit, const 
       break;
     case EndReason::kHostLost:
     case EndReason::kHostsChanged:
+    case EndReason::kDrained:
     case EndReason::kPortTaken: break;
     case EndReason::kOutputLost: return "every rank exited with 0, but part of the ranks' output was lost";
     case EndReason::kTimeout:
@@ -208,6 +209,7 @@ std::string next_step_after_signal(const RankOutcome& culprit) {
 /// What to do next, in one sentence; "" if the lines above suffice.
 std::string next_step(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
   switch (report.reason) {
+    case EndReason::kDrained: return "the same command goes on from there";
     case EndReason::kTimeout: return "if it was still making progress, give --timeout more seconds";
     case EndReason::kStartFailed:
       if (!report.hint.empty()) return report.hint;
@@ -268,6 +270,7 @@ const char* name_of(EndReason reason) {
     case EndReason::kSignal: return "signal";
     case EndReason::kOutputLost: return "output_lost";
     case EndReason::kHostsChanged: return "hosts_changed";
+    case EndReason::kDrained: return "drained";
   }
   return "unknown";
 }

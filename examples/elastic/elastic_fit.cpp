@@ -2,6 +2,7 @@
 //
 //   ddlrun --min-np 1 -H localhost:2,127.0.0.1:2 ./elastic_fit 200000
 //
+// With --state-dir DIR, 'kill' of ddlrun ends it after a commit, and the same command goes on from there.
 // Arguments: the number of steps. The result does not depend on which ranks were there when.
 #include <unistd.h>
 #include <ddl/elastic.hpp>
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   state.add(loss);
   state.add(step);
   try {
-    ddl::elastic::run(state, [&](ddl::elastic::Generation& generation) {
+    const bool is_done = ddl::elastic::run(state, [&](ddl::elastic::Generation& generation) {
       ddl::Context& context = generation.context();
       std::printf("generation %d: rank %d of %d (process %d) goes on from step %ld\n", generation.number(),
                   context.rank(), context.size(), static_cast<int>(::getpid()), step);
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
       }
       if (context.rank() == 0) std::printf("after %ld steps the loss is %.6f\n", step, loss);
     });
+    return is_done ? 0 : ddl::elastic::kDrained;
   } catch (const ddl::Error& error) {
     std::fprintf(stderr, "elastic_fit: %s\n", error.what());
     return 1;

@@ -38,6 +38,9 @@ class Rest {
     until_ = now + clock_duration(std::min(seconds, cooldown.max_seconds));
   }
 
+  /// Without a failure: for the longest time.
+  void begin(const Cooldown& cooldown, Time now) { until_ = now + clock_duration(cooldown.max_seconds); }
+
   bool has_failed() const { return failures_ > 0; }
   /// The epoch: it has not failed.
   Time until() const { return until_; }

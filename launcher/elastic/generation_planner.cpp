@@ -18,6 +18,7 @@ Remedy remedy_for(const JobReport& report) {
     case EndReason::kSuccess:
     case EndReason::kTimeout:
     case EndReason::kSignal:
+    case EndReason::kDrained:
     case EndReason::kOutputLost: return Remedy::kNone;
     case EndReason::kHostLost:
     case EndReason::kHostsChanged: return Remedy::kOtherHosts;

@@ -52,6 +52,10 @@ void HostPool::on_failed(const std::string& name, Time now) {
   hosts_.push_back(std::move(host));
 }
 
+void HostPool::on_leaving(const std::string& name, Time now) {
+  if (Host* const leaving = find(name)) leaving->rest.begin(cooldown_, now);
+}
+
 std::vector<AllocatedNode> HostPool::listed() const {
   std::vector<AllocatedNode> nodes;
   for (const Host& host : hosts_) nodes.push_back(host.node);

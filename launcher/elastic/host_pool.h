@@ -23,6 +23,9 @@ class HostPool {
   /// The host could not be started on, or was lost. It counts as new when it returns. Unknown names are ignored.
   void on_failed(const std::string& name, Time now);
 
+  /// The host is taken away: for the longest time it is not used.
+  void on_leaving(const std::string& name, Time now);
+
   /// All hosts that there are, the oldest first.
   std::vector<AllocatedNode> listed() const;
   /// Those that can be used now.

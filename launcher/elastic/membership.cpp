@@ -87,7 +87,7 @@ void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
   if (leaving_.contains(member)) return;
   // A host that was lost rests as a whole.
   if (one.why_lost.empty()) rests_[{host_key(one.host), one.slot}].on_failed(cooldown_, now);
-  if (!is_failure(one.outcome)) return;
+  if (!is_failure(one.outcome) || has_drained(one.outcome)) return;
   if (generation_ < 0 ? !failed_ : was_rank && is_cause(lost_, one.outcome)) failed_ = member;
   if (!was_rank) return;
   if (is_cause(lost_, one.outcome)) lost_ = member;
@@ -107,6 +107,25 @@ void Membership::on_lost(int member, const std::string& why, Time now) {
   outcome.kind = outcome.pid == 0 ? RankOutcome::Kind::kNotStarted : RankOutcome::Kind::kRunning;
   one.why_lost = why;
   on_ended(member, outcome, now);
+}
+
+void Membership::drain(std::string why) {
+  drain_reason_ = std::move(why);
+  for (const int one : in_phase({Phase::kStarting, Phase::kWaiting})) {
+    if (members_[one].outcome.rank < 0) leaving_.insert(one);
+  }
+}
+
+bool Membership::has_drained(const RankOutcome& outcome) const {
+  return is_draining() && outcome.kind == RankOutcome::Kind::kExited &&
+         (outcome.exit_code == 0 || outcome.exit_code == contract::kDrained);
+}
+
+std::optional<Membership::End> Membership::drained() const {
+  // Rank 0 saves it. If it has done its work instead, the others have, too.
+  if (stage_ == Stage::kFinishing || ranks_.empty() || !has_drained(members_[ranks_.front()].outcome))
+    return std::nullopt;
+  return End{end_with(EndReason::kDrained, contract::kDrained, drain_reason_), ""};
 }
 
 void Membership::end_generation(Time now) {
@@ -171,25 +190,32 @@ std::optional<Membership::Time> Membership::next_rest_end(Time now) const {
 }
 
 int Membership::room() const {
-  if (stage_ == Stage::kFinishing) return 0;
-  int live = 0;
-  for (int i = 0; i < std::ssize(members_); ++i)
-    live += members_[i].phase != Phase::kEnded && !leaving_.contains(i) ? 1 : 0;
-  return std::max(0, spec_.elastic.max_ranks + spec_.elastic.spares - live);
+  if (stage_ == Stage::kFinishing || is_draining()) return 0;
+  return std::max(0, spec_.elastic.max_ranks + spec_.elastic.spares - count_staying());
 }
 
-bool Membership::is_change_pending(Time now) const {
-  if (stage_ != Stage::kRunning) return false;
+int Membership::count_staying() const {
+  int staying = 0;
+  for (int i = 0; i < std::ssize(members_); ++i)
+    staying += members_[i].phase != Phase::kEnded && !leaving_.contains(i) ? 1 : 0;
+  return staying;
+}
+
+contract::JobChange Membership::pending_change(Time now) const {
+  using contract::JobChange;
+  if (is_draining()) return JobChange::kDrain;
+  if (stage_ != Stage::kRunning) return JobChange::kNone;
   for (const int rank : ranks_) {
-    if (leaving_.contains(rank)) return true;
+    if (leaving_.contains(rank)) return JobChange::kMembers;
   }
-  if (std::ssize(ranks_) >= spec_.elastic.max_ranks) return false;
+  if (std::ssize(ranks_) >= spec_.elastic.max_ranks) return JobChange::kNone;
   const bool do_others_start = !in_phase({Phase::kStarting}).empty();
   const auto waiting = in_phase({Phase::kWaiting});
-  return std::any_of(waiting.begin(), waiting.end(), [&](int one) {
+  const bool has_any_settled = std::any_of(waiting.begin(), waiting.end(), [&](int one) {
     return !leaving_.contains(one) &&
            (!do_others_start || now - members_[one].since >= clock_duration(spec_.elastic.settle_seconds));
   });
+  return has_any_settled ? JobChange::kMembers : JobChange::kNone;
 }
 
 std::vector<int> Membership::hung(Time now) const {
@@ -213,7 +239,7 @@ Membership::Decision Membership::next(Time now, std::optional<Time> other_host) 
     how.abort_message = "it has joined again after other ranks had done their work";
     return End{std::move(how), ""};
   }
-  if (have_all_ended) return End{};
+  if (have_all_ended) return drained().value_or(End{});
   std::optional<Time> until;
   for (const int one : in_phase({Phase::kWaiting})) {
     const Time settled = members_[one].since + clock_duration(spec_.elastic.settle_seconds);
@@ -230,6 +256,7 @@ Membership::Decision Membership::gather(Time now, std::optional<Time> other_host
     return Wait{hung_from > now ? std::optional(hung_from) : std::nullopt, ""};
   }
   std::vector<int> chosen = choose();
+  if (auto end = drained(); end && chosen.empty()) return *std::move(end);
   const int required = required_ranks();
   if (generation_ < 0) {
     if (!members_.empty() && std::ssize(chosen) + std::ssize(starting) < required) {

@@ -79,6 +79,11 @@ class Membership {
   /// Its host is not one of the job any more: it is not a rank of the next generation.
   void set_leaving(int member) { leaving_.insert(member); }
   bool is_leaving(int member) const { return leaving_.contains(member); }
+  /// A process that has not ended is not to leave, either.
+  bool has_staying() const { return count_staying() > 0; }
+  /// The job is to end when its ranks have saved its state; those that wait are to leave. why: a sentence.
+  void drain(std::string why);
+  bool is_draining() const { return !drain_reason_.empty(); }
 
   /// other_host: when a host that has no process now may get one, at the earliest; nullopt: none will.
   Decision next(Time now, std::optional<Time> other_host);
@@ -89,8 +94,8 @@ class Membership {
   std::optional<Time> next_rest_end(Time now) const;
   /// How many more processes are wanted.
   int room() const;
-  /// Processes wait to join, or are to leave: the ranks are to come together.
-  bool is_change_pending(Time now) const;
+  /// What the ranks are to come together for.
+  contract::JobChange pending_change(Time now) const;
   /// The rank because of whose end the generation is over, for those that may wait for it; nullopt: there is none.
   std::optional<int> lost_rank() const { return lost_; }
   /// Ranks that have not joined again although the generation is over and their time has passed.
@@ -117,10 +122,17 @@ class Membership {
   std::vector<int> in_phase(std::initializer_list<Member::Phase> phases) const;
   /// Those of the waiting that the next generation has, by rank.
   std::vector<int> choose() const;
+  int count_staying() const;
   /// Whether this failure, and not that of the member that has failed so far, is what has ended the generation.
   bool is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const;
   void end_generation(Time now);
-  int required_ranks() const { return generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks; }
+  /// It has saved the state, or left that to others, as it was asked to.
+  bool has_drained(const RankOutcome& outcome) const;
+  /// If the job was to be drained and has been.
+  std::optional<End> drained() const;
+  int required_ranks() const {
+    return is_draining() ? 1 : generation_ < 0 ? spec_.elastic.start_ranks : spec_.elastic.min_ranks;
+  }
   Decision gather(Time now, std::optional<Time> other_host);
   Decision plan(std::vector<int> chosen);
   End end_with_failure(std::string why) const;
@@ -129,6 +141,7 @@ class Membership {
   Cooldown cooldown_;  ///< of slots
   std::vector<Member> members_;
   std::set<int> leaving_;
+  std::string drain_reason_;  ///< "": it is not to end
   Stage stage_ = Stage::kGathering;
   int generation_ = -1;
   std::vector<int> ranks_;

@@ -36,6 +36,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Slurm kills 30 s after SIGTERM, if its KillWait is the usual one.
+constexpr std::chrono::seconds kDrainTime{25};
+
 class ContinuedJob {
  public:
   ContinuedJob(const JobSpec& spec, const Allocation& allocation, const Environment& environment,
@@ -222,6 +225,17 @@ class ContinuedJob {
   void on(int id, const message::PmiBarrier& m) {
     if (barriers_) barriers_->on(id, message::PmiBarrier(m));
   }
+  void on(int id, const message::HostLeaving& m) {
+    Launch& launch = launches_.at(id);
+    pool_.on_leaving(launch.host, Clock::now());
+    for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
+    if (!membership_.has_staying()) {
+      if (!drain(SIGTERM)) end(end_by_signal(SIGTERM, m.message));
+      return;
+    }
+    notices_.note(m.message + "; its ranks leave at the next commit");
+    end_leaving(launch);
+  }
   void on(int id, const message::LaunchEnded& m) {
     Launch& launch = launches_.at(id);
     launch.phase = Launch::Phase::kConcluded;
@@ -386,9 +400,10 @@ class ContinuedJob {
   }
 
   void show_change(Clock::time_point now) {
-    const bool is_pending = membership_.is_change_pending(now);
-    if (std::exchange(is_change_shown_, is_pending) == is_pending) return;
-    for (const auto& [id, launch] : launches_) launch.head->send(message::ElasticChange{is_pending});
+    const contract::JobChange change = membership_.pending_change(now);
+    if (std::exchange(shown_change_, change) == change) return;
+    for (const auto& [id, launch] : launches_)
+      launch.head->send(message::ElasticChange{static_cast<std::uint32_t>(change)});
   }
 
   /// All times are after now.
@@ -403,6 +418,7 @@ class ContinuedJob {
   // ---- the end ----
 
   void on_signal(int signal) {
+    if ((signal == SIGUSR1 || signal == SIGTERM) && drain(signal)) return;
     switch (signal) {
       case SIGUSR1:
       case SIGUSR2:
@@ -416,6 +432,24 @@ class ContinuedJob {
     signal_all(signal);  // the second one kills
     for (auto& [id, launch] : launches_) launch.phase = std::max(launch.phase, Launch::Phase::kEnding);
     end(end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : ""));
+  }
+
+  /// If the job has a place for its state: asks its ranks to save it, and to end. SIGTERM is the first of two signals,
+  /// of which the second kills, so that time is short then.
+  bool drain(int signal) {
+    if (spec_.elastic.state_directory.empty() || membership_.generation() < 0 || result_) return false;
+    if (membership_.is_draining()) return signal == SIGUSR1;
+    const std::string asked =
+        std::string(signal == SIGTERM ? "SIGTERM" : "SIGUSR1") + " has asked the job to end";
+    membership_.drain(fmt::format("{}, and its state is in {}", asked, spec_.elastic.state_directory));
+    notices_.note(asked + ": the ranks save their state at the next commit");
+    if (signal == SIGTERM)
+      timeout_ = loop_.after(kDrainTime, [this] {
+        end(end_by_signal(SIGTERM, fmt::format("the ranks did not commit within {} s", kDrainTime.count())));
+      });
+    for (auto& [id, launch] : launches_) end_leaving(launch);
+    update();
+    return true;
   }
 
   void signal_all(int signal) {
@@ -463,7 +497,7 @@ class ContinuedJob {
   bool is_discovered_ = false;
   bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;
-  bool is_change_shown_ = false;
+  contract::JobChange shown_change_ = contract::JobChange::kNone;
   std::set<int> killed_;
   std::vector<std::string> notes_;  ///< until it is known that the job goes on
   std::string waited_for_;

@@ -374,6 +374,8 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, const message::Finished& m) { supervisor_.on_finished(node, m.leftovers_ended); }
   void on(int node, const message::AgentFailed& m) {
     const std::string sentence = fleet_.name(node) + ": " + m.text;
+    if (m.end_signal != 0 && context_.elastic_job != nullptr)
+      return report_to_job(message::HostLeaving{sentence});
     if (m.end_signal != 0) return supervisor_.on_agent_termination_requested(node, sentence, m.end_signal);
     if (m.lost) tell_ranks(node, m.text);
     supervisor_.on_agent_failed(node, sentence, m.lost);

@@ -25,6 +25,8 @@ struct ElasticSpec {
   int reset_limit = 0;   ///< of new generations, whatever their reason; 0: no limit
   std::string
       discovery;  ///< an absolute path: prints the hosts that there are; "": the hosts are those of the allocation
+  std::string state_directory;        ///< kContinue: for the job's state, when it ends; "": none
+  int state_interval = 0;             ///< commits after which its state is written there, too; 0: only then
   std::optional<int> slots_per_host;  ///< of hosts that the script prints without slots
   double timeout_seconds = 600;       ///< the longest wait for the minimum
   double settle_seconds = 2;          ///< after a new host appears, until the next generation begins

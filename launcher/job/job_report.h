@@ -85,6 +85,7 @@ enum class EndReason {
   kSignal,       ///< ddlrun received a signal to end, or a resource manager ends its agents (message): signal
   kOutputLost,   ///< every rank exited with 0, but a part of their output could not be written: message
   kHostsChanged,  ///< of a generation: the next one has other hosts: message
+  kDrained,       ///< an elastic job was asked to end, and its ranks have saved its state: message
 };
 
 /// Why a job ends. Only the Supervisor decides that.

@@ -292,7 +292,8 @@ class Agent {
   /// SIGTERM: a resource manager sends it to all processes of a job that it ends, also to the ranks. The head must
   /// be notified before the ends of the ranks are reported.
   void on_termination_requested() {
-    has_failed_ = true;
+    // An elastic job may go on without this host, and leaves it at a commit.
+    has_failed_ = !is_elastic();
     report(message::AgentFailed{"its agent received SIGTERM, as sent by scancel or at a time limit", true,
                                 SIGTERM});
     held_ends_.agent_was_terminated();

@@ -160,9 +160,9 @@ void RankRecords::forget_lost() {
   (void)::eventfd_read(doorbell_.get(), &ignored);
 }
 
-void RankRecords::show_change(bool is_pending) {
+void RankRecords::show_change(contract::JobChange change) {
   for (std::size_t place = 0; place < local_ranks_; ++place) {
-    if (RankRecord* const shown = record(place)) shown->change_is_pending = is_pending ? 1 : 0;
+    if (RankRecord* const shown = record(place)) shown->pending_change = static_cast<std::uint32_t>(change);
   }
 }
 

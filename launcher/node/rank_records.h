@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "contract/elastic.h"
 #include "contract/rank_record.h"
 #include "launcher/protocol/messages.h"
 #include "timeline/event_ring.h"
@@ -61,8 +62,8 @@ class RankRecords {
   bool tell(const message::HostLost& lost);
   /// Undoes tell(), and forgets gone_rank(). Only while none of the ranks is in a job.
   void forget_lost();
-  /// RankRecord::change_is_pending, for all ranks.
-  void show_change(bool is_pending);
+  /// RankRecord::pending_change, for all ranks.
+  void show_change(contract::JobChange change);
   /// The rank whose end this rank has observed, as it wrote it: any number, to be checked. -1: none.
   int gone_rank(std::size_t local_rank) const;
   RankSnapshot read(std::size_t local_rank) const;

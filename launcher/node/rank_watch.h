@@ -54,7 +54,7 @@ class RankWatch {
   void on(const message::AskEvents& ask);
   void on(const message::RecordTimeline& message);
   void on(const message::ElasticChange& change) {
-    if (records_) records_->show_change(change.is_pending);
+    if (records_) records_->show_change(static_cast<contract::JobChange>(change.change));
   }
 
  private:

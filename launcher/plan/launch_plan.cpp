@@ -161,7 +161,13 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
   job.max_restarts = spec.elastic.max_restarts;
   if (spec.elastic.mode != ElasticMode::kOff)
     plan.job.environment[env::kGeneration] = std::to_string(spec.generation.generation);
-  if (spec.elastic.mode == ElasticMode::kContinue) plan.job.environment[env::kElastic] = "1";
+  if (spec.elastic.mode == ElasticMode::kContinue) {
+    plan.job.environment[env::kElastic] = "1";
+    if (!spec.elastic.state_directory.empty()) {
+      plan.job.environment[env::kElasticStateDir] = spec.elastic.state_directory;
+      plan.job.environment[env::kElasticStateInterval] = std::to_string(spec.elastic.state_interval);
+    }
+  }
   if (spec.framework == Framework::kTensorflow)
     job.tensorflow_configs = tensorflow_configs(spec.roles, rank_addresses(spec, placement, facts));
   for (auto& [name, value] : job_variables(job)) plan.job.environment[name] = std::move(value);

@@ -34,9 +34,9 @@ struct ElasticPlan {
   std::string hosts;         ///< net::process_mapping() of all ranks
   bool operator==(const ElasticPlan&) const = default;
 };
-/// Whether processes wait to join, or hosts are to leave.
+/// What the job is to do next.
 struct ElasticChange {
-  bool is_pending = false;
+  std::uint32_t change = 0;  ///< contract::JobChange
   bool operator==(const ElasticChange&) const = default;
 };
 /// End this process by SIGKILL: it does not come to the next generation.

@@ -9,6 +9,12 @@
 
 namespace ddl::launcher::message {
 
+/// The host is to be taken away: its agent has been asked to end.
+struct HostLeaving {
+  std::string message;
+  bool operator==(const HostLeaving&) const = default;
+};
+
 /// Nothing of the launch is left.
 struct LaunchEnded {
   int reason = 0;  ///< EndReason
@@ -24,7 +30,7 @@ struct LaunchEnded {
 
 /// What a launch says to the job.
 using MemberReport =
-    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, LaunchEnded>;
+    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, HostLeaving, LaunchEnded>;
 /// What it is told.
 using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost>;
 

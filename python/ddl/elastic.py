@@ -19,6 +19,10 @@ back to the last commit, which is in their own memory, joins the next generation
 again. Ranks that are new begin with the state of the others. In a job that is not elastic, the function is called once.
 
 The number of ranks may be another one in each call of the function, so ask ddl.rank() and ddl.size() in it.
+
+With ``ddlrun --state-dir DIR``, SIGUSR1 or SIGTERM at ddlrun ends the job after the next commit: rank 0 writes the state
+to DIR, and all ranks exit with 119. The next job with that folder goes on from there.
+
 ``ddl.torch.elastic`` has states of modules and optimizers of PyTorch.
 """
 from __future__ import annotations
@@ -27,14 +31,16 @@ import copy
 import functools
 import hashlib
 import itertools
+import sys
 import time
 from typing import Any, Callable, Sequence
 
 from ddl import _context
-from ddl._context import CHANGED, FIRST, LOST, allgather, context, generation, size
+from ddl._context import CHANGED, FIRST, LOST, allgather, context, generation, rank, size
 from ddl._horovod import drop_open
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, broadcast_object, numbers
+from ddl._state_file import StateFile
 from ddl.errors import Error, Mismatch, check, raise_losses_at_once
 
 __all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "generation", "run"]
@@ -42,6 +48,9 @@ __all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "Stat
 # A program that catches it catches all errors of libddl. One that raises it makes its rank begin anew at the last
 # commit, and with it the others.
 HorovodInternalError = Error
+
+# ddlrun's exit code for a job whose state is in the folder of --state-dir.
+DRAINED = 119
 
 _MIXED = 3  # Horovod's number for hosts that were added and removed
 
@@ -67,6 +76,7 @@ class State:
         self._commits = 0  # made by this process, or taken over
         self._syncs = 0  # by run(), since the last commit
         self._reset_callbacks: list[Callable[[], None]] = []
+        self._file: StateFile | None = None
 
     def save(self) -> None:
         """Copies the state to this process's memory. Later changes of the state must not change the copy."""
@@ -80,6 +90,14 @@ class State:
         """Gives all ranks the state of root_rank, and saves it. Collective."""
         raise NotImplementedError
 
+    def saved(self) -> Any:
+        """What save() has copied last, for a file: pickle must be able to write it, and nothing changes it later."""
+        raise NotImplementedError(f"{type(self).__name__} has no saved(), which ddlrun's --state-dir needs")
+
+    def take(self, saved: Any) -> None:
+        """Makes the state, and its copy, what saved() was in an earlier job."""
+        raise NotImplementedError(f"{type(self).__name__} has no take(), which ddlrun's --state-dir needs")
+
     def reset(self) -> None:
         """Adapts the state to another rank and number of ranks. Called before the callbacks."""
 
@@ -90,18 +108,21 @@ class State:
         """
         self._agree()
         self._save_and_count()
-        if self._hosts_change():
-            raise HostsUpdatedInterrupt()
+        change = self._pending_change()
+        if self._file is not None and self._file.is_due(self._commits):
+            self._file.write_later(self._layout(), self._commits, self.saved())
+        self._follow(change)
 
     def check_host_updates(self) -> None:
         """Raises HostsUpdatedInterrupt, on all ranks or on none, if ranks wait to join or hosts are to leave.
 
         Collective, as commit(), but saves the state only if it raises. So nothing is lost by a planned change.
         """
-        if self._hosts_change():
+        change = self._pending_change()
+        if change != lib.DDL_ELASTIC_STAYS:
             self._agree()
             self._save_and_count()
-            raise HostsUpdatedInterrupt()
+            self._follow(change)
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], None]]) -> None:
         """Adds functions to call in each new generation: after joining, and before ranks compare their states.
@@ -134,12 +155,30 @@ class State:
         self.save()
         self._commits, self._syncs = self._commits + 1, 0
 
-    def _hosts_change(self) -> bool:
-        changed = ffi.new("int32_t *")
-        check(lib.ddl_elastic_check(context(), changed))
-        if changed[0]:
+    def _pending_change(self) -> int:
+        change = ffi.new("int32_t *")
+        check(lib.ddl_elastic_check(context(), change))
+        return int(change[0])
+
+    def _follow(self, change: int) -> None:
+        """Of all ranks, at the same step, with a state that is saved."""
+        if change == lib.DDL_ELASTIC_DRAINS:
+            if self._file is not None:
+                self._file.write(self._layout(), self._commits, self.saved())
+            sys.exit(DRAINED)
+        if change == lib.DDL_ELASTIC_CHANGES:
             self.on_hosts_updated(time.time(), _MIXED)
-        return bool(changed[0])
+            raise HostsUpdatedInterrupt()
+
+    def _begin_file(self) -> None:
+        """Of rank 0, which goes on from the file of an earlier job. It is new if it has not saved its state yet."""
+        file = StateFile.of_job() if rank() == 0 else None
+        if file is not None and self._commits == 0:
+            found = file.read(self._layout())
+            if found is not None:
+                self._commits = found[0]
+                self.take(found[1])
+        self._file = file
 
 
 class ObjectState(State):
@@ -163,6 +202,13 @@ class ObjectState(State):
     def sync(self, root_rank: int = 0) -> None:
         vars(self).update(broadcast_object(self._values(), root_rank))
         self.save()
+
+    def saved(self) -> Any:
+        return self._saved
+
+    def take(self, saved: Any) -> None:
+        self._saved = saved
+        ObjectState.restore(self)
 
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._names}
@@ -199,6 +245,8 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 if reason != FIRST:
                     _join_again(state, reason)
+                if goes_on:
+                    state._begin_file()
                 _share(state)
                 result = function(state, *arguments, **named)
                 break
@@ -213,6 +261,8 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
                 reason = LOST
         if goes_on:
             check(lib.ddl_elastic_finished(context()))
+            if state._file is not None:
+                state._file.remove()
         return result
 
     return elastic

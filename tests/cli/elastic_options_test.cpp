@@ -72,10 +72,13 @@ TEST_CASE("ranks go on if their number may change, and nothing says that they st
   CHECK(elastic({"-np", "2", "--min-np", "1", "--max-restarts", "1", "-H", "a:4"}).mode ==
         ElasticMode::kRestart);
   const ElasticSpec spec = elastic({"-np", "2", "--elastic", "continue", "--max-np", "2", "--spares", "2",
-                                    "--elastic-ready-timeout", "9", "-H", "a:4"});
+                                    "--elastic-ready-timeout", "9", "--state-dir", "states",
+                                    "--state-interval", "50", "-H", "a:4"});
   CHECK(spec.mode == ElasticMode::kContinue);
   CHECK(spec.spares == 2);
   CHECK(spec.ready_timeout_seconds == 9);
+  CHECK(spec.state_directory == "/home/me/states");
+  CHECK(spec.state_interval == 50);
   CHECK(spec.max_restarts == 0);
 }
 
@@ -104,6 +107,10 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
              Contains("use --elastic continue"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--spares", "1", "-H", "a:4"}),
              Contains("give --max-np N"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--state-dir", "states"}),
+             Contains("use --elastic continue"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--state-interval", "5", "-H", "a:4"}),
+             Contains("give --state-dir DIR"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-restarts", "1"}),
              Contains("--elastic off"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "off", "--max-np", "1"}), Contains("--elastic off"));

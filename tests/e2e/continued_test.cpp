@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 
@@ -66,6 +67,13 @@ class ElasticJob {
 bool is_running(int pid) {
   const auto process = read_process_stat(pid);
   return process && process->is_alive();
+}
+
+/// What elastic_fit prints at its end.
+std::string loss_of_fit(const std::string& out) {
+  const auto at = out.find("after 60000 steps the loss is ");
+  REQUIRE(at != std::string::npos);
+  return out.substr(at, out.find('\n', at) - at);
 }
 
 std::set<int> pid_set(const std::map<int, int>& pids) {
@@ -236,11 +244,6 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
 }
 
 TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
-  const auto result = [](Job& job) {
-    const auto at = job.out().find("after 60000 steps the loss is ");
-    REQUIRE(at != std::string::npos);
-    return job.out().substr(at, job.out().find('\n', at) - at);
-  };
   const std::string fit = std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
   const Words words = Words{"-H", "localhost:2,127.0.0.1:2", "--oversubscribe"};
   const Scratch scratch;
@@ -254,7 +257,7 @@ TEST_CASE("a fit through kills has the result of one without them", "[continued]
     elastic.wait_for(name == "[3]" ? " of 3 (process " : " of 2 (process ", name == "[3]" ? 3 : 2);
   }
   CHECK(elastic.wait_and_require_nothing_left() == 0);
-  CHECK(result(elastic) == result(plain));
+  CHECK(loss_of_fit(elastic.out()) == loss_of_fit(plain.out()));
 }
 
 TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is left", "[continued]") {
@@ -266,6 +269,82 @@ TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is 
   killed.pids(0, 4);
   killed.job().send(SIGKILL);
   CHECK(killed.job().wait_and_require_nothing_left() == 128 + SIGKILL);
+}
+
+TEST_CASE("ranks whose agent is asked to end leave at a step, and the others go on", "[continued]") {
+  ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", "1"});
+  const auto first = job.pids(0, 4);
+  const auto agent_of = [](int rank) { return read_process_stat(read_process_stat(rank)->parent)->parent; };
+  ::kill(agent_of(first.at(3)), SIGTERM);
+  const auto second = job.pids(1, 2);
+  CHECK(second.at(0) == first.at(0));
+  CHECK(second.at(1) == first.at(1));
+  CHECK_THAT(job.job().err(), Contains("127.0.0.1: its agent received SIGTERM") &&
+                                  Contains("its ranks leave at the next commit"));
+  CHECK(job.job().out().find("lost:") == std::string::npos);
+  // With the last agent the whole job is asked to end.
+  ::kill(agent_of(first.at(0)), SIGTERM);
+  CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("a job that is asked to end saves its state at the next commit", "[continued]") {
+  const Scratch scratch;
+  const Words state = {"--state-dir", scratch.path("state")};
+  for (const int signal : {SIGUSR1, SIGTERM}) {
+    CAPTURE(signal);
+    ElasticJob job(Words{"-H", "localhost:3,127.0.0.1:3", "-np", "4", "--max-np", "4", "--spares", "1",
+                         "--min-np", "2", "--json"} +
+                   kNoOthers + state);
+    ::kill(job.pids(0, 4).at(1), SIGKILL);
+    job.pids(1, 4);
+    job.job().send(signal);
+    CHECK(job.job().wait_and_require_nothing_left() == contract::kDrained);
+    CHECK(occurrences(job.job().out(), "drained at step 1\n") == 4);
+    const std::string err = job.job().err().substr(0, job.job().err().size() - 1);
+    const auto report = nlohmann::json::parse(err.substr(err.rfind('\n') + 1));
+    CHECK(report["reason"] == "drained");
+    CHECK(report["exit_code"] == contract::kDrained);
+  }
+}
+
+TEST_CASE("a job whose state could not be saved fails, and so does one that does not commit", "[continued]") {
+  const Scratch scratch;
+  const Words state = {"--state-dir", scratch.path("state")};
+  ElasticJob bad(kTwoNames + kNoOthers + Words{"--min-np", "2"} + state, "save_badly");
+  bad.pids(0, 4);
+  bad.job().send(SIGUSR1);
+  CHECK(bad.job().wait_and_require_nothing_left() == 9);
+  // A second SIGTERM ends it at once.
+  ElasticJob late(kTwoNames + Words{"--min-np", "2"} + state, "never");
+  late.pids(0, 4);
+  late.job().send(SIGTERM);
+  late.job().wait_until("the first signal has been seen", [&] {
+    return late.job().err().find("SIGTERM has asked the job to end") != std::string::npos;
+  });
+  late.job().send(SIGTERM);
+  CHECK(late.job().wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("a fit that was asked to end goes on in the next job, with the result of one without that",
+          "[continued]") {
+  const Scratch scratch;
+  const std::string fit = std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
+  const auto words = [&](const std::string& ranks) {
+    return Words{"-np", ranks,  "--oversubscribe", "--min-np", "1", "--state-dir", scratch.path("state"),
+                 fit,   "60000"};
+  };
+  Job first(scratch, ddlrun(words("3")));
+  first.wait_for("generation 0: rank ", 3);
+  first.send(SIGUSR1);
+  REQUIRE(first.wait_and_require_nothing_left() == contract::kDrained);
+  CHECK(std::filesystem::exists(scratch.path("state") + "/ddl-state.bin"));
+  Job second(scratch, ddlrun(words("2")));
+  CHECK(second.wait_and_require_nothing_left() == 0);
+  CHECK(second.out().find("from step 0\n") == std::string::npos);
+  Job plain(scratch, ddlrun({"-np", "2", "--oversubscribe", fit, "60000"}));
+  CHECK(plain.wait_and_require_nothing_left() == 0);
+  CHECK(loss_of_fit(second.out()) == loss_of_fit(plain.out()));
+  CHECK(std::filesystem::is_empty(scratch.path("state")));
 }
 
 TEST_CASE("programs without libddl run in an elastic job, too", "[continued]") {

@@ -150,7 +150,7 @@ std::vector<HeadToAgent> head_to_agent() {
           GlooStoreAnswered{7, {404, every_byte()}},
           HostLost{"node4", 6, 4711, "ddlrun has lost it"},
           kElasticPlan,
-          ElasticChange{true},
+          ElasticChange{2},
           KillRank{3}};
 }
 
@@ -271,11 +271,12 @@ std::vector<MemberReport> member_reports() {
           kElasticJoin,
           ElasticFinished{3},
           PmiBarrier{{{"P0-businesscard", "port#4711"}}},
+          HostLeaving{"node4: its agent received SIGTERM"},
           LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", "no data", SIGTERM, true}};
 }
 
 std::vector<MemberOrder> member_orders() {
-  return {kElasticPlan, ElasticChange{true}, KillRank{3}, PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
+  return {kElasticPlan, ElasticChange{2}, KillRank{3}, PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
           HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
 }
 

@@ -3,11 +3,13 @@
 
 #include <random>
 
+#include "contract/ddlrun.h"
 #include "launcher/job/allocation.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;
 using namespace std::chrono_literals;
+using ddl::contract::JobChange;
 using ddl::contract::JoinReason;
 
 namespace {
@@ -134,12 +136,12 @@ TEST_CASE("a process in the place of one that has failed gets its rank, when the
   REQUIRE(job.membership.free_slots("a", 2, job.now) == std::vector<int>{1});
   const int late = job.start("a", 1);
   CHECK(job.membership.free_slots("a", 2, job.now).empty());
-  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
   job.join(late);
-  CHECK(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
   // It is gone before the ranks have asked: nothing changes.
   job.kill(late);
-  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
   CHECK(job.next() == "wait: ");
   CHECK(*job.membership.next_rest_end(job.now) == job.now + 60s);
   const int later = job.start("a", 1);
@@ -170,7 +172,7 @@ TEST_CASE("a job has never more ranks than its most") {
   REQUIRE(job.next() == "0: a0 a1");
   const int spare = job.start("b", 0);
   job.join(spare);
-  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
   job.kill(0);
   job.join(1, JoinReason::kLost);
   CHECK(job.next() == "1: a1 b0");
@@ -186,7 +188,7 @@ TEST_CASE("spares wait until a rank is lost") {
   const int spare = job.start("b", 0);
   job.join(spare);
   CHECK(job.membership.room() == 0);
-  CHECK_FALSE(job.membership.is_change_pending(job.now + 1h));
+  CHECK(job.membership.pending_change(job.now + 1h) == JobChange::kNone);
   job.kill(1);
   CHECK(job.membership.room() == 1);
   job.join(0, JoinReason::kLost);
@@ -240,7 +242,7 @@ TEST_CASE("a member that leaves is not a rank of the next generation, and does n
   TestJob job = job_of_four();
   job.membership.set_leaving(2);
   job.membership.set_leaving(3);
-  CHECK(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
   job.join_all({0, 1, 2, 3}, JoinReason::kChanged);
   CHECK(job.next() == "1: a0 a1");
   job.kill(2, 15);
@@ -254,7 +256,7 @@ TEST_CASE("the job succeeds when all ranks have done their work, and does not ch
   job.membership.on_finished(0);
   job.join(late);
   CHECK(job.membership.room() == 0);
-  CHECK_FALSE(job.membership.is_change_pending(job.now));
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
   for (const int member : {0, 1, 2}) {
     job.membership.on_finished(member);
     job.exit(member, 0);
@@ -262,6 +264,40 @@ TEST_CASE("the job succeeds when all ranks have done their work, and does not ch
   CHECK(job.next() == "wait: ");
   job.exit(3, 0);
   CHECK(job.next() == "end 0: ");
+}
+
+TEST_CASE("a job that is to end is over when rank 0 has saved its state") {
+  TestJob job(continued_spec(3, 2, 3), {{"a", 4}});
+  for (const int member : {0, 1, 2, 3}) job.join(member);
+  REQUIRE(job.next() == "0: a0 a1 a2");
+  job.membership.drain("asked");
+  CHECK(job.membership.pending_change(job.now) == JobChange::kDrain);
+  CHECK(job.membership.is_leaving(3));
+  CHECK(job.membership.room() == 0);
+  // A rank is lost, and the others save the state together in the next generation.
+  job.kill(1);
+  job.join_all({0, 2}, JoinReason::kLost);
+  CHECK(job.next() == "1: a0 a2");
+  CHECK(job.membership.pending_change(job.now) == JobChange::kDrain);
+  job.exit(2, ddl::contract::kDrained);
+  CHECK(job.next() == "wait: ");
+  job.exit(0, ddl::contract::kDrained);
+  CHECK(job.next() == "end 119: ");
+}
+
+TEST_CASE("a job that is to end fails if rank 0 does, and succeeds if its work is done before") {
+  TestJob bad = job_of_four();
+  bad.membership.drain("asked");
+  bad.exit(0, 9);
+  for (const int member : {1, 2, 3}) bad.exit(member, ddl::contract::kDrained);
+  CHECK(bad.next().starts_with("end 9: "));
+  TestJob done = job_of_four();
+  done.membership.drain("asked");
+  for (const int member : {0, 1, 2, 3}) {
+    done.membership.on_finished(member);
+    done.exit(member, 0);
+  }
+  CHECK(done.next() == "end 0: ");
 }
 
 TEST_CASE("a failure after a rank has done its work ends the job") {
@@ -377,7 +413,7 @@ TEST_CASE("an hour of random events: generations have living ranks, and rank 0 i
         if (pick(4) > 0) job.join(*living.rbegin());
       }
     }
-    if (job.membership.is_change_pending(job.now)) {
+    if (job.membership.pending_change(job.now) == JobChange::kMembers) {
       for (const int member : std::set<int>(ranks)) job.join(member, JoinReason::kChanged);
     }
     check_plan();

@@ -1,5 +1,5 @@
 """Kills ranks, agents and spawners at random, for so many minutes, while ranks train on samples: each sample is trained
-on once in each epoch.
+on once in each epoch. Now and then the whole job is asked to end, or ddlrun is killed, and a new job goes on.
 
 What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost. With --rank this is
 one of the ranks.
@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -58,9 +59,10 @@ def train_until_stopped(stop):
 
 
 class Job:
-    def __init__(self, stop):
+    def __init__(self, stop, state):
         command = ["ddlrun", "--timeout", "800", "--min-np", "1", "-H", "localhost:3,127.0.0.1:3", "--json",
-                   "--elastic-settle", "0.1", "--blacklist-cooldown-range", "1", "2", sys.executable, __file__, "--rank", stop]
+                   "--elastic-settle", "0.1", "--blacklist-cooldown-range", "1", "2", "--state-dir", state,
+                   "--state-interval", "7", sys.executable, __file__, "--rank", stop]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.changed = threading.Condition()
         self.ranks = {}  # of the last generation: pids
@@ -89,6 +91,12 @@ class Job:
                 or (self.ranks and len(self.ranks["pids"]) == self.ranks["size"]), 120)
             assert whole and self.process.poll() is None, self.text()
             return list(self.ranks["pids"].values())
+
+    def end(self, number):
+        """By a signal to ddlrun. SIGUSR1: the state is saved first."""
+        self.process.send_signal(number)
+        status = self.process.wait(120)
+        assert status == (119 if number == signal.SIGUSR1 else -number), f"exit {status}\n{self.text()}"
 
     def text(self):
         return "".join(self.out[-60:]) + "".join(self.err[-60:])
@@ -124,14 +132,22 @@ def kill(pid):
 
 
 def main(minutes):
+    with tempfile.TemporaryDirectory() as folder:
+        disturb(minutes, f"{folder}/stop", f"{folder}/state")
+
+
+def disturb(minutes, stop, state):
     chance = random.Random(46)
-    stop = f"{os.getcwd()}/elastic_kills.{os.getpid()}.stop"
-    job = Job(stop)
-    kills = 0
+    job = Job(stop, state)
+    kills, jobs = 0, 1
     deadline = time.monotonic() + 60 * minutes
     try:
         while time.monotonic() < deadline:
             pids = job.whole_generation()
+            if chance.random() < 0.1:
+                job.end(chance.choice([signal.SIGUSR1, signal.SIGKILL]))
+                job, jobs = Job(stop, state), jobs + 1
+                continue
             kills += sum(pid > 1 and kill(pid) for pid in victims(pids, chance))
             with job.changed:  # until something is said, at most for so long: the kills come in all phases
                 job.changed.wait(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))
@@ -140,11 +156,11 @@ def main(minutes):
         try:
             status = job.process.wait(120)
         finally:
-            os.remove(stop)
             job.process.kill()
     assert status == 0, f"exit {status}\n{job.text()}"
     assert any("done after" in line for line in job.out), job.text()
-    print(f"{kills} processes were killed in {job.ranks['generation'] + 1} generations")
+    assert os.listdir(state) == [], os.listdir(state)
+    print(f"{kills} processes were killed in {jobs} jobs, the last one with {job.ranks['generation'] + 1} generations")
     assert kills > 5 * minutes
 
 

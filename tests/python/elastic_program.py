@@ -1,5 +1,9 @@
 """What run() and states do when ranks are lost or the job changes. A stand-in says so: the ranks of this job stay."""
 import copy
+import os
+import pickle
+import shutil
+import tempfile
 from contextlib import contextmanager
 
 import numpy
@@ -9,6 +13,7 @@ import ddl
 import ddl.elastic
 import ddl.torch as hvd
 from ddl import _context, _horovod
+from ddl._state_file import StateFile
 from ddl.elastic import HorovodInternalError, HostsUpdatedInterrupt, ObjectState
 from ddl.torch.elastic import ElasticSampler, TorchState, get_handler_registry, set_handler_registry
 from ddl.torch.optimizer import _Gradients
@@ -159,6 +164,87 @@ def test_planned_changes():
         with raises(HostsUpdatedInterrupt):
             state.commit()
         assert len(seen) == 1 and seen[0][1] == 3
+
+
+@contextmanager
+def state_folder():
+    """Of all ranks, as --state-dir has it."""
+    folder = ddl.broadcast_object(tempfile.mkdtemp() if RANK == 0 else None)
+    os.environ.update(DDL_ELASTIC_STATE_DIR=f"{folder}/made", DDL_ELASTIC_STATE_INTERVAL="2")
+    try:
+        yield f"{folder}/made"
+    finally:
+        del os.environ["DDL_ELASTIC_STATE_DIR"]
+        ddl.barrier()
+        if RANK == 0:
+            shutil.rmtree(folder)
+
+
+def torch_state(rows=3):
+    model = torch.nn.Linear(1, rows)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+    return TorchState(model, optimizer, sampler=ElasticSampler(range(50)), epoch=0)
+
+
+@ddl.elastic.run
+def train_for_epochs(state, job, epochs, drains_in=None):
+    while state.epoch < epochs:
+        state.optimizer.zero_grad()
+        state.model(torch.ones(2, 1)).sum().backward()
+        state.optimizer.step()
+        state.sampler.record_batch(0, 2)
+        state.epoch += 1
+        job.changes = [job.DDL_ELASTIC_DRAINS] if state.epoch == drains_in else []
+        state.commit()
+
+
+def test_state_of_an_earlier_job():
+    with state_folder() as folder, elastic_job() as job:
+        whole = torch_state()
+        train_for_epochs(whole, job, 4)
+        assert os.listdir(folder) == [] if RANK == 0 else True  # its work is done
+        torch.manual_seed(0)
+        first, second = torch_state(), torch_state()
+        with raises(SystemExit, "119"):
+            train_for_epochs(first, job, 4, drains_in=3)
+        ddl.barrier()
+        assert RANK > 0 or os.listdir(folder) == ["ddl-state.pickle"]
+        with raises(SystemExit, "119"):
+            train_for_epochs(second, job, 9, drains_in=5)
+        assert (second.epoch, second._commits) == (5, 5)
+        assert second.sampler.state_dict()["done"] == 5 * 2 * SIZE
+        if RANK == 0:
+            with raises(ddl.InvalidArgument, "is the state of another program", "remove it"):
+                StateFile(folder).read(torch_state(rows=4)._layout())
+        # Momentum goes on: two more steps of the first one lead there, too.
+        train_for_epochs(first, job, 5)
+        for here, there in zip(first.model.parameters(), second.model.parameters()):
+            assert torch.equal(here, there)
+
+
+def test_files_that_are_no_state():
+    if RANK > 0:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = StateFile(folder)
+        assert file.read([]) is None
+        for content in (b"", b"rubbish", pickle.dumps(3), pickle.dumps({"format": 0})):
+            with open(f"{folder}/ddl-state.pickle", "wb") as stream:
+                stream.write(content)
+            with raises(ddl.InvalidArgument, "remove it to begin anew"):
+                file.read([])
+        file.write(["a"], 7, {"b": 1})
+        assert file.read(["a"]) == (7, {"b": 1})
+        # A state that cannot be written leaves the earlier one.
+        with raises(Exception):
+            file.write(["a"], 8, lambda: None)
+        assert StateFile(folder).read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
+        later = StateFile(f"{folder}/none", interval=2)
+        assert not later.is_due(1) and later.is_due(4)
+        later.write_later(["a"], 4, {})
+        later._writer.join()
+        with raises(FileNotFoundError):
+            later.write_later(["a"], 6, {})
 
 
 def test_holder():

@@ -109,6 +109,15 @@ class StateHandler:
         """Gives all ranks the value of root_rank, and saves it. Collective."""
         raise NotImplementedError
 
+    def saved(self) -> Any:
+        """What save() has copied last, for a file: pickle must be able to write it, and nothing changes it later."""
+        return {name: one for name, one in vars(self).items() if name != "value"}
+
+    def take(self, saved: Any) -> None:
+        """Makes the value, and its copy, what saved() was in an earlier job."""
+        vars(self).update(saved)
+        self.restore()
+
     def reset(self) -> None:
         """After the process has joined a generation of the job, and after the callbacks."""
 
@@ -302,6 +311,14 @@ class TorchState(ObjectState):
         for _, handler in sorted(self._handlers.items()):
             sync_from(handler, root_rank)
         super().sync(root_rank)
+
+    def saved(self) -> Any:
+        return super().saved(), {name: handler.saved() for name, handler in self._handlers.items()}
+
+    def take(self, saved: Any) -> None:
+        super().take(saved[0])
+        for name, handler in self._handlers.items():
+            handler.take(saved[1][name])
 
     def on_reset(self) -> None:
         super().on_reset()

@@ -203,10 +203,20 @@ DDL_API ddl_status ddl_elastic_join(const ddl_elastic_join_options* options, ddl
 /** The number of the generation, from 0; -1: the job is not elastic, or context is null. */
 DDL_API int32_t ddl_elastic_generation(const ddl_context* context);
 
-/** Whether the job is to change: *changed becomes 1 on all ranks, or 0 on all. Then they finalize their contexts and
- *  join again for the reason DDL_ELASTIC_CHANGED: processes wait to become ranks, or hosts are to leave. Collective over
- *  the world, an ordered call; it costs an allreduce of 4 bytes. In a job that is not elastic: 0, and no call. */
-DDL_API ddl_status ddl_elastic_check(ddl_context* context, int32_t* changed);
+/** What ddl_elastic_check() finds. */
+enum {
+  DDL_ELASTIC_STAYS = 0, /**< nothing: go on */
+  DDL_ELASTIC_CHANGES =
+      1, /**< processes wait to become ranks, or hosts are to leave: finalize the context, and join
+                                again for the reason DDL_ELASTIC_CHANGED */
+  DDL_ELASTIC_DRAINS =
+      2 /**< the job is to end: save the state in the folder DDL_ELASTIC_STATE_DIR, and exit with
+                                119. By ddlrun --state-dir only */
+};
+
+/** What the job is to do: *change becomes the same on all ranks. Collective over the world, an ordered call; it costs an
+ *  allreduce of 4 bytes. In a job that is not elastic: DDL_ELASTIC_STAYS, and no call. */
+DDL_API ddl_status ddl_elastic_check(ddl_context* context, int32_t* change);
 
 /** This rank's work is done: from now on the job does not change, and a rank that ends with 0 has not failed. A process
  *  of an elastic job that ends without it has left. Not collective. Without effect in a job that is not elastic. */

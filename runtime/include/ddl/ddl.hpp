@@ -82,10 +82,10 @@ class Context : public detail::NamedCalls<Context> {
 
   /// Of an elastic job; see ddl.h.
   int elastic_generation() const { return ddl_elastic_generation(context_); }
-  bool elastic_check() {
-    std::int32_t changed = 0;
-    detail::check(ddl_elastic_check(context_, &changed));
-    return changed != 0;
+  int elastic_check() {
+    std::int32_t change = DDL_ELASTIC_STAYS;
+    detail::check(ddl_elastic_check(context_, &change));
+    return change;
   }
   void elastic_finished() { detail::check(ddl_elastic_finished(context_)); }
 

@@ -2,9 +2,16 @@
 #ifndef DDL_ELASTIC_HPP
 #define DDL_ELASTIC_HPP
 
+#include <unistd.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -14,11 +21,16 @@ namespace ddl::elastic {
 
 class State;
 
+/// What main() returns if run() has returned false.
+inline constexpr int kDrained = 119;
+
 /// Calls function(Generation&) until it returns: again after a rank was lost, with the state as it was at the last
 /// commit(), and after the job has changed. In a job that is not elastic once, and errors go to the caller; so do all that
 /// no lost rank has caused. timeout_seconds: as of Context.
+/// With ddlrun --state-dir the state is what an earlier job has left there, if there is one. False: the job was asked to
+/// end, and rank 0 has written the state there. If the function returns, the state is removed from there.
 template <class Function>
-void run(State& state, Function function, double timeout_seconds = 0.0);
+bool run(State& state, Function function, double timeout_seconds = 0.0);
 
 /// What a program goes on from: some of its variables, of which commit() keeps a copy in memory. It refers to them, so
 /// they outlive it. All ranks add the same ones in the same order. One thread.
@@ -42,7 +54,7 @@ class State {
 
  private:
   template <class Function>
-  friend void run(State& state, Function function, double timeout_seconds);
+  friend bool run(State& state, Function function, double timeout_seconds);
   friend class Generation;
 
   struct Part {
@@ -88,6 +100,41 @@ class State {
     restore();
   }
 
+  /// The file of the state in a folder: kMagic, the number of commits, the bytes, and these.
+  static std::filesystem::path file(const char* folder) {
+    return std::filesystem::path(folder) / "ddl-state.bin";
+  }
+  static void require_of_file(bool condition, const std::filesystem::path& path, const char* what) {
+    detail::require(condition, (path.string() + " " + what).c_str());
+  }
+  using Header = std::array<std::uint64_t, 3>;
+  static constexpr std::uint64_t kMagic = 0x3153'454C'4444ULL;
+
+  /// Replaces the file, or leaves the earlier one.
+  void write(const char* folder) const {
+    const std::filesystem::path written = file(folder).string() + "." + std::to_string(::getpid());
+    std::filesystem::create_directories(folder);
+    std::ofstream stream(written, std::ios::binary | std::ios::trunc);
+    const Header header{kMagic, commits_, saved_.size()};
+    stream.write(reinterpret_cast<const char*>(header.data()), sizeof header);
+    stream.write(reinterpret_cast<const char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
+    stream.close();
+    require_of_file(stream.good(), written, "cannot be written");
+    std::filesystem::rename(written, file(folder));
+  }
+  /// Nothing if there is no file.
+  void read(const char* folder) {
+    std::ifstream stream(file(folder), std::ios::binary);
+    if (!stream) return;
+    Header header{};
+    stream.read(reinterpret_cast<char*>(header.data()), sizeof header);
+    require_of_file(stream && header[0] == kMagic && header[2] == saved_.size(), file(folder),
+                    "is not the state of this program; remove it to begin anew");
+    stream.read(reinterpret_cast<char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
+    require_of_file(stream.good(), file(folder), "has lost its end; remove it to begin anew");
+    commits_ = header[1];
+  }
+
   std::vector<Part> parts_;
   std::vector<std::uint8_t> saved_;
   std::uint64_t commits_ = 0;
@@ -100,19 +147,27 @@ class Generation {
   Context& context() { return context_; }
   int number() const { return context_.elastic_generation(); }
 
-  /// Keeps a copy of the state, from which the job goes on if a rank is lost. If the job is to change, it ends the
-  /// function of run(), on all ranks at the same step, by what run() catches, and the function is called again.
-  /// Collective: at the same step on all ranks.
+  /// Keeps a copy of the state, from which the job goes on if a rank is lost. If the job is to change or to end, it ends
+  /// the function of run(), on all ranks at the same step, by what run() catches. After a change the function is called
+  /// again. With --state-interval, rank 0 writes the state now and then. Collective: at the same step on all ranks.
   void commit() {
     state_.save();
     ++state_.commits_;
-    if (context_.elastic_check()) throw Changed();
+    const int change = context_.elastic_check();
+    const char* const folder = std::getenv("DDL_ELASTIC_STATE_DIR");
+    const char* const text = std::getenv("DDL_ELASTIC_STATE_INTERVAL");
+    const std::uint64_t interval = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+    const bool is_due = change == DDL_ELASTIC_DRAINS || (interval > 0 && state_.commits_ % interval == 0);
+    if (folder != nullptr && is_due && context_.rank() == 0) state_.write(folder);
+    if (change == DDL_ELASTIC_DRAINS) throw Drained();
+    if (change != DDL_ELASTIC_STAYS) throw Changed();
   }
 
  private:
   template <class Function>
-  friend void run(State& state, Function function, double timeout_seconds);
+  friend bool run(State& state, Function function, double timeout_seconds);
   struct Changed {};
+  struct Drained {};
 
   Generation(State& state, Context& context) : state_(state), context_(context) {}
   State& state_;
@@ -120,22 +175,28 @@ class Generation {
 };
 
 template <class Function>
-void run(State& state, Function function, double timeout_seconds) {
+bool run(State& state, Function function, double timeout_seconds) {
   ddl_elastic_join_options options = DDL_ELASTIC_JOIN_OPTIONS_INIT;
   options.timeout_seconds = timeout_seconds;
   state.save();
+  const char* const folder = std::getenv("DDL_ELASTIC_STATE_DIR");
   for (;;) {
     bool is_elastic = true;
     try {
       options.commits = state.commits();
       Context context(options);
       is_elastic = context.elastic_generation() >= 0;
+      const bool keeps_file = is_elastic && folder != nullptr && context.rank() == 0;
+      if (keeps_file && state.commits() == 0) state.read(folder);
       state.restore();
       state.agree(context);
       Generation generation(state, context);
       function(generation);
       context.elastic_finished();
-      return;
+      if (keeps_file) std::filesystem::remove(State::file(folder));
+      return true;
+    } catch (const Generation::Drained&) {
+      return false;
     } catch (const Generation::Changed&) {
       options.reason = DDL_ELASTIC_CHANGED;
     } catch (const Error& error) {

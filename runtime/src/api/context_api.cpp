@@ -145,14 +145,14 @@ int32_t ddl_elastic_generation(const ddl_context* context) {
   return context == nullptr ? -1 : context->context->generation();
 }
 
-ddl_status ddl_elastic_check(ddl_context* context, int32_t* changed) try {
+ddl_status ddl_elastic_check(ddl_context* context, int32_t* change) try {
   if (context == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "context is null");
-  if (changed == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "changed is null");
-  *changed = 0;
+  if (change == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "change is null");
+  *change = DDL_ELASTIC_STAYS;
   if (context->context->generation() < 0) return DDL_OK;
   // The pages of this host may have changed at another moment than those of others.
-  const std::int32_t own = context->context->is_change_pending() ? 1 : 0;
-  return ddl_allreduce(context, &own, changed, 1, DDL_INT32, DDL_MAX, nullptr);
+  const auto own = static_cast<std::int32_t>(context->context->pending_change());
+  return ddl_allreduce(context, &own, change, 1, DDL_INT32, DDL_MAX, nullptr);
 } catch (...) {
   return report_exception();
 }

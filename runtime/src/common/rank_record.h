@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "contract/elastic.h"
 #include "contract/event_ring.h"
 #include "contract/rank_record.h"
 #include "runtime/src/common/call.h"
@@ -65,7 +66,9 @@ class RankRecord {
   std::optional<AbortNotice> lost_host() const;
 
   /// Of an elastic job: processes wait to join it, or hosts are to leave.
-  bool is_change_pending() const { return record_.change_is_pending.load(std::memory_order_relaxed) != 0; }
+  contract::JobChange pending_change() const {
+    return static_cast<contract::JobChange>(record_.pending_change.load(std::memory_order_relaxed));
+  }
 
   /// This rank has lost that one; if it is itself, it gave up.
   void has_lost(int rank) { record_.gone = rank + 1; }

@@ -8,6 +8,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "contract/elastic.h"
 #include "contract/rank_process.h"
 #include "runtime/src/context/process_set.h"
 #include "runtime/src/context/recording.h"
@@ -43,7 +44,9 @@ class Context {
   /// Of an elastic job, from 0; -1: it is none.
   int generation() const;
   /// Of an elastic job: processes wait to join it, or hosts are to leave.
-  bool is_change_pending() const { return job_.record && job_.record->is_change_pending(); }
+  contract::JobChange pending_change() const {
+    return job_.record ? job_.record->pending_change() : contract::JobChange::kNone;
+  }
   /// Tells the launcher of an elastic job that this rank's work is done. Not beside another call of this function.
   void finish() { world_->bootstrap().notify_launcher(contract::kFinishedEvent); }
   /// Null unless MPI executes the collectives.

@@ -1,7 +1,8 @@
 /* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
  * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step;
- * "die" kills rank 1 in generation 0, and stops in the next. */
+ * "die" kills rank 1 in generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained;
+ * "never" makes no steps. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void pause_a_moment(void) {
 }
 
 /* All ranks count their own number: their sum is known. */
-static ddl_status make_step(ddl_context* context, int32_t* changed, int32_t* stops) {
+static ddl_status make_step(ddl_context* context, int32_t* change, int32_t* stops) {
   const int generation = ddl_elastic_generation(context);
   const int is_last =
       (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') || (is("die") && generation == 1);
@@ -36,7 +37,7 @@ static ddl_status make_step(ddl_context* context, int32_t* changed, int32_t* sto
   }
   ++step;
   *stops = all[1] > 0;
-  return ddl_elastic_check(context, changed);
+  return ddl_elastic_check(context, change);
 }
 
 static ddl_status work(ddl_context* context, uint64_t* reason) {
@@ -49,11 +50,18 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
          ddl_local_size(context), (int)getpid(), step > 0);
   fflush(stdout);
   if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
+  while (is("never")) pause();
   for (;;) {
-    int32_t changed = 0, stops = 0;
-    status = make_step(context, &changed, &stops);
+    int32_t change = DDL_ELASTIC_STAYS, stops = 0;
+    status = make_step(context, &change, &stops);
     if (status != DDL_OK || stops) return status;
-    if (changed) {
+    if (change == DDL_ELASTIC_DRAINS) {
+      printf("drained at step %d\n", step > 0);
+      fflush(stdout);
+      if (is("save_badly") && ddl_rank(context) == 0) _exit(9);
+      _exit(119);
+    }
+    if (change == DDL_ELASTIC_CHANGES) {
       *reason = DDL_ELASTIC_CHANGED;
       return DDL_OK;
     }

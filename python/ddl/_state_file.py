@@ -1,0 +1,113 @@
+"""The file that an elastic job leaves when it is asked to end, and from which the next one goes on."""
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import pickle
+import socket
+import threading
+from typing import Any
+
+from ddl.errors import InvalidArgument
+
+_NAME = "ddl-state.pickle"
+_FORMAT = 1
+
+
+class StateFile:
+    """The last state that was written to a folder. Rank 0 alone uses it. A file is there whole, or not at all.
+
+    Like all pickled files it runs code when it is read, so the folder must be the user's own.
+    """
+
+    def __init__(self, folder: str, interval: int = 0):
+        """interval: commits after which the state is written; 0: it is written at the end only."""
+        self.folder = folder
+        self._interval = interval
+        self._path = os.path.join(folder, _NAME)
+        self._writer: threading.Thread | None = None
+        self._error: Exception | None = None  # of the writer
+
+    @staticmethod
+    def of_job() -> StateFile | None:
+        """That of ddlrun's --state-dir; None: there is none."""
+        folder = os.environ.get("DDL_ELASTIC_STATE_DIR")
+        return StateFile(folder, int(os.environ.get("DDL_ELASTIC_STATE_INTERVAL", "0"))) if folder else None
+
+    def read(self, layout: list[str]) -> tuple[int, Any] | None:
+        """The number of commits and the state, which must be of this layout; None: there is no file.
+
+        Makes the folder. Errors: OSError if it cannot be made or written; InvalidArgument.
+        """
+        os.makedirs(self.folder, exist_ok=True)
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"the folder of --state-dir cannot be written: {self.folder}")
+        self._remove_unfinished()
+        try:
+            with open(self._path, "rb") as file:
+                content = pickle.load(file)
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # whatever the bytes make pickle do
+            raise InvalidArgument(f"{self._path} cannot be read, {error!r}; remove it to begin anew") from error
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
+            raise InvalidArgument(f"{self._path} is not of this version of ddl; remove it to begin anew")
+        if content["layout"] != layout:
+            other = sorted(set(content["layout"]) ^ set(layout))
+            raise InvalidArgument(
+                f"{self._path} is the state of another program: they differ in {other[0]}; remove it to begin anew"
+            )
+        return content["commits"], content["saved"]
+
+    def is_due(self, commits: int) -> bool:
+        """After this commit the state is to be written: not while an earlier one is still being written."""
+        is_writing = self._writer is not None and self._writer.is_alive()
+        return self._interval > 0 and commits % self._interval == 0 and not is_writing
+
+    def write_later(self, layout: list[str], commits: int, saved: Any) -> None:
+        """write() in a thread. saved is not changed again. Errors: that of the last time."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        self._writer = threading.Thread(target=self._try, args=(layout, commits, saved), daemon=True)
+        self._writer.start()
+
+    def write(self, layout: list[str], commits: int, saved: Any) -> None:
+        """Replaces the file. Errors: OSError, and what pickle raises; the earlier file remains then."""
+        self._wait()
+        content = {"format": _FORMAT, "layout": layout, "commits": commits, "saved": saved}
+        new = f"{self._path}.{socket.gethostname()}.{os.getpid()}.new"
+        try:
+            with open(new, "wb") as file:
+                pickle.dump(content, file, protocol=pickle.HIGHEST_PROTOCOL)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, self._path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(new)
+            raise
+
+    def remove(self) -> None:
+        """The work is done, and the next job is to begin anew."""
+        self._wait()
+        self._remove_unfinished()
+        if os.path.exists(self._path):
+            os.remove(self._path)
+
+    def _remove_unfinished(self) -> None:
+        """Of ranks that were killed while they wrote."""
+        for path in glob.glob(f"{glob.escape(self._path)}.*.new"):
+            os.remove(path)
+
+    def _try(self, layout: list[str], commits: int, saved: Any) -> None:
+        try:
+            self.write(layout, commits, saved)
+        except Exception as error:  # also of pickle
+            self._error = error
+
+    def _wait(self) -> None:
+        """For the thread, if there is one and this is another."""
+        if self._writer not in (None, threading.current_thread()):
+            self._writer.join()
