@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "base/fd.h"
 #include "launcher/loop/event_loop.h"
@@ -20,9 +21,10 @@ class MemberChannel {
 
   const net::JobKey& key() const { return key_; }
 
-  /// While the loop runs: delivers orders. on_closed: the job has ended, and so must the launch.
-  Status open(EventLoop& loop, std::function<void(const message::MemberOrder&)> on_order,
-              const std::function<void()>& on_closed);
+  /// While the loop runs: passes on signals. on_signal(SIGTERM), too, if the job has ended.
+  Status open(EventLoop& loop, std::function<void(int signal)> on_signal);
+  /// The other orders, also those that came before.
+  void deliver(std::function<void(const message::MemberOrder&)> on_order);
   void report(const message::MemberReport& report);
   /// Before the loop is destroyed.
   void close();
@@ -30,8 +32,13 @@ class MemberChannel {
   void conclude(const message::LaunchEnded& end);
 
  private:
+  void take(const message::MemberOrder& order);
+
   UniqueFd socket_;
   net::JobKey key_;
+  std::function<void(int)> on_signal_;
+  std::function<void(const message::MemberOrder&)> on_order_;
+  std::vector<message::MemberOrder> early_;  ///< until there is on_order_
   std::unique_ptr<Link> link_;
 };
 

@@ -41,7 +41,7 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
                              const Notices& notices) {
   // ^C and ^Z are for the job, which passes them on.
   ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // until MemberChannel::open()
   if (::getppid() != parent) ::_exit(1);
   close_all_fds_but(socket.get(), key_fd.get());
   sigset_t none;
@@ -96,6 +96,10 @@ MemberLaunch::~MemberLaunch() {
 
 void MemberLaunch::send(const message::MemberOrder& order) { message::send(*link_, order); }
 
-void MemberLaunch::signal(int signal) { ::kill(pid_, signal); }
+void MemberLaunch::signal(int signal) {
+  if (signal == SIGCONT) ::kill(pid_, SIGCONT);  // it may be stopped
+  send(message::Signal{signal});
+  link_->flush();  // this process may stop now
+}
 
 }  // namespace ddl::launcher

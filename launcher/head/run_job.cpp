@@ -42,8 +42,11 @@ Result<std::unique_ptr<RunningJob>> start_and_run(const JobContext& job,
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which OutputRouter reports
   std::signal(SIGTTIN, SIG_IGN);  // reading the terminal in the background fails instead of stopping ddlrun
   job.loop.watch_signals(watched_signals(), [&](int signal) {
-    signal == SIGCHLD ? job.fleet.check_children() : now->on_signal(signal);
+    if (signal == SIGCHLD) return job.fleet.check_children();
+    if (job.elastic_job == nullptr) now->on_signal(signal);
   });
+  if (job.elastic_job != nullptr)
+    DDL_TRY(job.elastic_job->open(job.loop, [&](int signal) { now->on_signal(signal); }));
   std::optional<EndWatch> caller;
   if (const pid_t pid = job.spec.end_with_pid; pid != 0) {
     caller.emplace(job.loop, pid, [&now, pid] { now->on_caller_ended(caller_ended_text(pid)); });
@@ -76,6 +79,7 @@ Result<JobReport> run_job(const JobSpec& spec, const Allocation& allocation,
   auto ran = start_and_run(
       {spec, allocation, head_environment, notices, loop, fleet, supervisor, times, elastic_job},
       starters.by_node(), beside);
+  if (elastic_job != nullptr) elastic_job->close();
   const auto ended = std::chrono::steady_clock::now();
   std::vector<std::string> failed_hosts = fleet.failed_hosts();
   // Nothing of the job may be left when this returns, whatever happened.

@@ -104,11 +104,10 @@ class Job : public RunningJob, private SupervisorActions {
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
       make_part_of_job(planned.launch);
-      DDL_TRY(context_.elastic_job->open(
-          loop_, [this](const message::MemberOrder& order) { on_order(order); },
-          [this] { supervisor_.on_signal(SIGTERM); }));
     }
     DDL_TRY(send_launch(planned.launch));
+    if (context_.elastic_job != nullptr)
+      context_.elastic_job->deliver([this](const message::MemberOrder& order) { on_order(order); });
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ =
@@ -119,7 +118,6 @@ class Job : public RunningJob, private SupervisorActions {
 
   void run() override {
     loop_.run();
-    if (context_.elastic_job != nullptr) context_.elastic_job->close();
     stdin_.reset();
     inspector_.close();  // nobody would answer any more
   }

@@ -32,6 +32,7 @@ struct LaunchEnded {
 using MemberReport =
     std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, HostLeaving, LaunchEnded>;
 /// What it is told.
-using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost>;
+/// Signal: as ddlrun would get it. A launch heeds no signal itself: a resource manager sends SIGTERM to all processes.
+using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, Signal>;
 
 }  // namespace ddl::launcher::message

@@ -276,7 +276,11 @@ std::vector<MemberReport> member_reports() {
 }
 
 std::vector<MemberOrder> member_orders() {
-  return {kElasticPlan, ElasticChange{2}, KillRank{3}, PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
+  return {kElasticPlan,
+          ElasticChange{2},
+          KillRank{3},
+          Signal{SIGTERM},
+          PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
           HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
 }
 
