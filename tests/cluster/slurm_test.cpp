@@ -104,6 +104,19 @@ TEST_CASE("ranks go on in a Slurm job when one is killed", "[slurm]") {
              Contains("generation 1: going on with 3 ranks on node1, node2") && !Contains("another ddlrun"));
 }
 
+TEST_CASE("a job that scancel ends saves its state, although Slurm sends SIGTERM to every process", "[slurm]") {
+  const JobFolder folder;
+  HostJob job({"--min-np", "1", "--state-dir", folder.path("state"), "sh", "-c",
+               "echo \"in job $SLURM_JOB_ID.\"; exec " + e2e::program("elastic_program") + " slow"},
+              in_salloc({"-N", "2", "--ntasks-per-node", "2"}));
+  job.job().wait_for("generation 0: rank ", 4);
+  const std::string word = "in job ";
+  const std::size_t at = job.out().find(word) + word.size();
+  output_as_login({"scancel", job.out().substr(at, job.out().find('.', at) - at)});
+  CHECK(job.wait() == contract::kDrained);
+  CHECK(e2e::occurrences(job.out(), "drained at step 1\n") == 4);
+}
+
 TEST_CASE("--as-horovod gives ddl to the ranks of a Slurm job, whatever starts them", "[slurm]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");

@@ -279,9 +279,9 @@ std::vector<MemberOrder> member_orders() {
   return {kElasticPlan,
           ElasticChange{2},
           KillRank{3},
-          Signal{SIGTERM},
           PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
-          HostLost{"node4", 6, 4711, "ddlrun has lost it"}};
+          HostLost{"node4", 6, 4711, "ddlrun has lost it"},
+          Signal{SIGTERM}};
 }
 
 /// Calls test with the messages of each direction.

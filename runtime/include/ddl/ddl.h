@@ -203,15 +203,13 @@ DDL_API ddl_status ddl_elastic_join(const ddl_elastic_join_options* options, ddl
 /** The number of the generation, from 0; -1: the job is not elastic, or context is null. */
 DDL_API int32_t ddl_elastic_generation(const ddl_context* context);
 
-/** What ddl_elastic_check() finds. */
+/** What ddl_elastic_check() finds. If the job changes, finalize the context, and join again for the reason
+ *  DDL_ELASTIC_CHANGED. If it drains (by ddlrun --state-dir only), save the state in the folder DDL_ELASTIC_STATE_DIR,
+ *  finalize, and exit with 119. */
 enum {
-  DDL_ELASTIC_STAYS = 0, /**< nothing: go on */
-  DDL_ELASTIC_CHANGES =
-      1, /**< processes wait to become ranks, or hosts are to leave: finalize the context, and join
-                                again for the reason DDL_ELASTIC_CHANGED */
-  DDL_ELASTIC_DRAINS =
-      2 /**< the job is to end: save the state in the folder DDL_ELASTIC_STATE_DIR, and exit with
-                                119. By ddlrun --state-dir only */
+  DDL_ELASTIC_STAYS = 0,   /**< go on */
+  DDL_ELASTIC_CHANGES = 1, /**< processes wait to become ranks, or hosts are to leave */
+  DDL_ELASTIC_DRAINS = 2   /**< the job is to end, and another one will go on from its state */
 };
 
 /** What the job is to do: *change becomes the same on all ranks. Collective over the world, an ordered call; it costs an

@@ -2,7 +2,7 @@
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
  * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step;
  * "die" kills rank 1 in generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained;
- * "never" makes no steps. */
+ * "never" makes no steps; "slow" pauses long enough after each for a signal to come. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,8 +18,9 @@ static int64_t step;
 static int is(const char* name) { return strcmp(mode, name) == 0; }
 
 static void pause_a_moment(void) {
-  const struct timespec moment = {0, 1000000};
-  nanosleep(&moment, NULL);
+  struct timespec moment = {0, is("slow") ? 700000000 : 1000000};
+  while (nanosleep(&moment, &moment) != 0) {
+  }
 }
 
 /* All ranks count their own number: their sum is known. */
@@ -59,6 +60,7 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
       printf("drained at step %d\n", step > 0);
       fflush(stdout);
       if (is("save_badly") && ddl_rank(context) == 0) _exit(9);
+      ddl_finalize(context);
       _exit(119);
     }
     if (change == DDL_ELASTIC_CHANGES) {
