@@ -62,6 +62,9 @@ class OrphanReaper {
   OrphanReaper(const OrphanReaper&) = delete;
   OrphanReaper& operator=(const OrphanReaper&) = delete;
 
+  /// Gives orphans that clean up after themselves time to end. False if the deadline passed first.
+  bool wait(Deadline deadline) const { return wait_for_descendants(deadline, preexisting_); }
+
  private:
   const std::vector<ProcessId> preexisting_;
 };

@@ -39,6 +39,9 @@ using Clock = std::chrono::steady_clock;
 // Slurm kills 30 s after SIGTERM, if its KillWait is the usual one.
 constexpr std::chrono::seconds kDrainTime{25};
 
+// An agent whose launch has lost its head ends its ranks, and removes its directory.
+constexpr std::chrono::seconds kCleanUpTime{6};
+
 class ContinuedJob {
  public:
   ContinuedJob(const JobSpec& spec, const Allocation& allocation, const Environment& environment,
@@ -73,6 +76,7 @@ class ContinuedJob {
                                     [this](const Error& error) { on_discovery_failed(error); }});
     }
     loop_.run();
+    (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
     if (report.reason == EndReason::kSuccess && output_lost_) static_cast<JobEnd&>(report) = *output_lost_;

@@ -29,6 +29,7 @@ def wait(where):
 
 def rank(where):
     try:
+        print("begins", flush=True)
         wait(where)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -38,7 +39,7 @@ def rank(where):
 
 
 def interrupted(where, *options):
-    """What ddlrun and its ranks write, if it gets SIGINT once it says that rank 0 waits there."""
+    """What ddlrun and its ranks write, if it gets SIGINT once both have begun and it says that rank 0 waits there."""
     command = ["ddlrun", "-np", "2", "--oversubscribe", "--stall-check-warning-time-seconds", "0.1", *options]
     job = subprocess.Popen(
         [*command, sys.executable, __file__, where],
@@ -50,7 +51,7 @@ def interrupted(where, *options):
     text = ""
     for line in job.stdout:
         text += line
-        if WHERE[where] in line:
+        if WHERE[where] in text and text.count(">:begins\n") == 2:
             break
     job.send_signal(signal.SIGINT)
     text += job.communicate()[0]
