@@ -104,7 +104,8 @@ TEST_CASE("ranks go on in a Slurm job when one is killed", "[slurm]") {
              Contains("generation 1: going on with 3 ranks on node1, node2") && !Contains("another ddlrun"));
 }
 
-TEST_CASE("a job that scancel ends saves its state, although Slurm sends SIGTERM to every process", "[slurm]") {
+TEST_CASE("a job that scancel ends saves its state, although Slurm sends SIGTERM to every process",
+          "[slurm]") {
   const JobFolder folder;
   HostJob job({"--min-np", "1", "--state-dir", folder.path("state"), "sh", "-c",
                "echo \"in job $SLURM_JOB_ID.\"; exec " + e2e::program("elastic_program") + " slow"},
