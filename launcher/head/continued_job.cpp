@@ -229,6 +229,11 @@ class ContinuedJob {
   void on(int id, const message::PmiBarrier& m) {
     if (barriers_) barriers_->on(id, message::PmiBarrier(m));
   }
+  void on(int id, const message::AbortRequested& m) {
+    // At once: to the others, and to the membership, the ends that follow would look like losses.
+    if (const auto member = member_of(id, m.rank))
+      end(end_by_abort(std::max(0, membership_.member(*member).outcome.rank), m.exit_code, m.text));
+  }
   void on(int id, const message::HostLeaving& m) {
     Launch& launch = launches_.at(id);
     pool_.on_leaving(launch.host, Clock::now());
@@ -247,17 +252,15 @@ class ContinuedJob {
     JobEnd how = end_with(static_cast<EndReason>(m.reason), m.exit_code, m.message, m.signal);
     if (how.reason == EndReason::kOutputLost) output_lost_ = how;
     if (!ends_job(how, m)) return lose_members(launch, m.message);
-    how.abort_message = m.abort_message;
     hint_ = m.hint;
     if (const auto member = member_of(id, m.first_failure))
       how.first_failure = std::max(0, membership_.member(*member).outcome.rank);
     end(std::move(how));
   }
 
-  /// A rank has called ddl_abort(), nobody reads the output, or nothing can be started at all.
+  /// Nobody reads the output, or nothing can be started at all.
   bool ends_job(const JobEnd& how, const message::LaunchEnded& m) const {
     switch (how.reason) {
-      case EndReason::kAborted: return true;
       case EndReason::kSignal: return how.signal == SIGPIPE;
       case EndReason::kStartFailed:
         return membership_.generation() < 0 && !m.is_host_lost && m.first_failure < 0;

@@ -29,7 +29,6 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
   end.first_failure = report->first_failure.value_or(-1);
   end.message = report->message;
   end.hint = report->hint;
-  end.abort_message = report->abort_message;
   end.signal = report->signal;
   end.is_host_lost = !report->failed_hosts.empty();
   return end;

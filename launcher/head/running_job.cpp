@@ -335,7 +335,9 @@ class Job : public RunningJob, private SupervisorActions {
   }
   void on(int node, const message::ForwardedRequest& m) { inspector_.on_request(node, m); }
   void on(int node, const message::AbortRequested& m) {
-    if (is_rank_on(node, m.rank)) supervisor_.on_abort(m.rank, m.exit_code, m.text);
+    if (!is_rank_on(node, m.rank)) return;
+    report_to_job(m);
+    supervisor_.on_abort(m.rank, m.exit_code, m.text);
   }
   void on(int node, const message::SpawnRefused& m) {
     // One sentence for the job: every rank may try.

@@ -201,11 +201,7 @@ void Supervisor::on_rank_stayed_stopped(int rank, int signal) {
 }
 
 void Supervisor::on_abort(int rank, int exit_code, const std::string& text) {
-  // An exit status has 8 bits, and an abort is never a success.
-  JobEnd why = end_with(EndReason::kAborted, (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff);
-  why.first_failure = rank;
-  why.abort_message = text;
-  react(JobEvent::kRankAborted, std::move(why));
+  react(JobEvent::kRankAborted, end_by_abort(rank, exit_code, text));
 }
 
 void Supervisor::on_agent_failed(int node, const std::string& text, bool lost) {

@@ -109,6 +109,13 @@ inline JobEnd end_with(EndReason reason, int exit_code, std::string message = {}
   end.signal = signal;
   return end;
 }
+/// A rank has aborted the job. An exit status has 8 bits, and an abort is never a success.
+inline JobEnd end_by_abort(int rank, int exit_code, std::string text) {
+  JobEnd end = end_with(EndReason::kAborted, (exit_code & 0xff) == 0 ? 1 : exit_code & 0xff);
+  end.first_failure = rank;
+  end.abort_message = std::move(text);
+  return end;
+}
 inline JobEnd end_by_signal(int signal, std::string message = {}) {
   return end_with(EndReason::kSignal, contract::kSignalBase + signal, std::move(message), signal);
 }

@@ -234,8 +234,7 @@ DDL_MESSAGE(80, ElasticFinished, rank)
 DDL_MESSAGE(81, ElasticPlan, generation, size, members, ranks, hosts)
 DDL_MESSAGE(82, ElasticChange, change)
 DDL_MESSAGE(83, KillRank, rank)
-DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, abort_message, signal,
-            is_host_lost)
+DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, signal, is_host_lost)
 DDL_MESSAGE(85, HostLeaving, message)
 
 #undef DDL_MESSAGE

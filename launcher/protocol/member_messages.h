@@ -22,15 +22,14 @@ struct LaunchEnded {
   int first_failure = -1;  ///< rank; -1: none
   std::string message;
   std::string hint;
-  std::string abort_message;
   int signal = 0;
   bool is_host_lost = false;  ///< its agent did not start, or was lost
   bool operator==(const LaunchEnded&) const = default;
 };
 
 /// What a launch says to the job.
-using MemberReport =
-    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, HostLeaving, LaunchEnded>;
+using MemberReport = std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier,
+                                  AbortRequested, HostLeaving, LaunchEnded>;
 /// What it is told.
 /// Signal: as ddlrun would get it. A launch heeds no signal itself: a resource manager sends SIGTERM to all processes.
 using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, Signal>;

@@ -36,21 +36,18 @@ import time
 from typing import Any, Callable, Sequence
 
 from ddl import _context
-from ddl._context import CHANGED, FIRST, LOST, allgather, context, generation, rank, size
+from ddl._context import CHANGED, FIRST, LOST, abort, allgather, context, generation, rank, size
 from ddl._horovod import drop_open
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, broadcast_object, numbers
 from ddl._state_file import StateFile
-from ddl.errors import Error, Mismatch, check, raise_losses_at_once
+from ddl.errors import Error, InvalidArgument, Mismatch, check, raise_losses_at_once
 
 __all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "generation", "run"]
 
 # A program that catches it catches all errors of libddl. One that raises it makes its rank begin anew at the last
 # commit, and with it the others.
 HorovodInternalError = Error
-
-# ddlrun's exit code for a job whose state is in the folder of --state-dir.
-DRAINED = 119
 
 _MIXED = 3  # Horovod's number for hosts that were added and removed
 
@@ -165,7 +162,7 @@ class State:
         if change == lib.DDL_ELASTIC_DRAINS:
             if self._file is not None:
                 self._file.write(self._layout(), self._commits, self.saved())
-            sys.exit(DRAINED)
+            sys.exit(lib.DDL_ELASTIC_EXIT_DRAINED)
         if change == lib.DDL_ELASTIC_CHANGES:
             self.on_hosts_updated(time.time(), _MIXED)
             raise HostsUpdatedInterrupt()
@@ -174,7 +171,10 @@ class State:
         """Of rank 0, which goes on from the file of an earlier job. It is new if it has not saved its state yet."""
         file = StateFile.of_job() if rank() == 0 else None
         if file is not None and self._commits == 0:
-            found = file.read(self._layout())
+            try:
+                found = file.read(self._layout())
+            except (OSError, InvalidArgument) as error:
+                abort(1, str(error))  # the state is that of all ranks: none of them can go on without it
             if found is not None:
                 self._commits = found[0]
                 self.take(found[1])

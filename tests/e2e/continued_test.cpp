@@ -76,6 +76,21 @@ std::string loss_of_fit(const std::string& out) {
   return out.substr(at, out.find('\n', at) - at);
 }
 
+std::string fit_program() {
+  return std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
+}
+
+/// Of ranks that nothing happens to.
+const std::string& undisturbed_loss() {
+  static const std::string loss = [] {
+    const Scratch scratch;
+    Job job(scratch, ddlrun({"-np", "2", "--oversubscribe", fit_program(), "60000"}));
+    REQUIRE(job.wait_and_require_nothing_left() == 0);
+    return loss_of_fit(job.out());
+  }();
+  return loss;
+}
+
 std::set<int> pid_set(const std::map<int, int>& pids) {
   std::set<int> set;
   for (const auto& [rank, pid] : pids) set.insert(pid);
@@ -244,12 +259,9 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
 }
 
 TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
-  const std::string fit = std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
   const Words words = Words{"-H", "localhost:2,127.0.0.1:2", "--oversubscribe"};
   const Scratch scratch;
-  Job plain(scratch, ddlrun(words + Words{fit, "60000"}));
-  CHECK(plain.wait_and_require_nothing_left() == 0);
-  Job elastic(scratch, ddlrun(words + kNoOthers + Words{"--min-np", "1", fit, "60000"}));
+  Job elastic(scratch, ddlrun(words + kNoOthers + Words{"--min-np", "1", fit_program(), "60000"}));
   elastic.wait_for("generation 0: rank ", 4);
   for (const std::string name : {"[3]", "[1]"}) {
     const auto line = elastic.out().find(name + "<stdout>:generation 0: ");
@@ -257,7 +269,7 @@ TEST_CASE("a fit through kills has the result of one without them", "[continued]
     elastic.wait_for(name == "[3]" ? " of 3 (process " : " of 2 (process ", name == "[3]" ? 3 : 2);
   }
   CHECK(elastic.wait_and_require_nothing_left() == 0);
-  CHECK(loss_of_fit(elastic.out()) == loss_of_fit(plain.out()));
+  CHECK(loss_of_fit(elastic.out()) == undisturbed_loss());
 }
 
 TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is left", "[continued]") {
@@ -328,10 +340,10 @@ TEST_CASE("a job whose state could not be saved fails, and so does one that does
 TEST_CASE("a fit that was asked to end goes on in the next job, with the result of one without that",
           "[continued]") {
   const Scratch scratch;
-  const std::string fit = std::filesystem::path(ddlrun({}).argv.front()).parent_path() / "elastic_fit";
   const auto words = [&](const std::string& ranks) {
-    return Words{"-np", ranks,  "--oversubscribe", "--min-np", "1", "--state-dir", scratch.path("state"),
-                 fit,   "60000"};
+    return Words{"-np",  ranks,         "--oversubscribe",     "--min-np",
+                 "1",    "--state-dir", scratch.path("state"), fit_program(),
+                 "60000"};
   };
   Job first(scratch, ddlrun(words("3")));
   first.wait_for("generation 0: rank ", 3);
@@ -341,10 +353,24 @@ TEST_CASE("a fit that was asked to end goes on in the next job, with the result 
   Job second(scratch, ddlrun(words("2")));
   CHECK(second.wait_and_require_nothing_left() == 0);
   CHECK(second.out().find("from step 0\n") == std::string::npos);
-  Job plain(scratch, ddlrun({"-np", "2", "--oversubscribe", fit, "60000"}));
-  CHECK(plain.wait_and_require_nothing_left() == 0);
-  CHECK(loss_of_fit(second.out()) == loss_of_fit(plain.out()));
+  CHECK(loss_of_fit(second.out()) == undisturbed_loss());
   CHECK(std::filesystem::is_empty(scratch.path("state")));
+}
+
+TEST_CASE("a job whose folder for the state cannot be used ends at its start", "[continued]") {
+  const Scratch scratch;
+  const std::string no_folder = scratch.write("no_folder", "");
+  std::filesystem::create_directory(scratch.path("state"));
+  scratch.write("state/ddl-state.bin", "rubbish");
+  for (const auto& [folder, why] :
+       {std::pair(no_folder, no_folder + " is not a folder that can be written"),
+        std::pair(scratch.path("state"), std::string("ddl-state.bin is not the state of this program"))}) {
+    CAPTURE(folder);
+    Job job(scratch,
+            ddlrun(kTwoNames + Words{"--min-np", "1", "--state-dir", folder, fit_program(), "2000"}));
+    CHECK(job.wait_and_require_nothing_left() == 1);
+    CHECK_THAT(job.err(), Contains(why) && !Contains("generation 1") && !Contains("joined again"));
+  }
 }
 
 TEST_CASE("programs without libddl run in an elastic job, too", "[continued]") {

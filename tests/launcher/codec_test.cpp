@@ -271,8 +271,9 @@ std::vector<MemberReport> member_reports() {
           kElasticJoin,
           ElasticFinished{3},
           PmiBarrier{{{"P0-businesscard", "port#4711"}}},
+          AbortRequested{3, 5, "no data"},
           HostLeaving{"node4: its agent received SIGTERM"},
-          LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", "no data", SIGTERM, true}};
+          LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", SIGTERM, true}};
 }
 
 std::vector<MemberOrder> member_orders() {

@@ -205,12 +205,13 @@ DDL_API int32_t ddl_elastic_generation(const ddl_context* context);
 
 /** What ddl_elastic_check() finds. If the job changes, finalize the context, and join again for the reason
  *  DDL_ELASTIC_CHANGED. If it drains (by ddlrun --state-dir only), save the state in the folder DDL_ELASTIC_STATE_DIR,
- *  finalize, and exit with 119. */
+ *  finalize, and exit with DDL_ELASTIC_EXIT_DRAINED. */
 enum {
   DDL_ELASTIC_STAYS = 0,   /**< go on */
   DDL_ELASTIC_CHANGES = 1, /**< processes wait to become ranks, or hosts are to leave */
   DDL_ELASTIC_DRAINS = 2   /**< the job is to end, and another one will go on from its state */
 };
+enum { DDL_ELASTIC_EXIT_DRAINED = 119 };
 
 /** What the job is to do: *change becomes the same on all ranks. Collective over the world, an ordered call; it costs an
  *  allreduce of 4 bytes. In a job that is not elastic: DDL_ELASTIC_STAYS, and no call. */

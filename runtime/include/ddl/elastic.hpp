@@ -22,7 +22,7 @@ namespace ddl::elastic {
 class State;
 
 /// What main() returns if run() has returned false.
-inline constexpr int kDrained = 119;
+inline constexpr int kDrained = DDL_ELASTIC_EXIT_DRAINED;
 
 /// Calls function(Generation&) until it returns: again after a rank was lost, with the state as it was at the last
 /// commit(), and after the job has changed. In a job that is not elastic once, and errors go to the caller; so do all that
@@ -113,17 +113,22 @@ class State {
   /// Replaces the file, or leaves the earlier one.
   void write(const char* folder) const {
     const std::filesystem::path written = file(folder).string() + "." + std::to_string(::getpid());
-    std::filesystem::create_directories(folder);
     std::ofstream stream(written, std::ios::binary | std::ios::trunc);
     const Header header{kMagic, commits_, saved_.size()};
     stream.write(reinterpret_cast<const char*>(header.data()), sizeof header);
     stream.write(reinterpret_cast<const char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
     stream.close();
     require_of_file(stream.good(), written, "cannot be written");
-    std::filesystem::rename(written, file(folder));
+    std::error_code failed;
+    std::filesystem::rename(written, file(folder), failed);
+    require_of_file(!failed, file(folder), "cannot be replaced");
   }
-  /// Nothing if there is no file.
+  /// Nothing if there is no file. Makes the folder, which must be one that can be written.
   void read(const char* folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    require_of_file(!failed && ::access(folder, W_OK | X_OK) == 0, folder,
+                    "is not a folder that can be written (--state-dir)");
     std::ifstream stream(file(folder), std::ios::binary);
     if (!stream) return;
     Header header{};
@@ -133,6 +138,14 @@ class State {
     stream.read(reinterpret_cast<char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
     require_of_file(stream.good(), file(folder), "has lost its end; remove it to begin anew");
     commits_ = header[1];
+  }
+  /// With what ranks have left that were killed while they wrote.
+  static void remove(const char* folder) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().stem() == file(folder).filename() || entry.path() == file(folder))
+        std::filesystem::remove(entry.path(), ignored);
+    }
   }
 
   std::vector<Part> parts_;
@@ -187,13 +200,20 @@ bool run(State& state, Function function, double timeout_seconds) {
       Context context(options);
       is_elastic = context.elastic_generation() >= 0;
       const bool keeps_file = is_elastic && folder != nullptr && context.rank() == 0;
-      if (keeps_file && state.commits() == 0) state.read(folder);
+      if (keeps_file && state.commits() == 0) {
+        try {
+          state.read(folder);
+        } catch (const Error& error) {
+          context.abort(1,
+                        error.what());  // the state is that of all ranks: none of them can go on without it
+        }
+      }
       state.restore();
       state.agree(context);
       Generation generation(state, context);
       function(generation);
       context.elastic_finished();
-      if (keeps_file) std::filesystem::remove(State::file(folder));
+      if (keeps_file) State::remove(folder);
       return true;
     } catch (const Generation::Drained&) {
       return false;

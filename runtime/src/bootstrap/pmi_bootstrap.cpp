@@ -21,7 +21,6 @@
 #include "runtime/src/bootstrap/bootstrap_list.h"
 #include "runtime/src/bootstrap/host_layout.h"
 #include "runtime/src/common/interruption.h"
-#include "runtime/src/common/termination.h"
 
 namespace ddl::runtime {
 namespace {
@@ -307,7 +306,7 @@ Result<BootstrapAttempt> attempt_elastic(const Settings& settings, std::uint32_t
   std::string not_available;
   DDL_ASSIGN(session, session_of(settings, not_available));
   if (session == nullptr) return BootstrapAttempt{nullptr, not_available};
-  survive_termination_by_slurm();
+  survive_sigterm_of_slurm();
   auto bootstrap = std::make_unique<ElasticBootstrap>(*session);
   DDL_TRY(bootstrap->join(settings));
   return BootstrapAttempt{std::move(bootstrap), ""};

@@ -1,4 +1,5 @@
-// How a wait of one of the program's threads ends because the program wants that (ddl_set_interrupt_check()).
+// What signals do: how a wait of one of the program's threads ends because the program wants that
+// (ddl_set_interrupt_check()), and which SIGTERM does not end a rank of an elastic job.
 #pragma once
 
 #include <poll.h>
@@ -49,5 +50,10 @@ class Interruption {
 int poll_interruptibly(std::span<pollfd> entries, Deadline deadline);
 /// Of an Error that was made of that errno.
 inline bool is_interruption(const Error& error) { return error.system_errno() == EINTR; }
+
+/// From now on SIGTERM does not end this process if Slurm's step daemon sends it. Slurm sends it to all processes of a
+/// job that it ends, and ddlrun, which gets it too, decides what becomes of the ranks. Others' SIGTERM ends the process
+/// as before. Does nothing if the program has a handler of its own, or ignores the signal. Once in a process.
+void survive_sigterm_of_slurm();
 
 }  // namespace ddl::runtime

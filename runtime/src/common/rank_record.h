@@ -65,7 +65,7 @@ class RankRecord {
   /// Why the job cannot go on, if the launcher has lost a host.
   std::optional<AbortNotice> lost_host() const;
 
-  /// Of an elastic job: processes wait to join it, or hosts are to leave.
+  /// Of an elastic job: what all ranks are to come together for.
   contract::JobChange pending_change() const {
     return static_cast<contract::JobChange>(record_.pending_change.load(std::memory_order_relaxed));
   }

@@ -43,7 +43,7 @@ class Context {
   const char* bootstrap_name() const { return world_->bootstrap().name(); }
   /// Of an elastic job, from 0; -1: it is none.
   int generation() const;
-  /// Of an elastic job: processes wait to join it, or hosts are to leave.
+  /// Of an elastic job: what all ranks are to come together for.
   contract::JobChange pending_change() const {
     return job_.record ? job_.record->pending_change() : contract::JobChange::kNone;
   }

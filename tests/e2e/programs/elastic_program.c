@@ -61,7 +61,7 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
       fflush(stdout);
       if (is("save_badly") && ddl_rank(context) == 0) _exit(9);
       ddl_finalize(context);
-      _exit(119);
+      _exit(DDL_ELASTIC_EXIT_DRAINED);
     }
     if (change == DDL_ELASTIC_CHANGES) {
       *reason = DDL_ELASTIC_CHANGED;

@@ -1,5 +1,5 @@
 // Which senders' SIGTERM a process of an elastic job survives.
-#include "runtime/src/common/termination.h"
+#include "runtime/src/common/interruption.h"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ bool survives(const char* sender_name, Target target) {
     ::sigaddset(&blocked, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
     std::signal(SIGTERM, SIG_DFL);
-    survive_termination_by_slurm();
+    survive_sigterm_of_slurm();
     if (target == Target::kForkedChild && ::fork() != 0) {
       ::close(said[1]);
       ::wait(nullptr);
