@@ -111,6 +111,7 @@ void Membership::on_lost(int member, const std::string& why, Time now) {
 
 void Membership::drain(std::string why) {
   drain_reason_ = std::move(why);
+  leaving_.clear();
   for (const int one : in_phase({Phase::kStarting, Phase::kWaiting})) {
     if (members_[one].outcome.rank < 0) leaving_.insert(one);
   }

@@ -81,7 +81,8 @@ class Membership {
   bool is_leaving(int member) const { return leaving_.contains(member); }
   /// A process that has not ended is not to leave, either.
   bool has_staying() const { return count_staying() > 0; }
-  /// The job is to end when its ranks have saved its state; those that wait are to leave. why: a sentence.
+  /// The job is to end when its ranks have saved its state, also those that were to leave; processes that have never
+  /// been ranks are to leave now. why: a sentence.
   void drain(std::string why);
   bool is_draining() const { return !drain_reason_.empty(); }
 

@@ -235,10 +235,12 @@ class ContinuedJob {
       end(end_by_abort(std::max(0, membership_.member(*member).outcome.rank), m.exit_code, m.text));
   }
   void on(int id, const message::HostLeaving& m) {
+    if (result_ || membership_.is_draining()) return;
     Launch& launch = launches_.at(id);
     pool_.on_leaving(launch.host, Clock::now());
     for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
     if (!membership_.has_staying()) {
+      is_termination_announced_ = true;
       if (!drain(SIGTERM)) end(end_by_signal(SIGTERM, m.message));
       return;
     }
@@ -425,6 +427,8 @@ class ContinuedJob {
   // ---- the end ----
 
   void on_signal(int signal) {
+    // All agents have got it: a resource manager sends it to each process of a job, and that is one request.
+    if (signal == SIGTERM && std::exchange(is_termination_announced_, false)) return;
     if ((signal == SIGUSR1 || signal == SIGTERM) && drain(signal)) return;
     switch (signal) {
       case SIGUSR1:
@@ -504,6 +508,7 @@ class ContinuedJob {
   bool is_discovered_ = false;
   bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;
+  bool is_termination_announced_ = false;
   contract::JobChange shown_change_ = contract::JobChange::kNone;
   std::set<int> killed_;
   std::vector<std::string> notes_;  ///< until it is known that the job goes on

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import itertools
 import os
 import pickle
 import socket
@@ -13,6 +14,12 @@ from ddl.errors import InvalidArgument
 
 _NAME = "ddl-state.pickle"
 _FORMAT = 1
+
+
+def first_difference(one: list[str], other: list[str]) -> tuple[str, str]:
+    """Of two layouts that are not equal: the first lines in which they differ."""
+    pairs = itertools.zip_longest(one, other, fillvalue="nothing")
+    return next((here, there) for here, there in pairs if here != there)
 
 
 class StateFile:
@@ -54,9 +61,10 @@ class StateFile:
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise InvalidArgument(f"{self._path} is not of this version of ddl; remove it to begin anew")
         if content["layout"] != layout:
-            other = sorted(set(content["layout"]) ^ set(layout))
+            there, here = first_difference(content["layout"], layout)
             raise InvalidArgument(
-                f"{self._path} is the state of another program: they differ in {other[0]}; remove it to begin anew"
+                f"{self._path} is the state of another program: it has {there} instead of {here}; "
+                "remove it to begin anew"
             )
         return content["commits"], content["saved"]
 

@@ -30,7 +30,6 @@ from __future__ import annotations
 import copy
 import functools
 import hashlib
-import itertools
 import sys
 import time
 from typing import Any, Callable, Sequence
@@ -40,7 +39,7 @@ from ddl._context import CHANGED, FIRST, LOST, abort, allgather, context, genera
 from ddl._horovod import drop_open
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, broadcast_object, numbers
-from ddl._state_file import StateFile
+from ddl._state_file import StateFile, first_difference
 from ddl.errors import Error, InvalidArgument, Mismatch, check, raise_losses_at_once
 
 __all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "generation", "run"]
@@ -313,9 +312,7 @@ def _share(state: State) -> None:
 def _difference(layouts: list[list[str]]) -> Mismatch:
     """The first one between rank 0 and another rank."""
     other = next(i for i, layout in enumerate(layouts) if layout != layouts[0])
-    for here, there in itertools.zip_longest(layouts[other], layouts[0], fillvalue="nothing"):
-        if here != there:
-            break
+    here, there = first_difference(layouts[other], layouts[0])
     return Mismatch(
         f"the state of rank {other} is not like that of rank 0: it has {here} instead of {there}; make the states of "
         "all ranks alike"

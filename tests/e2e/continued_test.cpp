@@ -161,7 +161,7 @@ TEST_CASE("what a killed rank had started is ended, although the job goes on", "
   const int child = number_after("of slot 1: "), other = number_after("of slot 0: ");
   ::kill(number_after("rank 1 of 2, local 1 of 2, pid "), SIGKILL);
   job.wait_for(": rank 0 of 1, ");
-  CHECK_FALSE(is_running(child));
+  job.wait_until("the child of the killed rank has ended", [&] { return !is_running(child); });
   CHECK(is_running(other));
   scratch.write("stop", "");
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -297,6 +297,24 @@ TEST_CASE("ranks whose agent is asked to end leave at a step, and the others go 
   // With the last agent the whole job is asked to end.
   ::kill(agent_of(first.at(0)), SIGTERM);
   CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGTERM);
+}
+
+TEST_CASE("SIGTERM to ddlrun and to all agents, in any order, is one request to end", "[continued]") {
+  for (const bool is_head_first : {true, false}) {
+    CAPTURE(is_head_first);
+    const Scratch scratch;
+    ElasticJob job(kTwoNames + Words{"--min-np", "1", "--state-dir", scratch.path("state")}, "slow");
+    const auto first = job.pids(0, 4);
+    if (is_head_first) job.job().send(SIGTERM);
+    for (const int rank : {0, 3})
+      ::kill(read_process_stat(read_process_stat(first.at(rank))->parent)->parent, SIGTERM);
+    job.job().wait_until("the request is seen", [&] {
+      return job.job().err().find("SIGTERM has asked the job to end") != std::string::npos;
+    });
+    if (!is_head_first) job.job().send(SIGTERM);
+    CHECK(job.job().wait_and_require_nothing_left() == contract::kDrained);
+    CHECK(occurrences(job.job().out(), "drained at step 1\n") == 4);
+  }
 }
 
 TEST_CASE("a job that is asked to end saves its state at the next commit", "[continued]") {

@@ -285,6 +285,16 @@ TEST_CASE("a job that is to end is over when rank 0 has saved its state") {
   CHECK(job.next() == "end 119: ");
 }
 
+TEST_CASE("ranks that were to leave stay until the state of a job that is to end is saved") {
+  TestJob job = job_of_four();
+  for (const int member : {0, 1, 2, 3}) job.membership.set_leaving(member);
+  CHECK_FALSE(job.membership.has_staying());
+  job.membership.drain("asked");
+  job.kill(0);
+  job.join_all({1, 2, 3}, JoinReason::kLost);
+  CHECK(job.next() == "1: a1 b0 b1");
+}
+
 TEST_CASE("a job that is to end fails if rank 0 does, and succeeds if its work is done before") {
   TestJob bad = job_of_four();
   bad.membership.drain("asked");
