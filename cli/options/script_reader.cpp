@@ -133,6 +133,7 @@ class ScriptReader {
     values_.take(OptionId::kRequeueOn, parse_count, script().requeue_on, 1, kMaxCode);
     script().requeue = script().requeue || script().requeue_on > 0;
     take_slurm(OptionId::kSignal, script().signal);
+    read_end();
     take_text(OptionId::kOutput, script().output);
     take_text(OptionId::kError, script().error);
     take_slurm(OptionId::kMailUser, script().mail_user);
@@ -144,6 +145,28 @@ class ScriptReader {
         values_.refuse_once("--submit does not wait for the job, but --sbatch=" + one + " would",
                             "write the script with -o FILE, then: sbatch --wait FILE");
     }
+  }
+
+  /// Slurm tells ddlrun before the time limit, which has the state saved, and a job that starts again goes on from it.
+  void read_end() {
+    const std::string_view signal = templates::signal_of(script().signal);
+    const bool is_shells = !templates::shells_signal(script().signal).empty();
+    const bool is_termination = signal == "TERM" || signal == "15";
+    if (is_shells && is_termination && script().requeue_on > 0)
+      values_.refuse_once(OptionId::kSignal,
+                          "--signal " + script().signal +
+                              " is what scancel sends, and --requeue-on would start a "
+                              "job again that was cancelled",
+                          "use --signal B:USR1@120");
+    if (job().elastic.state_directory.empty()) return;
+    script().requeue = true;
+    if (signal.empty()) script().signal = "B:USR1@120";
+    if (!signal.empty() && !is_shells && (is_termination || signal == "USR1" || signal == "10"))
+      values_.refuse_once(OptionId::kSignal,
+                          "--signal " + script().signal +
+                              " goes to the ranks, and with --state-dir ddlrun is to get "
+                              "it",
+                          "use --signal B:" + script().signal);
   }
 
   void read_setup() {

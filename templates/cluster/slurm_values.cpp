@@ -199,6 +199,21 @@ std::string wrong_slurm_value(std::string_view option, std::string_view value) {
   return "";
 }
 
+std::string_view signal_of(std::string_view value) {
+  value = value.substr(0, value.find('@'));
+  const std::size_t colon = value.find(':');
+  if (colon != std::string_view::npos) value.remove_prefix(colon + 1);
+  if (value.starts_with("SIG")) value.remove_prefix(3);
+  return value;
+}
+
+std::string_view shells_signal(std::string_view value) {
+  const std::size_t colon = value.find(':');
+  const bool is_shells =
+      colon != std::string_view::npos && value.substr(0, colon).find('B') != std::string_view::npos;
+  return is_shells ? signal_of(value) : "";
+}
+
 namespace {
 
 constexpr std::int64_t kMaxGpus = 65536;

@@ -1,5 +1,5 @@
-// How Slurm writes quantities: lengths of time (--time), sizes of memory (--mem), and generic resources (GRES, for
-// GPUs); and whether it would refuse the value of an option.
+// How Slurm writes quantities: lengths of time (--time), sizes of memory (--mem), signals (--signal), and generic resources (GRES,
+// for GPUs); and whether it would refuse the value of an option.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,14 @@ std::optional<std::int64_t> slurm_megabytes(std::string_view text);
 /// Why the value of this option of sbatch ("--mem", "--array", ...) is wrong: "'lots' is not a size of memory: ...".
 /// "" if it is right, or if the option's values are not known here. Pure.
 std::string wrong_slurm_value(std::string_view option, std::string_view value);
+
+// Signals as --signal names them.
+
+/// "USR1" of "B:USR1@60", "SIGUSR1" or "10": the signal's name without SIG, or its number.
+std::string_view signal_of(std::string_view value);
+
+/// The same if Slurm sends it to the script's shell alone, by B:; otherwise "".
+std::string_view shells_signal(std::string_view value);
 
 // Generic resources, as Slurm writes them.
 

@@ -185,17 +185,10 @@ void check_memory(LintContext& context, const std::vector<SlurmOption>& options)
   }
 }
 
-/// "10", "USR1", "SIGUSR1", each perhaps with R: in front and @60 behind. With B: the ranks do not get it.
+/// Where the ranks get it. With B: they do not.
 void check_signal(LintContext& context, const SlurmOption* option) {
-  if (option == nullptr) return;
-  std::string_view signal = option->value;
-  signal = signal.substr(0, signal.find('@'));
-  const std::size_t colon = signal.find(':');
-  if (colon != std::string_view::npos) {
-    if (signal.substr(0, colon).find('B') != std::string_view::npos) return;
-    signal.remove_prefix(colon + 1);
-  }
-  if (signal.starts_with("SIG")) signal.remove_prefix(3);
+  if (option == nullptr || !shells_signal(option->value).empty()) return;
+  const std::string_view signal = signal_of(option->value);
   if (signal != "USR1" && signal != "10") return;
   context.report(
       "signal-usr1", option->line,

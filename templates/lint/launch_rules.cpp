@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "templates/cluster/slurm_values.h"
 #include "templates/lint/rules.h"
 
 namespace ddl::templates {
@@ -198,17 +199,6 @@ void check_nodes(LintContext& context) {
       "the job has " + option->value + " nodes" + on_line(option->line, python->line) +
           ", and only the first of them runs this: Slurm starts the script there and nothing elsewhere; "
           "write ddlrun or srun in front of it");
-}
-
-/// "USR1" of "B:USR1@60", "SIGUSR1" or "10"; "" where the ranks are meant.
-std::string_view shells_signal(std::string_view value) {
-  const std::size_t colon = value.find(':');
-  if (colon == std::string_view::npos || value.substr(0, colon).find('B') == std::string_view::npos)
-    return "";
-  value = value.substr(colon + 1);
-  value = value.substr(0, value.find('@'));
-  if (value.starts_with("SIG")) value.remove_prefix(3);
-  return value;
 }
 
 /// Whether the command catches the signal, or may do so: a signal named by a variable, or by number.

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "contract/version.h"
+#include "templates/cluster/slurm_values.h"
 #include "templates/profile/site_environment.h"
 #include "templates/profile/site_profile.h"
 #include "templates/script/batch_system.h"
@@ -224,6 +225,8 @@ class ScriptData {
 
   void launch() {
     if (request_.requeue_on > 0) set("requeue-on", std::to_string(request_.requeue_on));
+    if (const std::string_view signal = shells_signal(request_.signal); !signal.empty())
+      set("shell-signal", std::string(signal));
     set("by-ddlrun", !by_srun());
     set("by-srun", by_srun());
     set("ddlrun", bash_quote(request_.ddlrun));

@@ -183,6 +183,9 @@ std::vector<Golden> goldens() {
                   "--name",
                   "it's \"me\" & more",
                   "two\nlines"}});
+  all.push_back({"elastic",
+                 {"-np", "8", "--elastic", "continue", "--state-dir", "/scratch/state", "--requeue-on", "119",
+                  "--remote-path", "ddlrun", "--", "./train"}});
   return all;
 }
 

@@ -129,6 +129,34 @@ TEST_CASE("the warning signal reaches every rank, and the requeued job continues
   CHECK(lines_with(out, "begins with restart 1 and checkpoint 7") == 4);
 }
 
+TEST_CASE(
+    "an elastic job that Slurm warns saves its state, and goes on from it in its next run; scancel ends it",
+    "[slurm_script]") {
+  const JobFolder folder;
+  const std::string fit = std::filesystem::path(e2e::ddlrun({}).argv.front()).parent_path() / "elastic_fit";
+  const auto submit = [&](const std::string& output, const std::string& steps) {
+    return folder.submit(output,
+                         {"-np", "2", "--nodes", "2", "--elastic", "continue", "--state-dir",
+                          folder.path("state"), "--requeue-on", std::to_string(contract::kDrained)},
+                         {"sh", "-c", "exec " + fit + " " + steps});
+  };
+  const std::string job = submit("out", "$((SLURM_RESTART_COUNT ? 10 : 100000000))");
+  folder.await_lines("out", "process.*from.step.0$", 2);
+  // As Slurm does before the time limit.
+  folder.checked_output({"scancel", "--batch", "--signal=USR1", job});
+  folder.await_second_run(job);
+  INFO(folder.output("out"));
+  CHECK(lines_with(folder.output("out"), "goes on from step 0") == 2);
+  CHECK(lines_with(folder.output("out"), " steps the loss is ") == 1);
+  const std::string cancelled = submit("cancelled", "100000000");
+  folder.await_lines("cancelled", "process.*from.step.0$", 2);
+  folder.checked_output({"scancel", cancelled});
+  folder.await({cancelled});
+  INFO(folder.output("cancelled"));
+  CHECK_THAT(folder.checked_output({"scontrol", "show", "job", cancelled}), Contains("JobState=CANCELLED"));
+  CHECK(folder.checked_output({"ls", "state"}) == "ddl-state.bin\n");
+}
+
 TEST_CASE("a warning signal to the script is forwarded to every rank once", "[slurm_script]") {
   const JobFolder folder;
   const std::string trainer = write_trainer(folder);
