@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -190,6 +191,7 @@ StartFailure PreparedCommand::become() {
   if (command_.group == Command::Group::kOwn) ::setpgid(0, 0);
   if (command_.group == Command::Group::kOwnSession) ::setsid();
   set_signals(command_.ignored_signals);
+  if (command_.parent_death_signal != 0) ::prctl(PR_SET_PDEATHSIG, command_.parent_death_signal);
   if (!command_.cpus.is_empty()) {
     if (const int error = command_.cpus.bind_this_thread()) return {StartStage::kCpus, error};
   }

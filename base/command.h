@@ -55,6 +55,8 @@ struct Command {
   std::vector<int> ignored_signals{};  ///< as nohup(1) leaves SIGHUP
   std::vector<Limit> limits{};         ///< in place of this process's own
   Group group = Group::kOwn;
+  /// It gets this signal when the thread that has started it ends; 0: none. Programs that it starts do not.
+  int parent_death_signal = 0;
   /// Descriptors of this process without close-on-exec, which the caller's shell has given it, reach the program, too.
   bool keeps_descriptors = false;
   /// streams.in is a terminal, and becomes the controlling one of its own session.

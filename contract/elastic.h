@@ -3,6 +3,7 @@
 // barrier_in. If one of its ranks is lost before all have met, barrier_out has rc=-1.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace ddl::contract {
@@ -16,6 +17,10 @@ inline constexpr char kElasticPlan[] = "elastic_plan";
 /// This process's work is done: from now on the job does not change. Answered by kElasticFinishedAck.
 inline constexpr char kElasticFinished[] = "elastic_finished";
 inline constexpr char kElasticFinishedAck[] = "elastic_finished_ack";
+
+/// Of "cmd=abort exitcode=1": text=, why, as hexadecimal digits of its bytes. Other launchers ignore it.
+inline constexpr char kAbortText[] = "text";
+inline constexpr std::size_t kMaxAbortText = 400;
 
 /// Why a process joins: reason=. The numbers are those of DDL_ELASTIC_FIRST and so on in ddl.h.
 enum class JoinReason : std::int32_t {

@@ -20,9 +20,10 @@ constexpr int kUsualRestarts = 3;
 /// Of these, one alone asks for ranks that go on without those that have failed. They are for jobs whose ranks start
 /// again, too.
 constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
-constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
-                                 OptionId::kReadyTimeout, OptionId::kResetLimit,     OptionId::kCooldown,
-                                 OptionId::kStateDir,     OptionId::kStateInterval};
+constexpr OptionId kDetails[] = {
+    OptionId::kSlotsPerHost,    OptionId::kElasticTimeout, OptionId::kElasticSettle, OptionId::kReadyTimeout,
+    OptionId::kResetLimit,      OptionId::kCooldown,       OptionId::kStateDir,      OptionId::kStateInterval,
+    OptionId::kPreemptionWatch, OptionId::kSpares,         OptionId::kElasticUnit};
 
 bool has_any_of_going_on(const ValueReader& values) {
   return std::any_of(std::begin(kOfGoingOn), std::end(kOfGoingOn),
@@ -42,9 +43,9 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
                         "omit it, or use --elastic restart");
     values.refuse_given({OptionId::kFramework, OptionId::kGloo},
                         " tells ranks who they are, and that changes", "omit it, or use --elastic restart");
-    values.refuse_given(
-        {OptionId::kTimelineFile, OptionId::kStdin, OptionId::kStallWarning, OptionId::kStallShutdown},
-        " is not offered for ranks that go on when others fail", "omit it, or use --elastic restart");
+    values.refuse_given({OptionId::kTimelineFile, OptionId::kStdin},
+                        " is not offered for ranks that go on when others fail",
+                        "omit it, or use --elastic restart");
   }
   for (const OptionId id : kOfGoingOn) {
     if (is_chosen && mode == ElasticMode::kOff)
@@ -94,11 +95,14 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   if (values.has(OptionId::kStateInterval) && !values.has(OptionId::kStateDir))
     values.refuse_once(OptionId::kStateInterval, "--state-interval, and there is no folder for the state",
                        "give --state-dir DIR, too");
+  values.take(OptionId::kPreemptionWatch, not_empty, elastic.preemption_watch);
+  values.take(OptionId::kElasticUnit, parse_elastic_unit, elastic.unit);
   values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
   if (elastic.mode != ElasticMode::kContinue)
-    values.refuse_given(
-        {OptionId::kReadyTimeout, OptionId::kSpares, OptionId::kStateDir, OptionId::kStateInterval},
-        " is of ranks that go on, and these are started again", "omit it, or use --elastic continue");
+    values.refuse_given({OptionId::kReadyTimeout, OptionId::kSpares, OptionId::kStateDir,
+                         OptionId::kStateInterval, OptionId::kPreemptionWatch, OptionId::kElasticUnit},
+                        " is of ranks that go on, and these are started again",
+                        "omit it, or use --elastic continue");
   values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
   std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};
   values.take(OptionId::kCooldown, parse_cooldown, cooldown);
@@ -110,6 +114,26 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
     values.refuse_once("a rankfile names the host of each rank, and an elastic job may lose it",
                        "omit one of them");
 }
+
+namespace {
+
+/// Spares need slots, too. Of hosts that a script lists nothing is known yet.
+void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
+  const ElasticSpec& elastic = job.elastic;
+  if (elastic.spares == 0 || job.oversubscribe || job.ranks_per_node > 0 || !elastic.discovery.empty())
+    return;
+  int slots = 0;
+  for (const launcher::AllocatedNode& node : allocation.nodes) slots += node.slots.value_or(0);
+  const int wanted = elastic.max_ranks + elastic.spares;
+  if (slots > 0 && slots < wanted)
+    values.refuse_once(OptionId::kSpares,
+                       counted(elastic.max_ranks, "rank") + " (--max-np) and " +
+                           counted(elastic.spares, "spare") + " need " + counted(wanted, "slot") +
+                           ", and the hosts have " + std::to_string(slots),
+                       "name more hosts or slots, or give smaller numbers");
+}
+
+}  // namespace
 
 void complete_elastic(ValueReader& values, const launcher::Allocation& allocation, JobSpec& job) {
   ElasticSpec& elastic = job.elastic;
@@ -141,6 +165,10 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
   }
   values.take(OptionId::kMaxNp, parse_rank_count, elastic.max_ranks);
   values.take(OptionId::kMinNp, parse_rank_count, elastic.min_ranks);
+  // A host that does not come up at the start is left out, unless a number of ranks is asked for.
+  if (elastic.mode == ElasticMode::kContinue && !values.has(OptionId::kNumProc) &&
+      values.has(OptionId::kMinNp))
+    elastic.start_ranks = elastic.min_ranks;
   elastic.start_ranks =
       std::clamp(elastic.start_ranks, elastic.min_ranks, std::max(elastic.min_ranks, elastic.max_ranks));
   if (elastic.min_ranks > elastic.max_ranks)
@@ -148,6 +176,7 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
                        "the least number of ranks, " + std::to_string(elastic.min_ranks) +
                            ", is above the largest, " + std::to_string(elastic.max_ranks),
                        "give --min-np <= -np <= --max-np");
+  check_spares(values, allocation, job);
 }
 
 }  // namespace ddl::cli

@@ -82,6 +82,11 @@ Result<launcher::ElasticMode> parse_elastic_mode(std::string_view text) {
                                               {"off", launcher::ElasticMode::kOff}});
 }
 
+Result<launcher::ElasticUnit> parse_elastic_unit(std::string_view text) {
+  return one_of<launcher::ElasticUnit>(
+      text, {{"slot", launcher::ElasticUnit::kSlot}, {"host", launcher::ElasticUnit::kHost}});
+}
+
 Result<std::pair<double, double>> parse_cooldown(std::string_view text) {
   constexpr double kLongest = 3600;
   const std::size_t middle = text.find_first_of("=:, ");

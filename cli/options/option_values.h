@@ -46,6 +46,7 @@ Result<int> parse_ranks_per_node(std::string_view text);
 Result<std::pair<int, int>> parse_host_counts(std::string_view text);
 /// --elastic: also the word for ranks that go on, which is an error that says what there is instead.
 Result<launcher::ElasticMode> parse_elastic_mode(std::string_view text);
+Result<launcher::ElasticUnit> parse_elastic_unit(std::string_view text);
 /// Seconds from MIN=MAX, each from 1 to 3600 as in horovodrun.
 Result<std::pair<double, double>> parse_cooldown(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.

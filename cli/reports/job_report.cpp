@@ -359,7 +359,9 @@ Json generation_json(const launcher::GenerationReport& generation) {
       {"run_seconds", generation.run_seconds},
       {"reason", name_of(generation.end.reason)},
       {"first_failure", generation.end.first_failure ? Json(*generation.end.first_failure) : Json(nullptr)},
-      {"message", text_or_null(generation.end.message)}};
+      {"message", text_or_null(generation.end.message)},
+      {"commits", generation.commits},
+      {"recovery_seconds", generation.recovery_seconds ? Json(*generation.recovery_seconds) : Json(nullptr)}};
 }
 
 }  // namespace

@@ -41,7 +41,6 @@ class Rest {
   /// Without a failure: for the longest time.
   void begin(const Cooldown& cooldown, Time now) { until_ = now + clock_duration(cooldown.max_seconds); }
 
-  bool has_failed() const { return failures_ > 0; }
   /// The epoch: it has not failed.
   Time until() const { return until_; }
 

@@ -81,7 +81,7 @@ GenerationPlanner::GenerationPlanner(const JobSpec& spec, const std::vector<Allo
                                      std::function<double()> random)
     : spec_(spec),
       pool_({spec.elastic.cooldown_min_seconds, spec.elastic.cooldown_max_seconds, std::move(random)}) {
-  pool_.update(hosts);
+  pool_.update(hosts, Time());
 }
 
 void GenerationPlanner::on_ended(const JobReport& report, Time now) {

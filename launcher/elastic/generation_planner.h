@@ -50,7 +50,7 @@ class GenerationPlanner {
                     std::function<double()> random);
 
   /// The hosts that there are now, as the discovery script says.
-  void on_hosts(const std::vector<AllocatedNode>& hosts) { pool_.update(hosts); }
+  void on_hosts(const std::vector<AllocatedNode>& hosts, Time now) { pool_.update(hosts, now); }
   /// A host that was to join does not answer.
   void on_host_failed(const std::string& name, Time now) { pool_.on_failed(name, now); }
   /// The generation that was started last has ended so.

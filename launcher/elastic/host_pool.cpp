@@ -13,7 +13,7 @@ HostPool::Host* HostPool::find(const std::string& name) {
   return found == hosts_.end() ? nullptr : &*found;
 }
 
-void HostPool::update(const std::vector<AllocatedNode>& hosts) {
+void HostPool::update(const std::vector<AllocatedNode>& hosts, Time now) {
   const auto is_host = [](const std::string& name) {
     return [key = host_key(name)](const Host& host) { return host_key(host.node.name) == key; };
   };
@@ -25,7 +25,7 @@ void HostPool::update(const std::vector<AllocatedNode>& hosts) {
     if (listed != hosts.end()) {
       host.node = *listed;
       kept.push_back(std::move(host));
-    } else if (host.rest.has_failed()) {
+    } else {
       gone_.push_back(std::move(host));  // it may come back, and is not trusted more for that
     }
   }
@@ -37,6 +37,7 @@ void HostPool::update(const std::vector<AllocatedNode>& hosts) {
     if (before != gone_.end()) {
       host = std::move(*before);
       gone_.erase(before);
+      if (std::exchange(host.has_returned, true)) host.absence.on_failed(cooldown_, now);
     }
     host.node = node;
     hosts_.push_back(std::move(host));
@@ -65,7 +66,7 @@ std::vector<AllocatedNode> HostPool::listed() const {
 std::vector<AllocatedNode> HostPool::usable(Time now) const {
   std::vector<AllocatedNode> nodes;
   for (const Host& host : hosts_) {
-    if (host.rest.until() <= now) nodes.push_back(host.node);
+    if (host.usable_from() <= now) nodes.push_back(host.node);
   }
   return nodes;
 }
@@ -73,7 +74,8 @@ std::vector<AllocatedNode> HostPool::usable(Time now) const {
 std::optional<HostPool::Time> HostPool::next_return(Time now) const {
   std::optional<Time> next;
   for (const Host& host : hosts_) {
-    if (host.rest.until() > now && (!next || host.rest.until() < *next)) next = host.rest.until();
+    const Time from = host.usable_from();
+    if (from > now && (!next || from < *next)) next = from;
   }
   return next;
 }

@@ -18,8 +18,9 @@ class HostPool {
   /// cooldown: of a host that has failed.
   explicit HostPool(Cooldown cooldown) : cooldown_(std::move(cooldown)) {}
 
-  /// The hosts that there are now. Those that were there before keep their places, and new ones come behind them.
-  void update(const std::vector<AllocatedNode>& hosts);
+  /// The hosts that there are now. Those that were there before keep their places, and new ones come behind them. One
+  /// that comes back again and again rests as after failures.
+  void update(const std::vector<AllocatedNode>& hosts, Time now);
   /// The host could not be started on, or was lost. It counts as new when it returns. Unknown names are ignored.
   void on_failed(const std::string& name, Time now);
 
@@ -37,12 +38,15 @@ class HostPool {
   struct Host {
     AllocatedNode node;
     Rest rest;
+    Rest absence;  ///< its "failures" are returns, of which the first one counts for nothing
+    bool has_returned = false;
+    Time usable_from() const { return std::max(rest.until(), absence.until()); }
   };
   Host* find(const std::string& name);
 
   Cooldown cooldown_;
   std::vector<Host> hosts_;  // the oldest first
-  std::vector<Host> gone_;   // that have failed before, and are not there now
+  std::vector<Host> gone_;   // that were there before, and are not there now
 };
 
 }  // namespace ddl::launcher

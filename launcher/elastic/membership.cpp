@@ -24,10 +24,10 @@ bool is_failure(const RankOutcome& outcome) {
   return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
 }
 
-/// It has failed by itself: it was not killed from outside, nor lost with its host.
+/// It has failed by itself: it was not killed from outside, other than for its memory, nor lost with its host.
 bool is_own_fault(const RankOutcome& outcome) {
   constexpr std::array kOfProgram = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-  return outcome.kind == RankOutcome::Kind::kExited ||
+  return outcome.kind == RankOutcome::Kind::kExited || !outcome.kill_explanation.empty() ||
          (outcome.kind == RankOutcome::Kind::kSignalled &&
           std::find(kOfProgram.begin(), kOfProgram.end(), outcome.signal) != kOfProgram.end());
 }
@@ -147,11 +147,18 @@ std::vector<int> Membership::in_phase(std::initializer_list<Phase> phases) const
 
 std::vector<int> Membership::choose() const {
   std::vector<int> chosen;
-  for (const int one : in_phase({Phase::kWaiting})) {
+  const auto waiting = in_phase({Phase::kWaiting});
+  const auto is_new = [this](int one) { return !has_state(one); };
+  for (const int one : waiting) {
     if (!leaving_.contains(one)) chosen.push_back(one);
   }
+  // Those that are to leave stay until others have the state.
+  if (generation_ >= 0 && std::all_of(chosen.begin(), chosen.end(), is_new)) {
+    for (const int one : waiting) {
+      if (leaving_.contains(one) && has_state(one)) chosen.push_back(one);
+    }
+  }
   // Those that have been ranks, and then the oldest.
-  const auto is_new = [this](int one) { return members_[one].outcome.rank < 0; };
   std::stable_partition(chosen.begin(), chosen.end(), [&](int one) { return !is_new(one); });
   if (std::ssize(chosen) > spec_.elastic.max_ranks) chosen.resize(spec_.elastic.max_ranks);
   // Hosts stay in their order: rank 0 is on the oldest one that has a process that was a rank.
@@ -193,6 +200,12 @@ std::optional<Membership::Time> Membership::next_rest_end(Time now) const {
 int Membership::room() const {
   if (stage_ == Stage::kFinishing || is_draining()) return 0;
   return std::max(0, spec_.elastic.max_ranks + spec_.elastic.spares - count_staying());
+}
+
+bool Membership::may_end(int member) const {
+  const Phase phase = members_.at(member).phase;
+  if (!leaving_.contains(member) || phase == Phase::kRank || phase == Phase::kFinished) return false;
+  return phase != Phase::kWaiting || !has_state(member);
 }
 
 int Membership::count_staying() const {
@@ -266,10 +279,8 @@ Membership::Decision Membership::gather(Time now, std::optional<Time> other_host
       if (chosen.empty() && starting.empty()) return End{};
     }
     if (!starting.empty() && now < enough_until) return Wait{enough_until, ""};
-  } else if (chosen.empty() && !has_any_joined_again_) {
-    return end_with_failure(
-        "no rank has joined again: the program does not call ddl.elastic.run() or ddl_elastic_join(); with "
-        "--elastic restart every program is started again");
+  } else if (std::none_of(chosen.begin(), chosen.end(), [this](int one) { return has_state(one); })) {
+    if (auto end = end_without_state()) return *std::move(end);
   }
   if (std::ssize(chosen) >= required) return plan(std::move(chosen));
   std::string why = fmt::format("{} of at least {} can run", counted(std::ssize(chosen), "rank"), required);
@@ -285,6 +296,20 @@ Membership::Decision Membership::gather(Time now, std::optional<Time> other_host
                                           : why + ", and no others can come");
 }
 
+std::optional<Membership::End> Membership::end_without_state() const {
+  const bool is_kept = !spec_.elastic.state_directory.empty() && spec_.elastic.state_interval > 0;
+  if (is_draining() && is_kept)
+    return End{end_with(EndReason::kDrained, contract::kDrained, drain_reason_), ""};
+  if (is_kept) return std::nullopt;  // new processes read it
+  if (has_any_joined_again_ || is_draining() || !spec_.elastic.state_directory.empty())
+    return end_with_failure(
+        "all ranks have ended, and with them the state; --state-dir DIR --state-interval N keeps it in a "
+        "file");
+  return end_with_failure(
+      "all ranks have ended, and none has joined again; a program that goes on calls ddl.elastic.run() or "
+      "ddl_elastic_join(), and --elastic restart starts every program again");
+}
+
 Membership::Decision Membership::plan(std::vector<int> chosen) {
   Plan plan;
   for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
@@ -298,8 +323,11 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
                                         spec_.elastic.reset_limit));
   commits_ = std::max(commits_, plan.commits);
   plan.lost_at = lost_at_;
+  plan.lost = lost_;
   for (const int one : in_phase({Phase::kWaiting})) {
-    if (leaving_.contains(one)) plan.removed.push_back(one);
+    if (!leaving_.contains(one) || std::find(chosen.begin(), chosen.end(), one) != chosen.end()) continue;
+    members_[one].phase = Phase::kRemoved;
+    plan.removed.push_back(one);
   }
   plan.generation = ++generation_;
   for (int rank = 0; rank < std::ssize(chosen); ++rank) {

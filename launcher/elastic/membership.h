@@ -27,6 +27,7 @@ struct Member {
     kWaiting,   ///< for the next generation
     kRank,      ///< of the generation
     kFinished,  ///< the same, and its work is done
+    kRemoved,   ///< it waited, and is not wanted any more
     kEnded,
   };
   std::string host;
@@ -49,6 +50,7 @@ class Membership {
     int generation = 0;
     std::vector<int> members;     ///< by rank
     std::vector<int> removed;     ///< that waited, and are not wanted any more
+    std::optional<int> lost;      ///< the member whose end has ended the generation before; nullopt: none has
     std::optional<Time> lost_at;  ///< when a rank of it was lost; nullopt: none was
     std::int64_t commits = 0;     ///< the most that a member has
   };
@@ -76,14 +78,20 @@ class Membership {
   void on_ended(int member, const RankOutcome& outcome, Time now);
   /// It was lost with its host, as this sentence says; or the launch that was to start it has failed.
   void on_lost(int member, const std::string& why, Time now);
-  /// Its host is not one of the job any more: it is not a rank of the next generation.
+  /// Its host is not one of the job any more: it is not a rank of the next generation, if others have the state.
   void set_leaving(int member) { leaving_.insert(member); }
+  /// Its host is one of the job after all.
+  void set_staying(int member) { leaving_.erase(member); }
+  /// It is to leave, and is neither a rank nor needed for what it knows.
+  bool may_end(int member) const;
   bool is_leaving(int member) const { return leaving_.contains(member); }
   /// A process that has not ended is not to leave, either.
   bool has_staying() const { return count_staying() > 0; }
   /// The job is to end when its ranks have saved its state, also those that were to leave; processes that have never
   /// been ranks are to leave now. why: a sentence.
   void drain(std::string why);
+  /// A rank has done its work.
+  bool is_finishing() const { return stage_ == Stage::kFinishing; }
   bool is_draining() const { return !drain_reason_.empty(); }
 
   /// other_host: when a host that has no process now may get one, at the earliest; nullopt: none will.
@@ -124,6 +132,8 @@ class Membership {
   /// Those of the waiting that the next generation has, by rank.
   std::vector<int> choose() const;
   int count_staying() const;
+  /// It has been a rank, so it has the state.
+  bool has_state(int member) const { return members_[member].outcome.rank >= 0; }
   /// Whether this failure, and not that of the member that has failed so far, is what has ended the generation.
   bool is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const;
   void end_generation(Time now);
@@ -137,6 +147,8 @@ class Membership {
   Decision gather(Time now, std::optional<Time> other_host);
   Decision plan(std::vector<int> chosen);
   End end_with_failure(std::string why) const;
+  /// Nobody is left that has the state: unless it is in a file.
+  std::optional<End> end_without_state() const;
 
   const JobSpec& spec_;
   Cooldown cooldown_;  ///< of slots

@@ -67,7 +67,7 @@ MembershipWatch::MembershipWatch(EventLoop& loop, GenerationPlanner& planner, co
     discovery_.emplace(loop, spec,
                        DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) {
                                                    has_discovery_failed_ = false;
-                                                   planner_.on_hosts(hosts);
+                                                   planner_.on_hosts(hosts, Clock::now());
                                                    look();
                                                  },
                                                  [this](const Error& error) { on_discovery_failed(error); }});

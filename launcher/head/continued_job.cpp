@@ -20,7 +20,9 @@
 #include "launcher/elastic/discovery_script.h"
 #include "launcher/elastic/host_pool.h"
 #include "launcher/elastic/membership.h"
+#include "launcher/head/generation_inspector.h"
 #include "launcher/head/job_context.h"
+#include "launcher/head/job_planner.h"
 #include "launcher/head/member_launch.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/job/host_name.h"
@@ -39,25 +41,28 @@ using Clock = std::chrono::steady_clock;
 // Slurm kills 30 s after SIGTERM, if its KillWait is the usual one.
 constexpr std::chrono::seconds kDrainTime{25};
 
+// Then a head of a launch that is stopped is killed: its agent has given it up by then.
+constexpr std::chrono::seconds kStoppedTime{5};
+
 // An agent whose launch has lost its head ends its ranks, and removes its directory.
 constexpr std::chrono::seconds kCleanUpTime{6};
 
 class ContinuedJob {
  public:
   ContinuedJob(const JobSpec& spec, const Allocation& allocation, const Environment& environment,
-               const Notices& notices, net::JobKey key)
+               const Notices& notices, MemberLaunch::Job job)
       : spec_(spec),
         allocation_(allocation),
         environment_(environment),
         notices_(notices),
-        key_(std::move(key)),
+        job_(std::move(job)),
         cooldown_{spec.elastic.cooldown_min_seconds, spec.elastic.cooldown_max_seconds,
                   [this] { return std::uniform_real_distribution<>()(random_); }} {}
 
   Result<JobReport> run() {
     std::signal(SIGPIPE, SIG_IGN);  // a launch may end while it is written to
     std::vector<int> signals = ending_signals();
-    signals.insert(signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT});
+    signals.insert(signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD});
     loop_.watch_signals(signals, [this](int signal) { on_signal(signal); });
     if (spec_.timeout_seconds > 0)
       timeout_ = loop_.after(clock_duration(spec_.timeout_seconds),
@@ -67,7 +72,7 @@ class ContinuedJob {
       caller.emplace(loop_, spec_.end_with_pid,
                      [this] { end(end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))); });
     if (spec_.elastic.discovery.empty()) {
-      pool_.update(allocation_.nodes);
+      pool_.update(allocation_.nodes, Clock::now());
       loop_.post([this] { update(); });
     } else {
       discovery_.emplace(
@@ -75,7 +80,10 @@ class ContinuedJob {
           DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) { on_hosts(hosts); },
                                     [this](const Error& error) { on_discovery_failed(error); }});
     }
+    if (const auto status = inspector_.listen(); !status)
+      notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
     loop_.run();
+    inspector_.close();
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
@@ -101,14 +109,25 @@ class ContinuedJob {
   void on_hosts(const std::vector<AllocatedNode>& hosts) {
     is_discovered_ = true;
     was_discovery_noted_ = false;
-    pool_.update(hosts);
+    pool_.update(hosts, Clock::now());
     for (auto& [id, launch] : launches_) {
+      bool is_noted = false;
       const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const AllocatedNode& one) {
         return host_key(one.name) == host_key(launch.host);
       });
       const int slots = host == hosts.end() ? 0 : slots_of(*host);
       for (const auto& [slot, member] : launch.members) {
-        if (slot >= slots) membership_.set_leaving(member);
+        if (slot < slots) {
+          // The job has not changed yet.
+          if (unlisted_.erase(member) > 0) membership_.set_staying(member);
+        } else if (!membership_.is_leaving(member)) {
+          unlisted_.insert(member);
+          membership_.set_leaving(member);
+          const bool is_rank = membership_.member(member).phase == Member::Phase::kRank;
+          if (is_rank && !std::exchange(is_noted, true))
+            notices_.note(fmt::format("{} {}: its ranks leave at the next commit", launch.host,
+                                      slots == 0 ? "is not listed any more" : "has fewer slots now"));
+        }
       }
       end_leaving(launch);
     }
@@ -117,14 +136,20 @@ class ContinuedJob {
 
   /// Ends processes that are to leave, and are no ranks any more.
   void end_leaving(Launch& launch) {
-    const auto is_done = [this](const auto& slot) {
-      const Member& one = membership_.member(slot.second);
-      return membership_.is_leaving(slot.second) && one.phase != Member::Phase::kRank &&
-             one.phase != Member::Phase::kFinished;
-    };
+    const auto is_done = [this](const auto& slot) { return membership_.may_end(slot.second); };
     if (std::all_of(launch.members.begin(), launch.members.end(), is_done)) return end_processes(launch);
     for (const auto& slot : launch.members) {
       if (is_done(slot)) end_member(slot.second);
+    }
+  }
+
+  /// A process on it has failed, and it counts as a whole.
+  void leave_host(const std::string& host) {
+    pool_.on_failed(host, Clock::now());
+    for (auto& [id, launch] : launches_) {
+      if (host_key(launch.host) != host_key(host)) continue;
+      for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
+      end_leaving(launch);
     }
   }
 
@@ -168,7 +193,6 @@ class ContinuedJob {
     spec.ranks_per_node = 0;
     spec.framework = Framework::kNone;  // ranks change
     spec.stdin_target = StdinTarget::kNone;
-    spec.stall_warning_seconds = spec.stall_shutdown_seconds = 0;
     spec.timeline_file = "";
     spec.timeout_seconds = 0;
     spec.end_with_pid = 0;
@@ -181,7 +205,7 @@ class ContinuedJob {
     allocation.nodes.front().slots = spec.num_ranks;
 
     const int id = next_launch_++;
-    auto head = MemberLaunch::start(loop_, spec, allocation, environment_, notices_, key_,
+    auto head = MemberLaunch::start(loop_, spec, allocation, environment_, notices_, job_,
                                     {[this, id](const message::MemberReport& report) {
                                        std::visit([&](const auto& one) { on(id, one); }, report);
                                        update();
@@ -202,6 +226,12 @@ class ContinuedJob {
     notices_.detail(fmt::format("starting {} on {}", counted(slots.size(), "process"), host.name));
   }
 
+  /// Nothing if nothing of it is left.
+  void send(int id, const message::MemberOrder& order) {
+    const auto launch = launches_.find(id);
+    if (launch != launches_.end()) launch->second.head->send(order);
+  }
+
   std::optional<int> member_of(int id, int slot) {
     const auto& members = launches_.at(id).members;
     const auto found = members.find(slot);
@@ -218,6 +248,9 @@ class ContinuedJob {
     if (!member) return;
     membership_.on_ended(*member, m.outcome, Clock::now());
     on_member_ended(*member);
+    if (spec_.elastic.unit == ElasticUnit::kHost && !result_ && !membership_.is_draining() &&
+        !membership_.is_leaving(*member) && (m.outcome.exit_code != 0 || m.outcome.signal != 0))
+      leave_host(membership_.member(*member).host);
   }
   void on(int id, const message::ElasticJoin& m) {
     if (const auto member = member_of(id, m.rank))
@@ -233,6 +266,11 @@ class ContinuedJob {
     // At once: to the others, and to the membership, the ends that follow would look like losses.
     if (const auto member = member_of(id, m.rank))
       end(end_by_abort(std::max(0, membership_.member(*member).outcome.rank), m.exit_code, m.text));
+  }
+  template <class Message>  // Stalled, Activity, ForwardedRequest
+    requires requires(GenerationInspector& inspector, const Message& message) { inspector.on(0, message); }
+  void on(int id, const Message& message) {
+    inspector_.on(id, message);
   }
   void on(int id, const message::HostLeaving& m) {
     if (result_ || membership_.is_draining()) return;
@@ -276,6 +314,7 @@ class ContinuedJob {
       pool_.on_failed(launch.host, Clock::now());
       lose_members(launch, launch.host + ": the process of ddlrun that had started its ranks has ended");
     }
+    inspector_.on_gone(id);
     launches_.erase(id);
     update();
   }
@@ -301,6 +340,10 @@ class ContinuedJob {
     if (result_ || membership_.is_leaving(member)) return;
     if (membership_.lost_rank() == member)
       return notices_.note(rank_label(one.outcome) + " " + how_it_ended(one.outcome));
+    if (one.outcome.rank >= 0 && one.outcome.kind == RankOutcome::Kind::kExited &&
+        one.outcome.exit_code == 0 && !membership_.is_finishing() && !membership_.is_draining())
+      return notices_.note(rank_label(one.outcome) +
+                           " exited with 0 before the work was done; the others go on");
     if (one.outcome.rank < 0 && membership_.generation() >= 0)
       notices_.note(fmt::format("a process on {} (pid {}) that was to join {}; the job goes on without it",
                                 one.host, one.outcome.pid, how_it_ended(one.outcome)));
@@ -347,18 +390,21 @@ class ContinuedJob {
     }
     const std::string mapping = net::process_mapping(node_ranks);
     std::vector<int> rank_launches;
-    for (const int member : plan.members) rank_launches.push_back(launch_of_.at(member));
+    std::vector<GenerationInspector::Place> places;
+    for (const int member : plan.members) {
+      rank_launches.push_back(launch_of_.at(member));
+      places.push_back(
+          {launch_of_.at(member), membership_.member(member).slot, membership_.member(member).host});
+    }
+    inspector_.begin(plan.generation, std::move(places));
     barriers_.emplace(rank_launches, [this](int id, const message::HeadToAgent& m) {
-      const auto launch = launches_.find(id);
-      if (launch == launches_.end()) return;
-      if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) launch->second.head->send(*done);
+      if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) send(id, *done);
     });
     for (auto& [id, part] : parts) {
       part.generation = plan.generation;
       part.size = static_cast<int>(std::ssize(plan.members));
       part.hosts = mapping;
-      const auto launch = launches_.find(id);
-      if (launch != launches_.end()) launch->second.head->send(part);
+      send(id, part);
     }
     for (const int member : plan.removed) {
       const auto launch = launches_.find(launch_of_.at(member));
@@ -371,17 +417,36 @@ class ContinuedJob {
   void announce(const Membership::Plan& plan, const std::vector<std::string>& hosts) {
     show_notes();
     const double now = elapsed_seconds();
-    if (!generations_.empty()) generations_.back().run_seconds = now - generations_.back().begin_seconds;
-    generations_.push_back(
-        {{plan.generation, 0}, static_cast<int>(std::ssize(plan.members)), hosts, now, 0, {}});
+    if (!generations_.empty()) {
+      generations_.back().run_seconds = now - generations_.back().begin_seconds;
+      generations_.back().end = end_of_generation(plan);
+    }
+    GenerationReport& report = generations_.emplace_back();
+    report.number.generation = plan.generation;
+    report.num_ranks = static_cast<int>(std::ssize(plan.members));
+    report.hosts = hosts;
+    report.begin_seconds = now;
+    report.commits = plan.commits;
+    if (plan.lost_at)
+      report.recovery_seconds = std::chrono::duration<double>(Clock::now() - *plan.lost_at).count();
     const std::string ranks = counted(plan.members.size(), "rank") + " on " + join(hosts, ", ");
     if (plan.generation == 0) return notices_.detail("generation 0: " + ranks);
     const std::string from = plan.commits > 0 ? fmt::format(" from commit {}", plan.commits) : "";
     const std::string after =
-        plan.lost_at ? fmt::format(", {:.3f} s after that",
-                                   std::chrono::duration<double>(Clock::now() - *plan.lost_at).count())
-                     : "";
+        report.recovery_seconds ? fmt::format(", {:.3f} s after that", *report.recovery_seconds) : "";
     notices_.note(fmt::format("generation {}: going on with {}{}{}", plan.generation, ranks, from, after));
+  }
+
+  /// Why the job went on to this one.
+  JobEnd end_of_generation(const Membership::Plan& next) const {
+    if (!next.lost) return end_with(EndReason::kHostsChanged, 0);
+    const Member& one = membership_.member(*next.lost);
+    const bool is_host = one.outcome.kind == RankOutcome::Kind::kRunning;
+    JobEnd how = end_with(is_host ? EndReason::kHostLost : EndReason::kRankFailed,
+                          is_host ? contract::kLostHost : exit_code_of(one.outcome),
+                          is_host ? one.why_lost : rank_label(one.outcome) + " " + how_it_ended(one.outcome));
+    how.first_failure = one.outcome.rank;
+    return how;
   }
 
   /// The ranks wait for one that has ended, perhaps on another host: they learn that from here at the latest.
@@ -402,10 +467,19 @@ class ContinuedJob {
     end_member(member);
   }
 
+  /// The ranks have waited for the longest time that is allowed: the others go on without those that do not come.
+  void on_stall(const Stall& stall) {
+    const std::vector<int>& ranks = membership_.ranks();
+    if (stall.missing.empty() || stall.missing.size() >= ranks.size())
+      return end(end_with(EndReason::kStalled, contract::kTimeout, stall.sentence));
+    notices_.note(stall.sentence + "; " + (stall.missing.size() == 1 ? "it is" : "they are") + " killed");
+    for (const int rank : stall.missing) {
+      if (killed_.insert(ranks.at(rank)).second) end_member(ranks.at(rank));
+    }
+  }
+
   void end_member(int member) {
-    const auto launch = launches_.find(launch_of_.at(member));
-    if (launch != launches_.end())
-      launch->second.head->send(message::KillRank{membership_.member(member).slot});
+    send(launch_of_.at(member), message::KillRank{membership_.member(member).slot});
   }
 
   void show_change(Clock::time_point now) {
@@ -427,6 +501,7 @@ class ContinuedJob {
   // ---- the end ----
 
   void on_signal(int signal) {
+    if (signal == SIGCHLD) return on_child();
     // All agents have got it: a resource manager sends it to each process of a job, and that is one request.
     if (signal == SIGTERM && std::exchange(is_termination_announced_, false)) return;
     if ((signal == SIGUSR1 || signal == SIGTERM) && drain(signal)) return;
@@ -445,13 +520,32 @@ class ContinuedJob {
     end(end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : ""));
   }
 
+  /// A stopped head hears nothing, and its agent has given it up.
+  void on_child() {
+    const auto is_stopped = [](const auto& launch) { return launch.second.head->is_stopped(); };
+    if (std::none_of(launches_.begin(), launches_.end(), is_stopped)) return;
+    stopped_timer_ = loop_.after(kStoppedTime, [this, is_stopped] {
+      for (const auto& launch : launches_) {
+        if (!is_stopped(launch)) continue;
+        notices_.note(launch.second.host +
+                      ": the process of ddlrun that had started its ranks was stopped, and is killed");
+        launch.second.head->kill();
+      }
+    });
+  }
+
   /// If the job has a place for its state: asks its ranks to save it, and to end. SIGTERM is the first of two signals,
   /// of which the second kills, so that time is short then.
   bool drain(int signal) {
-    if (spec_.elastic.state_directory.empty() || membership_.generation() < 0 || result_) return false;
+    if (spec_.elastic.state_directory.empty() || result_) return false;
     if (membership_.is_draining()) return signal == SIGUSR1;
     const std::string asked =
         std::string(signal == SIGTERM ? "SIGTERM" : "SIGUSR1") + " has asked the job to end";
+    if (membership_.generation() < 0) {
+      end(end_with(EndReason::kDrained, contract::kDrained,
+                   asked + " before its ranks had joined, and they have changed nothing"));
+      return true;
+    }
     membership_.drain(fmt::format("{}, and its state is in {}", asked, spec_.elastic.state_directory));
     notices_.note(asked + ": the ranks save their state at the next commit");
     if (signal == SIGTERM)
@@ -491,7 +585,7 @@ class ContinuedJob {
   const Allocation& allocation_;
   const Environment& environment_;
   const Notices& notices_;
-  net::JobKey key_;
+  MemberLaunch::Job job_;
   EventLoop loop_;
   OrphanReaper reaper_;
   std::minstd_rand random_{std::random_device()()};
@@ -504,17 +598,26 @@ class ContinuedJob {
   int next_launch_ = 0;
   std::map<std::pair<std::string, int>, int> labels_;  ///< by host and slot: what stands before output
   std::optional<PmiBarriers> barriers_;                ///< of the generation
+  GenerationInspector inspector_{
+      loop_,
+      spec_,
+      job_.id,
+      {[this](int id, const message::MemberOrder& order) { send(id, order); },
+       [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
+       [this](const Stall& stall) { on_stall(stall); }}};
   std::optional<DiscoveryScript> discovery_;
   bool is_discovered_ = false;
   bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;
   bool is_termination_announced_ = false;
   contract::JobChange shown_change_ = contract::JobChange::kNone;
+  std::set<int> unlisted_;  ///< members that leave because the discovery script does not list their slot
   std::set<int> killed_;
   std::vector<std::string> notes_;  ///< until it is known that the job goes on
   std::string waited_for_;
   EventLoop::Timer timer_;
   EventLoop::Timer timeout_;
+  EventLoop::Timer stopped_timer_;
   std::vector<GenerationReport> generations_;
   std::optional<Error> error_;
   std::optional<JobEnd> result_;
@@ -528,8 +631,9 @@ Result<JobReport> run_continued_job(const JobSpec& spec, const Allocation& alloc
                                     const Environment& head_environment, const Notices& notices) {
   DDL_TRY(check_open_files_limit());
   DDL_TRY(check_proc());
+  DDL_ASSIGN(id, make_job_id());
   DDL_ASSIGN(key, net::JobKey::random());
-  return ContinuedJob(spec, allocation, head_environment, notices, std::move(key)).run();
+  return ContinuedJob(spec, allocation, head_environment, notices, {std::move(id), std::move(key)}).run();
 }
 
 }  // namespace ddl::launcher

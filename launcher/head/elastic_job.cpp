@@ -173,7 +173,7 @@ class ElasticJob {
       return std::make_unique<DiscoveryScript>(
           loop, spec_,
           DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
-                                      planner_.on_hosts(hosts);
+                                      planner_.on_hosts(hosts, Clock::now());
                                       loop.stop();
                                     },
                                     [&](const Error& error) {
@@ -197,7 +197,7 @@ class ElasticJob {
       if (!spec_.elastic.discovery.empty())
         guest->discovery.emplace(loop, spec_,
                                  DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
-                                                             planner_.on_hosts(hosts);
+                                                             planner_.on_hosts(hosts, Clock::now());
                                                              if (planner_.can_start(Clock::now()))
                                                                loop.stop();
                                                            },

@@ -78,20 +78,26 @@ void take_outcome(InspectedRank& rank, const RankOutcome& outcome, bool is_silen
 
 }  // namespace
 
+JobDescription describe_job(const JobSpec& spec, const std::string& job_id) {
+  JobDescription job;
+  job.id = job_id;
+  job.name = spec.name;
+  job.command = shown_command(spec);
+  job.head_host = hostname();
+  job.head_pid = ::getpid();
+  if (spec.elastic.mode != ElasticMode::kOff) job.generation = spec.generation.generation;
+  job.began =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  return job;
+}
+
 JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
                           const std::vector<NodeBinding>& bindings) {
   JobInspection job;
-  job.job.id = plan.job.job_id;
-  job.job.name = spec.name;
-  job.job.command = shown_command(spec);
-  job.job.head_host = hostname();
-  job.job.head_pid = ::getpid();
+  job.job = describe_job(spec, plan.job.job_id);
   job.job.num_ranks = plan.job.num_ranks;
-  if (spec.elastic.mode != ElasticMode::kOff) job.job.generation = spec.generation.generation;
   job.job.hosts = plan.job.node_names;
-  job.job.began =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
   job.ranks.resize(job.job.num_ranks);
   for (const std::string& name : job.job.hosts) job.nodes.push_back({name, ""});
   for (int node = 0; node < std::ssize(plan.nodes); ++node) {
@@ -155,6 +161,12 @@ Status JobInspector::listen() {
   return {};
 }
 
+void JobInspector::set_plan(JobInspection plan) {
+  if (!askers_.empty()) conclude();
+  lost_.clear();
+  plan_ = std::move(plan);
+}
+
 void JobInspector::on_request(int node, const message::ForwardedRequest& forwarded) {
   const Asker asker{node, forwarded.client};
   const auto request = message::decode<message::ClientToJob>({forwarded.type, forwarded.payload});
@@ -174,6 +186,7 @@ void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
   limit_ = loop_.after(kAnswerTime, [this] { conclude(); });
   const int share = kMaxTensorsOfJob / std::max(plan_.job.num_ranks, 1);
   actions_.ask({++question_, kPauseSeconds, std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank)});
+  conclude_if_complete();
 }
 
 void JobInspector::on(const Asker& asker, const message::ChangeTimeline& request) {

@@ -19,6 +19,9 @@
 
 namespace ddl::launcher {
 
+/// The job, without what only a plan or the time tells.
+JobDescription describe_job(const JobSpec& spec, const std::string& job_id);
+
 /// The job as its plan has it: description, names of the nodes, and all ranks as not started. Pure.
 JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
                           const std::vector<NodeBinding>& bindings);
@@ -39,7 +42,7 @@ class JobInspector {
   struct Actions {
     std::function<void(const message::AskActivity&)> ask;  ///< every node
     std::function<void(int node, const message::ForwardedAnswer&)> forward;
-    std::function<const std::vector<RankOutcome>&()> outcomes;  ///< so far, by rank
+    std::function<std::vector<RankOutcome>()> outcomes;  ///< so far, by rank
     /// Returns the path of the file.
     std::function<Result<std::string>(const message::ChangeTimeline&)> change_timeline;
   };
@@ -50,6 +53,10 @@ class JobInspector {
   /// Takes no requests on this host any more.
   void close() { server_.reset(); }
 
+  /// The job has other ranks now. Those who have asked get what is known of the former ones.
+  void set_plan(JobInspection plan);
+
+  /// node: only Actions::forward is told it.
   void on_request(int node, const message::ForwardedRequest& request);
   /// The answer of a node. Ranks that are not on the node are ignored.
   void on_activity(int node, message::Activity&& activity);
@@ -74,7 +81,7 @@ class JobInspector {
   void conclude();
 
   EventLoop& loop_;
-  const JobInspection plan_;
+  JobInspection plan_;
   Actions actions_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::unique_ptr<JobServer> server_;

@@ -13,12 +13,6 @@
 namespace ddl::launcher {
 namespace {
 
-Result<std::string> make_job_id() {
-  constexpr std::size_t kRandomBytes = 4;
-  DDL_ASSIGN(random, random_hex(kRandomBytes));
-  return fmt::format("ddlrun-{}-{}", ::getpid(), random);
-}
-
 std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFacts>& facts) {
   std::vector<int> slots;
   for (std::size_t i = 0; i < facts.size(); ++i)
@@ -27,6 +21,12 @@ std::vector<int> slots_of(const Allocation& allocation, const std::vector<NodeFa
 }
 
 }  // namespace
+
+Result<std::string> make_job_id() {
+  constexpr std::size_t kRandomBytes = 4;
+  DDL_ASSIGN(random, random_hex(kRandomBytes));
+  return fmt::format("ddlrun-{}-{}", ::getpid(), random);
+}
 
 Result<JobPlanner> JobPlanner::place_ranks(const JobSpec& spec, const Allocation& allocation,
                                            const std::vector<NodeFacts>& facts,

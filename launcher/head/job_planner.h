@@ -18,6 +18,9 @@
 
 namespace ddl::launcher {
 
+/// Unique among jobs of this host: "ddlrun-<pid of this process>-<random>". Error: there are no random numbers.
+Result<std::string> make_job_id();
+
 /// Places the ranks, collects the ports that the nodes hold for them, and makes the plan. Does no I/O. One thread.
 class JobPlanner {
  public:

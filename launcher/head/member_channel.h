@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -17,8 +18,10 @@ namespace ddl::launcher {
 class MemberChannel {
  public:
   /// socket: of a pair, whose other end the job has. key: of the job, with which the ranks of all its launches connect.
-  MemberChannel(UniqueFd socket, net::JobKey key) : socket_(std::move(socket)), key_(std::move(key)) {}
+  MemberChannel(UniqueFd socket, std::string job_id, net::JobKey key)
+      : socket_(std::move(socket)), job_id_(std::move(job_id)), key_(std::move(key)) {}
 
+  const std::string& job_id() const { return job_id_; }
   const net::JobKey& key() const { return key_; }
 
   /// While the loop runs: passes on signals. on_signal(SIGTERM), too, if the job has ended.
@@ -35,6 +38,7 @@ class MemberChannel {
   void take(const message::MemberOrder& order);
 
   UniqueFd socket_;
+  std::string job_id_;
   net::JobKey key_;
   std::function<void(int)> on_signal_;
   std::function<void(const message::MemberOrder&)> on_order_;

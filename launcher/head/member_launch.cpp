@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/process.h"
 #include "launcher/head/member_channel.h"
 #include "launcher/process/child.h"
 #include "launcher/protocol/codec.h"
@@ -35,9 +36,9 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
 }
 
 /// What the child does.
-[[noreturn]] void run_launch(pid_t parent, UniqueFd socket, UniqueFd key_fd, const JobSpec& spec,
-                             const Allocation& allocation, const Environment& environment,
-                             const Notices& notices) {
+[[noreturn]] void run_launch(pid_t parent, UniqueFd socket, const std::string& job_id, UniqueFd key_fd,
+                             const JobSpec& spec, const Allocation& allocation,
+                             const Environment& environment, const Notices& notices) {
   // ^C and ^Z are for the job, which passes them on.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // until MemberChannel::open()
@@ -53,7 +54,7 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
       ::_exit(1);
     }
     key_fd.reset();
-    MemberChannel channel(std::move(socket), *std::move(key));
+    MemberChannel channel(std::move(socket), job_id, *std::move(key));
     const auto report = run_job(spec, allocation, environment, notices, nullptr, &channel);
     channel.conclude(end_of(report));
   }
@@ -66,16 +67,17 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
 Result<std::unique_ptr<MemberLaunch>> MemberLaunch::start(EventLoop& loop, const JobSpec& spec,
                                                           const Allocation& allocation,
                                                           const Environment& environment,
-                                                          const Notices& notices, const net::JobKey& key,
+                                                          const Notices& notices, const Job& job,
                                                           Handlers handlers) {
   DDL_ASSIGN(sockets, make_socket_pair(SOCK_STREAM));
-  DDL_ASSIGN(key_fd, key.to_memfd());
+  DDL_ASSIGN(key_fd, job.key.to_memfd());
   std::fflush(nullptr);
   // Not by Child::start(): it executes no program, it is a function of this one.
   const pid_t parent = ::getpid(), pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0)
-    run_launch(parent, std::move(sockets.second), std::move(key_fd), spec, allocation, environment, notices);
+    run_launch(parent, std::move(sockets.second), job.id, std::move(key_fd), spec, allocation, environment,
+               notices);
   return std::unique_ptr<MemberLaunch>(
       new MemberLaunch(loop, pid, std::move(sockets.first), std::move(handlers)));
 }
@@ -92,6 +94,13 @@ MemberLaunch::~MemberLaunch() {
   ::kill(pid_, SIGKILL);  // not reaped yet, so it is still that process
   retry_eintr([&] { return ::waitpid(pid_, nullptr, 0); });
 }
+
+bool MemberLaunch::is_stopped() const {
+  const auto stat = read_process_stat(pid_);
+  return stat && stat->state == 'T';
+}
+
+void MemberLaunch::kill() const { ::kill(pid_, SIGKILL); }
 
 void MemberLaunch::send(const message::MemberOrder& order) { message::send(*link_, order); }
 

@@ -27,17 +27,26 @@ class MemberLaunch {
     /// Nothing more comes; the last report was LaunchEnded, unless the head was killed.
     std::function<void()> on_gone;
   };
-  /// Forks, so the process must have one thread. spec, host: of the launch. allocation: of the job.
+  /// The job that a launch is part of.
+  struct Job {
+    std::string id;
+    net::JobKey key;
+  };
+  /// Forks, so the process must have one thread. spec, allocation: of the launch.
   static Result<std::unique_ptr<MemberLaunch>> start(EventLoop& loop, const JobSpec& spec,
                                                      const Allocation& allocation,
                                                      const Environment& environment, const Notices& notices,
-                                                     const net::JobKey& key, Handlers handlers);
+                                                     const Job& job, Handlers handlers);
   /// Kills the head, if it has not ended. Its agent ends the processes then.
   ~MemberLaunch();
   MemberLaunch(const MemberLaunch&) = delete;
   MemberLaunch& operator=(const MemberLaunch&) = delete;
 
   void send(const message::MemberOrder& order);
+  /// Its head has got SIGSTOP or the like.
+  bool is_stopped() const;
+  /// Its agent ends the processes then, and on_gone follows.
+  void kill() const;
   /// To its head, which does with it what ddlrun does.
   void signal(int signal);
 

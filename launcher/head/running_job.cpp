@@ -32,8 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kDrainDeadline = std::chrono::seconds(5);
 // A stopped rank blocks all others: the job ends unless the rank is continued within this time.
 constexpr int kStoppedSeconds = 4;
-// The question for the ranks' activity that is asked for a sentence about a stall: its number, no pause, and tensors.
-const message::AskActivity kAskForStall{0, 0, 256};
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
 // A rank that serves may notice that its clients have ended before their ends are reported.
@@ -74,7 +72,7 @@ class Job : public RunningJob, private SupervisorActions {
             {spec_.stall_warning_seconds, spec_.stall_shutdown_seconds, ranks_.rank_hosts, ranks_.rank_nodes},
             {[this] { fleet_.send_all(kAskForStall); },
              [this](const std::string& sentence) { note(sentence); },
-             [this](const std::string& sentence) { supervisor_.on_stall(sentence); }}),
+             [this](const Stall& stall) { supervisor_.on_stall(stall.sentence); }}),
         recording_(job.loop, timeline_ranks(ranks_),
                    {[this](const message::AskEvents& ask) { fleet_.send(node_of(ask.rank), ask); },
                     [this](const message::RecordTimeline& message) { fleet_.send_all(message); },
@@ -84,7 +82,7 @@ class Job : public RunningJob, private SupervisorActions {
             job.loop, planned_job(spec_, planned.launch, planned.bindings),
             {[this](const message::AskActivity& ask) { fleet_.send_all(ask); },
              [this](int node, const message::ForwardedAnswer& answer) { fleet_.send(node, answer); },
-             [this]() -> const std::vector<RankOutcome>& { return supervisor_.report().ranks; },
+             [this] { return supervisor_.report().ranks; },
              [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
         stdin_takers_(stdin_readers(planned.launch)),
         binding_report_(planned.launch, planned.bindings) {}
@@ -99,7 +97,7 @@ class Job : public RunningJob, private SupervisorActions {
         return refuse(
             timeline.error().during("the timeline (--timeline-filename, or DDL_TIMELINE)").message());
     }
-    if (const auto status = inspector_.listen(); !status)
+    if (const auto status = context_.elastic_job == nullptr ? inspector_.listen() : Status(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
@@ -209,6 +207,7 @@ class Job : public RunningJob, private SupervisorActions {
     job.head_host = hostname();
     // All launches of an elastic job are one job for those who share its nodes.
     job.head_pid = context_.elastic_job != nullptr ? ::getppid() : ::getpid();
+    if (context_.elastic_job != nullptr) job.elastic_job_id = context_.elastic_job->job_id();
     began_ = Clock::now();
     if (plan.nodes.size() > 1 || context_.elastic_job != nullptr) DDL_TRY(send_job_key());
     fleet_.broadcast(message::encode<message::HeadToAgent>(message::LaunchJob{job}));
@@ -322,8 +321,12 @@ class Job : public RunningJob, private SupervisorActions {
         std::chrono::seconds(kStoppedSeconds),
         [this, rank = m.rank, signal = m.signal] { supervisor_.on_rank_stayed_stopped(rank, signal); });
   }
-  void on(int, const message::Stalled&) { stalls_.on_stalled(); }
+  void on(int, const message::Stalled& m) {
+    if (context_.elastic_job != nullptr) return report_to_job(m);
+    stalls_.on_stalled();
+  }
   void on(int node, message::Activity& m) {
+    if (context_.elastic_job != nullptr) return report_to_job(m);
     if (m.id == kAskForStall.id) {
       stalls_.on_activity(node, std::move(m.ranks));
     } else {
@@ -333,7 +336,10 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, const message::Events& m) {
     if (is_rank_on(node, m.rank)) recording_.on_events(m);
   }
-  void on(int node, const message::ForwardedRequest& m) { inspector_.on_request(node, m); }
+  void on(int node, const message::ForwardedRequest& m) {
+    if (context_.elastic_job != nullptr) return report_to_job(m);
+    inspector_.on_request(node, m);
+  }
   void on(int node, const message::AbortRequested& m) {
     if (!is_rank_on(node, m.rank)) return;
     report_to_job(m);
@@ -360,6 +366,7 @@ class Job : public RunningJob, private SupervisorActions {
          "wait for 10 s each time: add the hosts of the job to /etc/hosts there, or shorten it with -x "
          "\"RES_OPTIONS=timeout:1 attempts:1\"");
   }
+  void on(int node, const message::PreemptionUnknown& m) { note(fleet_.name(node) + ": " + m.how); }
   void on(int node, const message::StdinCredit& m) {
     if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
   }

@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "launcher/head/stall_report.h"
-
 namespace ddl::launcher {
 namespace {
 
@@ -52,7 +50,7 @@ void StallInspector::conclude() {
   const std::vector<Stall> stalls = find_stalls(ranks, settings_.hosts, least);
   std::map<std::string, double> told;
   for (const Stall& stall : stalls) {
-    if (is_after(stall.seconds, settings_.shutdown_seconds)) return actions_.end_job(stall.sentence);
+    if (is_after(stall.seconds, settings_.shutdown_seconds)) return actions_.end_job(stall);
     const auto before = told_.find(stall.key);
     // The wait may have lasted a little longer at the other nodes.
     constexpr double kAgain = 1.8;

@@ -7,10 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "launcher/head/stall_report.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/loop/event_loop.h"
+#include "launcher/protocol/messages.h"
 
 namespace ddl::launcher {
+
+/// The question for the ranks' activity that is asked for a sentence about a stall: its number, no pause, and tensors.
+inline const message::AskActivity kAskForStall{0, 0, 256};
 
 /// When an agent reports a stall, asks all agents what their ranks do, and combines the answers. One thread.
 class StallInspector {
@@ -24,7 +29,7 @@ class StallInspector {
   struct Actions {
     std::function<void()> ask;  ///< every node for its Activity
     std::function<void(const std::string&)> note;
-    std::function<void(const std::string&)> end_job;  ///< for this stall
+    std::function<void(const Stall&)> end_job;  ///< for this stall
   };
   StallInspector(EventLoop& loop, Settings settings, Actions actions);
 

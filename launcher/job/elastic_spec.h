@@ -11,6 +11,9 @@ namespace ddl::launcher {
 /// the others go on.
 enum class ElasticMode : std::uint8_t { kOff, kRestart, kContinue };
 
+/// --elastic-unit: what is not used for a while, with kContinue, after a process on it has failed.
+enum class ElasticUnit : std::uint8_t { kSlot, kHost };
+
 /// A job's *generation*: with kRestart one start of all its ranks, until all of them have ended; with kContinue the time
 /// in which the same processes are its ranks. Constant while the job runs.
 struct ElasticSpec {
@@ -25,8 +28,11 @@ struct ElasticSpec {
   int reset_limit = 0;   ///< of new generations, whatever their reason; 0: no limit
   std::string
       discovery;  ///< an absolute path: prints the hosts that there are; "": the hosts are those of the allocation
-  std::string state_directory;        ///< kContinue: for the job's state, when it ends; "": none
-  int state_interval = 0;             ///< commits after which its state is written there, too; 0: only then
+  ElasticUnit unit = ElasticUnit::kSlot;
+  std::string state_directory;  ///< kContinue: for the job's state, when it ends; "": none
+  int state_interval = 0;       ///< commits after which its state is written there, too; 0: only then
+  std::string
+      preemption_watch;  ///< kContinue: a command of sh on each host, which ends with 0 before it goes
   std::optional<int> slots_per_host;  ///< of hosts that the script prints without slots
   double timeout_seconds = 600;       ///< the longest wait for the minimum
   double settle_seconds = 2;          ///< after a new host appears, until the next generation begins

@@ -128,6 +128,9 @@ struct GenerationReport {
   double begin_seconds = 0;  ///< since the job began
   double run_seconds = 0;    ///< as JobReport::run_seconds
   JobEnd end;
+  std::int64_t commits = 0;  ///< of the state from which it has gone on; 0: from its beginning, or not known
+  std::optional<double> recovery_seconds =
+      std::nullopt;  ///< from the loss of a rank to its beginning, if one was lost
 };
 
 struct JobReport : JobEnd {

@@ -24,6 +24,7 @@
 #include "launcher/node/name_lookup.h"
 #include "launcher/node/node_probe.h"
 #include "launcher/node/port_watch.h"
+#include "launcher/node/preemption_watch.h"
 #include "launcher/node/rank_process.h"
 #include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
@@ -214,6 +215,7 @@ class Agent {
         return give_up(status.error().message());
       rank_watch_.prepare(job_, node_);
       port_watch_.start(node_.server_ports);
+      preemption_watch_.start(job_.preemption_watch);
       questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
     }
     for (const RankLaunch& launch : node_.ranks) {
@@ -407,6 +409,12 @@ class Agent {
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
   PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); },
                         [this](int port) { check_names(port); }};
+  PreemptionWatch preemption_watch_{
+      loop_,
+      {[this] {
+         report(message::AgentFailed{"--preemption-watch: it will be taken away", true, SIGTERM});
+       },
+       [this](const std::string& how) { report(message::PreemptionUnknown{how}); }}};
   NameLookup name_lookup_{loop_,
                           [this](const std::string& address) { report(message::NamesUnanswered{address}); }};
   std::optional<QuestionForwarder> questions_;

@@ -21,7 +21,8 @@ QuestionForwarder::QuestionForwarder(EventLoop& loop, const JobLaunch& job,
     : loop_(loop),
       head_("ddlrun itself (process " + std::to_string(job.head_pid) + " on " + job.head_host + ")"),
       report_(std::move(report)) {
-  auto server = JobServer::open(loop, {JobSocket::Role::kAgent, ::getuid(), ::getpid(), job.job_id},
+  const std::string& id = job.elastic_job_id.empty() ? job.job_id : job.elastic_job_id;
+  auto server = JobServer::open(loop, {JobSocket::Role::kAgent, ::getuid(), ::getpid(), id},
                                 [this](JobServer::Client client, message::ClientToJob&& request) {
                                   forward(client, std::move(request));
                                 });

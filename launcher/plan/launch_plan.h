@@ -23,6 +23,8 @@ namespace ddl::launcher {
 /// What all nodes of a job share. It is encoded once, and agents forward it as it is.
 struct JobLaunch {
   std::string job_id;  ///< unique among jobs of this host: "ddlrun-<head pid>-<random>"
+  std::string
+      elastic_job_id;  ///< of the elastic job that consists of this one and others; "": it is no part of one
   int num_ranks = 0;
   std::vector<std::string> node_names;       ///< of all nodes
   std::vector<std::vector<int>> node_ranks;  ///< ranks of each node
@@ -42,6 +44,7 @@ struct JobLaunch {
   bool report_bindings = false;   ///< agents send message::RankBound for every rank
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
+  std::string preemption_watch;   ///< of sh: ends with 0 when a host is about to be taken away; "": none
   std::string scheduler_job;      ///< that whose CPUs the ranks use; "": none
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host

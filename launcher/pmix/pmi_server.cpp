@@ -7,7 +7,9 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 
+#include "base/bytes.h"
 #include "base/text.h"
 #include "contract/elastic.h"
 #include "contract/environment.h"
@@ -109,13 +111,20 @@ class PmiServer::Client {
       answer({contract::kElasticFinishedAck, {}});
     } else if (line->command == "abort") {
       const auto code = parse_integer((*line)["exitcode"]);
-      server_.report_(message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff),
-                                              "by PMI-1, without a text"});
+      server_.report_(
+          message::AbortRequested{rank_, static_cast<int>(code.value_or(1) & 0xff), abort_text(*line)});
     } else if (const auto response = answer_to(*line)) {
       answer(*response);
     } else {
       close();  // a client would wait for ever for the answer to a command that is not known
     }
+  }
+
+  static std::string abort_text(const PmiLine& line) {
+    const std::string_view digits = line[contract::kAbortText];
+    std::string text(digits.size() / 2, '\0');
+    const bool is_text = !text.empty() && from_hex(digits, std::as_writable_bytes(std::span(text)));
+    return is_text ? text : "by PMI-1, without a text";
   }
 
   static std::int64_t number(const PmiLine& line, const char* word) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,10 +24,11 @@ struct WatchedCommand::Run {
     EventLoop::FdWatch watch;
   };
 
-  Run(EventLoop& loop, const Command& command, std::chrono::milliseconds patience, std::size_t max_output,
+  Run(EventLoop& loop, Command command, std::chrono::milliseconds patience, std::size_t max_output,
       OnEnd on_end)
       : name_(command.argv.front()), max_output_(max_output), on_end_(std::move(on_end)) {
-    auto started = start_piped(command);
+    command.parent_death_signal = SIGKILL;
+    auto started = start_piped(std::move(command));
     if (!started) {
       timer_ = loop.after({}, [this, error = started.error()] { end(fail(error)); });
       return;

@@ -28,10 +28,12 @@ struct LaunchEnded {
 };
 
 /// What a launch says to the job.
-using MemberReport = std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier,
-                                  AbortRequested, HostLeaving, LaunchEnded>;
+using MemberReport =
+    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, AbortRequested,
+                 HostLeaving, Stalled, Activity, ForwardedRequest, LaunchEnded>;
 /// What it is told.
 /// Signal: as ddlrun would get it. A launch heeds no signal itself: a resource manager sends SIGTERM to all processes.
-using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, Signal>;
+using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, AskActivity,
+                                 ForwardedAnswer, Signal>;
 
 }  // namespace ddl::launcher::message

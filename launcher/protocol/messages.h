@@ -273,6 +273,11 @@ struct MpiLoaded {
   std::int64_t bytes = 0;  ///< of the file
   bool operator==(const MpiLoaded&) const = default;
 };
+/// --preemption-watch does not work on this node any more. how: a sentence.
+struct PreemptionUnknown {
+  std::string how;
+  bool operator==(const PreemptionUnknown&) const = default;
+};
 /// Ranks use PyTorch's store, which looks up the names of addresses, and no name server has answered for this one.
 struct NamesUnanswered {
   std::string address;
@@ -310,16 +315,16 @@ using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, Agen
 using NodeReport =
     std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
                  RankStopped, Stalled, Activity, RankEnded, AbortRequested, SpawnRefused, MpiLoaded,
-                 NamesUnanswered, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData,
-                 PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events,
-                 PortsHeld, PortTaken, AskGlooStore, ElasticJoin, ElasticFinished>;
+                 NamesUnanswered, PreemptionUnknown, StdinCredit, StdinClosed, OutputChunk, PmixFence,
+                 PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier,
+                 ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore, ElasticJoin, ElasticFinished>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
-                 AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, StdinCredit, StdinClosed,
-                 OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish,
-                 PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore,
-                 ElasticJoin, ElasticFinished>;
+                 AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, PreemptionUnknown, StdinCredit,
+                 StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup,
+                 PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken,
+                 AskGlooStore, ElasticJoin, ElasticFinished>;
 
 }  // namespace ddl::launcher::message

@@ -2,18 +2,33 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
+import io
 import itertools
 import os
 import pickle
 import socket
+import sys
 import threading
+import time
 from typing import Any
 
 from ddl.errors import InvalidArgument
 
 _NAME = "ddl-state.pickle"
 _FORMAT = 1
+_LOCK_SECONDS = 10.0  # for a rank that has written here before to see that it is not rank 0 any more
+
+
+class _Nowhere(io.RawIOBase):
+    """A file that keeps nothing."""
+
+    def write(self, content: Any) -> int:
+        return memoryview(content).nbytes
+
+    def writable(self) -> bool:
+        return True
 
 
 def first_difference(one: list[str], other: list[str]) -> tuple[str, str]:
@@ -34,7 +49,7 @@ class StateFile:
         self._interval = interval
         self._path = os.path.join(folder, _NAME)
         self._writer: threading.Thread | None = None
-        self._error: Exception | None = None  # of the writer
+        self._lock = -1  # a descriptor of the folder, which keeps other jobs from it
 
     @staticmethod
     def of_job() -> StateFile | None:
@@ -45,11 +60,12 @@ class StateFile:
     def read(self, layout: list[str]) -> tuple[int, Any] | None:
         """The number of commits and the state, which must be of this layout; None: there is no file.
 
-        Makes the folder. Errors: OSError if it cannot be made or written; InvalidArgument.
+        Makes the folder, and keeps other jobs from it until close(). Errors: OSError if it cannot be made or written;
+        InvalidArgument, also if another job uses it.
         """
         os.makedirs(self.folder, exist_ok=True)
-        if not os.access(self.folder, os.W_OK | os.X_OK):
-            raise PermissionError(f"the folder of --state-dir cannot be written: {self.folder}")
+        if self._lock < 0:
+            self._take_lock()
         self._remove_unfinished()
         try:
             with open(self._path, "rb") as file:
@@ -68,27 +84,41 @@ class StateFile:
             )
         return content["commits"], content["saved"]
 
+    def check(self, layout: list[str], saved: Any) -> None:
+        """Whether such a state can be written here. Errors: OSError; InvalidArgument if pickle cannot write it."""
+        trial = self._name_of_new()
+        with open(trial, "wb"):
+            pass
+        os.remove(trial)
+        try:
+            self._dump(layout, 0, saved, _Nowhere())
+        except Exception as error:  # whatever the state's objects make pickle do
+            raise InvalidArgument(f"the state cannot be written: {error!r}") from error
+
+    def close(self) -> None:
+        """Another rank, or another job, may use the folder now."""
+        self._wait()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
     def is_due(self, commits: int) -> bool:
         """After this commit the state is to be written: not while an earlier one is still being written."""
         is_writing = self._writer is not None and self._writer.is_alive()
         return self._interval > 0 and commits % self._interval == 0 and not is_writing
 
     def write_later(self, layout: list[str], commits: int, saved: Any) -> None:
-        """write() in a thread. saved is not changed again. Errors: that of the last time."""
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
+        """write() in a thread. saved is not changed again. If it fails, a line says so, and the earlier file remains."""
         self._writer = threading.Thread(target=self._try, args=(layout, commits, saved), daemon=True)
         self._writer.start()
 
     def write(self, layout: list[str], commits: int, saved: Any) -> None:
         """Replaces the file. Errors: OSError, and what pickle raises; the earlier file remains then."""
         self._wait()
-        content = {"format": _FORMAT, "layout": layout, "commits": commits, "saved": saved}
-        new = f"{self._path}.{socket.gethostname()}.{os.getpid()}.new"
+        new = self._name_of_new()
         try:
             with open(new, "wb") as file:
-                pickle.dump(content, file, protocol=pickle.HIGHEST_PROTOCOL)
+                self._dump(layout, commits, saved, file)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(new, self._path)
@@ -103,6 +133,30 @@ class StateFile:
         self._remove_unfinished()
         if os.path.exists(self._path):
             os.remove(self._path)
+        self.close()
+
+    def _name_of_new(self) -> str:
+        return f"{self._path}.{socket.gethostname()}.{os.getpid()}.new"
+
+    def _dump(self, layout: list[str], commits: int, saved: Any, file: Any) -> None:
+        content = {"format": _FORMAT, "layout": layout, "commits": commits, "saved": saved}
+        pickle.dump(content, file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def _take_lock(self) -> None:
+        """Where the file system has no locks, there is none."""
+        self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        until = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise InvalidArgument(
+                        f"{self.folder} is used by another job, which runs now; give each job a folder of its own"
+                    ) from None
+                time.sleep(0.05)
+            except OSError:
+                return None
 
     def _remove_unfinished(self) -> None:
         """Of ranks that were killed while they wrote."""
@@ -113,7 +167,7 @@ class StateFile:
         try:
             self.write(layout, commits, saved)
         except Exception as error:  # also of pickle
-            self._error = error
+            print(f"ddl: the state was not saved at commit {commits}: {error!r}", file=sys.stderr, flush=True)
 
     def _wait(self) -> None:
         """For the thread, if there is one and this is another."""

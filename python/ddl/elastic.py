@@ -32,6 +32,7 @@ import functools
 import hashlib
 import sys
 import time
+import traceback
 from typing import Any, Callable, Sequence
 
 from ddl import _context
@@ -161,6 +162,7 @@ class State:
         if change == lib.DDL_ELASTIC_DRAINS:
             if self._file is not None:
                 self._file.write(self._layout(), self._commits, self.saved())
+                self._file.close()
             sys.exit(lib.DDL_ELASTIC_EXIT_DRAINED)
         if change == lib.DDL_ELASTIC_CHANGES:
             self.on_hosts_updated(time.time(), _MIXED)
@@ -168,12 +170,17 @@ class State:
 
     def _begin_file(self) -> None:
         """Of rank 0, which goes on from the file of an earlier job. It is new if it has not saved its state yet."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
         file = StateFile.of_job() if rank() == 0 else None
         if file is not None and self._commits == 0:
             try:
                 found = file.read(self._layout())
+                file.check(self._layout(), self.saved())
             except (OSError, InvalidArgument) as error:
-                abort(1, str(error))  # the state is that of all ranks: none of them can go on without it
+                # The state is that of all ranks: none of them can go on without it.
+                abort(1, f"--state-dir: {error}")
             if found is not None:
                 self._commits = found[0]
                 self.take(found[1])
@@ -225,7 +232,8 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
     - after PeerLost, Timeout or Aborted, and after a HorovodInternalError of the program. Then the state is restored.
     - after HostsUpdatedInterrupt; the state is not restored.
 
-    Other errors, such as Mismatch, end it. A failure while the process joins again, in a callback, or while ranks share
+    Mismatch and InvalidArgument end the whole job, because its ranks would come to the same again; other errors end the
+    rank, without which the others go on. A failure while the process joins again, in a callback, or while ranks share
     their states, is handled alike. When the function returns, the job does not change any more, and its result is
     returned. All ranks return from it, or the job ends with an error.
 
@@ -256,6 +264,9 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
                 reason = CHANGED
             except Error as error:
                 if not goes_on or not _context.is_survived(error):
+                    if goes_on and isinstance(error, (Mismatch, InvalidArgument)):
+                        traceback.print_exc()
+                        abort(1, str(error))
                     raise
                 reason = LOST
         if goes_on:

@@ -71,14 +71,33 @@ TEST_CASE("ranks go on if their number may change, and nothing says that they st
   CHECK(elastic({"-np", "2", "--host-discovery-script", "hosts.sh"}).mode == ElasticMode::kContinue);
   CHECK(elastic({"-np", "2", "--min-np", "1", "--max-restarts", "1", "-H", "a:4"}).mode ==
         ElasticMode::kRestart);
-  const ElasticSpec spec = elastic({"-np", "2", "--elastic", "continue", "--max-np", "2", "--spares", "2",
-                                    "--elastic-ready-timeout", "9", "--state-dir", "states",
-                                    "--state-interval", "50", "-H", "a:4"});
+  const ElasticSpec spec = elastic({"-np",
+                                    "2",
+                                    "--elastic",
+                                    "continue",
+                                    "--max-np",
+                                    "2",
+                                    "--spares",
+                                    "2",
+                                    "--elastic-ready-timeout",
+                                    "9",
+                                    "--state-dir",
+                                    "states",
+                                    "--state-interval",
+                                    "50",
+                                    "--elastic-unit",
+                                    "host",
+                                    "--preemption-watch",
+                                    "exec watch",
+                                    "-H",
+                                    "a:4"});
   CHECK(spec.mode == ElasticMode::kContinue);
   CHECK(spec.spares == 2);
   CHECK(spec.ready_timeout_seconds == 9);
   CHECK(spec.state_directory == "/home/me/states");
   CHECK(spec.state_interval == 50);
+  CHECK(spec.unit == ddl::launcher::ElasticUnit::kHost);
+  CHECK(spec.preemption_watch == "exec watch");
   CHECK(spec.max_restarts == 0);
 }
 
@@ -95,6 +114,11 @@ TEST_CASE("the details of an elastic job") {
   CHECK(spec.cooldown_max_seconds == 100);
 }
 
+TEST_CASE("ranks that go on may begin without hosts that do not come up, unless their number is given") {
+  CHECK(ranks({"--min-np", "1", "-H", "a:2,b:2"}) == "1 1-");
+  CHECK(ranks({"-np", "4", "--min-np", "1", "-H", "a:2,b:2"}) == "4 1-");
+}
+
 TEST_CASE("options of elastic jobs that contradict each other, or lack something, are refused") {
   using Catch::Contains;
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "sometimes"}), Contains("continue, restart, off"));
@@ -107,6 +131,11 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
              Contains("use --elastic continue"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--spares", "1", "-H", "a:4"}),
              Contains("give --max-np N"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--spares", "1", "-H", "a:4"}),
+             Contains("belongs to elastic jobs"));
+  CHECK_THAT(
+      refused_elastic({"-np", "4", "--elastic", "continue", "--max-np", "4", "--spares", "2", "-H", "a:5"}),
+      Contains("need 6 slots, and the hosts have 5"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--state-dir", "states"}),
              Contains("use --elastic continue"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--state-interval", "5", "-H", "a:4"}),

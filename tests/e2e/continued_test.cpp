@@ -1,4 +1,8 @@
 // Jobs whose ranks go on when others fail: on this machine, whose two names count as two hosts.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
@@ -199,6 +204,28 @@ TEST_CASE("with too few ranks the job ends with the failure that took the last o
           Contains("rank 2 on 127.0.0.1 (pid " + std::to_string(first.at(2)) + ") was killed by SIGKILL"));
 }
 
+TEST_CASE("when the head of a launch is stopped, its host is lost", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"});
+  const auto first = job.pids(0, 4);
+  const int agent = read_process_stat(read_process_stat(first.at(3))->parent)->parent;
+  ::kill(read_process_stat(agent)->parent, SIGSTOP);
+  const auto second = job.pids(1, 2);
+  CHECK(second.at(0) == first.at(0));
+  CHECK_THAT(job.job().err(),
+             Contains("127.0.0.1: the process of ddlrun that had started its ranks was stopped"));
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("a job without a rank that has the state ends", "[continued]") {
+  ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", "1"});
+  for (const auto& [rank, pid] : job.pids(0, 4))
+    ::kill(pid, SIGSTOP);  // nobody joins again before all are killed
+  const auto pids = job.pids(0, 4);
+  for (const auto& [rank, pid] : pids) ::kill(pid, SIGKILL);
+  CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGKILL);
+  CHECK_THAT(job.job().err(), Contains("all ranks have ended, and none has joined again"));
+}
+
 TEST_CASE("a rank that hangs is killed, and the others go on", "[continued]") {
   ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2", "--elastic-ready-timeout", "1"});
   const auto first = job.pids(0, 4);
@@ -216,8 +243,9 @@ TEST_CASE("a program that does not join again ends as in an ordinary job", "[con
   const auto first = job.pids(0, 4);
   ::kill(first.at(1), SIGTERM);
   CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGTERM);
-  CHECK_THAT(job.job().err(), Contains("no rank has joined again: the program does not call") &&
-                                  Contains("rank 1 on localhost") && Contains("was killed by SIGTERM"));
+  CHECK_THAT(job.job().err(),
+             Contains("all ranks have ended, and none has joined again; a program that goes on calls") &&
+                 Contains("rank 1 on localhost") && Contains("was killed by SIGTERM"));
 }
 
 TEST_CASE("a rank that exits with 0 before its work is done has left", "[continued]") {
@@ -299,6 +327,68 @@ TEST_CASE("ranks whose agent is asked to end leave at a step, and the others go 
   CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGTERM);
 }
 
+TEST_CASE("a host that is about to be taken away leaves at a step; one whose watch fails stays",
+          "[continued]") {
+  const Scratch scratch;
+  const std::string fifo = scratch.path("fifo");
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  // Each of the two commands reads a byte.
+  ElasticJob job(kTwoNames + kNoOthers +
+                 Words{"--min-np", "1", "--preemption-watch",
+                       "[ \"$(dd bs=1 count=1 status=none <'" + fifo + "')\" = g ]"});
+  const auto first = job.pids(0, 4);
+  const UniqueFd writer(::open(fifo.c_str(), O_WRONLY));
+  REQUIRE(::write(writer.get(), "gs", 2) == 2);
+  job.pids(1, 2);
+  job.job().wait_until("the other one has failed", [&] {
+    return job.job().err().find("the command of --preemption-watch exited with 1") != std::string::npos;
+  });
+  CHECK_THAT(job.job().err(),
+             Contains("--preemption-watch: it will be taken away; its ranks leave at the next commit"));
+  CHECK(job.job().out().find("lost:") == std::string::npos);
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("with --elastic-unit host the other ranks of a host leave with one that fails", "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1", "--elastic-unit", "host"});
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(1), SIGKILL);
+  const auto second = job.pids(1, 2);
+  CHECK(second.at(0) == first.at(2));
+  CHECK(second.at(1) == first.at(3));
+  CHECK(job.stop() == 0);
+}
+
+TEST_CASE("what the ranks of a job that goes on wait for is told and shown, and killed if that is wanted",
+          "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1", "--stall-check-warning-time-seconds", "0.3"},
+                 "hang1");
+  ::kill(job.pids(0, 4).at(0), SIGKILL);
+  const auto pids = job.pids(1, 3);
+  job.job().wait_until("the wait is told",
+                       [&] { return job.job().err().find("2 of 3 ranks have waited") != std::string::npos; });
+  const std::string pid = std::to_string(job.job().pid());
+  Job inspection(job.scratch(), ddlrun({"--inspect", pid, "--json"}));
+  CHECK(inspection.wait() == 0);
+  const auto shown = nlohmann::json::parse(inspection.out());
+  CHECK(shown["job"]["head_pid"] == job.job().pid());
+  CHECK(shown["job"]["generation"] == 1);
+  REQUIRE(shown["ranks"].size() == 3);
+  for (const int rank : {0, 1, 2})
+    CHECK(shown["ranks"][static_cast<std::size_t>(rank)]["pid"] == pids.at(rank));
+  CHECK(shown["waits"][0]["missing"] == nlohmann::json{1});
+  job.job().send(SIGINT);
+  CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGINT);
+
+  ElasticJob limited(
+      kTwoNames + kNoOthers + Words{"--stall-check-shutdown-time-seconds", "0.3", "--min-np", "1"}, "hang0");
+  const auto first = limited.pids(0, 4);
+  const auto second = limited.pids(1, 3);
+  CHECK(second.at(1) == first.at(2));
+  CHECK_THAT(limited.job().err(), Contains("3 of 4 ranks have waited") && Contains("it is killed"));
+  CHECK(limited.stop() == 0);
+}
+
 TEST_CASE("SIGTERM to ddlrun and to all agents, in any order, is one request to end", "[continued]") {
   for (const bool is_head_first : {true, false}) {
     CAPTURE(is_head_first);
@@ -335,6 +425,15 @@ TEST_CASE("a job that is asked to end saves its state at the next commit", "[con
     CHECK(report["reason"] == "drained");
     CHECK(report["exit_code"] == contract::kDrained);
   }
+}
+
+TEST_CASE("a job that is asked to end before its ranks have joined has nothing to save", "[continued]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun(kTwoNames + Words{"--min-np", "1", "--state-dir", scratch.path("state"), "sh", "-c",
+                                            "echo started; exec sleep 100"}));
+  job.wait_for("started", 4);
+  job.send(SIGUSR1);
+  CHECK(job.wait_and_require_nothing_left() == contract::kDrained);
 }
 
 TEST_CASE("a job whose state could not be saved fails, and so does one that does not commit", "[continued]") {

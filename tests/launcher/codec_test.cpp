@@ -183,6 +183,7 @@ std::vector<AgentToHead> agent_to_head() {
           SpawnRefused{2},
           MpiLoaded{2, "/opt/mpi/lib/libmpi.so.40", 3'100'000'000},
           NamesUnanswered{"2001:db8::1"},
+          PreemptionUnknown{"the command has ended"},
           StdinCredit{1'000'000'000'000},
           StdinClosed{},
           OutputChunk{7, OutputStream::kStderr, ChunkEnd::kOpen, 1'700'000'000'123'456'789, every_byte()},

@@ -155,8 +155,8 @@ TEST_CASE("a lost host is left out, costs no restart, and is used again after it
 TEST_CASE(
     "each loss of a host doubles the time for which it is not used, up to the limit; an hour halves it") {
   HostPool pool({.min_seconds = 10, .max_seconds = 35, .random = nullptr});
-  pool.update({elastic_host("a", 1)});
   HostPool::Time now = kBegin;
+  pool.update({elastic_host("a", 1)}, now);
   const auto fail = [&] {
     pool.on_failed("a", now);
     return *pool.next_return(now) - now;
@@ -167,13 +167,23 @@ TEST_CASE(
   now += 2h;
   CHECK(fail() == 20s);
   // Being out of the list for a while makes no host better.
-  pool.update({});
+  pool.update({}, now);
   CHECK(pool.listed().empty());
-  pool.update({elastic_host("a", 1)});
+  pool.update({elastic_host("a", 1)}, now);
   CHECK(fail() == 35s);
 
+  // Nor is one that comes and goes: from its second return on.
+  pool.update({}, now);
+  pool.update({elastic_host("b", 1)}, now);
+  for (const auto rest : {0s, 10s, 20s, 35s}) {
+    pool.update({}, now);
+    pool.update({elastic_host("b", 1)}, now);
+    CHECK(pool.usable(now).size() == (rest == 0s ? 1 : 0));
+    CHECK(pool.next_return(now).value_or(now) - now == rest);
+  }
+
   HostPool random({.min_seconds = 10, .max_seconds = 100, .random = [] { return 1.0; }});
-  random.update({elastic_host("a", 1)});
+  random.update({elastic_host("a", 1)}, kBegin);
   random.on_failed("a", now);
   CHECK(*random.next_return(now) - now == 15s);
 }
@@ -219,17 +229,17 @@ TEST_CASE("with a discovery script the job waits for hosts that nobody has named
   Planner planner(spec, {}, nullptr);
   CHECK(decision_text(planner.next(kBegin), kBegin) ==
         "wait 60 s: no host can be used now, and 4 ranks are needed");
-  planner.on_hosts({elastic_host("a", 2)});
+  planner.on_hosts({elastic_host("a", 2)}, kBegin);
   CHECK(decision_text(planner.next(kBegin + 20s), kBegin + 20s) ==
         "wait 40 s: 1 host can be used now, and 4 ranks are needed");
-  planner.on_hosts({elastic_host("a", 2), elastic_host("b", 2)});
+  planner.on_hosts({elastic_host("a", 2), elastic_host("b", 2)}, kBegin);
   CHECK(decision_text(planner.next(kBegin + 30s), kBegin) == "a b: 4 ranks, generation 0, restart 0");
   CHECK(planner.reason_to_leave().empty());
-  planner.on_hosts({elastic_host("b", 2)});
+  planner.on_hosts({elastic_host("b", 2)}, kBegin);
   CHECK(planner.reason_to_leave() == "a is not a host of the job any more");
   planner.on_ended(ended_report(EndReason::kHostsChanged), kBegin + 40s);
   CHECK(decision_text(planner.next(kBegin + 40s), kBegin) == "b: 2 ranks, generation 1, restart 0");
-  planner.on_hosts({elastic_host("c", 2), elastic_host("b", 4), elastic_host("d", 2)});
+  planner.on_hosts({elastic_host("c", 2), elastic_host("b", 4), elastic_host("d", 2)}, kBegin);
   CHECK(joining(planner.growth(kBegin + 41s)) == "c d");
   // A host that does not answer is not asked for a while.
   planner.on_host_failed("c", kBegin + 41s);
@@ -264,14 +274,14 @@ TEST_CASE("a host that has fewer slots than ranks is left, and one that has more
   spec.elastic.max_ranks = 5;
   Planner planner(spec, {elastic_host("a", 4), elastic_host("b", 2)}, nullptr);
   CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 5 ranks, generation 0, restart 0");
-  planner.on_hosts({elastic_host("a", 4), elastic_host("b", 1)});
+  planner.on_hosts({elastic_host("a", 4), elastic_host("b", 1)}, kBegin);
   CHECK(planner.reason_to_leave().empty());
-  planner.on_hosts({elastic_host("a", 3), elastic_host("b", 1)});
+  planner.on_hosts({elastic_host("a", 3), elastic_host("b", 1)}, kBegin);
   CHECK(planner.reason_to_leave() == "a has fewer slots now, and 4 ranks run there");
   planner.on_ended(ended_report(EndReason::kHostsChanged), kBegin);
   CHECK(decision_text(planner.next(kBegin), kBegin) == "a b: 4 ranks, generation 1, restart 0");
   CHECK_FALSE(planner.growth(kBegin));
-  planner.on_hosts({elastic_host("a", 8), elastic_host("b", 1)});
+  planner.on_hosts({elastic_host("a", 8), elastic_host("b", 1)}, kBegin);
   REQUIRE(planner.growth(kBegin));
   CHECK(planner.growth(kBegin)->hosts.empty());
   CHECK(planner.growth(kBegin)->why == "there are more slots now");

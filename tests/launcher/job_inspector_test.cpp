@@ -69,7 +69,7 @@ struct InspectorRig {
                             answers.emplace_back(node, answer);
                             driver.check();
                           },
-                          [this]() -> const std::vector<RankOutcome>& { return outcomes; },
+                          [this] { return outcomes; },
                           [this](const message::ChangeTimeline& change) {
                             changes.push_back(change);
                             return timeline;

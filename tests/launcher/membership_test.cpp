@@ -250,6 +250,65 @@ TEST_CASE("a member that leaves is not a rank of the next generation, and does n
   CHECK_FALSE(job.membership.next_rest_end(job.now));
 }
 
+TEST_CASE("when all hosts are replaced, the ranks stay until the new ones have the state") {
+  TestJob job = job_of_four(1);
+  for (const int member : {0, 1, 2, 3}) job.membership.set_leaving(member);
+  const std::vector<int> others = {job.start("c", 0), job.start("c", 1)};
+  for (const int member : others) job.join(member);
+  job.now += 3s;
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
+  job.join_all({0, 1, 2, 3}, JoinReason::kChanged);
+  for (const int member : {0, 1, 2, 3}) CHECK_FALSE(job.membership.may_end(member));
+  CHECK(job.next() == "1: a0 a1 b0 b1 c0 c1");
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
+  job.join_all({0, 1, 2, 3, 4, 5}, JoinReason::kChanged);
+  CHECK(job.next() == "2: c0 c1");
+  for (const int member : {0, 1, 2, 3}) CHECK(job.membership.may_end(member));
+}
+
+TEST_CASE("a change that is withdrawn before the ranks ask changes nothing") {
+  TestJob job = job_of_four();
+  job.membership.set_leaving(3);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
+  job.membership.set_staying(3);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
+}
+
+TEST_CASE("a job whose ranks have all ended goes on only if its state is in a file") {
+  for (const bool is_kept : {false, true}) {
+    CAPTURE(is_kept);
+    JobSpec spec = continued_spec(2, 1);
+    spec.elastic.state_directory = "/state";
+    spec.elastic.state_interval = is_kept ? 10 : 0;
+    TestJob job(spec, {{"a", 2}});
+    job.join_all({0, 1}, JoinReason::kFirst);
+    REQUIRE(job.next() == "0: a0 a1");
+    job.kill(0);
+    job.commits = 20;
+    job.join(1, JoinReason::kLost);
+    REQUIRE(job.next() == "1: a1");
+    job.kill(1);
+    job.now += 31s;
+    if (is_kept) {
+      const int again = job.start("a", 0);
+      CHECK(job.next().starts_with("wait: 0 ranks of at least 1"));
+      job.commits = 0;
+      job.join(again);
+      CHECK(job.next() == "2: a0");
+    } else {
+      CHECK(job.next().starts_with("end 137: all ranks have ended, and with them the state"));
+    }
+    // One that is to end is not waited for.
+    TestJob ending(spec, {{"a", 1}});
+    ending.spec.elastic.start_ranks = 1;
+    ending.join(0);
+    REQUIRE(ending.next() == "0: a0");
+    ending.kill(0);
+    ending.membership.drain("asked");
+    CHECK(ending.next().starts_with(is_kept ? "end 119" : "end 137"));
+  }
+}
+
 TEST_CASE("the job succeeds when all ranks have done their work, and does not change any more then") {
   TestJob job = job_of_four();
   const int late = job.start("c", 0);
@@ -326,7 +385,8 @@ TEST_CASE("a program that never joins again ends with its first failure") {
   TestJob job = job_of_four();
   job.exit(1, 7);
   for (const int member : {0, 2, 3}) job.exit(member, 1);
-  CHECK(job.next().starts_with("end 7: no rank has joined again: the program does not call"));
+  CHECK(job.next().starts_with(
+      "end 7: all ranks have ended, and none has joined again; a program that goes on calls"));
 }
 
 TEST_CASE("the first failure is no rank that had observed the end of another") {
@@ -340,7 +400,7 @@ TEST_CASE("the first failure is no rank that had observed the end of another") {
   job.kill(2, 15);
   CHECK(job.membership.lost_rank() == 2);
   for (const int member : {1, 3}) job.membership.on_ended(member, observer, job.now);
-  CHECK(job.next().starts_with("end 143: no rank has joined again"));
+  CHECK(job.next().starts_with("end 143: all ranks have ended"));
 }
 
 TEST_CASE("losses without a commit between them, and too many generations, end the job") {
@@ -381,7 +441,10 @@ TEST_CASE("processes that never join end the job as an ordinary one") {
 TEST_CASE("an hour of random events: generations have living ranks, and rank 0 is on a host that had one") {
   std::mt19937 random(46);
   const auto pick = [&](int below) { return static_cast<int>(random() % below); };
-  TestJob job(continued_spec(8, 1), {{"a", 4}, {"b", 4}});
+  JobSpec spec = continued_spec(8, 1);
+  spec.elastic.state_directory = "/state";
+  spec.elastic.state_interval = 1;
+  TestJob job(spec, {{"a", 4}, {"b", 4}});
   for (int member = 0; member < 8; ++member) job.join(member);
   std::set<int> living = {0, 1, 2, 3, 4, 5, 6, 7};
   std::set<int> ranks;

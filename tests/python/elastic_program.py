@@ -5,6 +5,7 @@ import pickle
 import shutil
 import tempfile
 from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy
 import torch
@@ -34,6 +35,7 @@ class Elastic:
         self.refusals = []  # statuses of the next joins
         self.changes = []  # what the next checks say
         self.finished = 0
+        self.aborts = []
 
     def __getattr__(self, name):
         return getattr(self._lib, name)
@@ -49,6 +51,10 @@ class Elastic:
 
     def ddl_elastic_check(self, context, changed):
         changed[0] = self.changes.pop(0) if self.changes else 0
+        return self._lib.DDL_OK
+
+    def ddl_abort(self, context, code, text):
+        self.aborts.append((code, text.decode()))
         return self._lib.DDL_OK
 
     def ddl_elastic_finished(self, context):
@@ -238,13 +244,21 @@ def test_files_that_are_no_state():
         # A state that cannot be written leaves the earlier one.
         with raises(Exception):
             file.write(["a"], 8, lambda: None)
-        assert StateFile(folder).read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
+        assert file.read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
+        file.check(["a"], {"b": 2})
+        with raises(ddl.InvalidArgument, "the state cannot be written"):
+            file.check(["a"], lambda: None)
+        assert file.read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
+        # Two jobs would take each other's state.
+        with patch("ddl._state_file._LOCK_SECONDS", 0.1), raises(ddl.InvalidArgument, "used by another job"):
+            StateFile(folder).read(["a"])
+        file.close()
+        assert StateFile(folder).read(["a"]) == (7, {"b": 1})
         later = StateFile(f"{folder}/none", interval=2)
         assert not later.is_due(1) and later.is_due(4)
         later.write_later(["a"], 4, {})
         later._writer.join()
-        with raises(FileNotFoundError):
-            later.write_later(["a"], 6, {})
+        assert not os.path.exists(f"{folder}/none") and later.is_due(6)  # it has said so, and goes on
 
 
 def test_holder():
@@ -331,7 +345,7 @@ def test_ends():
         ):
             with raises(type(error)):
                 train(Counted(), error)
-        assert job.joins == []
+        assert job.joins == [] and job.aborts == [(1, "m"), (1, "i")]
         # That joining is aborted ends the job.
         job.refusals = [job.DDL_ERROR_ABORTED]
         with raises(ddl.Aborted):

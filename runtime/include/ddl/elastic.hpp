@@ -2,20 +2,44 @@
 #ifndef DDL_ELASTIC_HPP
 #define DDL_ELASTIC_HPP
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "ddl/ddl.hpp"
+
+namespace ddl::detail {
+
+/// Closes it at its end; -1: none.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+ private:
+  int fd_;
+};
+
+}  // namespace ddl::detail
 
 namespace ddl::elastic {
 
@@ -26,7 +50,8 @@ inline constexpr int kDrained = DDL_ELASTIC_EXIT_DRAINED;
 
 /// Calls function(Generation&) until it returns: again after a rank was lost, with the state as it was at the last
 /// commit(), and after the job has changed. In a job that is not elastic once, and errors go to the caller; so do all that
-/// no lost rank has caused. timeout_seconds: as of Context.
+/// no lost rank has caused. Errors of libddl that all ranks would make again (DDL_ERROR_MISMATCH,
+/// DDL_ERROR_INVALID_ARGUMENT) end the job. timeout_seconds: as of Context.
 /// With ddlrun --state-dir the state is what an earlier job has left there, if there is one. False: the job was asked to
 /// end, and rank 0 has written the state there. If the function returns, the state is removed from there.
 template <class Function>
@@ -123,12 +148,29 @@ class State {
     std::filesystem::rename(written, file(folder), failed);
     require_of_file(!failed, file(folder), "cannot be replaced");
   }
-  /// Nothing if there is no file. Makes the folder, which must be one that can be written.
+  /// Makes the folder, and keeps other jobs from it until the process closes it; nothing keeps them from it where the
+  /// file system has no locks. The descriptor; -1: it cannot be opened.
+  static int take_lock(const char* folder) {
+    std::error_code ignored;
+    std::filesystem::create_directories(folder, ignored);
+    const int lock = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    // A rank that has written here before may not know yet that it is not rank 0 any more.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      require_of_file(
+          std::chrono::steady_clock::now() < until, folder,
+          "is used by another job, which runs now (--state-dir); give each job a folder of its own");
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return lock;
+  }
+  /// Nothing if there is no file. The folder must be one that can be written.
   void read(const char* folder) {
+    const std::filesystem::path trial = file(folder).string() + "." + std::to_string(::getpid());
     std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    require_of_file(!failed && ::access(folder, W_OK | X_OK) == 0, folder,
-                    "is not a folder that can be written (--state-dir)");
+    const bool is_writable = std::ofstream(trial).good();
+    std::filesystem::remove(trial, failed);
+    require_of_file(is_writable, folder, "is not a folder that can be written (--state-dir)");
     std::ifstream stream(file(folder), std::ios::binary);
     if (!stream) return;
     Header header{};
@@ -171,7 +213,15 @@ class Generation {
     const char* const text = std::getenv("DDL_ELASTIC_STATE_INTERVAL");
     const std::uint64_t interval = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
     const bool is_due = change == DDL_ELASTIC_DRAINS || (interval > 0 && state_.commits_ % interval == 0);
-    if (folder != nullptr && is_due && context_.rank() == 0) state_.write(folder);
+    if (folder != nullptr && is_due && context_.rank() == 0) {
+      try {
+        state_.write(folder);
+      } catch (const Error& error) {
+        if (change == DDL_ELASTIC_DRAINS) throw;
+        std::fprintf(stderr, "ddl: the state was not saved at commit %llu: %s\n",
+                     static_cast<unsigned long long>(state_.commits_), error.what());
+      }
+    }
     if (change == DDL_ELASTIC_DRAINS) throw Drained();
     if (change != DDL_ELASTIC_STAYS) throw Changed();
   }
@@ -200,21 +250,23 @@ bool run(State& state, Function function, double timeout_seconds) {
       Context context(options);
       is_elastic = context.elastic_generation() >= 0;
       const bool keeps_file = is_elastic && folder != nullptr && context.rank() == 0;
-      if (keeps_file && state.commits() == 0) {
-        try {
-          state.read(folder);
-        } catch (const Error& error) {
-          context.abort(1,
-                        error.what());  // the state is that of all ranks: none of them can go on without it
-        }
+      try {
+        const detail::Descriptor lock(keeps_file ? State::take_lock(folder) : -1);
+        if (keeps_file && state.commits() == 0) state.read(folder);
+        state.restore();
+        state.agree(context);
+        Generation generation(state, context);
+        function(generation);
+        context.elastic_finished();
+        if (keeps_file) State::remove(folder);
+        return true;
+      } catch (const Error& error) {
+        // All ranks would come to the same again.
+        if (is_elastic &&
+            (error.status() == DDL_ERROR_MISMATCH || error.status() == DDL_ERROR_INVALID_ARGUMENT))
+          context.abort(1, error.what());
+        throw;
       }
-      state.restore();
-      state.agree(context);
-      Generation generation(state, context);
-      function(generation);
-      context.elastic_finished();
-      if (keeps_file) State::remove(folder);
-      return true;
     } catch (const Generation::Drained&) {
       return false;
     } catch (const Generation::Changed&) {

@@ -84,8 +84,11 @@ Result<net::PmiLine> PmiSession::ask(const net::PmiLine& line, std::string_view 
   return reply;
 }
 
-void PmiSession::abort_job(int code) const {
-  (void)send_text(net::PmiLine{"abort", {{"exitcode", std::to_string(code)}}}.text());
+void PmiSession::abort_job(int code, std::string text) const {
+  net::PmiLine line{"abort", {{"exitcode", std::to_string(code)}}};
+  text.resize(std::min(text.size(), contract::kMaxAbortText));
+  if (!text.empty()) line.words.emplace_back(contract::kAbortText, to_hex(std::as_bytes(std::span(text))));
+  (void)send_text(line.text());
 }
 
 Status PmiSession::send_text(std::string_view text) const {
@@ -184,7 +187,7 @@ class PmiBootstrap : public Bootstrap {
   }
 
   void notify_launcher(int) override {}
-  void abort_job(int code, const std::string&) override { session_.abort_job(code); }
+  void abort_job(int code, const std::string& text) override { session_.abort_job(code, text); }
   Status leave() final {
     if (!std::exchange(left_, true)) session_.remove_user();
     return {};

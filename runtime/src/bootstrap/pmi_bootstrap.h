@@ -38,7 +38,7 @@ class PmiSession {
   Result<net::PmiLine> ask(const net::PmiLine& line, std::string_view answer, Deadline deadline);
 
   /// Asks the launcher to end the job; there is no reply. A single write, so another thread may be in ask().
-  void abort_job(int code) const;
+  void abort_job(int code, std::string text) const;
 
   const std::string& space() const { return space_; }     ///< the job's key-value space
   std::size_t value_bytes() const { return max_value_; }  ///< the maximum for a value

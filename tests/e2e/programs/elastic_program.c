@@ -2,7 +2,7 @@
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
  * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step;
  * "die" kills rank 1 in generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained;
- * "never" makes no steps; "slow" pauses long enough after each for a signal to come. */
+ * "never" makes no steps; "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to come. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,9 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
          ddl_local_size(context), (int)getpid(), step > 0);
   fflush(stdout);
   if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
-  while (is("never")) pause();
+  while (is("never") || (strncmp(mode, "hang", 4) == 0 && ddl_rank(context) == 1 &&
+                         ddl_elastic_generation(context) == mode[4] - '0'))
+    pause();
   for (;;) {
     int32_t change = DDL_ELASTIC_STAYS, stops = 0;
     status = make_step(context, &change, &stops);
