@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Sequence
 
 import ddl
-from ddl._context import _at_end, call_when_joined, context
+from ddl._context import _at_end, call_when_joined, context, is_elastic
 from ddl._library import ffi, lib
 from ddl._objects import numbers, pickled
 from ddl._tensors import allgather_into, allreduce_async, broadcast_async, numbered
@@ -86,6 +86,12 @@ def set_of(process_set: ProcessSet) -> ddl.ProcessSet:
     if not process_set.included():
         raise ValueError(f"rank {ddl.rank()} is not in {process_set}")
     return process_set._set
+
+
+def has_others(process_set: ProcessSet) -> bool:
+    """Whether this rank is in the set with others. In an elastic job there may be others in the next generation, and
+    functions that a framework has compiled keep the answer: there it is true whenever this rank is in the set."""
+    return bool(process_set.included()) and (process_set.size() > 1 or is_elastic())
 
 
 def with_id(process_set_id: int) -> ProcessSet | None:

@@ -23,7 +23,8 @@ The number of ranks may be another one in each call of the function, so ask ddl.
 With ``ddlrun --state-dir DIR``, SIGUSR1 or SIGTERM at ddlrun ends the job after the next commit: rank 0 writes the state
 to DIR, and all ranks exit with 119. The next job with that folder goes on from there.
 
-``ddl.torch.elastic`` has states of modules and optimizers of PyTorch.
+``ddl.torch.elastic`` has states of modules and optimizers of PyTorch, ``ddl.tensorflow.elastic`` of variables of
+TensorFlow, and ``ddl.keras.elastic`` of models of Keras.
 """
 from __future__ import annotations
 
@@ -38,6 +39,7 @@ from typing import Any, Callable, Sequence
 from ddl import _context
 from ddl._context import CHANGED, FIRST, LOST, abort, allgather, context, generation, rank, size
 from ddl._horovod import drop_open
+from ddl._kernels import failed_call
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, broadcast_object, numbers
 from ddl._state_file import StateFile, first_difference
@@ -230,6 +232,8 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
     have the same state. It is called again
 
     - after PeerLost, Timeout or Aborted, and after a HorovodInternalError of the program. Then the state is restored.
+      So it is after any error if a call of libddl has failed with one of these in a function that a framework runs,
+      such as a step of TensorFlow: the error is the framework's own.
     - after HostsUpdatedInterrupt; the state is not restored.
 
     Mismatch and InvalidArgument end the whole job, because its ranks would come to the same again; other errors end the
@@ -262,11 +266,10 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
                 if not goes_on:
                     raise
                 reason = CHANGED
-            except Error as error:
-                if not goes_on or not _context.is_survived(error):
-                    if goes_on and isinstance(error, (Mismatch, InvalidArgument)):
-                        traceback.print_exc()
-                        abort(1, str(error))
+            except Exception as error:
+                if not goes_on or not _is_survived(error):
+                    if goes_on:
+                        _end_job_if_alike(error)
                     raise
                 reason = LOST
         if goes_on:
@@ -276,6 +279,24 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return elastic
+
+
+def _own(error: Exception) -> Error | None:
+    """Also of an error that a framework raises because a call of libddl has failed in one of its functions."""
+    return error if isinstance(error, Error) else failed_call()
+
+
+def _is_survived(error: Exception) -> bool:
+    own = _own(error)
+    return own is not None and _context.is_survived(own)
+
+
+def _end_job_if_alike(error: Exception) -> None:
+    """If all ranks would come to the same again."""
+    own = _own(error)
+    if isinstance(own, (Mismatch, InvalidArgument)):
+        traceback.print_exc()
+        abort(1, str(own))
 
 
 def sync_from(one: Any, root_rank: int) -> None:

@@ -101,6 +101,12 @@ def raise_losses_at_once() -> None:
     _delayed.difference_update((lib.DDL_ERROR_PEER_LOST, lib.DDL_ERROR_ABORTED))
 
 
+def error_of(status: int, message: str) -> Error:
+    name = ffi.string(lib.ddl_status_name(status)).decode()
+    error = _BY_STATUS.get(name)
+    return error(message) if error else Error(message, name)
+
+
 def check(status: int) -> None:
     """Raises what a handler of signals has raised during the call, or the error of a status other than DDL_OK."""
     raised, _raised.error = _raised.error, None
@@ -108,10 +114,8 @@ def check(status: int) -> None:
         raise raised
     if status == lib.DDL_OK:
         return
-    name = ffi.string(lib.ddl_status_name(status)).decode()
     message = ffi.string(lib.ddl_last_error()).decode("utf-8", "replace")
     if status in _delayed:
         _delayed.clear()
         time.sleep(_GRACE_SECONDS)
-    error = _BY_STATUS.get(name)
-    raise error(message) if error else Error(message, name)
+    raise error_of(status, message)

@@ -1,6 +1,7 @@
 #include "python/kernels/named_calls.h"
 
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,10 +16,21 @@ namespace {
 struct Shared {
   std::shared_mutex mutex;
   ddl_context* context = nullptr;
+  std::mutex failure_mutex;
+  ddl_status failure = DDL_OK;  ///< of the first call that failed in the context
+  std::string sentence;         ///< of that
 };
 Shared& shared() {
   static Shared& kShared = *new Shared;
   return kShared;
+}
+
+/// For Python: frameworks raise errors of their own. What is wrong with an argument says nothing about other ranks.
+void note_failure(ddl_status status, const std::string& sentence) {
+  const std::lock_guard lock(shared().failure_mutex);
+  if (status == DDL_ERROR_INVALID_ARGUMENT || shared().failure != DDL_OK) return;
+  shared().failure = status;
+  shared().sentence = sentence;
 }
 
 struct Call {
@@ -32,6 +44,7 @@ struct Call {
     if (outcome.status != DDL_OK) return;
     outcome.status = status;
     outcome.sentence = sentence;
+    if (context != nullptr) note_failure(status, outcome.sentence);
   }
   void end();
 
@@ -207,4 +220,17 @@ extern "C" DDL_API void ddl_kernels_context(ddl_context* context) {
   ddl::kernels::Shared& shared = ddl::kernels::shared();
   const std::unique_lock lock(shared.mutex);
   shared.context = context;
+  if (context == nullptr) return;
+  const std::lock_guard failure_lock(shared.failure_mutex);
+  shared.failure = DDL_OK;
+  shared.sentence.clear();
+}
+
+/// With which status the first call has failed since the process has joined, and the sentence, cut to this size.
+extern "C" DDL_API ddl_status ddl_kernels_failure(char* sentence, std::size_t size) {
+  ddl::kernels::Shared& shared = ddl::kernels::shared();
+  const std::lock_guard lock(shared.failure_mutex);
+  std::strncpy(sentence, shared.sentence.c_str(), size);
+  sentence[size - 1] = '\0';
+  return shared.failure;
 }

@@ -6,6 +6,7 @@ from typing import Any, Callable, Mapping
 import numpy
 
 import ddl
+from ddl._context import generation
 from ddl._horovod import allgather_object, set_of
 from ddl._training import warmup
 from ddl.errors import Mismatch
@@ -80,6 +81,7 @@ class BroadcastGlobalVariables(EndsTogether):
         self._supports_tf_logs = True  # it reads no metrics: Keras 2 need not make numbers of them at each batch
         self.root_rank = root_rank
         self.broadcast_done = False
+        self._generation: int | None = None  # in which it was done
         self._local: dict[int, Any] = {}
         for variable in [] if local_variables is None else list(local_variables):
             if not hasattr(variable, "assign"):
@@ -89,6 +91,11 @@ class BroadcastGlobalVariables(EndsTogether):
     def register_local_var(self, variable: Any) -> None:
         """The variable keeps each rank's own value."""
         self._local[id(variable)] = variable
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        super().on_train_begin(logs)
+        if self._generation not in (None, generation()):  # of an elastic job: ranks that are new wait for it
+            self.broadcast_done = False
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         if not self.broadcast_done and self.model.built:
@@ -105,7 +112,7 @@ class BroadcastGlobalVariables(EndsTogether):
         build(optimizer, model.trainable_variables)
         variables = [variable for variable in model.weights if id(variable) not in self._local]
         broadcast_variables(variables + variables_of(optimizer), self.root_rank)
-        self.broadcast_done = True
+        self.broadcast_done, self._generation = True, generation()
 
 
 class MetricAverage(EndsTogether):

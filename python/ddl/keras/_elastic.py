@@ -1,115 +1,102 @@
-"""What a training has reached: kept, taken back, and shared."""
+"""What the callbacks of elastic training do; ddl.keras.elastic and ddl.tensorflow.keras.elastic make classes of it.
+
+A commit keeps where the training is. So CommitState lets the others say it first, in whatever order they are given.
+"""
 from __future__ import annotations
 
-import functools
-from typing import Any, Callable
-
-import numpy
-
-from ddl._horovod import broadcast_object
-from ddl.keras._kinds import build, value_of, variables_of
-from ddl.keras._variables import broadcast_variables
+from typing import Any
 
 
-class KerasState:
-    """A model, its optimizer, and values by names, such as epoch=0, which are attributes.
-
-    commit() keeps them, restore() takes them back to the last commit, sync() gives all ranks those of rank 0.
-    """
-
-    def __init__(self, model: Any, optimizer: Any = None, **values: Any):
-        self.model = model
-        self.optimizer = getattr(model, "optimizer", None) if optimizer is None else optimizer
-        self._names = list(values)
-        vars(self).update(values)
-        self.save()
-
-    def _variables(self) -> list[Any]:
-        model, optimizer = self.model, self.optimizer
-        getattr(model, "jax_state_sync", lambda: None)()
-        if optimizer is None:
-            return list(model.weights)
-        build(optimizer, model.trainable_variables)
-        return list(model.weights) + variables_of(optimizer)
-
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._names}
-
-    def save(self) -> None:
-        self._saved = [numpy.array(value_of(one)) for one in self._variables()], self._values()
-
-    def commit(self) -> None:
-        self.save()
-
-    def restore(self) -> None:
-        arrays, values = self._saved
-        for variable, array in zip(self._variables(), arrays):
-            variable.assign(array)
-        vars(self).update(values)
-
-    def sync(self) -> None:
-        """Collective."""
-        broadcast_variables(self._variables())
-        vars(self).update(broadcast_object(self._values()))
-        self.save()
-
-
-def run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A training function of a state, whose ranks begin with the state of rank 0. If a rank dies, the job ends."""
-
-    @functools.wraps(function)
-    def synchronized(state: KerasState, *arguments: Any, **named: Any) -> Any:
-        state.sync()
-        return function(state, *arguments, **named)
-
-    return synchronized
+def _followers(state: Any) -> list[Any]:
+    """The callbacks of the fit() that runs, which keep a number in the state."""
+    return vars(state).setdefault("_followers", [])
 
 
 class CommitState:
-    """Commits the state after every batches_per_commit batches, and after each epoch."""
+    """Commits the state after every batches_per_commit batches, and after each epoch.
 
-    def __init__(self, state: KerasState, batches_per_commit: int = 1):
+    If Keras knows how many batches an epoch has, a commit after the last one counts the epoch as done.
+    """
+
+    def __init__(self, state: Any, batches_per_commit: int = 1):
         super().__init__()
         self.state = state
         self.batches_per_commit = batches_per_commit
-        self._batches = 0
+        self._batches = self._epoch = 0
+
+    def set_model(self, model: Any) -> None:
+        super().set_model(model)
+        # Keras calls it, of all callbacks, before any on_train_begin().
+        _followers(self.state).clear()
 
     def on_train_begin(self, logs: Any = None) -> None:
         self._batches = 0
 
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._epoch = epoch
+
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._batches += 1
-        if self._batches % self.batches_per_commit == 0:
-            self.state.commit()
+        if self._batches % self.batches_per_commit != 0:
+            return
+        followers = _followers(self.state)
+        keep_epochs = any(isinstance(one, UpdateEpochState) for one in followers)
+        for one in followers:
+            if keep_epochs and (self.params or {}).get("steps") == batch + 1:
+                one.on_epoch_end(self._epoch)
+            else:
+                one.on_train_batch_end(batch)
+        self.commit()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        for one in _followers(self.state):
+            one.on_epoch_end(epoch)
+        self.commit()
+
+    def commit(self) -> None:
         self.state.commit()
 
 
 class UpdateBatchState:
-    """Keeps the number of the batch in state.batch; 0 after an epoch."""
+    """Keeps in state.batch how many batches of the epoch have been done: 0 after an epoch.
 
-    def __init__(self, state: KerasState):
+    If fit() goes on in the middle of an epoch, its batches are counted on from the state's number.
+    """
+
+    def __init__(self, state: Any):
         super().__init__()
         self.state = state
+        self._done = 0  # before this fit()
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._done = self.state.batch
+        _followers(self.state).append(self)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        self.state.batch = batch
+        self.state.batch = self._done + batch + 1
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.state.batch = 0
+        self.state.batch = self._done = 0
 
 
 class UpdateEpochState:
-    """Keeps the number of epochs in state.epoch, which goes on from the state's when fit() is called again."""
+    """Keeps in state.epoch how many epochs have been done, of all calls of fit(), whatever their initial_epoch is."""
 
-    def __init__(self, state: KerasState):
+    def __init__(self, state: Any):
         super().__init__()
         self.state = state
-        self._first = state.epoch
+        self._done, self._first = state.epoch, None  # before this fit(), and Keras's number of its first one
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._first = self.state.epoch
+        self._done, self._first = self.state.epoch, None
+        _followers(self.state).append(self)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        if self._first is None:
+            self._first = epoch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        pass
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self.state.epoch = self._first + epoch + 1
+        self.state.epoch = self._done + epoch - (self._first or 0) + 1

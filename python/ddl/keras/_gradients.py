@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from ddl._horovod import Average, ProcessSet, global_process_set
 from ddl.keras._checks import check_strategy
-from ddl.keras._kinds import backend_of
+from ddl.keras._kinds import backend_of, inner
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,16 @@ class Gradients:
     def add_local(self, variable: Any) -> None:
         """The variable's gradients stay each rank's own."""
         self._reduction.add_local(variable)
+
+    def drop_open(self, optimizer: Any) -> None:
+        """Forgets sums of passes before a step, which a rank that is new does not have."""
+        passes = getattr(inner(optimizer), "_agg_helper", None)  # of Keras 2
+        if passes is not None:
+            passes.drop_open()
+
+    def keeps_ranks(self) -> bool:
+        """Whether a step that is compiled is for the ranks that there were at that time."""
+        return self.options.process_set is not global_process_set or getattr(self._reduction, "keeps_size", False)
 
     def combined(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """None, of a variable that the loss does not depend on, stays None."""

@@ -56,6 +56,11 @@ class Passes:
             results[i] = gradient
         return results
 
+    def drop_open(self) -> None:
+        for one in (self.counter, *self._sums):
+            if one is not None:
+                one.assign(tf.zeros_like(one))
+
     def apply(self, step: Callable[[], Any], iterations: tf.Variable) -> None:
         def take() -> tf.Tensor:
             step()

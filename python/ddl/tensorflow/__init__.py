@@ -14,6 +14,7 @@ except ModuleNotFoundError as _error:
         "ddl.tensorflow needs TensorFlow 2.12 or newer; install it: pip install tensorflow", name="tensorflow"
     ) from None
 
+from ddl.tensorflow import elastic
 from ddl.tensorflow._variables import (
     BroadcastGlobalVariablesHook,
     broadcast_global_variables,

@@ -14,6 +14,7 @@ import tensorflow as tf
 import ddl
 from ddl import _horovod, _tensors
 from ddl._context import ProcessSet, members_of
+from ddl._kernels import note_failure
 from ddl._library import ffi, lib
 from ddl.errors import InvalidArgument, check
 from ddl.tensorflow._xla import refuse_xla
@@ -45,7 +46,9 @@ def _call(
             with _running:
                 return function(whole, *arrays)
         except ddl.Error as error:
-            raise type(error)(f"{error}") from None
+            plain = type(error)(f"{error}")
+            note_failure(plain)
+            raise plain from None
 
     if graph is None:
         return _as_list(tf.numpy_function(run, tensors, types))

@@ -11,7 +11,7 @@ from typing import Any, Callable, Sequence
 import tensorflow as tf
 
 import ddl
-from ddl._context import ProcessSet as _Set
+from ddl._context import ProcessSet as _Set, is_elastic
 from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, root_in, set_of, with_id
 from ddl.tensorflow._module import operations
 
@@ -23,6 +23,17 @@ def _chosen(process_set: ProcessSet) -> _Set:
     if process_set.included() is False:
         raise tf.errors.InvalidArgumentError(None, None, f"rank {ddl.rank()} is not in {process_set}")
     return set_of(process_set)
+
+
+def _is_of_now(process_set: ProcessSet) -> bool:
+    """Whether rank and size are asked for when the function runs: in an elastic job they may be others in the next
+    generation, and the function stays. Of a set with the program's own ranks they are those of its list."""
+    return process_set is global_process_set and not tf.executing_eagerly() and is_elastic()
+
+
+def size_of(process_set: ProcessSet, dtype: tf.DType) -> tf.Tensor:
+    """How many ranks the set has."""
+    return tf.cast(size_op() if _is_of_now(process_set) else process_set.size(), dtype)
 
 
 def _known_rows(shape: tf.TensorShape, rows: int | None) -> tf.TensorShape:
@@ -104,7 +115,7 @@ def gather_together(
     process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
 ) -> list[tf.Tensor]:
     """The rows of all ranks, for each tensor."""
-    chosen, own = _chosen(process_set), process_set.rank()
+    chosen = _chosen(process_set)
 
     def gathered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
         def forward(inputs: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -114,6 +125,7 @@ def gather_together(
 
         def backward(outputs: Sequence[tf.Tensor], gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             averages = reduce_together(gradients[: len(part)], None, Average, process_set=process_set)
+            own = rank_op() if _is_of_now(process_set) else process_set.rank()
             mine = []
             for average, rows, tensor in zip(averages, outputs[len(part) :], part):
                 begin = tf.reduce_sum(rows[:own])
@@ -135,6 +147,8 @@ def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set
 
     def backward(_: Any, gradients: Sequence[tf.Tensor]) -> tf.Tensor:
         average = reduce_together(gradients, None, Average, process_set=process_set)[0]
+        if _is_of_now(process_set):
+            return tf.where(tf.equal(rank_op(), root_rank), average, tf.zeros_like(average))
         if ddl.rank() == root_rank:
             return average
         with tf.control_dependencies([average]):  # zeros alone would not need it, and root would wait
@@ -186,7 +200,7 @@ def scatter_together(
         raise ValueError("a reducescatter takes tensors with rows, not scalars")
 
     def shape_of(tensor: tf.Tensor) -> tf.TensorShape:
-        rows = None if tensor.shape.rank is None else tensor.shape[0]
+        rows = None if tensor.shape.rank is None or _is_of_now(process_set) else tensor.shape[0]
         return _known_rows(tensor.shape, None if rows is None else rows // size + (own < rows % size))
 
     def scattered(part: list[tf.Tensor], own_name: str | None) -> list[tf.Tensor]:
@@ -196,8 +210,10 @@ def scatter_together(
             return _with_shapes(found, [shape_of(tensor) for tensor in part])
 
         def backward(_: Any, gradients: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            factor = prescale * postscale * (size if op is Sum else 1)
+            factor = prescale * postscale
             scaled = [one if factor == 1 else one * tf.cast(factor, one.dtype) for one in gradients]
+            if op is Sum:
+                scaled = [one * size_of(process_set, one.dtype) for one in scaled]
             return gather_together(scaled, None, process_set)
 
         return _differentiable(forward, backward, part)

@@ -6,7 +6,7 @@ from typing import Any, Sequence
 import tensorflow as tf
 
 from ddl._horovod import Average, ProcessSet, Sum, _Op, global_process_set, op_of
-from ddl.tensorflow._ops import gather_together, reduce_together, scatter_together
+from ddl.tensorflow._ops import gather_together, reduce_together, scatter_together, size_of
 from ddl.tensorflow.compression import Compression
 
 
@@ -26,7 +26,7 @@ def _slices_together(
     values = gathered("values", [one.values for one in slices])
     indices = gathered("indices", [one.indices for one in slices])
     if op is Average:
-        values = [value / tf.cast(process_set.size(), value.dtype) for value in values]
+        values = [value / size_of(process_set, value.dtype) for value in values]
     return [tf.IndexedSlices(*pair, one.dense_shape) for *pair, one in zip(values, indices, slices)]
 
 

@@ -1,66 +1,94 @@
-"""States of training by Horovod's names. The number of ranks does not change: if a rank dies, the job ends."""
+"""States of TensorFlow for training whose ranks go on when one is lost: Horovod's names, run by libddl.
+
+    import tensorflow as tf
+    import ddl.tensorflow as hvd
+
+    @tf.function
+    def step(inputs, targets):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((inputs @ weights - targets) ** 2)
+        tape = hvd.DistributedGradientTape(tape)
+        weights.assign_sub(0.1 * tape.gradient(loss, weights))
+
+    @hvd.elastic.run
+    def train(state):
+        while state.step < 1000:
+            step(*batch_of(state.step, hvd.rank(), hvd.size()))
+            state.step += 1
+            if state.step % 10 == 0:
+                state.commit()
+
+    hvd.init()
+    train(hvd.elastic.TensorFlowState([weights], step=0))
+
+``ddl.elastic`` says what run() and the functions of a state do. A function that is traced once serves all generations:
+the numbers of ranks that ddl.tensorflow uses in it are those of the time when it runs. What the program itself computes
+of hvd.size() when it is traced stays as it is; take hvd.size_op().
+"""
 from __future__ import annotations
 
-import functools
-from typing import Any, Callable
+from typing import Any
 
+import numpy
 import tensorflow as tf
 
-from ddl._horovod import broadcast_object
-from ddl.tensorflow._variables import broadcast_variables
+from ddl._training import run_elastic as run
+from ddl._variables import VariablesState
+from ddl.elastic import HorovodInternalError, HostsUpdatedInterrupt, ObjectState, State
+
+__all__ = [
+    "HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "TensorFlowKerasState", "TensorFlowState",
+    "run",
+]
 
 
-class TensorFlowState:
-    """Variables, and values by names, such as epoch=0, which are attributes.
+class TensorFlowState(VariablesState):
+    """Variables, and values by names, such as epoch=0, which become attributes.
 
-    commit() keeps them, restore() takes them back to the last commit, sync() gives all ranks those of rank 0.
-    session: of a graph of TensorFlow 1, whose global variables are taken if none are given.
+    variables: those that are trained, those of the optimizer, and all others that ranks have alike.
+    session: of a graph of TensorFlow 1, whose global variables are taken if none are given; None: the default one.
     """
 
     def __init__(self, variables: Any = None, session: Any = None, **values: Any):
-        self.session = session
-        in_graph = not variables and not tf.executing_eagerly()
-        self.variables = list(tf.compat.v1.global_variables() if in_graph else variables or ())
-        self._names = list(values)
-        vars(self).update(values)
-        self.save()
+        in_graph = not tf.executing_eagerly()
+        if variables is None and not in_graph:
+            raise ValueError(
+                "give variables to TensorFlowState, such as model.variables + optimizer.variables: there are no global "
+                "variables when TensorFlow runs eagerly"
+            )
+        self.variables = list(tf.compat.v1.global_variables() if variables is None else variables)
+        self.session = tf.compat.v1.get_default_session() if session is None and in_graph else session
+        if in_graph and self.session is None:
+            raise ValueError("give TensorFlowState the session of the graph, or make it in `with session.as_default()`")
+        super().__init__(**values)
 
-    def _run(self, operations: Any) -> Any:
-        return operations if tf.executing_eagerly() else self.session.run(operations)
+    def _variables(self) -> list[Any]:
+        return self.variables
 
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._names}
-
-    def save(self) -> None:
+    def _read(self, variables: list[Any]) -> list[numpy.ndarray]:
         # Copies: numpy() may show the memory of the variable itself.
-        arrays = [one.numpy() for one in self.variables] if tf.executing_eagerly() else self._run(self.variables)
-        self._saved = [array.copy() for array in arrays], self._values()
+        arrays = self.session.run(variables) if self.session else [one.numpy() for one in variables]
+        return [numpy.array(one) for one in arrays]
 
-    def commit(self) -> None:
-        self.save()
-
-    def restore(self) -> None:
-        arrays, values = self._saved
-        for variable, array in zip(self.variables, arrays):
-            if tf.executing_eagerly():
-                variable.assign(array)
-            else:
+    def _write(self, variables: list[Any], arrays: list[numpy.ndarray]) -> None:
+        for variable, array in zip(variables, arrays):
+            if self.session:
                 variable.load(array, self.session)
-        vars(self).update(values)
+            else:
+                variable.assign(array)
 
-    def sync(self) -> None:
-        """Collective."""
-        self._run(broadcast_variables(self.variables, root_rank=0))
-        vars(self).update(broadcast_object(self._values()))
-        self.save()
+    def _name(self, variable: Any) -> str:
+        return getattr(variable, "path", None) or variable.name
 
 
-def run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A training function of a state, whose ranks begin with the state of rank 0. If a rank dies, the job ends."""
+def __getattr__(name: str) -> Any:
+    """TensorFlowKerasState is made when it is asked for: programs without Keras do not import it."""
+    if name != "TensorFlowKerasState":
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from ddl.keras._state import KerasState
 
-    @functools.wraps(function)
-    def synchronized(state: TensorFlowState, *arguments: Any, **named: Any) -> Any:
-        state.sync()
-        return function(state, *arguments, **named)
+    return KerasState
 
-    return synchronized
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

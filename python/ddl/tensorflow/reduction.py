@@ -6,8 +6,9 @@ from typing import Any, Iterable, Sequence
 
 import tensorflow as tf
 
-from ddl._horovod import Average, ProcessSet, _Op, global_process_set, op_of
+from ddl._horovod import Average, ProcessSet, _Op, global_process_set, has_others, op_of
 from ddl.tensorflow._module import operations
+from ddl.tensorflow._ops import size_of
 from ddl.tensorflow._reductions import grouped_allreduce
 from ddl.tensorflow.compression import Compression
 
@@ -89,10 +90,9 @@ class Reduction:
 
     def is_needed(self) -> bool:
         """Whether there are other ranks to combine gradients with."""
-        included = self.process_set.included()
-        if included is None:
+        if self.process_set.included() is None:
             raise ValueError("Horovod has not been initialized; use hvd.init().")
-        return included and self.process_set.size() > 1
+        return has_others(self.process_set)
 
     def __call__(
         self, gradients: Sequence[Any], variables: Sequence[Any] | None = None, use_generic_names: bool = False
@@ -125,10 +125,10 @@ class Reduction:
     def _scaled(self, gradient: Any) -> Any:
         if gradient is None or not self._scales_local:
             return gradient
-        size = self.process_set.size()
         if isinstance(gradient, tf.IndexedSlices):
-            return tf.IndexedSlices(gradient.values / size, gradient.indices, gradient.dense_shape)
-        return gradient / tf.cast(size, gradient.dtype)
+            values = gradient.values / size_of(self.process_set, gradient.values.dtype)
+            return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        return gradient / size_of(self.process_set, gradient.dtype)
 
     def _refuse_reduced(self, gradients: Sequence[Any], variables: Sequence[Any]) -> None:
         for gradient, variable in zip(gradients, variables):

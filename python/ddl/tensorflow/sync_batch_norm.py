@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from ddl._horovod import Sum, global_process_set
+from ddl._horovod import Sum, global_process_set, has_others
 from ddl.tensorflow._reductions import allreduce
 
 
@@ -27,7 +27,7 @@ class SyncBatchNormalization(tf.keras.layers.BatchNormalization):
         total, squares = (tf.reduce_sum(one, axes, keepdims=keepdims) for one in (values, tf.square(values)))
         count = tf.cast(tf.size(values) / tf.maximum(tf.size(total), 1), values.dtype)
         sums = tf.concat([tf.reshape(count, [1]), tf.reshape(total, [-1]), tf.reshape(squares, [-1])], 0)
-        if global_process_set.size() > 1:
+        if has_others(global_process_set):
             sums = allreduce(sums, op=Sum, name=f"{self.name}_moments")
         mean, mean_square = (tf.reshape(one, tf.shape(total)) / sums[0] for one in tf.split(sums[1:], 2))
         variance = tf.maximum(mean_square - tf.square(mean), 0)

@@ -25,15 +25,13 @@
 from __future__ import annotations
 
 import copy
-import functools
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import torch
 
 import ddl
-import ddl.elastic
-from ddl._horovod import init
 from ddl._objects import broadcast_object, numbers
+from ddl._training import run_elastic as run
 from ddl.elastic import HostsUpdatedInterrupt, ObjectState, State, sync_from
 from ddl.torch._optimizer_state import _description, _parameters, _take, broadcast_optimizer_state
 from ddl.torch._parameters import broadcast_parameters, described
@@ -44,18 +42,6 @@ __all__ = [
     "ModelStateHandler", "ObjectState", "OptimizerStateHandler", "SamplerStateHandler", "State", "StateHandler",
     "TorchState", "get_handler_registry", "run", "set_handler_registry",
 ]
-
-
-def run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """ddl.elastic.run(), for functions that use the names of ddl.torch: init() is that of ddl.torch."""
-    trained = ddl.elastic.run(function)
-
-    @functools.wraps(function)
-    def elastic(state: State, *arguments: Any, **named: Any) -> Any:
-        init()
-        return trained(state, *arguments, **named)
-
-    return elastic
 
 
 class ElasticSampler(DistributedSampler):

@@ -6,5 +6,5 @@ from horovod.common.util import (
     handle_average_backwards_compatibility,
     split_list,
 )
-from horovod.tensorflow import elastic
+import horovod.tensorflow.elastic as elastic  # not that of ddl.tensorflow
 from horovod.tensorflow.util import _executing_eagerly, refs_to_vars, vars_to_refs

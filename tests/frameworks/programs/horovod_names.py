@@ -29,10 +29,6 @@ ABSENT = {
     "horovod.common.elastic": "how Horovod's driver tells ranks of hosts: HostUpdateResult WorkerNotificationManager"
     " notification_manager",
     "horovod.tensorflow": "how Horovod's optimizers add up gradients: LocalGradientAggregationHelper",
-    "horovod.tensorflow.elastic": "what Horovod's states are made of, and what that module imports: ObjectState"
-    " TensorFlowKerasState run_fn HorovodInternalError broadcast_object_fn init rank shutdown",
-    "horovod.tensorflow.keras.elastic": "what Horovod's KerasState is made of: TensorFlowKerasState",
-    "horovod.keras.elastic": "the same: TensorFlowKerasState",
 }
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from ddl._horovod import set_of
+from ddl._horovod import has_others, set_of
 from ddl.keras._gradients import Options
 from ddl.keras._kinds import name_of
 
@@ -20,14 +20,19 @@ class Reduction:
         if options.process_set.included() is None:
             set_of(options.process_set)  # says what is missing
 
+    @property
+    def keeps_size(self) -> bool:
+        """Whether a step that is compiled would divide by the number of ranks that there were at that time."""
+        return bool(self._local) and self._options.scale_local_gradients
+
     def add_local(self, variable: Any) -> None:
         self._local[id(variable)] = variable
 
     def __call__(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         options, results = self._options, list(gradients)
-        size = options.process_set.size()
-        if not options.process_set.included() or size == 1:  # a rank outside of the set trains by itself
+        if not has_others(options.process_set):  # a rank outside of the set trains by itself
             return results
+        size = options.process_set.size()
         shared = []
         for i, (gradient, variable) in enumerate(zip(gradients, variables)):
             if gradient is not None and id(variable) not in self._local:
