@@ -22,6 +22,25 @@ def _synchronized(model: Any) -> Any:
     return model
 
 
+def end_together(model: Any, epoch: int) -> None:
+    """At the end of an epoch: an error on all ranks if they have taken different numbers of steps. Collective."""
+    optimizer = getattr(model, "optimizer", None)
+    gradients = None if optimizer is None else gradients_of(optimizer)
+    chosen = None if gradients is None else gradients.options.process_set
+    if chosen is None or not chosen.included() or chosen.size() == 1:
+        return
+    own = int(value_of(_synchronized(model).optimizer.iterations))
+    ddl.join(set_of(chosen))  # a rank with more steps gets to its end: the others' gradients are zeros
+    taken = allgather_object(own, process_set=chosen)
+    least, most = (taken.index(choose(taken)) for choose in (min, max))
+    if taken[least] != taken[most]:
+        raise RuntimeError(
+            f"after epoch {epoch + 1}, the optimizer has taken {taken[least]} steps on rank {chosen.ranks[least]} "
+            f"and {taken[most]} on rank {chosen.ranks[most]}; give all ranks as many batches, and let no callback, "
+            "such as TerminateOnNaN, stop a rank in the middle of an epoch"
+        )
+
+
 class EndsTogether:
     """Ranks say after each epoch how many steps they have taken, and before the next one, and at the end, whether they
     go on. One that has stopped by itself would leave the others waiting for its gradients."""
@@ -37,21 +56,7 @@ class EndsTogether:
         self._has_begun, self._next = True, epoch + 1
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        optimizer = getattr(self.model, "optimizer", None)
-        gradients = None if optimizer is None else gradients_of(optimizer)
-        chosen = None if gradients is None else gradients.options.process_set
-        if chosen is None or not chosen.included() or chosen.size() == 1:
-            return
-        own = int(value_of(_synchronized(self.model).optimizer.iterations))
-        ddl.join(set_of(chosen))  # a rank with more steps gets to its end: the others' gradients are zeros
-        taken = allgather_object(own, process_set=chosen)
-        least, most = (taken.index(choose(taken)) for choose in (min, max))
-        if taken[least] != taken[most]:
-            raise RuntimeError(
-                f"after epoch {epoch + 1}, the optimizer has taken {taken[least]} steps on rank {chosen.ranks[least]} "
-                f"and {taken[most]} on rank {chosen.ranks[most]}; give all ranks as many batches, and let no callback, "
-                "such as TerminateOnNaN, stop a rank in the middle of an epoch"
-            )
+        end_together(self.model, epoch)
 
     def on_train_end(self, logs: Any = None) -> None:
         if self._has_begun:

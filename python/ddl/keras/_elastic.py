@@ -4,7 +4,23 @@ A commit keeps where the training is. So CommitState lets the others say it firs
 """
 from __future__ import annotations
 
+from array import array
 from typing import Any
+
+from ddl._context import is_elastic
+from ddl._horovod import global_process_set, set_of
+from ddl._tensors import allreduce_async, numbered
+from ddl.keras._callbacks import end_together
+
+
+def _all_go_on() -> bool:
+    """Whether no rank is at the end of its epoch, where it would not commit with the others. Collective."""
+    if not is_elastic():
+        return True
+    everyone = set_of(global_process_set)
+    ranks, name = memoryview(array("f", [1])), f"allreduce.commit.{numbered('commit', everyone)}"
+    allreduce_async(ranks, name, out=ranks, process_set=everyone, zeros_if_joined=True).wait()
+    return round(ranks[0]) == everyone.size
 
 
 def _followers(state: Any) -> list[Any]:
@@ -37,7 +53,7 @@ class CommitState:
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self._batches += 1
-        if self._batches % self.batches_per_commit != 0:
+        if self._batches % self.batches_per_commit != 0 or not _all_go_on():
             return
         followers = _followers(self.state)
         keep_epochs = any(isinstance(one, UpdateEpochState) for one in followers)
@@ -49,6 +65,8 @@ class CommitState:
         self.commit()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if is_elastic():
+            end_together(self.model, epoch)
         for one in _followers(self.state):
             one.on_epoch_end(epoch)
         self.commit()

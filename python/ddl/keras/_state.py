@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy
 
-import ddl
-from ddl._context import is_elastic
-from ddl._objects import numbers
 from ddl._variables import VariablesState
 from ddl.keras._kinds import build, name_of, value_of, variables_of
 from ddl.keras.optimizer import gradients_of
@@ -74,17 +71,3 @@ class KerasState(VariablesState):
         if gradients.keeps_ranks():  # Keras makes the functions anew
             for name in ("train_function", "test_function", "predict_function"):
                 setattr(self.model, name, None)
-
-    def _agree(self) -> None:
-        """Ranks that commit after different steps would have different states by one number."""
-        steps = getattr(self.optimizer, "iterations", None)
-        if steps is None or not is_elastic():
-            return
-        own, most = int(self._read([steps])[0]), numbers(2)
-        most[0], most[1] = own, -own
-        ddl.allreduce(most, ddl.MAX, out=most)
-        if most[0] != -most[1]:
-            raise RuntimeError(
-                f"rank {ddl.rank()} commits after {own} steps of the optimizer, and others after {-most[1]} to "
-                f"{most[0]}; give all ranks as many batches, and commit after the same ones"
-            )

@@ -5,9 +5,12 @@ from ddl.tensorflow.elastic import (
     HorovodInternalError,
     HostsUpdatedInterrupt,
     TensorFlowState,
-    __dir__,
     __getattr__,
     run,
 )
 from ddl.tensorflow.functions import broadcast_object, broadcast_object_fn
 from horovod.common.elastic import ObjectState, run_fn
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "TensorFlowKerasState"})

@@ -8,9 +8,12 @@ rows; so the weights become those that one process gets.
 import os
 import signal
 import sys
+import tempfile
 import time
 
 dies = int(sys.argv.pop(2))
+# TensorFlow leaves files of a process that is killed. This folder of the test is removed.
+tempfile.tempdir = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
 from keras_problem import *
 
 import ddl

@@ -36,7 +36,7 @@ own = tf.Variable(0.0)
 traces = 0
 
 
-@tf.function(reduce_retracing=True)
+@tf.function(autograph=False)  # which would leave files of a process that is killed
 def step(inputs, targets, places):
     global traces
     traces += 1
@@ -57,7 +57,6 @@ def train(state):
     while state.step < STEPS:
         if state.step == 7 and rank == dies and ddl._context.generation() == 0:
             os.kill(os.getpid(), signal.SIGKILL)
-        # Slices of a fixed shape for the function would be traced again; these have an unknown number of rows.
         ranks = step(*(tf.constant(one[rank::size]) for one in (INPUTS, TARGETS, PLACES)))
         assert int(ranks[0]) == size
         state.own -= RATE / size
@@ -66,6 +65,7 @@ def train(state):
             state.commit()
 
 
+# For any number of rows.
 step = step.get_concrete_function(
     *(tf.TensorSpec([None, *one.shape[1:]], one.dtype) for one in (INPUTS, TARGETS, PLACES)))
 state = hvd.elastic.TensorFlowState([weights, table, own], step=0, own=0.0, sizes=[])
