@@ -57,6 +57,9 @@ TEST_CASE("a model of Keras 3 with JAX goes on", "[keras_elastic_jax]") {
 }
 TEST_CASE("a model of Keras 3 with TensorFlow goes on", "[keras_elastic_2.16]") {
   run_keras("tensorflow-2.16", "ddl.tensorflow.keras", {});
+  Program example = three_ranks("tensorflow-2.16", DDL_PYTHON_EXAMPLES "/elastic_keras.py", 1, "3600");
+  example.printed = ":3 ranks: loss 0.0";
+  run(Place::kHere, example);
 }
 
 }  // namespace ddl::frameworks
