@@ -44,23 +44,15 @@ struct Call {
     if (outcome.status != DDL_OK) return;
     outcome.status = status;
     outcome.sentence = sentence;
-    if (context != nullptr) note_failure(status, outcome.sentence);
+    if (outcome.context != nullptr) note_failure(status, outcome.sentence);
   }
-  void end();
 
   const Request request;
   const Completion completion;
-  ddl_context* context = nullptr;     ///< in which it was submitted
   std::atomic<std::size_t> open = 1;  ///< parts that are not complete, and one more while they are submitted
   std::mutex mutex;
   Outcome outcome;  ///< the first failure of a part
 };
-
-void Call::end() {
-  completion(outcome);
-  for (const Gathered& one : outcome.gathered)
-    if (one.memory != nullptr) (void)ddl_free(context, one.memory);
-}
 
 /// The calls in flight, by process set and name; the first of each has been submitted.
 class Calls {
@@ -135,7 +127,7 @@ ddl_status submit_part(ddl_context* context, const Request& request, const std::
 void Calls::submit(Call& call) {
   const Request& request = call.request;
   Joined here = joined();
-  call.context = here.context;
+  call.outcome.context = here.context;
   if (here.context == nullptr)
     call.fail(DDL_ERROR_ABORTED, kNotJoined);
   else if (const std::string problem = problem_with(request, here.context); !problem.empty())
@@ -190,11 +182,17 @@ void Calls::one_less(Call& call) {
     else
       next = same_name->second.front().get();
   }
-  done->end();
+  done->completion(done->outcome);
   if (next != nullptr) submit(*next);
 }
 
 }  // namespace
+
+void Outcome::free_gathered() {
+  for (const Gathered& one : gathered)
+    if (one.memory != nullptr) (void)ddl_free(context, one.memory);
+  gathered.clear();
+}
 
 Joined joined() {
   std::shared_lock lock(shared().mutex);

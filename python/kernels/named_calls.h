@@ -54,7 +54,11 @@ struct Gathered {
 struct Outcome {
   ddl_status status = DDL_OK;
   std::string sentence{};            ///< of an error
-  std::vector<Gathered> gathered{};  ///< of each part; freed when the completion has returned
+  std::vector<Gathered> gathered{};  ///< of each part
+  ddl_context* context = nullptr;    ///< of the call
+
+  /// Called by the completion before it lets the framework go on: the context may be left then.
+  void free_gathered();
 };
 /// Called once, on the thread that has started the call or on one of libddl's, where it must not wait.
 using Completion = std::function<void(Outcome&)>;

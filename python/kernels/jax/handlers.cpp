@@ -184,6 +184,7 @@ void start(xla::CallFrame& frame, kernels::Request request, xla::Future* future)
       outcome.sentence = take(outcome.gathered, results);
       if (!outcome.sentence.empty()) outcome.status = DDL_ERROR_MISMATCH;
     }
+    outcome.free_gathered();
     completions().add({api, future, outcome.status, std::move(outcome.sentence)});
   });
 }

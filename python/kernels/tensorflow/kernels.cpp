@@ -113,14 +113,19 @@ Request request_of(const KernelCall& call, const Kernel& kernel, Kind kind) {
 template <class Results>
 void start(const KernelCall& call, Request&& request, Results results) {
   kernels::start(std::move(request), [call, results = std::move(results)](Outcome& outcome) {
+    const auto fail = [&](auto status, const std::string& sentence) {
+      outcome.free_gathered();
+      call.fail(status, sentence);
+    };
     try {
-      if (outcome.status != DDL_OK) return call.fail(outcome.status, outcome.sentence);
+      if (outcome.status != DDL_OK) return fail(outcome.status, outcome.sentence);
       results(outcome.gathered);
     } catch (const KernelCall::Failure& failure) {
-      return call.fail(failure.code, failure.sentence);
+      return fail(failure.code, failure.sentence);
     } catch (const std::exception& error) {
-      return call.fail(kInternal, error.what());
+      return fail(kInternal, error.what());
     }
+    outcome.free_gathered();
     call.succeed();
   });
 }
