@@ -51,7 +51,8 @@ def _check_alike(
 class VariablesState(ObjectState):
     """Variables of a framework, whose copies lie in the host's memory, and values by names, which become attributes.
 
-    A class that derives from it says which variables they are, and how they are read and written.
+    A class that derives from it says which variables they are, and how they are read and written. A file for the next
+    job has what all ranks have alike; variables of a rank alone are then those that its program has made.
     """
 
     def _variables(self) -> list[Any]:
@@ -89,6 +90,15 @@ class VariablesState(ObjectState):
         if ddl.rank() != root_rank:
             self._write(variables, arrays)
         super().sync(root_rank)
+
+    def saved(self) -> Any:
+        return super().saved(), self._arrays[: len(self._variables())]
+
+    def take(self, saved: Any) -> None:
+        values, arrays = saved
+        super().take(values)
+        self._write(self._variables(), arrays)
+        self._arrays[: len(arrays)] = arrays
 
     def _layout(self) -> list[str]:
         lines = super()._layout()

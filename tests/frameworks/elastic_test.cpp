@@ -1,23 +1,25 @@
 // Programs of TensorFlow and Keras whose ranks go on when one is killed: on this machine, whose two names count as two
 // hosts.
-#include "frameworks/environment.h"
+#include <filesystem>
+
+#include "e2e/harness/scratch.h"
 #include "frameworks/run.h"
 #include "support/catch.h"
 
 namespace ddl::frameworks {
 namespace {
 
-/// At first of three ranks. lines: of those that are there at the end. cooldown: seconds until a process takes the
-/// place of the one that is killed.
-Program three_ranks(const std::string& environment, const std::string& file, int lines,
-                    const std::string& cooldown) {
+/// ranks: at first. lines: of those that are there at the end. cooldown: seconds until a process takes the place of one
+/// that is killed.
+Program elastic(const std::string& environment, const std::string& file, int ranks, int lines,
+                const std::string& cooldown) {
   Program program{.environment = environment, .file = file, .lines = lines, .has_ddl = true};
-  program.options = {"--elastic",
-                     "continue",
-                     "-np",
-                     "3",
+  program.options = {"-np",
+                     std::to_string(ranks),
                      "--min-np",
-                     "2",
+                     std::to_string(ranks - 1),
+                     "--max-np",
+                     std::to_string(ranks),
                      "-H",
                      "localhost:2,127.0.0.1:1",
                      "--blacklist-cooldown-range",
@@ -30,10 +32,33 @@ Program three_ranks(const std::string& environment, const std::string& file, int
   return program;
 }
 
+/// Runs the program until it prints this and is asked to end, and then another one, which goes on where it was.
+void run_as_two_jobs(Program first, const std::string& drained_at, Program second) {
+  const e2e::Scratch scratch;
+  const std::string folder = scratch.path("state");
+  for (Program* one : {&first, &second}) one->options.insert(one->options.end(), {"--state-dir", folder});
+  first.drained_at = drained_at;
+  first.lines = 0;
+  run(Place::kHere, first);
+  run(Place::kHere, second);
+  CHECK((!std::filesystem::exists(folder) || std::filesystem::is_empty(folder)));
+}
+
+/// kernels: "1"; "0": ddl.tensorflow is without them.
+void run_tensorflow(const std::string& environment, const std::string& kernels) {
+  const auto of_ranks = [&](int ranks) {
+    Program program = elastic(environment, "tensorflow_elastic.py", ranks, 2, "3600");
+    program.options.insert(program.options.end(), {"-x", "DDL_TENSORFLOW_KERNELS=" + kernels});
+    program.arguments = {"0"};
+    return program;
+  };
+  run_as_two_jobs(of_ranks(3), "commits until the job ends", of_ranks(2));
+}
+
 /// module: ddl.keras, or ddl.tensorflow.keras. settings: further variables of the ranks.
-void run_keras(const std::string& environment, const std::string& module,
-               const std::vector<std::string>& settings) {
-  Program program = three_ranks(environment, "keras_elastic.py", 3, "1");
+void run_keras(const std::string& environment, const std::string& module, int ranks,
+               const std::vector<std::string>& settings = {}) {
+  Program program = elastic(environment, "keras_elastic.py", ranks, ranks, "1");
   for (const std::string& one : settings) program.options.insert(program.options.end(), {"-x", one});
   program.arguments = {module, "1"};
   run(Place::kHere, program);
@@ -41,25 +66,25 @@ void run_keras(const std::string& environment, const std::string& module,
 
 }  // namespace
 
-TEST_CASE("a loop of TensorFlow goes on when a rank is killed", "[tensorflow_elastic]") {
-  for (const char* kernels : {"1", "0"}) {
-    Program program = three_ranks("tensorflow", "tensorflow_elastic.py", 2, "3600");
-    program.options.insert(program.options.end(), {"-x", std::string("DDL_TENSORFLOW_KERNELS=") + kernels});
-    program.arguments = {"0"};
-    run(Place::kHere, program);
-  }
+TEST_CASE("a loop of TensorFlow goes on when a rank is killed, and in the next job", "[tensorflow_elastic]") {
+  run_tensorflow("tensorflow", "1");
+}
+TEST_CASE("a loop of TensorFlow goes on without kernels, too", "[tensorflow_elastic_fallback]") {
+  run_tensorflow("tensorflow", "0");
 }
 TEST_CASE("a model of tf_keras goes on when a rank is killed, and with one that comes", "[keras_elastic]") {
-  run_keras("tensorflow", "ddl.tensorflow.keras", {"TF_USE_LEGACY_KERAS=1"});
+  run_keras("tensorflow", "ddl.tensorflow.keras", 2, {"TF_USE_LEGACY_KERAS=1"});
 }
 TEST_CASE("a model of Keras 3 with JAX goes on", "[keras_elastic_jax]") {
-  run_keras("keras", "ddl.keras", {"KERAS_BACKEND=jax"});
+  run_keras("keras", "ddl.keras", 3, {"KERAS_BACKEND=jax"});
 }
 TEST_CASE("a model of Keras 3 with TensorFlow goes on", "[keras_elastic_2.16]") {
-  run_keras("tensorflow-2.16", "ddl.tensorflow.keras", {});
-  Program example = three_ranks("tensorflow-2.16", DDL_PYTHON_EXAMPLES "/elastic_keras.py", 1, "3600");
+  run_keras("tensorflow-2.16", "ddl.tensorflow.keras", 3);
+  Program example = elastic("tensorflow-2.16", DDL_PYTHON_EXAMPLES "/elastic_keras.py", 3, 1, "3600");
   example.printed = ":3 ranks: loss 0.0";
-  run(Place::kHere, example);
+  Program longer = example;
+  longer.arguments = {"--epochs", "1000", "--pause", "0.01"};
+  run_as_two_jobs(longer, "goes on in epoch 0", example);
 }
 
 }  // namespace ddl::frameworks

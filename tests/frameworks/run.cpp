@@ -2,10 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "cluster/harness/host_job.h"
 #include "cluster/harness/salloc.h"
+#include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
 #include "frameworks/environment.h"
@@ -13,7 +15,8 @@
 
 namespace ddl::frameworks {
 
-Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment) {
+Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment,
+                 const std::string& drained_at) {
   // For what torch compiles: it makes a folder in /tmp already when it is imported. Every login may write there.
   const e2e::Scratch caches(place == Place::kHere ? "/tmp" : "/home/shared");
   REQUIRE(::chmod(caches.path().c_str(), 0777) == 0);
@@ -25,6 +28,10 @@ Output output_of(Place place, std::vector<std::string> arguments, const ddl::Env
     const e2e::Scratch scratch;
     settings.argv = e2e::ddlrun(std::move(arguments)).argv;
     e2e::Job job(scratch, settings);
+    if (!drained_at.empty()) {
+      job.wait_for(drained_at);
+      job.send(SIGUSR1);
+    }
     const int status = job.wait_and_require_nothing_left();
     return {status, job.out(), job.err()};
   }
@@ -45,11 +52,11 @@ void run(Place place, const Program& program) {
   arguments.insert(arguments.end(),
                    {*python, (std::filesystem::path(DDL_FRAMEWORK_PROGRAMS) / program.file).string()});
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
-  const Output result = output_of(place, arguments);
+  const Output result = output_of(place, arguments, {}, program.drained_at);
   INFO(program.environment << ", " << program.file << ": exit code " << result.status << "\n"
                            << result.out << "\n"
                            << result.err);
-  CHECK(result.status == 0);
+  CHECK(result.status == (program.drained_at.empty() ? 0 : contract::kDrained));
   CHECK(e2e::occurrences(result.out, program.printed) == program.lines);
 }
 

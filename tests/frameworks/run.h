@@ -25,6 +25,7 @@ struct Program {
   int lines = 2;                         ///< of ranks, each of which has what is printed
   std::string printed = ": right\n";     ///< if all is right
   bool has_ddl = false;                  ///< finds the Python package ddl
+  std::string drained_at{};              ///< see output_of(); the exit code is to be 119
 };
 
 /// What has ended has printed.
@@ -34,8 +35,9 @@ struct Output {
   std::string err;
 };
 /// Runs ddlrun with these words at the place until it has ended, and requires that nothing is left. environment: added
-/// to the test's own.
-Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment = {});
+/// to the test's own. drained_at: on this host, ddlrun gets SIGUSR1 when this has been printed.
+Output output_of(Place place, std::vector<std::string> arguments, const ddl::Environment& environment = {},
+                 const std::string& drained_at = {});
 
 /// Runs it, and requires that it succeeds, that the ranks print their lines, and that nothing is left. Without the
 /// environment it does nothing (python_of()).

@@ -1,18 +1,19 @@
-"""A loop with a tape, in a function that is traced once, goes on after the death of a rank.
+"""A loop with a tape, in a function that is traced once, goes on after the death of a rank, and in the next job.
 
-    tensorflow_elastic.py DIES     the rank of generation 0 that kills itself
+    tensorflow_elastic.py DIES     the rank that kills itself in the first generation of the first job
 
+The second generation says when its job is to be asked to end, and waits for that. The next job has two ranks.
 Whatever ranks there are, a step is one of the same rows, so the weights become those that one process gets. A part of
 the gradients is sparse, and one variable is each rank's own: both are divided by the number of ranks that there are.
 """
 import os
 import signal
 import sys
+import time
 
 import numpy as np
 import tensorflow as tf
 
-import ddl
 import ddl.tensorflow as hvd
 
 dies, STEPS, RATE = int(sys.argv[1]), 12, 0.1
@@ -55,8 +56,13 @@ def train(state):
     rank, size = hvd.rank(), hvd.size()
     state.sizes.append(size)
     while state.step < STEPS:
-        if state.step == 7 and rank == dies and ddl._context.generation() == 0:
+        if state.step == 7 and rank == dies and len(state.sizes) == 1:
             os.kill(os.getpid(), signal.SIGKILL)
+        if state.step == 10 and len(state.sizes) == 2:
+            print("commits until the job ends\n", end="", flush=True)
+            while True:
+                time.sleep(0.01)
+                state.commit()
         ranks = step(*(tf.constant(one[rank::size]) for one in (INPUTS, TARGETS, PLACES)))
         assert int(ranks[0]) == size
         state.own -= RATE / size
@@ -84,7 +90,7 @@ for one, other in zip((weights, table), alone):
         wrong.append(f"{one.numpy()} is not {other.numpy()}")
 if abs(float(own) - state.own) > 1e-5:
     wrong.append(f"the own variable is {float(own)}, not {state.own}")
-if (state.sizes, state.step, traces) != ([3, 2], STEPS, 1):
+if (state.sizes, state.step, traces) != ([3, 2, 2], STEPS, 1):
     wrong.append(f"sizes {state.sizes}, step {state.step}, {traces} traces")
 print(f"tensorflow_elastic.py: rank {hvd.rank()}: {'; '.join(wrong) or 'right'}\n", end="", flush=True)
 sys.exit(1 if wrong else 0)
