@@ -33,7 +33,7 @@ def note_failure(error: Error) -> None:
         _noted.append(error)
 
 
-def open_module(file: Path, settle: Callable[[], None] | None = None) -> ctypes.CDLL:
+def open_module(file: Path, settle: Callable[[ctypes.CDLL], None] | None = None) -> ctypes.CDLL:
     """The module, which is told the context from now on: at once, after each init(), and null before each shutdown().
 
     settle: waits for calls that the framework has not begun yet; called before the module is told null. Then this is
@@ -52,7 +52,7 @@ def open_module(file: Path, settle: Callable[[], None] | None = None) -> ctypes.
     def end() -> None:
         nonlocal is_told
         if is_told and settle is not None:
-            settle()
+            settle(module)
         tell(None)
         is_told = False
 

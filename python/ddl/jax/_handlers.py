@@ -1,6 +1,7 @@
 """The module with the handlers that XLA calls, and the primitive of JAX that they execute."""
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 from typing import Any
@@ -33,14 +34,16 @@ KINDS = ("allreduce", "allgather", "broadcast", "alltoall", "reduce_scatter")
 FILE = "libddl_jax.so"
 
 
-def _settle() -> None:
-    """Waits for the computations that this thread has started and JAX has not finished: other ranks may need them."""
+def _settle(module: ctypes.CDLL) -> None:
+    """Waits for the computations that this thread has started and JAX has not finished: other ranks may need them.
+    Then for the threads of the module, which are in XLA still when the results are there."""
     try:
         # XLA runs what a thread has started in this order.
         (jnp.zeros(()) + 1).block_until_ready()
         jax.block_until_ready(jax.live_arrays())
     except Exception:
         pass  # of a computation whose result nobody has asked for
+    module.ddl_jax_settle()
 
 
 def _load() -> None:

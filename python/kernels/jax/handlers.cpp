@@ -2,6 +2,7 @@
 //
 // XLA may begin calls that do not depend on each other in any order, which differs between ranks, on few threads. So a
 // handler submits its call and returns a future.
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -40,13 +41,20 @@ class Completions {
     changed_.notify_one();
   }
 
+  /// Waits until no thread is inside XLA. Not longer than this: what comes next in a program may wait for other ranks.
+  void wait_until_idle(std::chrono::seconds longest) {
+    std::unique_lock lock(mutex_);
+    rested_.wait_for(lock, longest, [this] { return calls_.empty() && idle_ == threads_; });
+  }
+
  private:
-  static constexpr int kMostThreads = 8;
+  static constexpr std::size_t kMostThreads = 8;
 
   [[noreturn]] void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
+      rested_.notify_all();
       changed_.wait(lock, [this] { return !calls_.empty(); });
       --idle_;
       const Ended call = std::move(calls_.front());
@@ -74,9 +82,10 @@ class Completions {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::condition_variable rested_;
   std::deque<Ended> calls_;
   std::size_t idle_ = 0;
-  int threads_ = 0;
+  std::size_t threads_ = 0;
 };
 
 // Never destroyed, because its threads may run at the end of the process.
@@ -209,6 +218,10 @@ extern "C" DDL_API xla::Error* ddl_jax_instantiate(xla::CallFrame* frame) {
   if (problem == nullptr) (void)site.release();
   return problem;
 }
+
+/// Python calls this before JAX may end XLA: a thread that has completed a call goes on in XLA after its results are
+/// there.
+extern "C" DDL_API void ddl_jax_settle() { ddl::jax::completions().wait_until_idle(std::chrono::seconds(5)); }
 
 /// XLA calls this when the arrays of a call are there.
 extern "C" DDL_API xla::Error* ddl_jax_execute(xla::CallFrame* frame) {
