@@ -5,6 +5,7 @@ handler raises, such as the KeyboardInterrupt of ^C, ends the wait and is raised
 """
 from __future__ import annotations
 
+import atexit
 import ctypes
 import threading
 import time
@@ -88,6 +89,8 @@ def _run_handlers(_argument: object) -> int:
 
 
 lib.ddl_set_interrupt_check(_run_handlers, NULL)
+# libddl also waits for the launcher when Python has ended. Registered before shutdown() is, and so called after it.
+atexit.register(lib.ddl_set_interrupt_check, NULL, NULL)
 
 
 def is_loss(error: Error) -> bool:

@@ -75,7 +75,7 @@ Interruption::Interruption() {
 bool Interruption::is_wanted(bool by_signal) {
   if (!has_news(by_signal)) return false;
   if (look_.has_passed()) look_ = Deadline::after(Deadline::Clock::now() - began_);
-  const InterruptCheck& asked = interrupt_check();
+  const InterruptCheck asked = interrupt_check();  // another thread may take it back
   return asked.check != nullptr && asked.check(asked.argument) != 0;
 }
 
