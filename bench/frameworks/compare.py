@@ -5,10 +5,11 @@
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
     compare.py restart [--rounds N]               from the end of one of two ranks until both are there again
     compare.py continue [--rounds N]              from the end of one of four ranks until the others make steps again
+    compare.py commit [--rounds N]                how long the check for changes takes, and how fast a state is copied
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
 horovod; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of the MPIs; for restart torch;
-for continue horovod); what is not there is left out, and said.
+for continue and commit horovod); what is not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
 """
@@ -196,9 +197,34 @@ def compare_continue(options):
     return times
 
 
+def compare_commit(options):
+    place = environment("horovod")
+    if place is None:
+        raise SystemExit("compare.py: commit needs the environment horovod")
+    program = [f"{place}/bin/python", os.path.join(BENCH, "commit.py")]
+    two = ["-np", "2", "--min-np", "2", "-H", "localhost:1,127.0.0.1:1"]
+    commands = {"ddlrun, one host": (["ddlrun", *two[:4], "-H", "localhost:2"], "ddl"),
+                "ddlrun, two names": (["ddlrun", *two], "ddl"),
+                "horovodrun, two names": ([f"{place}/bin/horovodrun", "--gloo", *two], "horovod")}
+    found = {name: [] for name in commands}
+    for number in range(-1, options.rounds):  # the first round warms up
+        for name, (words, package) in commands.items():
+            printed = run([*words, *program, package], place)
+            numbers = re.search(r"check ([0-9.e+-]+) commit ([0-9.e+-]+)", printed)
+            if numbers is None:
+                raise SystemExit(f"compare.py: {' '.join(words)} has not made its commits:\n{printed}")
+            if number >= 0:
+                found[name].append([float(one) for one in numbers.groups()])
+    print("| two ranks | check, us | commit of 205 MB, GB/s |\n|---|---|---|")
+    for name, rounds in found.items():
+        check, commit = (statistics.median(column) for column in zip(*rounds))
+        print(f"| {name} | {check:.1f} | {commit:.2f} |")
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "keras", "start", "restart", "continue"])
+    parser.add_argument("what", choices=["steps", "keras", "start", "restart", "continue", "commit"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -207,7 +233,8 @@ def main():
         parser.error("--rounds and --steps are above zero")
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
-    ways = {"start": compare_start, "restart": compare_restart, "continue": compare_continue}
+    ways = {"start": compare_start, "restart": compare_restart, "continue": compare_continue,
+            "commit": compare_commit}
     results = ways.get(options.what, compare_steps)(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

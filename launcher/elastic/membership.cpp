@@ -19,15 +19,17 @@ using Phase = Member::Phase;
 
 // Then the program fails at the same step each time.
 constexpr int kMaxFaultsWithoutCommit = 3;
+// Whatever the cause: nothing is reached.
+constexpr int kMaxLossesWithoutCommit = 10;
 
 bool is_failure(const RankOutcome& outcome) {
   return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
 }
 
-/// It has failed by itself: it was not killed from outside, other than for its memory, nor lost with its host.
+/// It has failed by itself: it was not killed from outside, nor lost with its host.
 bool is_own_fault(const RankOutcome& outcome) {
   constexpr std::array kOfProgram = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-  return outcome.kind == RankOutcome::Kind::kExited || !outcome.kill_explanation.empty() ||
+  return outcome.kind == RankOutcome::Kind::kExited ||
          (outcome.kind == RankOutcome::Kind::kSignalled &&
           std::find(kOfProgram.begin(), kOfProgram.end(), outcome.signal) != kOfProgram.end());
 }
@@ -313,11 +315,15 @@ std::optional<Membership::End> Membership::end_without_state() const {
 Membership::Decision Membership::plan(std::vector<int> chosen) {
   Plan plan;
   for (const int one : chosen) plan.commits = std::max(plan.commits, members_[one].commits);
-  if (plan.commits > commits_) faults_without_commit_ = 0;
+  if (plan.commits > commits_) faults_without_commit_ = losses_without_commit_ = 0;
+  if (lost_at_) ++losses_without_commit_;
   if (lost_at_ && (!lost_ || is_own_fault(members_[*lost_].outcome))) ++faults_without_commit_;
   if (faults_without_commit_ >= kMaxFaultsWithoutCommit)
     return end_with_failure(
         fmt::format("ranks have failed {} times without a commit between them", faults_without_commit_));
+  if (losses_without_commit_ >= kMaxLossesWithoutCommit)
+    return end_with_failure(
+        fmt::format("ranks have been lost {} times without a commit between them", losses_without_commit_));
   if (spec_.elastic.reset_limit > 0 && generation_ >= spec_.elastic.reset_limit)
     return end_with_failure(fmt::format("there were as many new generations as --reset-limit {} allows",
                                         spec_.elastic.reset_limit));

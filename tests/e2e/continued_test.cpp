@@ -349,6 +349,27 @@ TEST_CASE("a host that is about to be taken away leaves at a step; one whose wat
   CHECK(job.stop() == 0);
 }
 
+TEST_CASE("two hundred generations leave no descriptor and no memory behind", "[continued]") {
+  ElasticJob job(kTwoNames + Words{"--min-np", "4"}, "resets");
+  CHECK(job.job().wait_and_require_nothing_left() == 0);
+  for (int rank = 0; rank < 4; ++rank) {
+    CAPTURE(rank);
+    const std::string begin = "usage of rank " + std::to_string(rank) + ": ";
+    std::vector<std::pair<long, long>> usages;  // in kilobytes, and descriptors
+    for (const std::string_view line : split(job.job().out(), '\n')) {
+      const auto at = line.find(begin);
+      if (at == std::string_view::npos) continue;
+      const std::string numbers(line.substr(at + begin.size()));
+      usages.emplace_back(std::stol(numbers), std::stol(numbers.substr(numbers.find(", ") + 2)));
+    }
+    REQUIRE(usages.size() == 2);
+    CHECK(usages[1].second == usages[0].second);
+#ifndef DDL_TEST_SANITIZED
+    CHECK(usages[1].first < usages[0].first + 500);
+#endif
+  }
+}
+
 TEST_CASE("with --elastic-unit host the other ranks of a host leave with one that fails", "[continued]") {
   ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1", "--elastic-unit", "host"});
   const auto first = job.pids(0, 4);

@@ -76,6 +76,8 @@ NodeFacts facts() {
 
 JobLaunch job_launch() {
   JobLaunch job;
+  job.elastic_job_id = "ddlrun-4700-0f3c9a1b";
+  job.preemption_watch = "exec watch";
   job.job_id = "ddlrun-1-2";
   job.num_ranks = 3;
   job.node_names = {"a", "b"};
@@ -274,6 +276,9 @@ std::vector<MemberReport> member_reports() {
           PmiBarrier{{{"P0-businesscard", "port#4711"}}},
           AbortRequested{3, 5, "no data"},
           HostLeaving{"node4: its agent received SIGTERM"},
+          Stalled{61.5},
+          Activity{12, {activity()}},
+          ForwardedRequest{4, 54, every_byte()},
           LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", SIGTERM, true}};
 }
 
@@ -283,6 +288,8 @@ std::vector<MemberOrder> member_orders() {
           KillRank{3},
           PmiBarrierDone{{{"P1-businesscard", every_byte()}}},
           HostLost{"node4", 6, 4711, "ddlrun has lost it"},
+          AskActivity{12, 0.15, 256},
+          ForwardedAnswer{4, 56, every_byte()},
           Signal{SIGTERM}};
 }
 

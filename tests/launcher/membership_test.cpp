@@ -1,6 +1,7 @@
 // Which processes are the ranks of an elastic job that goes on: pure, in a time of the test's own.
 #include "launcher/elastic/membership.h"
 
+#include <numeric>
 #include <random>
 
 #include "contract/ddlrun.h"
@@ -423,6 +424,21 @@ TEST_CASE("losses without a commit between them, and too many generations, end t
     CHECK(last == (has_limit ? "end 5: there were as many new generations as --reset-limit 1 allows"
                              : "end 5: ranks have failed 3 times without a commit between them"));
   }
+}
+
+TEST_CASE("a job that loses ranks again and again without a commit ends, whatever ends them") {
+  TestJob job(continued_spec(12, 1), {{"a", 12}});
+  std::vector<int> ranks(12);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  job.join_all(ranks, JoinReason::kFirst);
+  REQUIRE(job.next().starts_with("0: "));
+  for (int loss = 1; loss <= 10; ++loss) {
+    job.kill(ranks.back());
+    ranks.pop_back();
+    job.join_all(ranks, JoinReason::kLost);
+    if (loss < 10) CHECK(job.next().starts_with(std::to_string(loss) + ": "));
+  }
+  CHECK(job.next() == "end 137: ranks have been lost 10 times without a commit between them");
 }
 
 TEST_CASE("processes that never join end the job as an ordinary one") {

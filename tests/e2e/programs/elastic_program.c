@@ -1,8 +1,10 @@
 /* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
- * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step;
- * "die" kills rank 1 in generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained;
- * "never" makes no steps; "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to come. */
+ * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "die" kills rank 1 in
+ * generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained; "never" makes no steps;
+ * "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to
+ * come; "resets" has a generation for each step, and prints what the process uses in two of them. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +23,19 @@ static void pause_a_moment(void) {
   struct timespec moment = {0, is("slow") ? 700000000 : 1000000};
   while (nanosleep(&moment, &moment) != 0) {
   }
+}
+
+static void print_usage(ddl_context* context) {
+  long pages = 0, resident = 0, descriptors = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file != NULL && fscanf(file, "%ld %ld", &pages, &resident) != 2) resident = 0;
+  if (file != NULL) fclose(file);
+  DIR* folder = opendir("/proc/self/fd");
+  while (folder != NULL && readdir(folder) != NULL) ++descriptors;
+  if (folder != NULL) closedir(folder);
+  printf("usage of rank %d: %ld kB, %ld descriptors\n", ddl_rank(context),
+         resident * (sysconf(_SC_PAGESIZE) / 1024), descriptors);
+  fflush(stdout);
 }
 
 /* All ranks count their own number: their sum is known. */
@@ -58,6 +73,12 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
     int32_t change = DDL_ELASTIC_STAYS, stops = 0;
     status = make_step(context, &change, &stops);
     if (status != DDL_OK || stops) return status;
+    if (is("resets")) {
+      const int generation = ddl_elastic_generation(context), last = 200;
+      if (generation == 20 || generation == last) print_usage(context);
+      if (generation < last) *reason = DDL_ELASTIC_CHANGED;
+      return DDL_OK;
+    }
     if (change == DDL_ELASTIC_DRAINS) {
       printf("drained at step %d\n", step > 0);
       fflush(stdout);
