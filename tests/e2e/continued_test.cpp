@@ -364,9 +364,8 @@ TEST_CASE("two hundred generations leave no descriptor and no memory behind", "[
     }
     REQUIRE(usages.size() == 2);
     CHECK(usages[1].second == usages[0].second);
-#ifndef DDL_TEST_SANITIZED
-    CHECK(usages[1].first < usages[0].first + 500);
-#endif
+    // A sanitizer keeps what has been freed.
+    if (std::string_view(DDL_E2E_SANITIZE) == "") CHECK(usages[1].first < usages[0].first + 500);
   }
 }
 
