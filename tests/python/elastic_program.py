@@ -370,6 +370,21 @@ def test_states_that_differ():
             train(TorchState(sampler=ElasticSampler(range(8), seed=int(RANK == SIZE - 1))))
 
 
+def test_copies_take_turns():
+    """Memory is used again, but never that of the last copy, nor of one that is being written to a file."""
+    model = torch.nn.Linear(2, 2)
+    handler = hvd.elastic.ModelStateHandler(model)
+    weights = []
+    for value, is_lent in ((1, False), (2, False), (3, True), (4, False), (5, False)):
+        torch.nn.init.constant_(model.weight, value)
+        handler.save()
+        weights.append((handler.saved() if is_lent else vars(handler))["_saved"]["weight"])
+    assert weights[2] is weights[0] and weights[3] is weights[1] and weights[4] is not weights[2]
+    assert [float(one[0, 0]) for one in weights[2:]] == [3, 4, 5]
+    handler.restore()
+    assert float(model.weight[0, 0]) == 5
+
+
 def test_copies_are_deep():
     state = ObjectState(history=[1], nested={"a": [2]})
     state.other = [3]

@@ -25,6 +25,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import zip_longest
 from typing import Any, Sequence
 
 import torch
@@ -80,6 +81,9 @@ class ElasticSampler(DistributedSampler):
 class StateHandler:
     """Saves, restores and shares a value of a TorchState. value: what the state's attribute is."""
 
+    _spare: Any = None  # a copy that is not needed any more
+    _is_lent = False  # the copy is somebody else's, too
+
     def __init__(self, value: Any):
         self.value = value
 
@@ -97,7 +101,13 @@ class StateHandler:
 
     def saved(self) -> Any:
         """What save() has copied last, for a file: pickle must be able to write it, and nothing changes it later."""
-        return {name: one for name, one in vars(self).items() if name != "value"}
+        self._is_lent = True
+        return {name: one for name, one in vars(self).items() if name not in ("value", "_spare", "_is_lent")}
+
+    def _spare_next(self, former: Any) -> None:
+        """A copy has taken the place of this one, which may be written over, unless saved() has given it away."""
+        self._spare = None if self._is_lent else former
+        self._is_lent = False
 
     def take(self, saved: Any) -> None:
         """Makes the value, and its copy, what saved() was in an earlier job."""
@@ -117,15 +127,28 @@ class StateHandler:
         self.save()
 
 
-def _on_host(value: Any) -> Any:
-    return value.detach().to("cpu", copy=True) if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+def _on_host(value: Any, spare: Any = None) -> Any:
+    """A copy, in the memory of another one that is not needed any more, if it fits: new memory costs several times what
+    the copy does, because the kernel has to clear it."""
+    if not isinstance(value, torch.Tensor):
+        return copy.deepcopy(value)
+    fits = isinstance(spare, torch.Tensor) and value.layout is spare.layout is torch.strided
+    if fits and (value.shape, value.dtype) == (spare.shape, spare.dtype) and not spare.is_inference():
+        return spare.copy_(value.detach())
+    return value.detach().to("cpu", copy=True)
 
 
 class ModelStateHandler(StateHandler):
     """A module: all that is in its state_dict()."""
 
+    _saved: dict[str, Any] | None = None
+
     def save(self) -> None:
-        self._saved = {name: _on_host(one) for name, one in self.value.state_dict().items()}
+        state = self.value.state_dict()
+        spare = self._spare or {}
+        copies = {name: _on_host(one, spare.get(name)) for name, one in state.items()}
+        self._spare_next(self._saved)
+        self._saved = copies
 
     def restore(self) -> None:
         # What is no tensor may be kept by the module.
@@ -152,10 +175,15 @@ class ModelStateHandler(StateHandler):
 class OptimizerStateHandler(StateHandler):
     """An optimizer, also a DistributedOptimizer: its state, and options such as the learning rate."""
 
+    _tensors: list[torch.Tensor] | None = None
+
     def save(self) -> None:
         tensors: list[torch.Tensor] = []
-        self._description = copy.deepcopy(_description(self.value, None, tensors))
-        self._tensors = [_on_host(one) for one in tensors]
+        description = copy.deepcopy(_description(self.value, None, tensors))
+        spare = self._spare or []
+        copies = [_on_host(one, other) for one, other in zip_longest(tensors, spare[: len(tensors)])]
+        self._spare_next(self._tensors)
+        self._tensors, self._description = copies, description
 
     def restore(self) -> None:
         self._drop_gradients()
