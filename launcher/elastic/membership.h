@@ -165,7 +165,7 @@ class Membership {
   std::map<Slot, Rest> rests_;
   std::int64_t commits_ = 0;  ///< the most that was ever heard of
   int faults_without_commit_ = 0;
-  int losses_without_commit_ = 0;  ///< these, and those that come from outside
+  int losses_without_commit_ = 0;      ///< these, and those that come from outside
   std::optional<int> failed_;          ///< the last member whose failure has ended a generation
   bool has_any_joined_again_ = false;  ///< the program can do that
 };
