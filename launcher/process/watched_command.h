@@ -17,8 +17,8 @@ class WatchedCommand {
  public:
   using OnEnd = std::function<void(const Result<CommandOutput>&)>;
 
-  /// Starts it. Its standard input is empty, and it ends with this process. on_end is called once, later, from the loop, with the errors of
-  /// command_output(); it may destroy this. max_output: of each stream, in bytes.
+  /// Starts it. Its standard input is empty, and it ends with this process. on_end is called once, later, from the loop,
+  /// with the errors of command_output(); it may destroy this. max_output: of each stream, in bytes.
   WatchedCommand(EventLoop& loop, const Command& command, std::chrono::milliseconds patience,
                  std::size_t max_output, OnEnd on_end);
   /// Kills it with its process group.

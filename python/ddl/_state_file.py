@@ -57,16 +57,17 @@ class StateFile:
         folder = os.environ.get("DDL_ELASTIC_STATE_DIR")
         return StateFile(folder, int(os.environ.get("DDL_ELASTIC_STATE_INTERVAL", "0"))) if folder else None
 
-    def read(self, layout: list[str]) -> tuple[int, Any] | None:
-        """The number of commits and the state, which must be of this layout; None: there is no file.
-
-        Makes the folder, and keeps other jobs from it until close(). Errors: OSError if it cannot be made or written;
-        InvalidArgument, also if another job uses it.
-        """
+    def open(self) -> None:
+        """Makes the folder, and keeps other jobs from it until close(). Errors: OSError; InvalidArgument if another job
+        uses it."""
         os.makedirs(self.folder, exist_ok=True)
         if self._lock < 0:
             self._take_lock()
         self._remove_unfinished()
+
+    def read(self, layout: list[str]) -> tuple[int, Any] | None:
+        """The number of commits and the state, which must be of this layout; None: there is no file. Errors: OSError;
+        InvalidArgument."""
         try:
             with open(self._path, "rb") as file:
                 content = pickle.load(file)

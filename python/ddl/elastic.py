@@ -172,21 +172,26 @@ class State:
 
     def _begin_file(self) -> None:
         """Of rank 0, which goes on from the file of an earlier job. It is new if it has not saved its state yet."""
-        if self._file is not None:
+        if rank() > 0 and self._file is not None:
             self._file.close()
             self._file = None
-        file = StateFile.of_job() if rank() == 0 else None
-        if file is not None and self._commits == 0:
-            try:
-                found = file.read(self._layout())
-                file.check(self._layout(), self.saved())
-            except (OSError, InvalidArgument) as error:
-                # The state is that of all ranks: none of them can go on without it.
-                abort(1, f"--state-dir: {error}")
-            if found is not None:
-                self._commits = found[0]
-                self.take(found[1])
-        self._file = file
+        if rank() > 0 or self._file is not None:
+            return
+        self._file = StateFile.of_job()
+        if self._file is None:
+            return
+        found = None
+        try:
+            self._file.open()
+            if self._commits == 0:
+                found = self._file.read(self._layout())
+                self._file.check(self._layout(), self.saved())
+        except (OSError, InvalidArgument) as error:
+            # The state is that of all ranks: none of them can go on without it.
+            abort(1, f"--state-dir: {error}")
+        if found is not None:
+            self._commits = found[0]
+            self.take(found[1])
 
 
 class ObjectState(State):

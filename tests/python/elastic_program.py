@@ -228,11 +228,28 @@ def test_state_of_an_earlier_job():
             assert torch.equal(here, there)
 
 
+def test_folder_of_one_job():
+    with state_folder() as folder, elastic_job() as job:
+
+        @ddl.elastic.run
+        def train(state):
+            if RANK == 0:
+                with patch("ddl._state_file._LOCK_SECONDS", 0.1), raises(ddl.InvalidArgument, "used by another job"):
+                    StateFile(folder).open()
+            if len(job.joins) < 2:
+                raise HorovodInternalError
+
+        train(ObjectState(step=0))
+        if RANK == 0:
+            StateFile(folder).open()  # the job is over
+
+
 def test_files_that_are_no_state():
     if RANK > 0:
         return
     with tempfile.TemporaryDirectory() as folder:
         file = StateFile(folder)
+        file.open()
         assert file.read([]) is None
         for content in (b"", b"rubbish", pickle.dumps(3), pickle.dumps({"format": 0})):
             with open(f"{folder}/ddl-state.pickle", "wb") as stream:
@@ -251,8 +268,9 @@ def test_files_that_are_no_state():
         assert file.read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
         # Two jobs would take each other's state.
         with patch("ddl._state_file._LOCK_SECONDS", 0.1), raises(ddl.InvalidArgument, "used by another job"):
-            StateFile(folder).read(["a"])
+            StateFile(folder).open()
         file.close()
+        StateFile(folder).open()
         assert StateFile(folder).read(["a"]) == (7, {"b": 1})
         later = StateFile(f"{folder}/none", interval=2)
         assert not later.is_due(1) and later.is_due(4)

@@ -22,8 +22,8 @@
     train(hvd.elastic.TensorFlowState([weights], step=0))
 
 ``ddl.elastic`` says what run() and the functions of a state do. A function that is traced once serves all generations:
-the numbers of ranks that ddl.tensorflow uses in it are those of the time when it runs. What the program itself computes
-of hvd.size() when it is traced stays as it is; take hvd.size_op().
+the numbers of ranks that ddl.tensorflow uses in it are those of the time when it runs. hvd.size() is called when the
+function is traced, and its value stays in it. Use hvd.size_op() there, which is asked at each step.
 """
 from __future__ import annotations
 
