@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +10,7 @@
 #include "base/command.h"
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/printable_text.h"
 #include "base/process.h"
 #include "base/text.h"
 
@@ -93,6 +95,14 @@ Result<CommandOutput> run(const std::vector<std::string>& argv, std::string_view
 }
 
 }  // namespace
+
+std::string how_it_failed(const CommandOutput& output) {
+  const std::string err = printable_line(trim(output.err.substr(0, output.err.find('\n'))));
+  const std::string how = WIFSIGNALED(output.wait_status)
+                              ? "was killed by " + signal_text(WTERMSIG(output.wait_status))
+                              : "exits with " + std::to_string(WEXITSTATUS(output.wait_status));
+  return how + (err.empty() ? "" : ": " + err);
+}
 
 Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
                                      std::chrono::milliseconds patience,

@@ -18,6 +18,10 @@ struct CommandOutput {
   std::string err;
 };
 
+/// "exits with 3: no such file", "was killed by SIGKILL": how a command has failed, with the first line of its standard
+/// error. Pure.
+std::string how_it_failed(const CommandOutput& output);
+
 /// A stream of a command that is longer than this ends it, with an error: incomplete output is not used.
 inline constexpr std::size_t kMaxCommandOutput = std::size_t{16} << 20;
 

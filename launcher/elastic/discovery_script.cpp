@@ -1,12 +1,9 @@
 #include "launcher/elastic/discovery_script.h"
 
-#include <sys/wait.h>
-
 #include <unordered_set>
 #include <utility>
 
-#include "base/printable_text.h"
-#include "base/process.h"
+#include "base/command_output.h"
 #include "base/text.h"
 #include "launcher/job/host_list.h"
 #include "launcher/job/host_name.h"
@@ -24,14 +21,7 @@ Result<std::vector<AllocatedNode>> hosts_of(const Result<CommandOutput>& output,
     return refuse(
         "--host-discovery-script: " + output.error().message(),
         output.error().code() == ErrorCode::kPermissionDenied ? "make it executable: chmod +x " + path : "");
-  const std::string err = printable_line(trim(output->err.substr(0, output->err.find('\n'))));
-  const auto refuse_it = [&](const std::string& how) {
-    return refuse(path + " (--host-discovery-script) " + how + (err.empty() ? "" : ": " + err));
-  };
-  if (WIFSIGNALED(output->wait_status))
-    return refuse_it("was killed by " + signal_text(WTERMSIG(output->wait_status)));
-  if (const int code = WEXITSTATUS(output->wait_status); code != 0)
-    return refuse_it("exits with " + std::to_string(code));
+  if (output->wait_status != 0) return refuse(path + " (--host-discovery-script) " + how_it_failed(*output));
   return parse_discovered_hosts(output->out, path, slots);
 }
 

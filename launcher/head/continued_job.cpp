@@ -38,6 +38,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr char kAskedByTermination[] = "SIGTERM has asked the job to end";
+
 // Slurm kills 30 s after SIGTERM, if its KillWait is the usual one.
 constexpr std::chrono::seconds kDrainTime{25};
 
@@ -118,7 +120,7 @@ class ContinuedJob {
       const int slots = host == hosts.end() ? 0 : slots_of(*host);
       for (const auto& [slot, member] : launch.members) {
         if (slot < slots) {
-          // The job has not changed yet.
+          // It is listed again before its ranks have left.
           if (unlisted_.erase(member) > 0) membership_.set_staying(member);
         } else if (!membership_.is_leaving(member)) {
           unlisted_.insert(member);
@@ -278,8 +280,9 @@ class ContinuedJob {
     pool_.on_leaving(launch.host, Clock::now());
     for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
     if (!membership_.has_staying()) {
-      is_termination_announced_ = true;
-      if (!drain(SIGTERM)) end(end_by_signal(SIGTERM, m.message));
+      is_termination_announced_ = m.signal == SIGTERM;
+      const std::string asked = m.signal == SIGTERM ? kAskedByTermination : m.message + ", the last host";
+      if (!drain(asked, true)) end(end_by_signal(SIGTERM, m.message));
       return;
     }
     notices_.note(m.message + "; its ranks leave at the next commit");
@@ -504,7 +507,8 @@ class ContinuedJob {
     if (signal == SIGCHLD) return on_child();
     // All agents have got it: a resource manager sends it to each process of a job, and that is one request.
     if (signal == SIGTERM && std::exchange(is_termination_announced_, false)) return;
-    if ((signal == SIGUSR1 || signal == SIGTERM) && drain(signal)) return;
+    if (signal == SIGUSR1 && drain("SIGUSR1 has asked the job to end", false)) return;
+    if (signal == SIGTERM && drain(kAskedByTermination, true)) return;
     switch (signal) {
       case SIGUSR1:
       case SIGUSR2:
@@ -534,13 +538,11 @@ class ContinuedJob {
     });
   }
 
-  /// If the job has a place for its state: asks its ranks to save it, and to end. SIGTERM is the first of two signals,
-  /// of which the second kills, so that time is short then.
-  bool drain(int signal) {
+  /// If the job has a place for its state: asks its ranks to save it, and to end. asked: by whom, as a sentence.
+  /// is_urgent: the machine is taken away soon, or SIGTERM is the first of two signals, of which the second kills.
+  bool drain(const std::string& asked, bool is_urgent) {
     if (spec_.elastic.state_directory.empty() || result_) return false;
-    if (membership_.is_draining()) return signal == SIGUSR1;
-    const std::string asked =
-        std::string(signal == SIGTERM ? "SIGTERM" : "SIGUSR1") + " has asked the job to end";
+    if (membership_.is_draining()) return !is_urgent;
     if (membership_.generation() < 0) {
       end(end_with(EndReason::kDrained, contract::kDrained,
                    asked + " before its ranks had joined, and they have changed nothing"));
@@ -548,7 +550,7 @@ class ContinuedJob {
     }
     membership_.drain(fmt::format("{}, and its state is in {}", asked, spec_.elastic.state_directory));
     notices_.note(asked + ": the ranks save their state at the next commit");
-    if (signal == SIGTERM)
+    if (is_urgent)
       timeout_ = loop_.after(kDrainTime, [this] {
         end(end_by_signal(SIGTERM, fmt::format("the ranks did not commit within {} s", kDrainTime.count())));
       });

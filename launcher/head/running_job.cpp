@@ -366,7 +366,10 @@ class Job : public RunningJob, private SupervisorActions {
          "wait for 10 s each time: add the hosts of the job to /etc/hosts there, or shorten it with -x "
          "\"RES_OPTIONS=timeout:1 attempts:1\"");
   }
-  void on(int node, const message::PreemptionUnknown& m) { note(fleet_.name(node) + ": " + m.how); }
+  void on(int node, const message::Preemption& m) {
+    if (!m.failure.empty()) return note(fleet_.name(node) + ": " + m.failure);
+    report_to_job(message::HostLeaving{fleet_.name(node) + ": --preemption-watch: it will be taken away", 0});
+  }
   void on(int node, const message::StdinCredit& m) {
     if (stdin_) stdin_->refund(stdin_takers_.take(node, m.bytes));
   }
@@ -382,7 +385,7 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, const message::AgentFailed& m) {
     const std::string sentence = fleet_.name(node) + ": " + m.text;
     if (m.end_signal != 0 && context_.elastic_job != nullptr)
-      return report_to_job(message::HostLeaving{sentence});
+      return report_to_job(message::HostLeaving{sentence, m.end_signal});
     if (m.end_signal != 0) return supervisor_.on_agent_termination_requested(node, sentence, m.end_signal);
     if (m.lost) tell_ranks(node, m.text);
     supervisor_.on_agent_failed(node, sentence, m.lost);

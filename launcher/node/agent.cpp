@@ -410,11 +410,7 @@ class Agent {
   PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); },
                         [this](int port) { check_names(port); }};
   PreemptionWatch preemption_watch_{
-      loop_,
-      {[this] {
-         report(message::AgentFailed{"--preemption-watch: it will be taken away", true, SIGTERM});
-       },
-       [this](const std::string& how) { report(message::PreemptionUnknown{how}); }}};
+      loop_, [this](const std::string& failure) { report(message::Preemption{failure}); }};
   NameLookup name_lookup_{loop_,
                           [this](const std::string& address) { report(message::NamesUnanswered{address}); }};
   std::optional<QuestionForwarder> questions_;

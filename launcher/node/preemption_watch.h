@@ -14,22 +14,17 @@ namespace ddl::launcher {
 /// Runs it once, beside the ranks. On the loop's thread.
 class PreemptionWatch {
  public:
-  struct Handlers {
-    std::function<void()> on_preemption;  ///< it has ended with 0
-    /// It has ended otherwise, and is not started again. how: a sentence.
-    std::function<void(const std::string& how)> on_failure;
-  };
-  PreemptionWatch(EventLoop& loop, Handlers handlers) : loop_(loop), handlers_(std::move(handlers)) {}
+  /// on_end: it has ended, and is not started again. failure: a sentence; "": with 0.
+  PreemptionWatch(EventLoop& loop, std::function<void(const std::string& failure)> on_end)
+      : loop_(loop), on_end_(std::move(on_end)) {}
 
   /// command: of sh, in the agent's environment and folder, without input; "": there is none. Its output is not shown,
   /// but the first line of its standard error if it fails. It ends with the agent.
   void start(const std::string& command);
 
  private:
-  void on_end(const Result<CommandOutput>& output);
-
   EventLoop& loop_;
-  Handlers handlers_;
+  std::function<void(const std::string&)> on_end_;
   std::optional<WatchedCommand> run_;
 };
 

@@ -24,8 +24,8 @@ struct WatchedCommand::Run {
     EventLoop::FdWatch watch;
   };
 
-  Run(EventLoop& loop, Command command, std::chrono::milliseconds patience, std::size_t max_output,
-      OnEnd on_end)
+  Run(EventLoop& loop, Command command, std::optional<std::chrono::milliseconds> patience,
+      std::size_t max_output, OnEnd on_end)
       : name_(command.argv.front()), max_output_(max_output), on_end_(std::move(on_end)) {
     command.parent_death_signal = SIGKILL;
     auto started = start_piped(std::move(command));
@@ -36,11 +36,11 @@ struct WatchedCommand::Run {
     child_.emplace(std::move(started->child));
     watch(loop, out_, std::move(started->out));
     watch(loop, err_, std::move(started->err));
-    timer_ = loop.after(patience, [this, patience] {
-      end(fail(ErrorCode::kTimeout,
-               name_ + " has not ended after " +
-                   fmt::format("{} s", std::chrono::duration<double>(patience).count())));
-    });
+    if (patience)
+      timer_ = loop.after(*patience, [this, limit = *patience] {
+        end(fail(ErrorCode::kTimeout, name_ + " has not ended after " +
+                                          fmt::format("{} s", std::chrono::duration<double>(limit).count())));
+      });
     end_watch_.emplace(loop, child_->pid(), [this] { on_exit(); });
   }
 
@@ -98,8 +98,9 @@ struct WatchedCommand::Run {
   std::optional<EndWatch> end_watch_;
 };
 
-WatchedCommand::WatchedCommand(EventLoop& loop, const Command& command, std::chrono::milliseconds patience,
-                               std::size_t max_output, OnEnd on_end)
+WatchedCommand::WatchedCommand(EventLoop& loop, const Command& command,
+                               std::optional<std::chrono::milliseconds> patience, std::size_t max_output,
+                               OnEnd on_end)
     : run_(std::make_unique<Run>(loop, command, patience, max_output, std::move(on_end))) {}
 
 WatchedCommand::~WatchedCommand() = default;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/command.h"
 #include "base/command_output.h"
@@ -18,8 +19,9 @@ class WatchedCommand {
   using OnEnd = std::function<void(const Result<CommandOutput>&)>;
 
   /// Starts it. Its standard input is empty, and it ends with this process. on_end is called once, later, from the loop,
-  /// with the errors of command_output(); it may destroy this. max_output: of each stream, in bytes.
-  WatchedCommand(EventLoop& loop, const Command& command, std::chrono::milliseconds patience,
+  /// with the errors of command_output(); it may destroy this. patience: nullopt, for ever. max_output: of each
+  /// stream, in bytes.
+  WatchedCommand(EventLoop& loop, const Command& command, std::optional<std::chrono::milliseconds> patience,
                  std::size_t max_output, OnEnd on_end);
   /// Kills it with its process group.
   ~WatchedCommand();

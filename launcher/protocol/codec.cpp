@@ -235,8 +235,8 @@ DDL_MESSAGE(81, ElasticPlan, generation, size, members, ranks, hosts)
 DDL_MESSAGE(82, ElasticChange, change)
 DDL_MESSAGE(83, KillRank, rank)
 DDL_MESSAGE(84, LaunchEnded, reason, exit_code, first_failure, message, hint, signal, is_host_lost)
-DDL_MESSAGE(85, HostLeaving, message)
-DDL_MESSAGE(86, PreemptionUnknown, how)
+DDL_MESSAGE(85, HostLeaving, message, signal)
+DDL_MESSAGE(86, Preemption, failure)
 
 #undef DDL_MESSAGE
 

@@ -9,9 +9,10 @@
 
 namespace ddl::launcher::message {
 
-/// The host is to be taken away: its agent has been asked to end.
+/// The host is to be taken away.
 struct HostLeaving {
   std::string message;
+  int signal = 0;  ///< that its agent has received; 0: it was told otherwise
   bool operator==(const HostLeaving&) const = default;
 };
 

@@ -273,10 +273,10 @@ struct MpiLoaded {
   std::int64_t bytes = 0;  ///< of the file
   bool operator==(const MpiLoaded&) const = default;
 };
-/// --preemption-watch does not work on this node any more. how: a sentence.
-struct PreemptionUnknown {
-  std::string how;
-  bool operator==(const PreemptionUnknown&) const = default;
+/// The command of --preemption-watch has ended: the node will be taken away.
+struct Preemption {
+  std::string failure;  ///< why nobody will know when, as a sentence; "": it has ended with 0
+  bool operator==(const Preemption&) const = default;
 };
 /// Ranks use PyTorch's store, which looks up the names of addresses, and no name server has answered for this one.
 struct NamesUnanswered {
@@ -315,14 +315,14 @@ using FleetReport = std::variant<Heartbeat, Facts, Routed, RendezvousReady, Agen
 using NodeReport =
     std::variant<AgentFailed, Finished, RankStarted, RankBound, VisibleGpus, NodeShared, RankProgress,
                  RankStopped, Stalled, Activity, RankEnded, AbortRequested, SpawnRefused, MpiLoaded,
-                 NamesUnanswered, PreemptionUnknown, StdinCredit, StdinClosed, OutputChunk, PmixFence,
-                 PmixModex, PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier,
+                 NamesUnanswered, Preemption, StdinCredit, StdinClosed, OutputChunk, PmixFence, PmixModex,
+                 PmixModexData, PmixPublish, PmixLookup, PmixUnpublish, PmixEvent, PmiBarrier,
                  ForwardedRequest, Events, PortsHeld, PortTaken, AskGlooStore, ElasticJoin, ElasticFinished>;
 /// All that an agent sends: FleetReport and NodeReport together.
 using AgentToHead =
     std::variant<Heartbeat, Facts, Routed, RendezvousReady, AgentDown, AgentFailed, Finished, RankStarted,
                  RankBound, VisibleGpus, NodeShared, RankProgress, RankStopped, Stalled, Activity, RankEnded,
-                 AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, PreemptionUnknown, StdinCredit,
+                 AbortRequested, SpawnRefused, MpiLoaded, NamesUnanswered, Preemption, StdinCredit,
                  StdinClosed, OutputChunk, PmixFence, PmixModex, PmixModexData, PmixPublish, PmixLookup,
                  PmixUnpublish, PmixEvent, PmiBarrier, ForwardedRequest, Events, PortsHeld, PortTaken,
                  AskGlooStore, ElasticJoin, ElasticFinished>;

@@ -341,7 +341,7 @@ TEST_CASE("a host that is about to be taken away leaves at a step; one whose wat
   REQUIRE(::write(writer.get(), "gs", 2) == 2);
   job.pids(1, 2);
   job.job().wait_until("the other one has failed", [&] {
-    return job.job().err().find("the command of --preemption-watch exited with 1") != std::string::npos;
+    return job.job().err().find("the command of --preemption-watch exits with 1") != std::string::npos;
   });
   CHECK_THAT(job.job().err(),
              Contains("--preemption-watch: it will be taken away; its ranks leave at the next commit"));
