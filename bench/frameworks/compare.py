@@ -113,20 +113,36 @@ def launchers():
     return found
 
 
-def compare_start(options):
-    commands = launchers()
-    times = {name: [] for name in commands}
-    for number in range(-1, options.rounds):  # the first round warms up
-        for name, (words, place) in commands.items():
-            begin = time.perf_counter()
-            run(words, place)
+def in_turns(options, ways, measure):
+    """What measure(*way) gives in each round, by the name of the way. A round before them warms up."""
+    found = {name: [] for name in ways}
+    for number in range(-1, options.rounds):
+        for name, way in ways.items():
+            one = measure(*way)
             if number >= 0:
-                times[name].append(1000 * (time.perf_counter() - begin))
+                found[name].append(one)
+    return found
+
+
+def print_ms(ms, described=""):
+    """A row for each way, with its ratio to ddlrun's. described: what the rows have in common. The rows, by name."""
+    rows = {name + (described and ", ") + described: found for name, found in ms.items()}
+    for row, found in rows.items():
+        ratio = statistics.median(a / b for a, b in zip(found, ms["ddlrun"]))
+        print(f"| {row} | {statistics.median(found):.0f} | {min(found):.0f} to {max(found):.0f} | {ratio:.2f} |")
+    return rows
+
+
+def start_ms(words, place):
+    begin = time.perf_counter()
+    run(words, place)
+    return 1000 * (time.perf_counter() - begin)
+
+
+def compare_start(options):
+    ms = in_turns(options, launchers(), start_ms)
     print("| two ranks of `true` | ms | least to most | of ddlrun's |\n|---|---|---|---|")
-    for name, ms in times.items():
-        ratio = statistics.median(a / b for a, b in zip(ms, times["ddlrun"]))
-        print(f"| {name} | {statistics.median(ms):.0f} | {min(ms):.0f} to {max(ms):.0f} | {ratio:.2f} |")
-    return times
+    return print_ms(ms)
 
 
 def restart_ms(words, place, program):
@@ -153,19 +169,19 @@ def compare_restart(options):
                              "--no-python"]}
     times = {}
     print("| two ranks that start again | ms | least to most | of ddlrun's |\n|---|---|---|---|")
-    for needs in [[], ["torch"]]:
-        ms = {name: [] for name in commands}
-        for number in range(-1, options.rounds):  # the first round warms up
-            for name, words in commands.items():
-                one = restart_ms(words, place, rank + needs)
-                if number >= 0:
-                    ms[name].append(one)
-        for name, found in ms.items():
-            row = f"{name}, " + ("the program imports torch" if needs else "Python alone")
-            ratio = statistics.median(a / b for a, b in zip(found, ms["ddlrun"]))
-            print(f"| {row} | {statistics.median(found):.0f} | {min(found):.0f} to {max(found):.0f} | {ratio:.2f} |")
-            times[row] = found
+    for needs, described in [[], "Python alone"], [["torch"], "the program imports torch"]:
+        ways = {name: (words, place, rank + needs) for name, words in commands.items()}
+        times |= print_ms(in_turns(options, ways, restart_ms), described)
     return times
+
+
+def continue_ms(words, place):
+    """From the end of a rank until the last of the others has made its next step."""
+    printed = run(words, place)
+    ended, again = ([float(when) for when in re.findall(word + r" ([0-9.]+)", printed)] for word in ("ended", "again"))
+    if len(ended) != 1 or not again:
+        raise SystemExit(f"compare.py: {' '.join(words)} did not go on:\n{printed}")
+    return 1000 * (max(again) - ended[0])
 
 
 def compare_continue(options):
@@ -179,22 +195,19 @@ def compare_continue(options):
     times = {}
     print("| ranks that go on when one of four is killed | ms | least to most | of ddlrun's |\n|---|---|---|---|")
     for megabytes in [1, 205]:
-        ms = {name: [] for name in commands}
-        for number in range(-1, options.rounds):  # the first round warms up
-            for name, (words, package) in commands.items():
-                printed = run([*words, *program, package, str(megabytes)], place)
-                ended, again = ([float(when) for when in re.findall(word + r" ([0-9.]+)", printed)]
-                                for word in ("ended", "again"))
-                if len(ended) != 1 or not again:
-                    raise SystemExit(f"compare.py: {' '.join(words)} did not go on:\n{printed}")
-                if number >= 0:
-                    ms[name].append(1000 * (max(again) - ended[0]))
-        for name, found in ms.items():
-            row = f"{name}, a state of {megabytes} MB"
-            ratio = statistics.median(a / b for a, b in zip(found, ms["ddlrun"]))
-            print(f"| {row} | {statistics.median(found):.0f} | {min(found):.0f} to {max(found):.0f} | {ratio:.2f} |")
-            times[row] = found
+        ways = {name: ([*words, *program, package, str(megabytes)], place)
+                for name, (words, package) in commands.items()}
+        times |= print_ms(in_turns(options, ways, continue_ms), f"a state of {megabytes} MB")
     return times
+
+
+def check_and_commit(words, place):
+    """Microseconds of a check, and GB/s of a commit."""
+    printed = run(words, place)
+    numbers = re.search(r"check ([0-9.e+-]+) commit ([0-9.e+-]+)", printed)
+    if numbers is None:
+        raise SystemExit(f"compare.py: {' '.join(words)} has not made its commits:\n{printed}")
+    return [float(one) for one in numbers.groups()]
 
 
 def compare_commit(options):
@@ -203,18 +216,10 @@ def compare_commit(options):
         raise SystemExit("compare.py: commit needs the environment horovod")
     program = [f"{place}/bin/python", os.path.join(BENCH, "commit.py")]
     two = ["-np", "2", "--min-np", "2", "-H", "localhost:1,127.0.0.1:1"]
-    commands = {"ddlrun, one host": (["ddlrun", *two[:4], "-H", "localhost:2"], "ddl"),
-                "ddlrun, two names": (["ddlrun", *two], "ddl"),
-                "horovodrun, two names": ([f"{place}/bin/horovodrun", "--gloo", *two], "horovod")}
-    found = {name: [] for name in commands}
-    for number in range(-1, options.rounds):  # the first round warms up
-        for name, (words, package) in commands.items():
-            printed = run([*words, *program, package], place)
-            numbers = re.search(r"check ([0-9.e+-]+) commit ([0-9.e+-]+)", printed)
-            if numbers is None:
-                raise SystemExit(f"compare.py: {' '.join(words)} has not made its commits:\n{printed}")
-            if number >= 0:
-                found[name].append([float(one) for one in numbers.groups()])
+    ways = {"ddlrun, one host": (["ddlrun", *two[:4], "-H", "localhost:2", *program, "ddl"], place),
+            "ddlrun, two names": (["ddlrun", *two, *program, "ddl"], place),
+            "horovodrun, two names": ([f"{place}/bin/horovodrun", "--gloo", *two, *program, "horovod"], place)}
+    found = in_turns(options, ways, check_and_commit)
     print("| two ranks | check, us | commit of 205 MB, GB/s |\n|---|---|---|")
     for name, rounds in found.items():
         check, commit = (statistics.median(column) for column in zip(*rounds))

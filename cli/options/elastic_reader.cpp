@@ -63,6 +63,22 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
   return mode;
 }
 
+/// Spares need slots, too. Of hosts that a script lists nothing is known yet.
+void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
+  const ElasticSpec& elastic = job.elastic;
+  if (elastic.spares == 0 || job.oversubscribe || job.ranks_per_node > 0 || !elastic.discovery.empty())
+    return;
+  int slots = 0;
+  for (const launcher::AllocatedNode& node : allocation.nodes) slots += node.slots.value_or(0);
+  const int wanted = elastic.max_ranks + elastic.spares;
+  if (slots > 0 && slots < wanted)
+    values.refuse_once(OptionId::kSpares,
+                       counted(elastic.max_ranks, "rank") + " (--max-np) and " +
+                           counted(elastic.spares, "spare") + " need " + counted(wanted, "slot") +
+                           ", and the hosts have " + std::to_string(slots),
+                       "name more hosts or slots, or give smaller numbers");
+}
+
 }  // namespace
 
 void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpec& job, int min_hosts,
@@ -114,26 +130,6 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
     values.refuse_once("a rankfile names the host of each rank, and an elastic job may lose it",
                        "omit one of them");
 }
-
-namespace {
-
-/// Spares need slots, too. Of hosts that a script lists nothing is known yet.
-void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
-  const ElasticSpec& elastic = job.elastic;
-  if (elastic.spares == 0 || job.oversubscribe || job.ranks_per_node > 0 || !elastic.discovery.empty())
-    return;
-  int slots = 0;
-  for (const launcher::AllocatedNode& node : allocation.nodes) slots += node.slots.value_or(0);
-  const int wanted = elastic.max_ranks + elastic.spares;
-  if (slots > 0 && slots < wanted)
-    values.refuse_once(OptionId::kSpares,
-                       counted(elastic.max_ranks, "rank") + " (--max-np) and " +
-                           counted(elastic.spares, "spare") + " need " + counted(wanted, "slot") +
-                           ", and the hosts have " + std::to_string(slots),
-                       "name more hosts or slots, or give smaller numbers");
-}
-
-}  // namespace
 
 void complete_elastic(ValueReader& values, const launcher::Allocation& allocation, JobSpec& job) {
   ElasticSpec& elastic = job.elastic;

@@ -133,7 +133,7 @@ class ScriptReader {
     values_.take(OptionId::kRequeueOn, parse_count, script().requeue_on, 1, kMaxCode);
     script().requeue = script().requeue || script().requeue_on > 0;
     take_slurm(OptionId::kSignal, script().signal);
-    read_end();
+    complete_signal();
     take_text(OptionId::kOutput, script().output);
     take_text(OptionId::kError, script().error);
     take_slurm(OptionId::kMailUser, script().mail_user);
@@ -147,26 +147,25 @@ class ScriptReader {
     }
   }
 
-  /// Slurm tells ddlrun before the time limit, which has the state saved, and a job that starts again goes on from it.
-  void read_end() {
-    const std::string_view signal = templates::signal_of(script().signal);
-    const bool is_shells = !templates::shells_signal(script().signal).empty();
+  /// Before the time limit Slurm tells ddlrun, which has the state saved. A job that starts again goes on from there.
+  void complete_signal() {
+    const std::string& given = script().signal;
+    const std::string_view signal = templates::signal_of(given);
+    const bool is_shells = !templates::shells_signal(given).empty();
     const bool is_termination = signal == "TERM" || signal == "15";
     if (is_shells && is_termination && script().requeue_on > 0)
-      values_.refuse_once(OptionId::kSignal,
-                          "--signal " + script().signal +
-                              " is what scancel sends, and --requeue-on would start a "
-                              "job again that was cancelled",
-                          "use --signal B:USR1@120");
+      values_.refuse_once(
+          OptionId::kSignal,
+          "--signal " + given + " is what scancel sends, so --requeue-on would start a cancelled job again",
+          "use --signal B:USR1@120");
     if (job().elastic.state_directory.empty()) return;
     script().requeue = true;
-    if (signal.empty()) script().signal = "B:USR1@120";
-    if (!signal.empty() && !is_shells && (is_termination || signal == "USR1" || signal == "10"))
-      values_.refuse_once(OptionId::kSignal,
-                          "--signal " + script().signal +
-                              " goes to the ranks, and with --state-dir ddlrun is to get "
-                              "it",
-                          "use --signal B:" + script().signal);
+    if (!given.empty() && !is_shells && (is_termination || signal == "USR1" || signal == "10"))
+      values_.refuse_once(
+          OptionId::kSignal,
+          "with --state-dir ddlrun has to get the signal, and --signal " + given + " goes to the ranks",
+          "use --signal B:" + given);
+    if (given.empty()) script().signal = "B:USR1@120";
   }
 
   void read_setup() {

@@ -37,7 +37,7 @@ void HostPool::update(const std::vector<AllocatedNode>& hosts, Time now) {
     if (before != gone_.end()) {
       host = std::move(*before);
       gone_.erase(before);
-      if (std::exchange(host.has_returned, true)) host.absence.on_failed(cooldown_, now);
+      if (std::exchange(host.has_returned, true)) host.after_return.on_failed(cooldown_, now);
     }
     host.node = node;
     hosts_.push_back(std::move(host));

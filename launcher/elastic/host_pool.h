@@ -38,9 +38,9 @@ class HostPool {
   struct Host {
     AllocatedNode node;
     Rest rest;
-    Rest absence;  ///< its "failures" are returns, of which the first one counts for nothing
-    bool has_returned = false;
-    Time usable_from() const { return std::max(rest.until(), absence.until()); }
+    bool has_returned = false;  ///< once, which costs it nothing
+    Rest after_return;          ///< from the second time on
+    Time usable_from() const { return std::max(rest.until(), after_return.until()); }
   };
   Host* find(const std::string& name);
 

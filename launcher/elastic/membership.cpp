@@ -22,10 +22,6 @@ constexpr int kMaxFaultsWithoutCommit = 3;
 // Whatever the cause: nothing is reached.
 constexpr int kMaxLossesWithoutCommit = 10;
 
-bool is_failure(const RankOutcome& outcome) {
-  return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
-}
-
 /// It has failed by itself: it was not killed from outside, nor lost with its host.
 bool is_own_fault(const RankOutcome& outcome) {
   constexpr std::array kOfProgram = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};

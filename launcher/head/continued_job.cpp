@@ -21,6 +21,7 @@
 #include "launcher/elastic/host_pool.h"
 #include "launcher/elastic/membership.h"
 #include "launcher/head/generation_inspector.h"
+#include "launcher/head/generation_reports.h"
 #include "launcher/head/job_context.h"
 #include "launcher/head/job_planner.h"
 #include "launcher/head/member_launch.h"
@@ -92,8 +93,8 @@ class ContinuedJob {
     if (report.reason == EndReason::kSuccess && output_lost_) static_cast<JobEnd&>(report) = *output_lost_;
     report.hint = hint_;
     report.ranks = membership_.outcomes();
-    report.generations = std::move(generations_);
-    report.run_seconds = elapsed_seconds();
+    report.generations = generations_.take();
+    report.run_seconds = generations_.seconds();
     return report;
   }
 
@@ -188,20 +189,12 @@ class ContinuedJob {
   }
 
   void start_launch(const AllocatedNode& host, const std::vector<int>& slots) {
-    JobSpec spec = spec_;
-    spec.num_ranks = slots_of(host);
-    spec.started_ranks = slots;
-    spec.generation.generation = membership_.generation() + 1;
-    spec.ranks_per_node = 0;
-    spec.framework = Framework::kNone;  // ranks change
-    spec.stdin_target = StdinTarget::kNone;
-    spec.timeline_file = "";
-    spec.timeout_seconds = 0;
-    spec.end_with_pid = 0;
-    for (int slot = 0; slot < spec.num_ranks; ++slot) {
+    std::vector<int> labels;
+    for (int slot = 0; slot < slots_of(host); ++slot) {
       const auto next = static_cast<int>(labels_.size());
-      spec.output_labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
+      labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
     }
+    const JobSpec spec = launch_spec(spec_, membership_.generation() + 1, slots, labels);
     Allocation allocation = allocation_;
     allocation.nodes = {host};
     allocation.nodes.front().slots = spec.num_ranks;
@@ -251,7 +244,7 @@ class ContinuedJob {
     membership_.on_ended(*member, m.outcome, Clock::now());
     on_member_ended(*member);
     if (spec_.elastic.unit == ElasticUnit::kHost && !result_ && !membership_.is_draining() &&
-        !membership_.is_leaving(*member) && (m.outcome.exit_code != 0 || m.outcome.signal != 0))
+        !membership_.is_leaving(*member) && is_failure(m.outcome))
       leave_host(membership_.member(*member).host);
   }
   void on(int id, const message::ElasticJoin& m) {
@@ -414,42 +407,9 @@ class ContinuedJob {
       if (launch != launches_.end()) end_leaving(launch->second);
     }
     is_lost_told_ = false;
-    announce(plan, hosts);
-  }
-
-  void announce(const Membership::Plan& plan, const std::vector<std::string>& hosts) {
     show_notes();
-    const double now = elapsed_seconds();
-    if (!generations_.empty()) {
-      generations_.back().run_seconds = now - generations_.back().begin_seconds;
-      generations_.back().end = end_of_generation(plan);
-    }
-    GenerationReport& report = generations_.emplace_back();
-    report.number.generation = plan.generation;
-    report.num_ranks = static_cast<int>(std::ssize(plan.members));
-    report.hosts = hosts;
-    report.begin_seconds = now;
-    report.commits = plan.commits;
-    if (plan.lost_at)
-      report.recovery_seconds = std::chrono::duration<double>(Clock::now() - *plan.lost_at).count();
-    const std::string ranks = counted(plan.members.size(), "rank") + " on " + join(hosts, ", ");
-    if (plan.generation == 0) return notices_.detail("generation 0: " + ranks);
-    const std::string from = plan.commits > 0 ? fmt::format(" from commit {}", plan.commits) : "";
-    const std::string after =
-        report.recovery_seconds ? fmt::format(", {:.3f} s after that", *report.recovery_seconds) : "";
-    notices_.note(fmt::format("generation {}: going on with {}{}{}", plan.generation, ranks, from, after));
-  }
-
-  /// Why the job went on to this one.
-  JobEnd end_of_generation(const Membership::Plan& next) const {
-    if (!next.lost) return end_with(EndReason::kHostsChanged, 0);
-    const Member& one = membership_.member(*next.lost);
-    const bool is_host = one.outcome.kind == RankOutcome::Kind::kRunning;
-    JobEnd how = end_with(is_host ? EndReason::kHostLost : EndReason::kRankFailed,
-                          is_host ? contract::kLostHost : exit_code_of(one.outcome),
-                          is_host ? one.why_lost : rank_label(one.outcome) + " " + how_it_ended(one.outcome));
-    how.first_failure = one.outcome.rank;
-    return how;
+    const std::string sentence = generations_.begin(plan, hosts, membership_);
+    plan.generation == 0 ? notices_.detail(sentence) : notices_.note(sentence);
   }
 
   /// The ranks wait for one that has ended, perhaps on another host: they learn that from here at the latest.
@@ -566,10 +526,7 @@ class ContinuedJob {
   void end(JobEnd how) {
     if (result_) return;
     result_ = std::move(how);
-    if (!generations_.empty()) {
-      generations_.back().run_seconds = elapsed_seconds() - generations_.back().begin_seconds;
-      generations_.back().end = *result_;
-    }
+    generations_.end(*result_);
     discovery_.reset();
     timer_.cancel();
     timeout_.cancel();
@@ -580,8 +537,6 @@ class ContinuedJob {
   void stop_if_gone() {
     if (launches_.empty()) loop_.stop();
   }
-
-  double elapsed_seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
 
   const JobSpec& spec_;
   const Allocation& allocation_;
@@ -594,7 +549,6 @@ class ContinuedJob {
   Cooldown cooldown_;
   HostPool pool_{cooldown_};
   Membership membership_{spec_, cooldown_, Clock::now()};
-  const Clock::time_point began_ = Clock::now();
   std::map<int, Launch> launches_;
   std::map<int, int> launch_of_;  ///< by member
   int next_launch_ = 0;
@@ -620,7 +574,7 @@ class ContinuedJob {
   EventLoop::Timer timer_;
   EventLoop::Timer timeout_;
   EventLoop::Timer stopped_timer_;
-  std::vector<GenerationReport> generations_;
+  GenerationReports generations_;
   std::optional<Error> error_;
   std::optional<JobEnd> result_;
   std::optional<JobEnd> output_lost_;  ///< of a launch

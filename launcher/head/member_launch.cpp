@@ -64,6 +64,22 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
 
 }  // namespace
 
+JobSpec launch_spec(const JobSpec& job, int generation, std::vector<int> slots, std::vector<int> labels) {
+  JobSpec spec = job;
+  spec.num_ranks = static_cast<int>(std::ssize(labels));
+  spec.started_ranks = std::move(slots);
+  spec.output_labels = std::move(labels);
+  spec.generation.generation = generation;
+  spec.ranks_per_node = 0;
+  spec.framework = Framework::kNone;  // its variables name the ranks, which change
+  // The job itself has these.
+  spec.stdin_target = StdinTarget::kNone;
+  spec.timeline_file = "";
+  spec.timeout_seconds = 0;
+  spec.end_with_pid = 0;
+  return spec;
+}
+
 Result<std::unique_ptr<MemberLaunch>> MemberLaunch::start(EventLoop& loop, const JobSpec& spec,
                                                           const Allocation& allocation,
                                                           const Environment& environment,

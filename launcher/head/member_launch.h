@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -18,6 +19,10 @@
 #include "net/job_key.h"
 
 namespace ddl::launcher {
+
+/// What a launch is to do for a job: to start processes in these slots of a host. labels: of their output, for each slot
+/// of the host. generation: the next one. Pure.
+JobSpec launch_spec(const JobSpec& job, int generation, std::vector<int> slots, std::vector<int> labels);
 
 /// The job's end. Lives on the loop's thread.
 class MemberLaunch {

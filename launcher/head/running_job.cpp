@@ -194,9 +194,11 @@ class Job : public RunningJob, private SupervisorActions {
     std::visit([this](const auto& message) { fleet_.send_all(message); }, order);
   }
 
+  /// False: this is no launch of an elastic job.
   template <class Message>
-  void report_to_job(const Message& message) {
+  bool report_to_job(const Message& message) {
     if (context_.elastic_job != nullptr) context_.elastic_job->report(message);
+    return context_.elastic_job != nullptr;
   }
 
   Status send_launch(LaunchPlan& plan) {
@@ -322,11 +324,11 @@ class Job : public RunningJob, private SupervisorActions {
         [this, rank = m.rank, signal = m.signal] { supervisor_.on_rank_stayed_stopped(rank, signal); });
   }
   void on(int, const message::Stalled& m) {
-    if (context_.elastic_job != nullptr) return report_to_job(m);
+    if (report_to_job(m)) return;
     stalls_.on_stalled();
   }
   void on(int node, message::Activity& m) {
-    if (context_.elastic_job != nullptr) return report_to_job(m);
+    if (report_to_job(m)) return;
     if (m.id == kAskForStall.id) {
       stalls_.on_activity(node, std::move(m.ranks));
     } else {
@@ -337,7 +339,7 @@ class Job : public RunningJob, private SupervisorActions {
     if (is_rank_on(node, m.rank)) recording_.on_events(m);
   }
   void on(int node, const message::ForwardedRequest& m) {
-    if (context_.elastic_job != nullptr) return report_to_job(m);
+    if (report_to_job(m)) return;
     inspector_.on_request(node, m);
   }
   void on(int node, const message::AbortRequested& m) {
@@ -384,14 +386,13 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, const message::Finished& m) { supervisor_.on_finished(node, m.leftovers_ended); }
   void on(int node, const message::AgentFailed& m) {
     const std::string sentence = fleet_.name(node) + ": " + m.text;
-    if (m.end_signal != 0 && context_.elastic_job != nullptr)
-      return report_to_job(message::HostLeaving{sentence, m.end_signal});
+    if (m.end_signal != 0 && report_to_job(message::HostLeaving{sentence, m.end_signal})) return;
     if (m.end_signal != 0) return supervisor_.on_agent_termination_requested(node, sentence, m.end_signal);
     if (m.lost) tell_ranks(node, m.text);
     supervisor_.on_agent_failed(node, sentence, m.lost);
   }
   void on(int node, message::PmiBarrier& m) {
-    if (context_.elastic_job != nullptr) return report_to_job(m);
+    if (report_to_job(m)) return;
     pmi_barriers_.on(node, std::move(m));
   }
   void on(int node, const message::ElasticJoin& m) {

@@ -16,10 +16,6 @@ bool has_ended(const RankOutcome& outcome) {
   return outcome.kind != Kind::kNotStarted && outcome.kind != Kind::kRunning;
 }
 
-bool is_failure(const RankOutcome& outcome) {
-  return outcome.kind == Kind::kStartFailed || outcome.kind == Kind::kSignalled || outcome.exit_code != 0;
-}
-
 /// It failed after it had observed the end of another rank, which is most likely the cause.
 bool is_consequence(const RankOutcome& outcome) { return outcome.gone_rank >= 0; }
 

@@ -50,6 +50,11 @@ std::string rank_label(const RankOutcome& outcome);
 /// "was killed by SIGKILL", "exited with 7", "could not be started: no such file".
 std::string rank_ending(const RankOutcome& outcome);
 
+/// Of a rank that has ended, or was lost: it has not exited with 0.
+inline bool is_failure(const RankOutcome& outcome) {
+  return outcome.kind != RankOutcome::Kind::kExited || outcome.exit_code != 0;
+}
+
 /// Of a rank that has ended: as a shell has it.
 inline int exit_code_of(const RankOutcome& outcome) {
   return outcome.kind == RankOutcome::Kind::kSignalled ? contract::kSignalBase + outcome.signal

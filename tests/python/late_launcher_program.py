@@ -6,6 +6,7 @@ import subprocess
 
 with open(f"/proc/{os.getppid()}/stat", encoding="utf-8") as file:  # of the spawner
     agent = int(file.read().rsplit(")", 1)[1].split()[1])
+# So late that libddl has looked for signals several times, as it does every 20 ms.
 waker = subprocess.Popen(["sh", "-c", f"read word; sleep 0.3; kill -CONT {agent}"], stdin=subprocess.PIPE)
 
 

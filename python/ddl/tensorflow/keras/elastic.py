@@ -1,20 +1,4 @@
-"""States and callbacks of Keras for training whose ranks go on when one is lost: Horovod's names, run by libddl.
-
-    import ddl.tensorflow.keras as hvd
-
-    @hvd.elastic.run
-    def train(state):
-        while state.epoch < 10:
-            data = batches_of(state.epoch, hvd.rank(), hvd.size()).skip(state.batch)
-            state.model.fit(data, epochs=1, steps_per_epoch=STEPS - state.batch, callbacks=[
-                hvd.elastic.UpdateBatchStateCallback(state), hvd.elastic.UpdateEpochStateCallback(state),
-                hvd.elastic.CommitStateCallback(state, batches_per_commit=10)])
-
-    hvd.init()
-    train(hvd.elastic.KerasState(model, epoch=0, batch=0))
-
-``ddl.elastic`` says what run() and the functions of a state do.
-"""
+"""ddl.keras.elastic for the Keras of TensorFlow, tensorflow.keras."""
 from tensorflow import keras
 
 from ddl._training import run_elastic as run
