@@ -50,8 +50,10 @@ class Heartbeat {
     std::function<void()>
         on_silence;  ///< nothing has arrived for the limit; called once, and this has stopped
   };
-  /// Silence is noticed between limit and limit + 1 periods after the last heard().
-  Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers);
+  /// Silence is noticed between limit and limit + 1 periods after the last heard(). is_overloaded: for tests, which do not
+  /// choose the load of their machine.
+  Heartbeat(EventLoop& loop, HeartbeatPace pace, Handlers handlers,
+            std::function<bool()> is_overloaded = is_machine_overloaded);
 
   void start();
   void stop() { timer_.cancel(); }
@@ -71,6 +73,7 @@ class Heartbeat {
   EventLoop& loop_;
   HeartbeatPace pace_;
   Handlers handlers_;
+  std::function<bool()> is_overloaded_;
   EventLoop::Timer timer_;
   int quiet_ticks_ = 0;
   bool excused_ = false;

@@ -13,6 +13,7 @@ struct HeartbeatFixture {
   LoopDriver driver{loop};
   int beats = 0;
   int silences = 0;
+  int overloaded_ticks = 0;  // that are still to come
   ddl::launcher::Heartbeat heartbeat{loop,
                                      {std::chrono::milliseconds(20), 1},
                                      {[this] {
@@ -22,7 +23,8 @@ struct HeartbeatFixture {
                                       [this] {
                                         ++silences;
                                         driver.check();
-                                      }}};
+                                      }},
+                                     [this] { return overloaded_ticks-- > 0; }};
 };
 
 }  // namespace
@@ -33,6 +35,13 @@ TEST_CASE_METHOD(HeartbeatFixture, "silence is reported once, after the limit") 
   CHECK(beats == 1);
   driver.run_ready();
   CHECK(silences == 1);
+}
+
+TEST_CASE_METHOD(HeartbeatFixture, "while this machine is overloaded, silence does not count") {
+  overloaded_ticks = 3;
+  heartbeat.start();
+  driver.run_until("silence", [this] { return silences == 1; });
+  CHECK(beats == 4);
 }
 
 TEST_CASE_METHOD(HeartbeatFixture,
