@@ -20,10 +20,12 @@ constexpr int kUsualRestarts = 3;
 /// Of these, one alone asks for ranks that go on without those that have failed. They are for jobs whose ranks start
 /// again, too.
 constexpr OptionId kOfGoingOn[] = {OptionId::kMinNp, OptionId::kMaxNp, OptionId::kDiscovery};
-constexpr OptionId kDetails[] = {
-    OptionId::kSlotsPerHost,    OptionId::kElasticTimeout, OptionId::kElasticSettle, OptionId::kReadyTimeout,
-    OptionId::kResetLimit,      OptionId::kCooldown,       OptionId::kStateDir,      OptionId::kStateInterval,
-    OptionId::kPreemptionWatch, OptionId::kSpares,         OptionId::kElasticUnit};
+constexpr OptionId kDetails[] = {OptionId::kSlotsPerHost, OptionId::kElasticTimeout, OptionId::kElasticSettle,
+                                 OptionId::kResetLimit, OptionId::kCooldown};
+/// Of ranks that go on alone.
+constexpr OptionId kDetailsOfGoingOn[] = {OptionId::kReadyTimeout,    OptionId::kSpares,
+                                          OptionId::kStateDir,        OptionId::kStateInterval,
+                                          OptionId::kPreemptionWatch, OptionId::kElasticUnit};
 
 bool has_any_of_going_on(const ValueReader& values) {
   return std::any_of(std::begin(kOfGoingOn), std::end(kOfGoingOn),
@@ -60,6 +62,8 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
     values.refuse_given({id}, " belongs to elastic jobs",
                         id == OptionId::kSlotsPerHost ? "use --ranks-per-node N for N ranks on each host"
                                                       : "add --elastic continue or restart, or omit it");
+  for (const OptionId id : kDetailsOfGoingOn)
+    values.refuse_given({id}, " belongs to elastic jobs", "add --elastic continue, or omit it");
   return mode;
 }
 
@@ -114,11 +118,11 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   values.take(OptionId::kPreemptionWatch, not_empty, elastic.preemption_watch);
   values.take(OptionId::kElasticUnit, parse_elastic_unit, elastic.unit);
   values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
-  if (elastic.mode != ElasticMode::kContinue)
-    values.refuse_given({OptionId::kReadyTimeout, OptionId::kSpares, OptionId::kStateDir,
-                         OptionId::kStateInterval, OptionId::kPreemptionWatch, OptionId::kElasticUnit},
-                        " is of ranks that go on, and these are started again",
-                        "omit it, or use --elastic continue");
+  if (elastic.mode != ElasticMode::kContinue) {
+    for (const OptionId id : kDetailsOfGoingOn)
+      values.refuse_given({id}, " is of ranks that go on, and these are started again",
+                          "omit it, or use --elastic continue");
+  }
   values.take(OptionId::kResetLimit, parse_count, elastic.reset_limit, 1, kMaxTimes);
   std::pair<double, double> cooldown{elastic.cooldown_min_seconds, elastic.cooldown_max_seconds};
   values.take(OptionId::kCooldown, parse_cooldown, cooldown);
