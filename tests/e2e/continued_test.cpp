@@ -254,6 +254,14 @@ TEST_CASE("a rank that exits with 0 before its work is done has left", "[continu
   CHECK(job.stop() == 0);
 }
 
+TEST_CASE("a check with a tensor that is not complete fails on all ranks, and names it", "[continued]") {
+  ElasticJob job(Words{"-np", "3", "--oversubscribe", "--min-np", "1"}, "open");
+  CHECK(job.job().wait_and_require_nothing_left() == 1);
+  for (const std::string rank : {"[0]", "[1]", "[2]"})
+    CHECK_THAT(job.job().out(), Contains(rank + "<stdout>:lost: invalid argument: ") &&
+                                    Contains("rank 1 has not completed the tensor \"gradient\""));
+}
+
 TEST_CASE("ddl_abort() ends an elastic job", "[continued]") {
   ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2"}, "abort");
   ::kill(job.pids(0, 4).at(3), SIGKILL);

@@ -214,7 +214,8 @@ enum {
 enum { DDL_ELASTIC_EXIT_DRAINED = 119 };
 
 /** What the job is to do: *change becomes the same on all ranks. Collective over the world, an ordered call; it costs an
- *  allreduce of 4 bytes. In a job that is not elastic: DDL_ELASTIC_STAYS, and no call. */
+ *  allreduce of 4 bytes. In a job that is not elastic: DDL_ELASTIC_STAYS, and no call. If a rank has submitted a named
+ *  tensor, in any process set, that is not complete: DDL_ERROR_INVALID_ARGUMENT on all ranks, with the tensor's name. */
 DDL_API ddl_status ddl_elastic_check(ddl_context* context, int32_t* change);
 
 /** This rank's work is done: from now on the job does not change, and a rank that ends with 0 has not failed. A process

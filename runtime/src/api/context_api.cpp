@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "base/environment.h"
@@ -111,6 +113,21 @@ ddl_status make_context(const ddl_elastic_join_options& options, ddl_context** c
   return report(outcome);
 }
 
+/// Added to the rank that has an open tensor; more than any change.
+constexpr std::int32_t kHasOpenTensor = 1 << 16;
+
+/// Tells all ranks what keeps them from a check. Collective. open: of the rank that has it.
+ddl_status report_open_tensor(ddl_context* context, int rank, const std::optional<std::string>& open) {
+  std::array<char, 128> name{};
+  if (rank == ddl_rank(context) && open) open->copy(name.data(), name.size() - 1);
+  const ddl_status status =
+      ddl_broadcast(context, name.data(), name.size(), DDL_UINT8, rank, nullptr);
+  if (status != DDL_OK) return status;
+  return report(DDL_ERROR_INVALID_ARGUMENT,
+                "rank " + std::to_string(rank) + " has not completed the tensor \"" + name.data() +
+                    "\", whose buffer belongs to what would be saved: wait for all tensors before the check");
+}
+
 }  // namespace
 
 extern "C" {
@@ -150,9 +167,16 @@ ddl_status ddl_elastic_check(ddl_context* context, int32_t* change) try {
   if (change == nullptr) return report(DDL_ERROR_INVALID_ARGUMENT, "change is null");
   *change = DDL_ELASTIC_STAYS;
   if (context->context->generation() < 0) return DDL_OK;
+  const std::optional<std::string> open = context->context->open_tensor();
   // The pages of this host may have changed at another moment than those of others.
-  const auto own = static_cast<std::int32_t>(context->context->pending_change());
-  return ddl_allreduce(context, &own, change, 1, DDL_INT32, DDL_MAX, nullptr);
+  const std::int32_t own =
+      open ? kHasOpenTensor + ddl_rank(context) : static_cast<std::int32_t>(context->context->pending_change());
+  std::int32_t agreed = 0;
+  const ddl_status status = ddl_allreduce(context, &own, &agreed, 1, DDL_INT32, DDL_MAX, nullptr);
+  if (status != DDL_OK) return status;
+  if (agreed >= kHasOpenTensor) return report_open_tensor(context, agreed - kHasOpenTensor, open);
+  *change = agreed;
+  return DDL_OK;
 } catch (...) {
   return report_exception();
 }

@@ -163,6 +163,13 @@ std::vector<std::shared_ptr<ProcessSet>> Context::sets() const {
   return all;
 }
 
+std::optional<std::string> Context::open_tensor() const {
+  std::optional<std::string> name = world_->open_tensor();
+  const std::shared_lock lock(mutex_);
+  for (auto set = sets_.begin(); !name && set != sets_.end(); ++set) name = set->second->open_tensor();
+  return name;
+}
+
 void Context::abort_sets(const AbortNotice& notice) const {
   messages_->abort(notice);
   for (const auto& set : sets()) set->abort().raise(notice);

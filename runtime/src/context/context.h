@@ -47,6 +47,8 @@ class Context {
   contract::JobChange pending_change() const {
     return job_.record ? job_.record->pending_change() : contract::JobChange::kNone;
   }
+  /// The name of a tensor of any set that this rank has submitted, and that is not complete; nullopt: there is none.
+  std::optional<std::string> open_tensor() const;
   /// Tells the launcher of an elastic job that this rank's work is done. Not beside another call of this function.
   void finish() { world_->bootstrap().notify_launcher(contract::kFinishedEvent); }
   /// Null unless MPI executes the collectives.

@@ -138,6 +138,11 @@ std::shared_ptr<Engine> ProcessSet::engine() {
   return engine_;
 }
 
+std::optional<std::string> ProcessSet::open_tensor() const {
+  const std::lock_guard lock(mutex_);
+  return engine_ ? engine_->open_tensor() : std::nullopt;
+}
+
 Outcome ProcessSet::check_usable(bool has_lock) const {
   if (is_in_forked_child()) return fail(inherited_by_fork());
   if (!has_lock) return fail(DDL_ERROR_BUSY, "another thread is inside a call of this process set");

@@ -67,6 +67,8 @@ class ProcessSet {
 
   /// The engine of named tensors, made at the first call.
   std::shared_ptr<Engine> engine();
+  /// Of its engine, if there is one: Engine::open_tensor().
+  std::optional<std::string> open_tensor() const;
 
   /// Engine::join() of the engine of this set. Until it returns, ordered calls of other threads are refused: the ranks
   /// that this one waits for may never make them.

@@ -154,6 +154,11 @@ Engine::Counts Engine::counts() const {
   return counts_;
 }
 
+std::optional<std::string> Engine::open_tensor() const {
+  const Lock lock(mutex_);
+  return open_.empty() ? std::nullopt : std::optional(open_.any()->name());
+}
+
 bool Engine::is_idle() const {
   const Lock lock(mutex_);
   return waiters_ == 0 && !is_calling_back();

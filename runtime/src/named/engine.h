@@ -71,6 +71,8 @@ class Engine {
     std::uint32_t all() const { return static_cast<std::uint32_t>(rounds + agreed + predicted); }
   };
   Counts counts() const;
+  /// The name of a tensor that this rank has submitted, and that is not complete; nullopt: there is none.
+  std::optional<std::string> open_tensor() const;
 
   /// No thread waits, and the calling one is not in a callback.
   bool is_idle() const;

@@ -3,7 +3,7 @@
  * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "die" kills rank 1 in
  * generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained; "never" makes no steps;
  * "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to
- * come; "resets" has a generation for each step, and prints what the process uses in two of them. */
+ * come; "open" has a tensor on its way, as rank 1, when the ranks check; "resets" has a generation for each step, and prints what the process uses in two of them. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdint.h>
@@ -56,6 +56,14 @@ static ddl_status make_step(ddl_context* context, int32_t* change, int32_t* stop
   return ddl_elastic_check(context, change);
 }
 
+/* On its own, rank 1 cannot complete it. */
+static void submit_a_tensor(ddl_context* context) {
+  static int32_t value = 1;
+  ddl_handle* handle = NULL;
+  if (ddl_rank(context) == 1)
+    ddl_allreduce_async(context, "gradient", &value, &value, 1, DDL_INT32, DDL_SUM, NULL, &handle);
+}
+
 static ddl_status work(ddl_context* context, uint64_t* reason) {
   int64_t agreed = 0;
   ddl_status status = ddl_allreduce(context, &step, &agreed, 1, DDL_INT64, DDL_MAX, NULL);
@@ -69,6 +77,7 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
   while (is("never") || (strncmp(mode, "hang", 4) == 0 && ddl_rank(context) == 1 &&
                          ddl_elastic_generation(context) == mode[4] - '0'))
     pause();
+  if (is("open")) submit_a_tensor(context);
   for (;;) {
     int32_t change = DDL_ELASTIC_STAYS, stops = 0;
     status = make_step(context, &change, &stops);
@@ -111,7 +120,7 @@ int main(int argc, char** argv) {
     if (status != DDL_OK) {
       printf("lost: %s: %s\n", ddl_status_name(status), ddl_last_error());
       fflush(stdout);
-      if (is("once")) return 1;
+      if (is("once") || is("open")) return 1;
       options.reason = DDL_ELASTIC_LOST;
     }
     const int is_done = options.reason == DDL_ELASTIC_FIRST;
