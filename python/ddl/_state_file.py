@@ -17,7 +17,7 @@ from typing import Any
 from ddl.errors import InvalidArgument
 
 _NAME = "ddl-state.pickle"
-_FORMAT = 1
+_FORMAT = 2
 _LOCK_SECONDS = 10.0  # for a rank that has written here before to see that it is not rank 0 any more
 
 
@@ -37,16 +37,20 @@ def first_difference(one: list[str], other: list[str]) -> tuple[str, str]:
     return next((here, there) for here, there in pairs if here != there)
 
 
+def interval_of_job() -> int:
+    """Commits after which the state is to be written, by ddlrun's --state-interval; 0: it is written at the end only."""
+    has_folder = bool(os.environ.get("DDL_ELASTIC_STATE_DIR"))
+    return int(os.environ.get("DDL_ELASTIC_STATE_INTERVAL", "0")) if has_folder else 0
+
+
 class StateFile:
     """The last state that was written to a folder. Rank 0 alone uses it. A file is there whole, or not at all.
 
     Like all pickled files it runs code when it is read, so the folder must be the user's own.
     """
 
-    def __init__(self, folder: str, interval: int = 0):
-        """interval: commits after which the state is written; 0: it is written at the end only."""
+    def __init__(self, folder: str):
         self.folder = folder
-        self._interval = interval
         self._path = os.path.join(folder, _NAME)
         self._writer: threading.Thread | None = None
         self._lock = -1  # a descriptor of the folder, which keeps other jobs from it
@@ -55,7 +59,7 @@ class StateFile:
     def of_job() -> StateFile | None:
         """That of ddlrun's --state-dir; None: there is none."""
         folder = os.environ.get("DDL_ELASTIC_STATE_DIR")
-        return StateFile(folder, int(os.environ.get("DDL_ELASTIC_STATE_INTERVAL", "0"))) if folder else None
+        return StateFile(folder) if folder else None
 
     def open(self) -> None:
         """Makes the folder, and keeps other jobs from it until close(). Errors: OSError; InvalidArgument if another job
@@ -68,6 +72,7 @@ class StateFile:
     def read(self, layout: list[str]) -> tuple[int, Any] | None:
         """The number of commits and the state, which must be of this layout; None: there is no file. Errors: OSError;
         InvalidArgument."""
+        self._wait()
         try:
             with open(self._path, "rb") as file:
                 content = pickle.load(file)
@@ -103,10 +108,9 @@ class StateFile:
             os.close(self._lock)
             self._lock = -1
 
-    def is_due(self, commits: int) -> bool:
-        """After this commit the state is to be written: not while an earlier one is still being written."""
-        is_writing = self._writer is not None and self._writer.is_alive()
-        return self._interval > 0 and commits % self._interval == 0 and not is_writing
+    def is_writing(self) -> bool:
+        """In the thread of write_later()."""
+        return self._writer is not None and self._writer.is_alive()
 
     def write_later(self, layout: list[str], commits: int, saved: Any) -> None:
         """write() in a thread. saved is not changed again. If it fails, a line says so, and the earlier file remains."""

@@ -37,15 +37,16 @@ import traceback
 from typing import Any, Callable, Sequence
 
 from ddl import _context
-from ddl._context import CHANGED, FIRST, LOST, abort, allgather, context, generation, rank, size
+from ddl._context import CHANGED, FIRST, LOST, abort, allgather, barrier, context, generation, rank, size
 from ddl._horovod import drop_open
 from ddl._kernels import failed_call
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, broadcast_object, numbers
-from ddl._state_file import StateFile, first_difference
+from ddl._shards import Shard, Shards, ShardsLost, Version
+from ddl._state_file import StateFile, first_difference, interval_of_job
 from ddl.errors import Error, InvalidArgument, Mismatch, check, raise_losses_at_once
 
-__all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "State", "generation", "run"]
+__all__ = ["HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "Shard", "State", "generation", "run"]
 
 # A program that catches it catches all errors of libddl. One that raises it makes its rank begin anew at the last
 # commit, and with it the others.
@@ -76,6 +77,7 @@ class State:
         self._syncs = 0  # by run(), since the last commit
         self._reset_callbacks: list[Callable[[], None]] = []
         self._file: StateFile | None = None
+        self._shards: Shards | None = None  # in an elastic job
 
     def save(self) -> None:
         """Copies the state to this process's memory. Later changes of the state must not change the copy."""
@@ -106,10 +108,14 @@ class State:
         Call it after a step, when no tensor is on its way, as often on all ranks.
         """
         self._agree()
-        self._save_and_count()
+        self._keep_shards()
         change = self._pending_change()
-        if self._file is not None and self._file.is_due(self._commits):
-            self._file.write_later(self._layout(), self._commits, self.saved())
+        self._save_and_count()
+        interval = interval_of_job()
+        if interval > 0 and self._commits % interval == 0:
+            shards = self._shards_of_all()
+            if self._file is not None and not self._file.is_writing():
+                self._file.write_later(self._layout(), self._commits, (self.saved(), shards))
         self._follow(change)
 
     def check_host_updates(self) -> None:
@@ -120,6 +126,9 @@ class State:
         change = self._pending_change()
         if change != lib.DDL_ELASTIC_STAYS:
             self._agree()
+            self._keep_shards()
+            if self._shards is not None:
+                barrier()  # a copy counts when all ranks have made theirs
             self._save_and_count()
             self._follow(change)
 
@@ -150,9 +159,24 @@ class State:
     def _agree(self) -> None:
         """Before each save: what ranks may have counted differently becomes the same on all. Collective."""
 
+    def _keep_shards(self) -> None:
+        """As those of the next commit. Collective."""
+        if self._shards is not None:
+            self._shards.keep((self._commits + 1, 0))
+
+    def _shards_of_all(self) -> list[bytes] | None:
+        """Those of the last commit. Collective."""
+        return None if self._shards is None else self._shards.of_all((self._commits, self._syncs))
+
     def _save_and_count(self) -> None:
+        """When all ranks have come so far that the next commit counts."""
         self.save()
-        self._commits, self._syncs = self._commits + 1, 0
+        self._set_version((self._commits + 1, 0))
+
+    def _set_version(self, version: Version) -> None:
+        self._commits, self._syncs = version
+        if self._shards is not None:
+            self._shards.keep_only(version)
 
     def _pending_change(self) -> int:
         change = ffi.new("int32_t *")
@@ -162,8 +186,9 @@ class State:
     def _follow(self, change: int) -> None:
         """Of all ranks, at the same step, with a state that is saved."""
         if change == lib.DDL_ELASTIC_DRAINS:
+            shards = self._shards_of_all()
             if self._file is not None:
-                self._file.write(self._layout(), self._commits, self.saved())
+                self._file.write(self._layout(), self._commits, (self.saved(), shards))
                 self._file.close()
             sys.exit(lib.DDL_ELASTIC_EXIT_DRAINED)
         if change == lib.DDL_ELASTIC_CHANGES:
@@ -191,18 +216,57 @@ class State:
             abort(1, f"--state-dir: {error}")
         if found is not None:
             self._commits = found[0]
-            self.take(found[1])
+            self._take_content(found)
+
+    def _take_content(self, found: tuple[int, Any]) -> None:
+        """What a file has. The shards are those of all ranks, and restore() will give them to these."""
+        commits, (saved, shards) = found
+        self.take(saved)
+        if self._shards is not None:
+            self._shards.take((commits, 0), shards)
+
+    def _share_shards(self, newest: Version) -> None:
+        """Gives each rank what is its own, and keeps it as the next version. Collective."""
+        if self._shards is None:
+            return
+        if newest > (0, 0):
+            try:
+                self._shards.restore(newest)
+            except ShardsLost as lost:
+                self._go_back_to_file(lost)
+        self._shards.keep((newest[0], newest[1] + 1))
+        barrier()
+
+    def _go_back_to_file(self, lost: ShardsLost) -> None:
+        """Nobody has all of the last commit: the file may be older. Collective."""
+        found = None
+        if self._file is not None:
+            try:
+                found = self._file.read(self._layout())
+            except (OSError, InvalidArgument) as error:
+                abort(1, f"{lost}; --state-dir: {error}")
+        commits = broadcast_object(None if found is None else found[0])
+        if commits is None:
+            abort(1, f"{lost}, and there is no file of an earlier commit (ddlrun --state-dir DIR --state-interval N)")
+        if found is not None:
+            print(f"ddl: {lost}; going back to commit {commits} in {self._file.folder}", file=sys.stderr, flush=True)
+            self._take_content(found)
+        sync_from(self, 0)
+        self._shards.restore((commits, 0))
 
 
 class ObjectState(State):
     """Values by names, such as ``ObjectState(epoch=0, batch=0)``, which become attributes.
 
-    Copies are deep: a list or array that is changed in place is restored, too. Other attributes are the rank's own.
+    Copies are deep: a list or array that is changed in place is restored, too. Other attributes are the rank's own, and
+    are lost with it, unless they are a Shard.
     """
 
     def __init__(self, **values: Any):
         super().__init__()
-        self._names = list(values)
+        shards = {name: value for name, value in values.items() if isinstance(value, Shard)}
+        self._names = [name for name in values if name not in shards]
+        self._shards = Shards(shards) if shards else None
         vars(self).update(values)
         self.save()
 
@@ -227,7 +291,8 @@ class ObjectState(State):
         return {name: getattr(self, name) for name in self._names}
 
     def _layout(self) -> list[str]:
-        return super()._layout() + [f"the value {name}" for name in sorted(self._names)]
+        shards = [] if self._shards is None else self._shards.layout()
+        return super()._layout() + [f"the value {name}" for name in sorted(self._names)] + shards
 
 
 def run(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -256,6 +321,8 @@ def run(function: Callable[..., Any]) -> Callable[..., Any]:
         goes_on = _context.is_elastic()
         if goes_on:
             raise_losses_at_once()
+        else:
+            state._shards = None  # nobody would need a copy
         reason = FIRST
         while True:
             try:
@@ -340,10 +407,12 @@ def _share(state: State) -> None:
         raise _difference(allgather_object(layout))
     versions = list(zip(commits, syncs))
     newest = max(versions)
-    if newest == min(versions) and newest > (0, 0):
+    if newest > min(versions) or newest == (0, 0):
+        sync_from(state, versions.index(newest))
+    elif state._shards is None:
         return
-    sync_from(state, versions.index(newest))
-    state._commits, state._syncs = newest[0], newest[1] + 1
+    state._share_shards(newest)
+    state._set_version((newest[0], newest[1] + 1))
 
 
 def _difference(layouts: list[list[str]]) -> Mismatch:

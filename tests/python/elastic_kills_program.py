@@ -1,8 +1,8 @@
 """Kills ranks, agents and spawners at random, for so many minutes, while ranks train on samples: each sample is trained
 on once in each epoch. Now and then the whole job is asked to end, or ddlrun is killed, and a new job goes on.
 
-What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost. With --rank this is
-one of the ranks.
+What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost, and so do numbers
+of which each rank has a part of its own. With --rank this is one of the ranks.
 """
 import os
 import random
@@ -16,6 +16,7 @@ import time
 
 SAMPLES = 103  # for most numbers of ranks, some ranks have a sample more
 BATCH = 4
+LOST = "had of their own at commit"  # a rank and the one that held a copy, before there was a file
 
 
 def train_until_stopped(stop):
@@ -40,9 +41,13 @@ def train_until_stopped(stop):
                 trained[SAMPLES] = os.path.exists(stop)
                 trained = ddl.allreduce(trained)
                 state.times += trained[:SAMPLES]
+                state.part.value += 1
+                state.batches += 1
                 if i % 3 == 2 and i < common:
                     state.commit()
             assert (state.times == 1).all(), f"epoch {state.epoch}: {state.times}"
+            whole = numpy.concatenate(ddl.allgather_object(state.part.value))
+            assert (whole == numpy.arange(SAMPLES) + state.batches).all(), f"{state.batches} batches: {whole}"
             state.times[:] = 0
             state.epoch += 1
             state.sampler.set_epoch(state.epoch)
@@ -50,9 +55,14 @@ def train_until_stopped(stop):
             if trained[SAMPLES] > 0:
                 return
 
+    def part_of(parts, rank, size):
+        return numpy.array_split(numpy.concatenate(parts), size)[rank].copy()
+
     hvd.init()
+    part = ddl.elastic.Shard(part_of([numpy.arange(SAMPLES)], hvd.rank(), hvd.size()), part_of)
     state = hvd.elastic.TorchState(
-        sampler=hvd.elastic.ElasticSampler(range(SAMPLES), seed=7), times=numpy.zeros(SAMPLES), epoch=0
+        sampler=hvd.elastic.ElasticSampler(range(SAMPLES), seed=7), times=numpy.zeros(SAMPLES), epoch=0, batches=0,
+        part=part,
     )
     train(state)
     print(f"done after {state.epoch} epochs", flush=True)
@@ -67,8 +77,12 @@ class Job:
         self.changed = threading.Condition()
         self.ranks = {}  # of the last generation: pids
         self.out, self.err = [], []
-        threading.Thread(target=self._read, args=(self.process.stdout, self.out), daemon=True).start()
-        threading.Thread(target=self._read, args=(self.process.stderr, self.err), daemon=True).start()
+        self.readers = [
+            threading.Thread(target=self._read, args=of, daemon=True)
+            for of in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for reader in self.readers:
+            reader.start()
 
     def _read(self, stream, lines):
         for line in stream:
@@ -84,20 +98,31 @@ class Job:
                 self.changed.notify_all()
 
     def whole_generation(self):
-        """Waits until all ranks of the last generation have said who they are."""
+        """Waits until all ranks of the last generation have said who they are. Nothing if the job could not go on."""
         with self.changed:
             whole = self.changed.wait_for(
                 lambda: self.process.poll() is not None
                 or (self.ranks and len(self.ranks["pids"]) == self.ranks["size"]), 120)
+        if self.has_lost():
+            return []
+        with self.changed:
             assert whole and self.process.poll() is None, self.text()
             return list(self.ranks["pids"].values())
+
+    def has_lost(self):
+        """It has ended because the ranks that are left do not have all that there was."""
+        if self.process.poll() != 1:
+            return False
+        for reader in self.readers:
+            reader.join(60)
+        return LOST in self.text()
 
     def end(self, number):
         """By a signal to ddlrun. SIGUSR1: the state is saved first, unless all ranks have just been killed."""
         self.process.send_signal(number)
         status = self.process.wait(120)
         expected = [119, 128 + signal.SIGKILL] if number == signal.SIGUSR1 else [-number]
-        assert status in expected, f"exit {status}\n{self.text()}"
+        assert status in expected or self.has_lost(), f"exit {status}\n{self.text()}"
 
     def text(self):
         return "".join(self.out[-60:]) + "".join(self.err[-60:])
@@ -145,8 +170,9 @@ def disturb(minutes, stop, state):
     try:
         while time.monotonic() < deadline:
             pids = job.whole_generation()
-            if chance.random() < 0.1:
-                job.end(chance.choice([signal.SIGUSR1, signal.SIGKILL]))
+            if not pids or chance.random() < 0.1:
+                if pids:
+                    job.end(chance.choice([signal.SIGUSR1, signal.SIGKILL]))
                 job, jobs = Job(stop, state), jobs + 1
                 continue
             kills += sum(pid > 1 and kill(pid) for pid in victims(pids, chance))
@@ -155,6 +181,9 @@ def disturb(minutes, stop, state):
     finally:
         open(stop, "w").close()
         try:
+            job.process.wait(120)
+            if job.has_lost():
+                job = Job(stop, state)
             status = job.process.wait(120)
         finally:
             job.process.kill()
