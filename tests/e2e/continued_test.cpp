@@ -308,6 +308,30 @@ TEST_CASE("a fit through kills has the result of one without them", "[continued]
   CHECK(loss_of_fit(elastic.out()) == undisturbed_loss());
 }
 
+TEST_CASE("what ranks had of their own goes to those that are left, and to new ones", "[continued]") {
+  const Scratch scratch;
+  const auto run = [&](const Words& options, const Words& arguments) {
+    Job job(scratch, ddlrun(kTwoNames + Words{"--min-np", "1"} + options + Words{program("elastic_shards")} +
+                            arguments));
+    const int status = job.wait_and_require_nothing_left();
+    return std::pair(status, job.out() + job.err());
+  };
+  const auto ends = [](const std::pair<int, std::string>& ended, int status, const std::string& text) {
+    CHECK(ended.first == status);
+    CHECK_THAT(ended.second, Contains(text));
+  };
+  ends(run(kNoOthers, {"3", "3"}), 0, "generation 1: step 8 of rank 2");
+  ends(run(kNoOthers, {"23", "2"}), 0, "generation 1: step 8 of rank 1");  // a host
+  ends(run(kOthersAtOnce, {"0", "4"}), 0, " of rank 3");
+  ends(run(kNoOthers, {"3", "3", "keep"}), 1, "a shard has no function that makes the parts anew");
+  const std::string lost =
+      "the shards of ranks 1, 3 of 4 at commit 4 are lost with the ranks that held a copy";
+  ends(run(kNoOthers, {"13", "2"}), 1, lost + ", and there is no file of an earlier commit");
+  const Words file{"--state-dir", scratch.path("state"), "--state-interval", "2"};
+  ends(run(kNoOthers + file, {"13", "2"}), 0, lost + "; going back to commit 4 in " + scratch.path("state"));
+  CHECK(std::filesystem::is_empty(scratch.path("state")));
+}
+
 TEST_CASE("an elastic job ends by ^C and by the death of ddlrun, and nothing is left", "[continued]") {
   ElasticJob interrupted(kTwoNames + Words{"--min-np", "2"});
   interrupted.pids(0, 4);

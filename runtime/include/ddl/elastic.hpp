@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ddl/ddl.hpp"
+#include "ddl/shards.hpp"
 
 namespace ddl::detail {
 
@@ -74,8 +75,16 @@ class State {
     }
   }
 
+  /// A variable that is another one on each rank, such as a part of an optimizer's state. A commit copies it to the memory
+  /// of another rank, on another host if there is one. So a process in the place of one that was lost gets its part, and
+  /// so do all ranks if their number has changed: by reshard, without which the job ends then.
+  template <class T>
+  void add_shard(std::vector<T>& part, Reshard<T> reshard = {}) {
+    shards_.add(part, std::move(reshard));
+  }
+
   /// How many times it has been saved, on whatever rank it was then.
-  std::uint64_t commits() const { return commits_; }
+  std::uint64_t commits() const { return version_.first; }
 
  private:
   template <class Function>
@@ -107,25 +116,76 @@ class State {
     copy([](const Part& part, const std::uint8_t* saved) { std::memcpy(part.memory, saved, part.bytes); });
   }
 
+  using Version = detail::Shards::Version;
+  static bool keeps_shards(Context& context, const detail::Shards& shards) {
+    return !shards.empty() && context.elastic_generation() >= 0;
+  }
+
   /// All ranks get the copy of the one that has saved most often. If all have saved as often, nothing is sent.
-  void agree(Context& context) {
-    std::vector<std::uint64_t> own{commits_, saved_.size()};
+  void agree(Context& context, const char* folder) {
+    std::vector<std::uint64_t> own{version_.first, version_.second, saved_.size()};
     const std::vector<std::uint64_t> all = context.allgather(own);
     // The ranks see the same numbers, so all of them or none make the call.
     int holder = 0;
     bool differ = false;
+    const auto version_of = [&](int rank) { return Version{all[3 * rank], all[3 * rank + 1]}; };
     for (int rank = 0; rank < context.size(); ++rank) {
-      detail::require(all[2 * rank + 1] == all[1], "the states of two ranks have different sizes");
-      differ = differ || all[2 * rank] != all[0];
-      if (all[2 * rank] > all[2 * holder]) holder = rank;
+      detail::require(all[3 * rank + 2] == all[2], "the states of two ranks have different sizes");
+      differ = differ || version_of(rank) != version_of(0);
+      if (version_of(rank) > version_of(holder)) holder = rank;
     }
-    if (!differ) return;
-    context.broadcast(saved_, holder);
-    commits_ = all[2 * holder];
-    restore();
+    if (differ) {
+      context.broadcast(saved_, holder);
+      restore();
+    }
+    const Version newest = version_of(holder);
+    if (!keeps_shards(context, shards_)) {
+      version_ = newest;
+      return;
+    }
+    if (newest > Version{}) {
+      const std::string lost = shards_.restore(context, newest);
+      if (!lost.empty()) go_back_to_file(context, folder, lost);
+    }
+    const Version next{newest.first, newest.second + 1};
+    shards_.keep(context, next);
+    context.barrier();
+    set_version(next);
   }
 
-  /// The file of the state in a folder: kMagic, the number of commits, the bytes, and these.
+  /// Nobody has all of the last commit: the file may be older. Collective.
+  void go_back_to_file(Context& context, const char* folder, const std::string& lost) {
+    std::vector<std::uint64_t> commits{0};
+    if (context.rank() == 0 && folder != nullptr && read(folder)) commits[0] = version_.first;
+    context.broadcast(commits, 0);
+    if (commits[0] == 0)
+      context.abort(1, lost +
+                           ", and there is no file of an earlier commit (ddlrun --state-dir DIR "
+                           "--state-interval N)");
+    if (context.rank() == 0)
+      std::fprintf(stderr, "ddl: %s; going back to commit %llu in %s\n", lost.c_str(),
+                   static_cast<unsigned long long>(commits[0]), folder);
+    context.broadcast(saved_, 0);
+    restore();
+    shards_.restore(context, {commits[0], 0});
+  }
+
+  /// Of the next commit. Collective.
+  void keep_shards(Context& context) {
+    if (keeps_shards(context, shards_)) shards_.keep(context, {version_.first + 1, 0});
+  }
+  /// When all ranks have come so far that the next commit counts.
+  void save_and_count() {
+    save();
+    set_version({version_.first + 1, 0});
+  }
+  void set_version(Version version) {
+    version_ = version;
+    shards_.keep_only(version);
+  }
+
+  /// The file of the state in a folder: kMagic, the number of commits, the bytes and these; the number of ranks that had
+  /// shards, and of each the bytes and these.
   static std::filesystem::path file(const char* folder) {
     return std::filesystem::path(folder) / "ddl-state.bin";
   }
@@ -133,20 +193,34 @@ class State {
     detail::require(condition, (path.string() + " " + what).c_str());
   }
   using Header = std::array<std::uint64_t, 3>;
-  static constexpr std::uint64_t kMagic = 0x3153'454C'4444ULL;
+  static constexpr std::uint64_t kMagic = 0x3253'454C'4444ULL;
 
-  /// Replaces the file, or leaves the earlier one.
-  void write(const char* folder) const {
+  /// Rank 0 replaces the file, or leaves the earlier one. Collective.
+  void write(Context& context, const char* folder) {
+    std::vector<detail::Bytes> shards;
+    if (keeps_shards(context, shards_)) shards = shards_.of_all(context, version_);
+    if (context.rank() > 0) return;
     const std::filesystem::path written = file(folder).string() + "." + std::to_string(::getpid());
     std::ofstream stream(written, std::ios::binary | std::ios::trunc);
-    const Header header{kMagic, commits_, saved_.size()};
+    const Header header{kMagic, version_.first, saved_.size()};
     stream.write(reinterpret_cast<const char*>(header.data()), sizeof header);
-    stream.write(reinterpret_cast<const char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
+    write_bytes(stream, saved_);
+    write_number(stream, shards.size());
+    for (const detail::Bytes& one : shards) {
+      write_number(stream, one.size());
+      write_bytes(stream, one);
+    }
     stream.close();
     require_of_file(stream.good(), written, "cannot be written");
     std::error_code failed;
     std::filesystem::rename(written, file(folder), failed);
     require_of_file(!failed, file(folder), "cannot be replaced");
+  }
+  static void write_number(std::ofstream& stream, std::uint64_t number) {
+    stream.write(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  static void write_bytes(std::ofstream& stream, const detail::Bytes& bytes) {
+    stream.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   /// Makes the folder, and keeps other jobs from it until the process closes it; nothing keeps them from it where the
   /// file system has no locks. The descriptor; -1: it cannot be opened.
@@ -164,22 +238,45 @@ class State {
     }
     return lock;
   }
-  /// Nothing if there is no file. The folder must be one that can be written.
-  void read(const char* folder) {
+  /// False: there is no file. The folder must be one that can be written.
+  bool read(const char* folder) {
     const std::filesystem::path trial = file(folder).string() + "." + std::to_string(::getpid());
     std::error_code failed;
     const bool is_writable = std::ofstream(trial).good();
     std::filesystem::remove(trial, failed);
     require_of_file(is_writable, folder, "is not a folder that can be written (--state-dir)");
     std::ifstream stream(file(folder), std::ios::binary);
-    if (!stream) return;
+    if (!stream) return false;
     Header header{};
     stream.read(reinterpret_cast<char*>(header.data()), sizeof header);
     require_of_file(stream && header[0] == kMagic && header[2] == saved_.size(), file(folder),
                     "is not the state of this program; remove it to begin anew");
-    stream.read(reinterpret_cast<char*>(saved_.data()), static_cast<std::streamsize>(saved_.size()));
+    detail::Bytes saved(saved_.size());
+    read_bytes(stream, folder, saved);
+    std::vector<detail::Bytes> shards;
+    for (std::uint64_t left = read_number(stream, folder); left > 0; --left) {
+      shards.emplace_back(read_number(stream, folder));
+      read_bytes(stream, folder, shards.back());
+    }
+    require_of_file(shards.empty() == shards_.empty(), file(folder),
+                    "is not the state of this program; remove it to begin anew");
+    saved_ = std::move(saved);
+    version_ = {header[1], 0};
+    if (!shards.empty()) shards_.take(version_, std::move(shards));
+    return true;
+  }
+  /// Never more than the file has, whatever its numbers say.
+  static std::uint64_t read_number(std::ifstream& stream, const char* folder) {
+    std::uint64_t number = 0;
+    stream.read(reinterpret_cast<char*>(&number), sizeof number);
+    std::error_code failed;
+    require_of_file(stream.good() && number <= std::filesystem::file_size(file(folder), failed), file(folder),
+                    "has lost its end; remove it to begin anew");
+    return number;
+  }
+  static void read_bytes(std::ifstream& stream, const char* folder, detail::Bytes& bytes) {
+    stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     require_of_file(stream.good(), file(folder), "has lost its end; remove it to begin anew");
-    commits_ = header[1];
   }
   /// With what ranks have left that were killed while they wrote.
   static void remove(const char* folder) {
@@ -191,8 +288,9 @@ class State {
   }
 
   std::vector<Part> parts_;
-  std::vector<std::uint8_t> saved_;
-  std::uint64_t commits_ = 0;
+  detail::Bytes saved_;
+  detail::Shards shards_;
+  Version version_;
 };
 
 /// The time in which the same processes are the ranks of the job. Valid inside the function of run().
@@ -206,20 +304,20 @@ class Generation {
   /// the function of run(), on all ranks at the same step, by what run() catches. After a change the function is called
   /// again. With --state-interval, rank 0 writes the state now and then. Collective: at the same step on all ranks.
   void commit() {
-    state_.save();
-    ++state_.commits_;
+    state_.keep_shards(context_);
     const int change = context_.elastic_check();
+    state_.save_and_count();
     const char* const folder = std::getenv("DDL_ELASTIC_STATE_DIR");
     const char* const text = std::getenv("DDL_ELASTIC_STATE_INTERVAL");
     const std::uint64_t interval = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
-    const bool is_due = change == DDL_ELASTIC_DRAINS || (interval > 0 && state_.commits_ % interval == 0);
-    if (folder != nullptr && is_due && context_.rank() == 0) {
+    const bool is_due = change == DDL_ELASTIC_DRAINS || (interval > 0 && state_.commits() % interval == 0);
+    if (folder != nullptr && is_due) {
       try {
-        state_.write(folder);
+        state_.write(context_, folder);
       } catch (const Error& error) {
-        if (change == DDL_ELASTIC_DRAINS) throw;
+        if (change == DDL_ELASTIC_DRAINS || error.status() != DDL_ERROR_INVALID_ARGUMENT) throw;
         std::fprintf(stderr, "ddl: the state was not saved at commit %llu: %s\n",
-                     static_cast<unsigned long long>(state_.commits_), error.what());
+                     static_cast<unsigned long long>(state_.commits()), error.what());
       }
     }
     if (change == DDL_ELASTIC_DRAINS) throw Drained();
@@ -254,7 +352,7 @@ bool run(State& state, Function function, double timeout_seconds) {
         const detail::Descriptor lock(keeps_file ? State::take_lock(folder) : -1);
         if (keeps_file && state.commits() == 0) state.read(folder);
         state.restore();
-        state.agree(context);
+        state.agree(context, folder);
         Generation generation(state, context);
         function(generation);
         context.elastic_finished();
