@@ -5,6 +5,7 @@
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
+#include "launcher/elastic/host_discovery.h"
 
 namespace ddl::cli {
 
@@ -67,6 +68,17 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
   return mode;
 }
 
+/// As of ElasticSpec::discovery.
+Result<std::string> parse_discovery(std::string_view text, std::string_view current_directory) {
+  const auto jobs = launcher::slurm_jobs_of(std::string(text));
+  if (!jobs) return parse_file(text, current_directory);
+  // squeue takes several names, and the one that is meant may have none of these.
+  if (jobs->empty() || jobs->find_first_of(", ") != std::string::npos)
+    return refuse("behind \"slurm:\" comes the name of your jobs, without commas and spaces",
+                  "for example slurm:extra, after sbatch --job-name extra ...");
+  return std::string(text);
+}
+
 /// Spares need slots, too. Of hosts that a script lists nothing is known yet.
 void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
   const ElasticSpec& elastic = job.elastic;
@@ -99,7 +111,11 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
     elastic.min_hosts = min_hosts;
     elastic.max_hosts = max_hosts;
   }
-  values.take(OptionId::kDiscovery, parse_file, elastic.discovery, context.current_directory);
+  values.take(OptionId::kDiscovery, parse_discovery, elastic.discovery, context.current_directory);
+  if (elastic.mode == ElasticMode::kRestart && launcher::slurm_jobs_of(elastic.discovery))
+    values.refuse_once(OptionId::kDiscovery,
+                       "the nodes of other Slurm jobs join ranks that go on, and these are started again",
+                       "use --elastic continue, or a script that prints hosts for ssh");
   int slots = 0;
   values.take(OptionId::kSlotsPerHost, parse_count, slots, 1, launcher::kMaxRanks);
   if (slots > 0) elastic.slots_per_host = slots;

@@ -155,7 +155,7 @@ constexpr OptionEntry kTable[] = {
     {kSpares, "--spares", "N", "start N processes more than --max-np, which wait to replace others",
      kElasticJobs, kForScript | kNotWithMpirun | kNotWithSrun},
     {kDiscovery, "--host-discovery-script", "FILE",
-     "a program that prints the hosts that there are, a line each", kElasticJobs,
+     "a program that prints hosts; slurm:NAME: nodes of your jobs", kElasticJobs,
      kNotInScript | kNotWithMpirun | kNotWithSrun},
     {kSlotsPerHost, "--slots-per-host,--slots", "N", "slots of hosts that are named without slots",
      kElasticJobs, kNotInScript | kNotWithMpirun | kNotWithSrun},

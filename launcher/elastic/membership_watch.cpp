@@ -65,12 +65,12 @@ MembershipWatch::MembershipWatch(EventLoop& loop, GenerationPlanner& planner, co
     : loop_(loop), planner_(planner), spec_(spec), handlers_(std::move(handlers)) {
   if (!spec.elastic.discovery.empty())
     discovery_.emplace(loop, spec,
-                       DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) {
-                                                   has_discovery_failed_ = false;
-                                                   planner_.on_hosts(hosts, Clock::now());
-                                                   look();
-                                                 },
-                                                 [this](const Error& error) { on_discovery_failed(error); }});
+                       HostDiscovery::Handlers{[this](const DiscoveredHosts& found) {
+                                                 has_discovery_failed_ = false;
+                                                 planner_.on_hosts(found.hosts, Clock::now());
+                                                 look();
+                                               },
+                                               [this](const Error& error) { on_discovery_failed(error); }});
   timer_ = loop_.after({}, [this] { look(); });
 }
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "launcher/elastic/discovery_script.h"
 #include "launcher/elastic/generation_planner.h"
+#include "launcher/elastic/host_discovery.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/process/watched_command.h"
@@ -45,7 +45,7 @@ class MembershipWatch {
   GenerationPlanner& planner_;
   const JobSpec& spec_;
   Handlers handlers_;
-  std::optional<DiscoveryScript> discovery_;
+  std::optional<HostDiscovery> discovery_;
   bool has_discovery_failed_ = false;  ///< the user was told
   std::optional<Clock::time_point> growing_since_;
   std::map<std::string, std::unique_ptr<WatchedCommand>> asked_;  ///< by host; null: it has answered

@@ -72,11 +72,12 @@ void AgentConnection::open_link(std::string_view first_bytes) {
   link_ = make_stream_link(loop_, std::move(read_), std::move(write_), first_bytes);
   link_->start({[this](net::Frame&& frame) { on_frame(std::move(frame)); },
                 [this](const std::string& reason) { on_closed(reason); }});
-  heartbeat_.start();
 }
 
 void AgentConnection::on_frame(net::Frame&& frame) {
   if (over_) return;
+  // Until it knows its node, which may take long, an agent is silent: Fleet has a limit for that.
+  if (!has_received_) heartbeat_.start();
   heartbeat_.heard();
   if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
     return lose("its agent sent " + accepted.error().message());

@@ -17,7 +17,7 @@
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
-#include "launcher/elastic/discovery_script.h"
+#include "launcher/elastic/host_discovery.h"
 #include "launcher/elastic/host_pool.h"
 #include "launcher/elastic/membership.h"
 #include "launcher/head/generation_inspector.h"
@@ -78,10 +78,9 @@ class ContinuedJob {
       pool_.update(allocation_.nodes, Clock::now());
       loop_.post([this] { update(); });
     } else {
-      discovery_.emplace(
-          loop_, spec_,
-          DiscoveryScript::Handlers{[this](const std::vector<AllocatedNode>& hosts) { on_hosts(hosts); },
-                                    [this](const Error& error) { on_discovery_failed(error); }});
+      discovery_.emplace(loop_, spec_,
+                         HostDiscovery::Handlers{[this](const DiscoveredHosts& found) { on_hosts(found); },
+                                                 [this](const Error& error) { on_discovery_failed(error); }});
     }
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
@@ -109,9 +108,11 @@ class ContinuedJob {
 
   // ---- hosts and launches ----
 
-  void on_hosts(const std::vector<AllocatedNode>& hosts) {
+  void on_hosts(const DiscoveredHosts& found) {
+    const std::vector<AllocatedNode>& hosts = found.hosts;
     is_discovered_ = true;
     was_discovery_noted_ = false;
+    discovered_jobs_ = found.jobs;
     pool_.update(hosts, Clock::now());
     for (auto& [id, launch] : launches_) {
       bool is_noted = false;
@@ -198,6 +199,13 @@ class ContinuedJob {
     Allocation allocation = allocation_;
     allocation.nodes = {host};
     allocation.nodes.front().slots = spec.num_ranks;
+    for (const SchedulerJob& job : discovered_jobs_) {
+      const SchedulerNode* const node = find_node(job, host.name);
+      if (node == nullptr) continue;
+      allocation.job = job;
+      allocation.job->nodes = {*node};
+      break;
+    }
 
     const int id = next_launch_++;
     auto head = MemberLaunch::start(loop_, spec, allocation, environment_, notices_, job_,
@@ -561,7 +569,8 @@ class ContinuedJob {
       {[this](int id, const message::MemberOrder& order) { send(id, order); },
        [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
        [this](const Stall& stall) { on_stall(stall); }}};
-  std::optional<DiscoveryScript> discovery_;
+  std::optional<HostDiscovery> discovery_;
+  std::vector<SchedulerJob> discovered_jobs_;
   bool is_discovered_ = false;
   bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;

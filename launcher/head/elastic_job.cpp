@@ -168,20 +168,20 @@ class ElasticJob {
   }
 
   Status wait_for_discovery() {
-    Status found;
+    Status status;
     wait([&](EventLoop& loop) {
-      return std::make_unique<DiscoveryScript>(
-          loop, spec_,
-          DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
-                                      planner_.on_hosts(hosts, Clock::now());
-                                      loop.stop();
-                                    },
-                                    [&](const Error& error) {
-                                      found = fail(error);
-                                      loop.stop();
-                                    }});
+      return std::make_unique<HostDiscovery>(loop, spec_,
+                                             HostDiscovery::Handlers{[&](const DiscoveredHosts& found) {
+                                                                       planner_.on_hosts(found.hosts,
+                                                                                         Clock::now());
+                                                                       loop.stop();
+                                                                     },
+                                                                     [&](const Error& error) {
+                                                                       status = fail(error);
+                                                                       loop.stop();
+                                                                     }});
     });
-    return found;
+    return status;
   }
 
   void wait_for_hosts(const GenerationPlanner::Wait& until) {
@@ -189,19 +189,18 @@ class ElasticJob {
     wait([&](EventLoop& loop) {
       struct Guest {
         EventLoop::Timer timer;
-        std::optional<DiscoveryScript> discovery;
+        std::optional<HostDiscovery> discovery;
       };
       auto guest = std::make_unique<Guest>();
       guest->timer =
           loop.after(std::max(until.until - Clock::now(), Clock::duration()), [&] { loop.stop(); });
       if (!spec_.elastic.discovery.empty())
         guest->discovery.emplace(loop, spec_,
-                                 DiscoveryScript::Handlers{[&](const std::vector<AllocatedNode>& hosts) {
-                                                             planner_.on_hosts(hosts, Clock::now());
-                                                             if (planner_.can_start(Clock::now()))
-                                                               loop.stop();
-                                                           },
-                                                           [](const Error&) {}});
+                                 HostDiscovery::Handlers{[&](const DiscoveredHosts& found) {
+                                                           planner_.on_hosts(found.hosts, Clock::now());
+                                                           if (planner_.can_start(Clock::now())) loop.stop();
+                                                         },
+                                                         [](const Error&) {}});
       return guest;
     });
   }

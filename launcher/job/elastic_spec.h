@@ -26,8 +26,9 @@ struct ElasticSpec {
   int max_hosts = 0;     ///< nor more; 0: no limit
   int max_restarts = 0;  ///< after failures of ranks; the loss of a host is none
   int reset_limit = 0;   ///< of new generations, whatever their reason; 0: no limit
-  std::string
-      discovery;  ///< an absolute path: prints the hosts that there are; "": the hosts are those of the allocation
+  /// An absolute path of a program that prints the hosts that there are; or "slurm:NAME" (kContinue): the nodes of the
+  /// user's Slurm jobs of this name; "": the hosts are those of the allocation.
+  std::string discovery;
   ElasticUnit unit = ElasticUnit::kSlot;
   std::string state_directory;  ///< kContinue: for the job's state, when it ends; "": none
   int state_interval = 0;       ///< commits after which its state is written there, too; 0: only then

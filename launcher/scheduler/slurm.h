@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "launcher/scheduler/scheduler.h"
@@ -23,6 +24,15 @@ Result<std::vector<int>> parse_slurm_counts(std::string_view text, std::size_t m
 /// error.
 Result<std::optional<SchedulerJob>> slurm_job(const Environment& environment);
 Status check_single_slurm_task(const Environment& environment);
+
+// slurm_queue.cpp
+
+/// squeue: the running jobs of this user with that name, for parse_slurm_jobs(). Without the variables by which a user
+/// filters and formats what it prints.
+Command squeue_of_jobs(const std::string& name);
+/// Pure. Jobs whose nodes have unlike numbers of CPUs or GPUs have 0 there: unknown. Error: a line is not as that command
+/// prints them.
+Result<std::vector<SchedulerJob>> parse_slurm_jobs(std::string_view text);
 
 // srun_environment.cpp
 

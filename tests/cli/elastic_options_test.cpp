@@ -162,6 +162,12 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
   CHECK_THAT(
       refused_elastic({"-np", "2", "--elastic", "restart", "--host-discovery-script", "x", "-H", "a:2"}),
       Contains("--host-discovery-script") && Contains("-H"));
+  CHECK(elastic({"-np", "2", "--host-discovery-script", "slurm:extra"}).discovery == "slurm:extra");
+  for (const char* const name : {"slurm:", "slurm:a,b", "slurm:a b"})
+    CHECK_THAT(refused_elastic({"-np", "2", "--host-discovery-script", name}),
+               Contains("the name of your jobs"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--host-discovery-script", "slurm:extra"}),
+             Contains("use --elastic continue"));
   CHECK_THAT(refused_elastic({"-np", "2", "--max-restarts", "2", "--launcher", "mpirun"}),
              Contains("agents"));
   CHECK_THAT(

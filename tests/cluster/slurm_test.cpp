@@ -118,6 +118,27 @@ TEST_CASE("a job that scancel ends saves its state, although Slurm sends SIGTERM
   CHECK(e2e::occurrences(job.out(), "drained at step 1\n") == 4);
 }
 
+TEST_CASE("a job grows by the nodes of other Slurm jobs of a name, and leaves them when they are cancelled",
+          "[slurm]") {
+  const JobFolder folder;
+  const std::string script = folder.write("nodes.sh", "#!/bin/sh\nexec sleep 1000\n");
+  const auto nodes_of_a_job = [&] {
+    return folder.sbatch("nodes", {"-N", "1", "--exclusive", "--job-name", "extra"}, script);
+  };
+  const std::string first = nodes_of_a_job();
+  HostJob job({"--min-np", "2", "--host-discovery-script", "slurm:extra", "--slots-per-host", "2",
+               "--elastic-settle", "0", e2e::program("elastic_program"), "stop2"});
+  job.job().wait_for("generation 0: rank ", 2);
+  const std::string second = nodes_of_a_job();
+  job.job().wait_for("generation 1: rank ", 4);
+  output_as_login({"scancel", first});
+  CHECK(job.job().wait() == 0);
+  output_as_login({"scancel", second});
+  folder.await({first, second});
+  CHECK(job.wait() == 0);
+  CHECK_THAT(job.out(), Contains("generation 2: rank 0 of 2, local 0 of 2, "));
+}
+
 TEST_CASE("--as-horovod gives ddl to the ranks of a Slurm job, whatever starts them", "[slurm]") {
 #ifndef DDL_CLUSTER_PYTHON
   DDL_SKIP("the Python package is not installed; scripts/setup installs what it needs");

@@ -1,5 +1,5 @@
 // What an elastic job makes of a script that prints hosts.
-#include "launcher/elastic/discovery_script.h"
+#include "launcher/elastic/host_discovery.h"
 
 #include <sys/stat.h>
 
@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "launcher/elastic/membership_watch.h"
+#include "launcher/scheduler/slurm.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -38,15 +39,15 @@ std::string first_run(const std::string& script) {
   std::string result;
   JobSpec spec;
   spec.elastic.discovery = path;
-  const DiscoveryScript running(loop, spec,
-                                {[&](const std::vector<AllocatedNode>& hosts) {
-                                   result = "hosts " + discovered_names(hosts);
-                                   loop.stop();
-                                 },
-                                 [&](const ddl::Error& error) {
-                                   result = error.message();
-                                   loop.stop();
-                                 }});
+  const HostDiscovery running(loop, spec,
+                              {[&](const DiscoveredHosts& found) {
+                                 result = "hosts " + discovered_names(found.hosts);
+                                 loop.stop();
+                               },
+                               [&](const ddl::Error& error) {
+                                 result = error.message();
+                                 loop.stop();
+                               }});
   loop.run();
   const auto at = result.find(path);
   return at == std::string::npos ? result : result.replace(at, path.size(), "SCRIPT");
@@ -81,13 +82,35 @@ TEST_CASE("a script that cannot be executed is named") {
   std::string message;
   JobSpec spec;
   spec.elastic.discovery = "/nonexistent/hosts.sh";
-  const DiscoveryScript running(loop, spec, {nullptr, [&](const ddl::Error& error) {
-                                               message = error.message();
-                                               loop.stop();
-                                             }});
+  const HostDiscovery running(loop, spec, {nullptr, [&](const ddl::Error& error) {
+                                             message = error.message();
+                                             loop.stop();
+                                           }});
   loop.run();
   CHECK_THAT(message,
              Catch::StartsWith("--host-discovery-script: ") && Catch::Contains("/nonexistent/hosts.sh"));
+}
+
+TEST_CASE("the nodes of Slurm jobs of a name are hosts, each once") {
+  CHECK(slurm_jobs_of("slurm:extra") == "extra");
+  CHECK(!slurm_jobs_of("/home/me/slurm"));
+  const auto jobs = parse_slurm_jobs(
+      "7|2|16|gres/gpu:2|n[1-2]\n 12|1|8|gres:gpu:a100:4(S:0-1),gres:tmp:9|n3 \n13|2|7|N/A|n[3-4]\n");
+  REQUIRE(jobs);
+  REQUIRE(jobs->size() == 3);
+  CHECK(jobs->at(0).id == "7");
+  CHECK(jobs->at(0).nodes == std::vector<SchedulerNode>{{"n1", 8, 8, 2}, {"n2", 8, 8, 2}});
+  CHECK(jobs->at(1).nodes == std::vector<SchedulerNode>{{"n3", 8, 8, 4}});
+  CHECK(jobs->at(2).nodes == std::vector<SchedulerNode>{{"n3", 0, 1, 0}, {"n4", 0, 1, 0}});
+  CHECK(discovered_names(hosts_of_jobs(*jobs, 3)->hosts) == "n1:3 n2:3 n3:3 n4:3");
+  CHECK(hosts_of_jobs(*jobs, std::nullopt).error().message() ==
+        "n4 (--host-discovery-script) has no GPUs, and so no known number of slots");
+  CHECK(discovered_names(hosts_of_jobs({jobs->at(0)}, std::nullopt)->hosts) == "n1:2 n2:2");
+  CHECK(parse_slurm_jobs("\n")->empty());
+  for (const char* const line :
+       {"7|2|16|N/A", "|2|16|N/A|n1", "7|0|16|N/A|n1", "7|2|x|N/A|n1", "7|2|16|N/A|n[1"})
+    CHECK_THAT(parse_slurm_jobs(line).error().message(),
+               Catch::StartsWith("squeue prints a line that is no job"));
 }
 
 TEST_CASE("a host that is to join is asked with the job's own way to reach it") {
