@@ -308,6 +308,43 @@ TEST_CASE("a fit through kills has the result of one without them", "[continued]
   CHECK(loss_of_fit(elastic.out()) == undisturbed_loss());
 }
 
+TEST_CASE("ranks whose GPUs wait for one that has died go on", "[continued]") {
+  for (const std::string operations : {"nccl", "staged"}) {
+    CAPTURE(operations);
+    const Scratch scratch;
+    Job job(scratch, ddlrun(Words{"-np", "3", "--oversubscribe", "--min-np", "1"} + kNoOthers +
+                            Words{"--gpu-operations", operations, "-x", "LD_LIBRARY_PATH=" DDL_E2E_STAND_INS,
+                                  program("elastic_gpu")}));
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    for (const std::string line : {"0]<stdout>:generation 1: rank 0", "2]<stdout>:generation 1: rank 1"})
+      CHECK_THAT(job.out(), Contains(line + " of 2, pid "));
+    CHECK(occurrences(job.out(), ": done\n") == 2);
+    CHECK(occurrences(job.out(), ": rank 1 on ") == 2);
+  }
+}
+
+TEST_CASE("a host whose processes fail or hang before they join does not disturb the job", "[continued]") {
+  const Scratch scratch;
+  const std::string script =
+      scratch.write("discover", "#!/bin/sh\necho localhost:2; [ ! -e more ] || echo 127.0.0.1:2\n", true);
+  for (const std::string before :
+       {"[ $DDL_GENERATION = 0 ] || exit 3; ", "[ $DDL_GENERATION = 0 ] || exec sleep 1000; "}) {
+    CAPTURE(before);
+    std::filesystem::remove(scratch.path("more"));
+    Job job(scratch, ddlrun(Words{"-np", "2", "--min-np", "1", "--host-discovery-script", script,
+                                  "--elastic-settle", "0", "--verbose", "sh", "-c",
+                                  before + "exec " + program("elastic_program") + " slow"}));
+    job.wait_for("generation 0: rank ", 2);
+    scratch.write("more", "");
+    job.wait_for(before.find("exit") == std::string::npos ? "starting 2 processes on 127.0.0.1"
+                                                          : "that was to join exited with 3");
+    scratch.write("stop", "");
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.out() + job.err(), !Contains("generation 1") && !Contains("lost:"));
+    std::filesystem::remove(scratch.path("stop"));
+  }
+}
+
 TEST_CASE("what ranks had of their own goes to those that are left, and to new ones", "[continued]") {
   const Scratch scratch;
   const auto run = [&](const Words& options, const Words& arguments) {

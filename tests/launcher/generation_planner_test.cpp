@@ -182,6 +182,17 @@ TEST_CASE(
     CHECK(pool.next_return(now).value_or(now) - now == rest);
   }
 
+  // Each second, for a minute, with what the options have if they are not given.
+  HostPool flapping({.min_seconds = 30, .max_seconds = 300, .random = [] { return 0.0; }});
+  int comes = 0;
+  for (int second = 0; second < 60; ++second) {
+    const bool is_there = second % 2 == 0;
+    flapping.update(is_there ? std::vector{elastic_host("b", 1)} : std::vector<AllocatedNode>(),
+                    now + std::chrono::seconds(second));
+    if (is_there && !flapping.usable(now + std::chrono::seconds(second)).empty()) ++comes;
+  }
+  CHECK(comes < 5);
+
   HostPool random({.min_seconds = 10, .max_seconds = 100, .random = [] { return 1.0; }});
   random.update({elastic_host("a", 1)}, kBegin);
   random.on_failed("a", now);
