@@ -217,12 +217,15 @@ contract::JobChange Membership::pending_change(Time now) const {
   using contract::JobChange;
   if (is_draining()) return JobChange::kDrain;
   if (stage_ != Stage::kRunning) return JobChange::kNone;
-  for (const int rank : ranks_) {
-    if (leaving_.contains(rank)) return JobChange::kMembers;
-  }
+  const auto leaves = [this](int one) { return leaving_.contains(one); };
+  const auto waiting = in_phase({Phase::kWaiting});
+  // If nobody stays, those that are to leave go on until somebody comes who gets the state.
+  const bool do_any_leave = std::any_of(ranks_.begin(), ranks_.end(), leaves);
+  const bool do_all_leave = std::all_of(ranks_.begin(), ranks_.end(), leaves) &&
+                            std::all_of(waiting.begin(), waiting.end(), leaves);
+  if (do_any_leave && !do_all_leave) return JobChange::kMembers;
   if (std::ssize(ranks_) >= spec_.elastic.max_ranks) return JobChange::kNone;
   const bool do_others_start = !in_phase({Phase::kStarting}).empty();
-  const auto waiting = in_phase({Phase::kWaiting});
   const bool has_any_settled = std::any_of(waiting.begin(), waiting.end(), [&](int one) {
     return !leaving_.contains(one) &&
            (!do_others_start || now - members_[one].since >= clock_duration(spec_.elastic.settle_seconds));

@@ -132,8 +132,11 @@ class Membership {
   /// Those of the waiting that the next generation has, by rank.
   std::vector<int> choose() const;
   int count_staying() const;
-  /// It has been a rank, so it has the state.
-  bool has_state(int member) const { return members_[member].outcome.rank >= 0; }
+  /// Of a process that waits: it was a rank, and has got as far as to take over what was committed.
+  bool has_state(int member) const {
+    const Member& one = members_[member];
+    return one.outcome.rank >= 0 && (one.commits > 0 || commits_ == 0);
+  }
   /// Whether this failure, and not that of the member that has failed so far, is what has ended the generation.
   bool is_cause(const std::optional<int>& so_far, const RankOutcome& outcome) const;
   void end_generation(Time now);

@@ -267,6 +267,19 @@ TEST_CASE("when all hosts are replaced, the ranks stay until the new ones have t
   for (const int member : {0, 1, 2, 3}) CHECK(job.membership.may_end(member));
 }
 
+TEST_CASE("ranks that are all to leave are not asked to before others have come") {
+  TestJob job = job_of_four(1);
+  for (const int member : {0, 1, 2, 3}) job.membership.set_leaving(member);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
+  const int other = job.start("c", 0);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
+  job.join(other);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kMembers);
+  // Another one of them fails, and the one that has come is gone, too.
+  job.kill(other);
+  CHECK(job.membership.pending_change(job.now) == JobChange::kNone);
+}
+
 TEST_CASE("a change that is withdrawn before the ranks ask changes nothing") {
   TestJob job = job_of_four();
   job.membership.set_leaving(3);
@@ -308,6 +321,28 @@ TEST_CASE("a job whose ranks have all ended goes on only if its state is in a fi
     ending.membership.drain("asked");
     CHECK(ending.next().starts_with(is_kept ? "end 119" : "end 137"));
   }
+}
+
+TEST_CASE("a rank that has not got as far as to take over the state has none") {
+  // The only one that had it is lost while a new one joins.
+  TestJob job(continued_spec(2, 1), {{"a", 1}, {"b", 1}});
+  job.join_all({0, 1}, JoinReason::kFirst);
+  REQUIRE(job.next() == "0: a0 b0");
+  job.commits = 20;
+  job.kill(0);
+  job.join(1, JoinReason::kLost);
+  REQUIRE(job.next() == "1: b0");
+  job.now += 30s;
+  job.commits = 0;
+  const int other = job.start("a", 0);
+  job.join(other);
+  job.commits = 30;
+  job.join(1, JoinReason::kChanged);
+  REQUIRE(job.next() == "2: b0 a0");
+  job.kill(1);
+  job.commits = 0;
+  job.join(other, JoinReason::kLost);
+  CHECK(job.next().starts_with("end 137: all ranks have ended, and with them the state"));
 }
 
 TEST_CASE("the job succeeds when all ranks have done their work, and does not change any more then") {
