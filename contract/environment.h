@@ -12,6 +12,8 @@ inline constexpr char kLocalSize[] = "HOROVOD_LOCAL_SIZE";
 inline constexpr char kCrossRank[] = "HOROVOD_CROSS_RANK";
 inline constexpr char kCrossSize[] = "HOROVOD_CROSS_SIZE";
 inline constexpr char kHostname[] = "HOROVOD_HOSTNAME";
+inline constexpr char kHorovodElastic[] =
+    "HOROVOD_ELASTIC";  ///< init() after shutdown() asks for the rank's new place
 
 // By which programs of Horovod that were built with Gloo find each other.
 inline constexpr char kHorovodController[] = "HOROVOD_CONTROLLER";

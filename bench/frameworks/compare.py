@@ -246,4 +246,5 @@ def main():
             json.dump(results, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

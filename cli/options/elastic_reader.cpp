@@ -5,6 +5,7 @@
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
 #include "cli/options/readers.h"
+#include "contract/environment.h"
 #include "launcher/elastic/host_discovery.h"
 
 namespace ddl::cli {
@@ -17,6 +18,8 @@ using launcher::JobSpec;
 
 constexpr int kMaxTimes = 1'000'000;
 constexpr int kUsualRestarts = 3;
+// Of HOROVOD_GLOO_TIMEOUT_SECONDS.
+constexpr int kUsualGlooTimeout = 30;
 
 /// Of these, one alone asks for ranks that go on without those that have failed. They are for jobs whose ranks start
 /// again, too.
@@ -44,8 +47,8 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
   if (mode == ElasticMode::kContinue) {
     values.refuse_given({OptionId::kMaxRestarts}, " is of ranks that are started again, and these go on",
                         "omit it, or use --elastic restart");
-    values.refuse_given({OptionId::kFramework, OptionId::kGloo},
-                        " tells ranks who they are, and that changes", "omit it, or use --elastic restart");
+    values.refuse_given({OptionId::kFramework}, " tells ranks who they are, and that changes",
+                        "omit it, or use --elastic restart");
     values.refuse_given({OptionId::kTimelineFile, OptionId::kStdin},
                         " is not offered for ranks that go on when others fail",
                         "omit it, or use --elastic restart");
@@ -79,6 +82,34 @@ Result<std::string> parse_discovery(std::string_view text, std::string_view curr
   return std::string(text);
 }
 
+/// Programs of Horovod, which join again by the rendezvous for Gloo. A variable alone does not ask for that: programs of
+/// libddl may inherit it.
+void read_horovod(ValueReader& values, JobSpec& job, std::vector<std::string>& notes) {
+  const bool by_variable = job.serves_gloo && !values.has(OptionId::kGloo);
+  job.serves_gloo = job.serves_gloo && !by_variable && !job.as_horovod;
+  if (by_variable && !job.as_horovod)
+    notes.push_back("a variable asks for Gloo: ranks of an elastic job of Horovod need --gloo, too");
+  if (!job.serves_gloo) return;
+  values.refuse_given({OptionId::kSpares, OptionId::kStateDir, OptionId::kStateInterval,
+                       OptionId::kPreemptionWatch, OptionId::kElasticSettle},
+                      " needs ranks that ask for changes, and programs of Horovod with --gloo do not",
+                      "omit it, or use --as-horovod in place of --gloo");
+}
+
+/// A rank of Horovod that waits for one that lives may notice a loss by this timeout alone. Until then it does not join.
+void read_ready_timeout_of_gloo(ValueReader& values, const Environment& own, JobSpec& job) {
+  const std::string variable = variable_of_ranks(job, own, contract::env::kHorovodGlooTimeout);
+  const int gloo = parse_count(variable, 1, kMaxTimes).value_or(kUsualGlooTimeout);
+  double& ready = job.elastic.ready_timeout_seconds;
+  if (!values.has(OptionId::kReadyTimeout)) ready += gloo;
+  if (ready <= gloo)
+    values.refuse_once(
+        OptionId::kReadyTimeout,
+        "ranks of Horovod may notice only after " + std::to_string(gloo) +
+            " s (HOROVOD_GLOO_TIMEOUT_SECONDS) that another is lost, and would be killed before",
+        "give more, or a smaller --gloo-timeout-seconds");
+}
+
 /// Spares need slots, too. Of hosts that a script lists nothing is known yet.
 void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
   const ElasticSpec& elastic = job.elastic;
@@ -98,12 +129,13 @@ void check_spares(ValueReader& values, const launcher::Allocation& allocation, c
 }  // namespace
 
 void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpec& job, int min_hosts,
-                  int max_hosts) {
+                  int max_hosts, std::vector<std::string>& notes) {
   ElasticSpec& elastic = job.elastic;
   values.take(OptionId::kMaxRestarts, parse_count, elastic.max_restarts, 0, kMaxTimes);
   const bool has_host_range = max_hosts > min_hosts;
   elastic.mode = mode_of(values, has_host_range, elastic.max_restarts);
   if (elastic.mode == ElasticMode::kOff) return;
+  if (elastic.mode == ElasticMode::kContinue) read_horovod(values, job, notes);
   if (!values.has(OptionId::kMaxRestarts) && values.has(OptionId::kElastic) &&
       elastic.mode == ElasticMode::kRestart)
     elastic.max_restarts = kUsualRestarts;
@@ -134,6 +166,8 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
   values.take(OptionId::kPreemptionWatch, not_empty, elastic.preemption_watch);
   values.take(OptionId::kElasticUnit, parse_elastic_unit, elastic.unit);
   values.take(OptionId::kReadyTimeout, parse_seconds, elastic.ready_timeout_seconds, false);
+  if (elastic.mode == ElasticMode::kContinue && job.serves_gloo)
+    read_ready_timeout_of_gloo(values, context.environment, job);
   if (elastic.mode != ElasticMode::kContinue) {
     for (const OptionId id : kDetailsOfGoingOn)
       values.refuse_given({id}, " is of ranks that go on, and these are started again",

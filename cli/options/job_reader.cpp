@@ -172,7 +172,7 @@ class JobReader {
     if (!job().placed_ranks.empty() && !has_agents(job()))
       values_.refuse_once("a rankfile needs ddlrun's agents, and srun and mpirun run without them",
                           "omit it, or omit --launcher");
-    read_elastic(values_, context_, job(), hosts.first, hosts.second);
+    read_elastic(values_, context_, job(), hosts.first, hosts.second, request_.notes);
     if (request_.action == Action::kDryRun)
       values_.refuse_given({OptionId::kDiscovery}, " runs a program, and --dry-run starts nothing",
                            "name the hosts with -H to see a plan for them");

@@ -37,9 +37,9 @@ void read_gloo(ValueReader& values, const Environment& own, launcher::JobSpec& j
 /// What depends on the number of ranks: adds MXNet's scheduler and servers to them.
 void complete_roles(ValueReader& values, launcher::JobSpec& job);
 
-/// The options of elastic jobs. min_hosts and max_hosts: of --nnodes, 0 if it was not given. After the launcher.
+/// The options of elastic jobs. min_hosts and max_hosts: of --nnodes, 0 if it was not given. After read_gloo().
 void read_elastic(ValueReader& values, const CommandLineContext& context, launcher::JobSpec& job,
-                  int min_hosts, int max_hosts);
+                  int min_hosts, int max_hosts, std::vector<std::string>& notes);
 /// The number of ranks with which an elastic job starts and goes on. After the number of ranks, which it may set.
 void complete_elastic(ValueReader& values, const launcher::Allocation& allocation, launcher::JobSpec& job);
 

@@ -21,6 +21,8 @@ using Phase = Member::Phase;
 constexpr int kMaxFaultsWithoutCommit = 3;
 // Whatever the cause: nothing is reached.
 constexpr int kMaxLossesWithoutCommit = 10;
+// What tells of a connection may arrive after what tells of the end of a rank.
+constexpr std::chrono::seconds kFormingTime{1};
 
 /// It has failed by itself: it was not killed from outside, nor lost with its host.
 bool is_own_fault(const RankOutcome& outcome) {
@@ -81,6 +83,8 @@ void Membership::on_ended(int member, const RankOutcome& outcome, Time now) {
   one.outcome.rank = rank;
   if (one.outcome.pid == 0) one.outcome.pid = pid;
   const bool was_rank = one.phase == Phase::kRank || one.phase == Phase::kFinished;
+  // Horovod has no other word for that.
+  if (spec_.serves_gloo && was_rank && !is_failure(outcome)) on_finished(member);
   set_phase(one, Phase::kEnded, now);
   if (leaving_.contains(member)) return;
   // A host that was lost rests as a whole.
@@ -196,7 +200,7 @@ std::optional<Membership::Time> Membership::next_rest_end(Time now) const {
 }
 
 int Membership::room() const {
-  if (stage_ == Stage::kFinishing || is_draining()) return 0;
+  if (stage_ == Stage::kFinishing || is_draining() || takes_no_others()) return 0;
   return std::max(0, spec_.elastic.max_ranks + spec_.elastic.spares - count_staying());
 }
 
@@ -264,6 +268,16 @@ Membership::Decision Membership::next(Time now, std::optional<Time> other_host) 
 }
 
 Membership::Decision Membership::gather(Time now, std::optional<Time> other_host) {
+  if (generation_ >= 0 && !is_formed_ && lost_at_) {
+    const Time formed_until = *lost_at_ + kFormingTime;
+    if (now < formed_until) return Wait{formed_until, ""};
+    const bool has_begun = !lost_ || members_[*lost_].outcome.kind == RankOutcome::Kind::kExited ||
+                           members_[*lost_].outcome.kind == RankOutcome::Kind::kSignalled;
+    return end_with_failure(
+        has_begun
+            ? "a rank has ended while the ranks connected with each other, and Horovod does not survive that"
+            : "with --gloo a job begins with all ranks, or not at all");
+  }
   const Time enough_until = waiting_since_ + clock_duration(spec_.elastic.timeout_seconds);
   const auto starting = in_phase({Phase::kStarting});
   if (!in_phase({Phase::kRank}).empty()) {
@@ -289,8 +303,9 @@ Membership::Decision Membership::gather(Time now, std::optional<Time> other_host
     why += fmt::format(", and {} {} not joined yet", counted(std::ssize(starting), "process"),
                        starting.size() == 1 ? "has" : "have");
   const auto other_slot = next_rest_end(now);
-  const bool may_others_come = !starting.empty() || (other_slot && *other_slot <= enough_until) ||
-                               (other_host && *other_host <= enough_until);
+  const bool may_others_come =
+      !takes_no_others() && (!starting.empty() || (other_slot && *other_slot <= enough_until) ||
+                             (other_host && *other_host <= enough_until));
   if (now < enough_until && may_others_come) return Wait{enough_until, why};
   return end_with_failure(may_others_come ? fmt::format("{}; that was waited for {} s (--elastic-timeout)",
                                                         why, spec_.elastic.timeout_seconds)
@@ -302,6 +317,13 @@ std::optional<Membership::End> Membership::end_without_state() const {
   if (is_draining() && is_kept)
     return End{end_with(EndReason::kDrained, contract::kDrained, drain_reason_), ""};
   if (is_kept) return std::nullopt;  // new processes read it
+  if (spec_.serves_gloo)
+    return end_with_failure(
+        has_any_joined_again_
+            ? "all ranks have ended, and with them the state; write checkpoints, and start from the last one"
+            : "all ranks have ended, and none has joined again; a program of Horovod that goes on trains in "
+              "a "
+              "function of hvd.elastic.run, and --elastic restart starts every program again");
   if (has_any_joined_again_ || is_draining() || !spec_.elastic.state_directory.empty())
     return end_with_failure(
         "all ranks have ended, and with them the state; --state-dir DIR --state-interval N keeps it in a "
@@ -317,6 +339,8 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
   if (plan.commits > commits_) faults_without_commit_ = losses_without_commit_ = 0;
   if (lost_at_) ++losses_without_commit_;
   if (lost_at_ && (!lost_ || is_own_fault(members_[*lost_].outcome))) ++faults_without_commit_;
+  // Programs of Horovod do not tell of commits.
+  if (spec_.serves_gloo) faults_without_commit_ = losses_without_commit_ = 0;
   if (faults_without_commit_ >= kMaxFaultsWithoutCommit)
     return end_with_failure(
         fmt::format("ranks have failed {} times without a commit between them", faults_without_commit_));
@@ -335,6 +359,7 @@ Membership::Decision Membership::plan(std::vector<int> chosen) {
     plan.removed.push_back(one);
   }
   plan.generation = ++generation_;
+  is_formed_ = !spec_.serves_gloo;
   for (int rank = 0; rank < std::ssize(chosen); ++rank) {
     Member& one = members_[chosen[rank]];
     one.phase = Phase::kRank;

@@ -74,6 +74,9 @@ class Membership {
   void on_started(int member, std::int64_t pid);
   void on_joined(int member, contract::JoinReason reason, std::int64_t commits, Time now);
   void on_finished(int member);
+  /// The ranks of the generation are connected with each other. Only said of those that cannot join again before
+  /// (JobSpec::serves_gloo).
+  void on_met() { is_formed_ = true; }
   /// Nothing if it has ended already.
   void on_ended(int member, const RankOutcome& outcome, Time now);
   /// It was lost with its host, as this sentence says; or the launch that was to start it has failed.
@@ -113,8 +116,9 @@ class Membership {
   /// Of the ranks of the last generation; before the first one, of all members.
   std::vector<RankOutcome> outcomes() const;
   const Member& member(int number) const { return members_.at(number); }
-  const std::vector<int>& ranks() const { return ranks_; }  ///< of the generation: members, by rank
-  int generation() const { return generation_; }            ///< -1: none yet
+  const std::vector<int>& ranks() const { return ranks_; }            ///< of the generation: members, by rank
+  int generation() const { return generation_; }                      ///< -1: none yet
+  bool has_formed() const { return generation_ >= 0 && is_formed_; }  ///< on_met()
 
  private:
   enum class Stage {
@@ -150,6 +154,8 @@ class Membership {
   Decision gather(Time now, std::optional<Time> other_host);
   Decision plan(std::vector<int> chosen);
   End end_with_failure(std::string why) const;
+  /// Programs of Horovod with Gloo: processes of a later generation could not join them.
+  bool takes_no_others() const { return spec_.serves_gloo && generation_ >= 0; }
   /// Nobody is left that has the state: unless it is in a file.
   std::optional<End> end_without_state() const;
 
@@ -160,6 +166,7 @@ class Membership {
   std::string drain_reason_;  ///< "": it is not to end
   Stage stage_ = Stage::kGathering;
   int generation_ = -1;
+  bool is_formed_ = true;
   std::vector<int> ranks_;
   std::optional<int> lost_;  ///< the first member that was lost in this generation
   std::optional<Time> lost_at_;

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/process_tree.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
+#include "launcher/elastic/gloo_generations.h"
 #include "launcher/elastic/host_discovery.h"
 #include "launcher/elastic/host_pool.h"
 #include "launcher/elastic/membership.h"
@@ -129,13 +131,20 @@ class ContinuedJob {
           membership_.set_leaving(member);
           const bool is_rank = membership_.member(member).phase == Member::Phase::kRank;
           if (is_rank && !std::exchange(is_noted, true))
-            notices_.note(fmt::format("{} {}: its ranks leave at the next commit", launch.host,
-                                      slots == 0 ? "is not listed any more" : "has fewer slots now"));
+            notices_.note(fmt::format("{} {}: {}", launch.host,
+                                      slots == 0 ? "is not listed any more" : "has fewer slots now",
+                                      when_leaving()));
         }
       }
       end_leaving(launch);
     }
     update();
+  }
+
+  /// Horovod would learn of it by a message of Python's pickle, which ddlrun does not write.
+  const char* when_leaving() const {
+    return spec_.serves_gloo ? "its ranks leave when the next rank is lost"
+                             : "its ranks leave at the next commit";
   }
 
   /// Ends processes that are to leave, and are no ranks any more.
@@ -182,6 +191,7 @@ class ContinuedJob {
 
   void start_launches() {
     const auto now = Clock::now();
+    if (spec_.serves_gloo) return start_all_launches(now);
     for (const AllocatedNode& host : pool_.usable(now)) {
       std::vector<int> slots = membership_.free_slots(host.name, slots_of(host), now);
       slots.resize(std::min<std::size_t>(slots.size(), membership_.room()));
@@ -189,13 +199,34 @@ class ContinuedJob {
     }
   }
 
-  void start_launch(const AllocatedNode& host, const std::vector<int>& slots) {
+  /// Of programs of Horovod, which are told their places when they start.
+  void start_all_launches(Clock::time_point now) {
+    std::vector<std::pair<AllocatedNode, int>> hosts;  // with the number of ranks there
+    std::vector<std::string> names;                    // by rank
+    for (const AllocatedNode& host : pool_.usable(now)) {
+      const int ranks = std::min(slots_of(host), membership_.room() - static_cast<int>(std::ssize(names)));
+      if (ranks > 0) hosts.emplace_back(host, ranks);
+      names.insert(names.end(), std::max(ranks, 0), host.name);
+    }
+    if (std::ssize(names) < spec_.elastic.start_ranks) return;
+    const std::vector<HorovodPlace> places = horovod_places(names);
+    auto next = places.begin();
+    for (const auto& [host, ranks] : hosts) {
+      std::vector<int> slots(ranks);
+      std::iota(slots.begin(), slots.end(), 0);
+      start_launch(host, slots, {next, next + ranks});
+      next += ranks;
+    }
+  }
+
+  void start_launch(const AllocatedNode& host, const std::vector<int>& slots,
+                    const std::vector<HorovodPlace>& places = {}) {
     std::vector<int> labels;
     for (int slot = 0; slot < slots_of(host); ++slot) {
       const auto next = static_cast<int>(labels_.size());
       labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
     }
-    const JobSpec spec = launch_spec(spec_, membership_.generation() + 1, slots, labels);
+    const JobSpec spec = launch_spec(spec_, membership_.generation() + 1, slots, labels, places);
     Allocation allocation = allocation_;
     allocation.nodes = {host};
     allocation.nodes.front().slots = spec.num_ranks;
@@ -225,6 +256,7 @@ class ContinuedJob {
       const int member = membership_.add(host.name, slot);
       launch.members[slot] = member;
       launch_of_[member] = id;
+      if (spec_.serves_gloo) membership_.on_joined(member, contract::JoinReason::kFirst, 0, Clock::now());
     }
     notices_.detail(fmt::format("starting {} on {}", counted(slots.size(), "process"), host.name));
   }
@@ -255,7 +287,16 @@ class ContinuedJob {
         !membership_.is_leaving(*member) && is_failure(m.outcome))
       leave_host(membership_.member(*member).host);
   }
+  void on(int id, const message::AskGlooStore& m) {
+    const GlooGenerations::Reply reply = gloo_.ask(id, m.id, m.request);
+    if (reply.answer) send(id, message::GlooStoreAnswered{m.id, *reply.answer});
+    if (reply.joins) membership_.on_joined(*reply.joins, contract::JoinReason::kLost, 0, Clock::now());
+    if (gloo_.have_met()) membership_.on_met();
+  }
   void on(int id, const message::ElasticJoin& m) {
+    if (spec_.serves_gloo)
+      return end(end_with(EndReason::kStartFailed, contract::kStartFailure,
+                          "a rank joins by libddl, and --gloo is for programs of Horovod; omit --gloo"));
     if (const auto member = member_of(id, m.rank))
       membership_.on_joined(*member, static_cast<contract::JoinReason>(m.reason), m.commits, Clock::now());
   }
@@ -286,7 +327,7 @@ class ContinuedJob {
       if (!drain(asked, true)) end(end_by_signal(SIGTERM, m.message));
       return;
     }
-    notices_.note(m.message + "; its ranks leave at the next commit");
+    notices_.note(m.message + "; " + when_leaving());
     end_leaving(launch);
   }
   void on(int id, const message::LaunchEnded& m) {
@@ -307,7 +348,7 @@ class ContinuedJob {
     switch (how.reason) {
       case EndReason::kSignal: return how.signal == SIGPIPE;
       case EndReason::kStartFailed:
-        return membership_.generation() < 0 && !m.is_host_lost && m.first_failure < 0;
+        return !membership_.has_formed() && !m.is_host_lost && m.first_failure < 0;
       default: return false;
     }
   }
@@ -401,6 +442,7 @@ class ContinuedJob {
           {launch_of_.at(member), membership_.member(member).slot, membership_.member(member).host});
     }
     inspector_.begin(plan.generation, std::move(places));
+    begin_gloo(plan);
     barriers_.emplace(rank_launches, [this](int id, const message::HeadToAgent& m) {
       if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) send(id, *done);
     });
@@ -418,6 +460,14 @@ class ContinuedJob {
     show_notes();
     const std::string sentence = generations_.begin(plan, hosts, membership_);
     plan.generation == 0 ? notices_.detail(sentence) : notices_.note(sentence);
+  }
+
+  void begin_gloo(const Membership::Plan& plan) {
+    std::vector<GlooGenerations::Process> ranks;
+    for (const int member : plan.members)
+      ranks.push_back({member, launch_of_.at(member), membership_.member(member).host});
+    for (const GlooGenerations::LateAnswer& late : gloo_.begin(ranks))
+      send(late.launch, message::GlooStoreAnswered{late.id, late.answer});
   }
 
   /// The ranks wait for one that has ended, perhaps on another host: they learn that from here at the latest.
@@ -569,6 +619,7 @@ class ContinuedJob {
       {[this](int id, const message::MemberOrder& order) { send(id, order); },
        [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
        [this](const Stall& stall) { on_stall(stall); }}};
+  GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<HostDiscovery> discovery_;
   std::vector<SchedulerJob> discovered_jobs_;
   bool is_discovered_ = false;

@@ -402,6 +402,7 @@ class Job : public RunningJob, private SupervisorActions {
     if (is_rank_on(node, m.rank)) report_to_job(m);
   }
   void on(int node, const message::AskGlooStore& m) {
+    if (report_to_job(m)) return;
     fleet_.send(node, message::GlooStoreAnswered{m.id, gloo_store_.apply(m.request)});
   }
   template <class Message>

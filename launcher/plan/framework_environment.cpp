@@ -118,6 +118,17 @@ Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank) {
   return to;
 }
 
+Environment elastic_variables(const HorovodPlace& place) {
+  return {{env::kRank, text(place.rank)},
+          {env::kSize, text(place.size)},
+          {env::kLocalRank, text(place.local_rank)},
+          {env::kLocalSize, text(place.local_size)},
+          {env::kCrossRank, text(place.cross_rank)},
+          {env::kCrossSize, text(place.cross_size)},
+          {env::kHostname, place.hostname},
+          {env::kHorovodElastic, "1"}};
+}
+
 Environment own_gpus_environment(Framework framework, std::size_t own_gpus) {
   if (own_gpus == 0 || !is_told(framework, "jax")) return {};
   std::vector<std::string> indices;
@@ -133,7 +144,7 @@ const std::vector<FrameworkVariables>& framework_variables() {
        {kAuto, kTorch, kTensorflow, kHorovod, kDeepspeed, kJax, kMpi},
        {env::kRank, env::kSize, env::kLocalRank, env::kLocalSize, env::kCrossRank, env::kCrossSize,
         env::kHostname},
-       {env::kHorovodGlooAddress, env::kHorovodGlooPort},
+       {env::kHorovodGlooAddress, env::kHorovodGlooPort, env::kHorovodElastic},
        {env::kHorovodController, env::kHorovodCpuOperations, env::kHorovodGlooIface}},
       {"torch",
        {kAuto, kTorch, kDeepspeed},

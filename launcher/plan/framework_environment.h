@@ -46,6 +46,9 @@ Environment job_variables(const FrameworkJob& job);
 Environment node_variables(const FrameworkJob& job, const FrameworkNode& node);
 Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank);
 
+/// The variables of a rank of an elastic job of Horovod.
+Environment elastic_variables(const HorovodPlace& place);
+
 /// The variables of a rank that sees no GPUs but this number of its own. Without them JAX would take the one whose index
 /// is the local rank.
 Environment own_gpus_environment(Framework framework, std::size_t own_gpus);

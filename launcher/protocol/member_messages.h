@@ -31,10 +31,10 @@ struct LaunchEnded {
 /// What a launch says to the job.
 using MemberReport =
     std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, AbortRequested,
-                 HostLeaving, Stalled, Activity, ForwardedRequest, LaunchEnded>;
+                 HostLeaving, Stalled, Activity, ForwardedRequest, AskGlooStore, LaunchEnded>;
 /// What it is told.
 /// Signal: as ddlrun would get it. A launch heeds no signal itself: a resource manager sends SIGTERM to all processes.
 using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, AskActivity,
-                                 ForwardedAnswer, Signal>;
+                                 ForwardedAnswer, GlooStoreAnswered, Signal>;
 
 }  // namespace ddl::launcher::message

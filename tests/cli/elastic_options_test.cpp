@@ -11,6 +11,13 @@ using Words = std::vector<std::string>;
 
 namespace {
 
+/// A job of Horovod on a host with two slots, with these options, too.
+Words by_gloo(Words more) {
+  const Words job{"-np", "2", "--min-np", "1", "-H", "a:2"};
+  more.insert(more.begin(), job.begin(), job.end());
+  return more;
+}
+
 auto parse_elastic(Words words) {
   words.emplace_back("./a");
   return parse_command_line(words, CommandLineContext{"/home/me", 6, "head", nullptr});
@@ -173,4 +180,40 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
   CHECK_THAT(
       refused_elastic({"-np", "2", "--elastic", "restart", "--host-discovery-script", "x", "--dry-run"}),
       Contains("--dry-run starts nothing"));
+}
+
+TEST_CASE("ranks of Horovod go on by the rendezvous for Gloo, unless libddl has Horovod's names") {
+  const auto gloo = [](const Words& more) {
+    const auto request = parse_elastic(by_gloo(more));
+    REQUIRE(request);
+    CHECK(request->job.elastic.mode == ElasticMode::kContinue);
+    return request->job.serves_gloo;
+  };
+  CHECK(gloo({"--gloo"}));
+  CHECK_FALSE(gloo({"--gloo", "--as-horovod"}));
+  CHECK_FALSE(gloo({"-x", "HOROVOD_CONTROLLER=gloo"}));
+  CHECK_FALSE(gloo({}));
+  const auto by_variable = parse_elastic(by_gloo({"-x", "HOROVOD_CONTROLLER=gloo"}));
+  REQUIRE(by_variable);
+  CHECK(by_variable->notes ==
+        std::vector<std::string>{
+            "a variable asks for Gloo: ranks of an elastic job of Horovod need --gloo, too"});
+  for (const auto& [option, value] :
+       {std::pair("--state-dir", "states"), std::pair("--spares", "1"), std::pair("--preemption-watch", "w"),
+        std::pair("--elastic-settle", "1")})
+    CHECK_THAT(
+        refused_elastic({"-np", "2", "--min-np", "1", "--max-np", "2", "-H", "a:4", "--gloo", option, value}),
+        Catch::Contains(option) && Catch::Contains("use --as-horovod in place of --gloo"));
+}
+
+TEST_CASE("ranks of Horovod are given the time in which they notice a loss") {
+  const auto ready = [](Words more) {
+    more.emplace_back("--gloo");
+    return elastic(by_gloo(more)).ready_timeout_seconds;
+  };
+  CHECK(ready({}) == 60);
+  CHECK(ready({"--gloo-timeout-seconds", "5"}) == 35);
+  CHECK(ready({"--elastic-ready-timeout", "31"}) == 31);
+  CHECK_THAT(refused_elastic(by_gloo({"--gloo", "--elastic-ready-timeout", "30"})),
+             Catch::Contains("after 30 s") && Catch::Contains("a smaller --gloo-timeout-seconds"));
 }

@@ -1,5 +1,5 @@
-// Programs of TensorFlow and Keras whose ranks go on when one is killed: on this machine, whose two names count as two
-// hosts.
+// Programs of TensorFlow, Keras and Horovod whose ranks go on when one is killed: on this machine, whose two names count
+// as two hosts.
 #include <filesystem>
 
 #include "e2e/harness/scratch.h"
@@ -85,6 +85,17 @@ TEST_CASE("a model of Keras 3 with TensorFlow goes on", "[keras_elastic_2.16]") 
   Program longer = example;
   longer.arguments = {"--epochs", "1000", "--pause", "0.01"};
   run_as_two_jobs(longer, "goes on in epoch 0", example);
+}
+
+TEST_CASE("a loop of PyTorch with Horovod itself goes on when a rank is killed, also if that is rank 0",
+          "[horovod_elastic]") {
+  for (const char* const dies : {"3", "0"})
+    run(Place::kHere, {.environment = "horovod",
+                       .file = "horovod_elastic.py",
+                       .options = {"-H", "localhost:2,127.0.0.1:2", "--min-np", "2", "--gloo",
+                                   "--gloo-timeout-seconds", "20"},
+                       .arguments = {dies},
+                       .lines = 3});
 }
 
 }  // namespace ddl::frameworks

@@ -90,6 +90,44 @@ TEST_CASE("Horovod's own tests of Keras pass with tf_keras, and with Keras 3, bu
   run_own_tests("tensorflow", "test_tensorflow_process_sets.py");
 }
 
+/// Each of Horovod's elastic examples but that of ImageNet, with one rank of four that is killed.
+void run_elastic_examples(const std::vector<std::string>& options, bool has_ddl) {
+  const auto sources = repository();
+  if (!sources) return;
+  const auto example = [&](const std::string& file, const std::string& dies, const std::string& after,
+                           const std::vector<std::string>& arguments) {
+    Program program{.environment = "horovod", .file = "horovod_example.py", .lines = 3, .has_ddl = has_ddl};
+    program.options = {"-H", "localhost:2,127.0.0.1:2", "--min-np", "2", "-x", "TF_CPP_MIN_LOG_LEVEL=2"};
+    program.options.insert(program.options.end(), options.begin(), options.end());
+    program.arguments = {*sources + "/examples/elastic/" + file, dies, after};
+    program.arguments.insert(program.arguments.end(), arguments.begin(), arguments.end());
+    run(Place::kHere, program);
+  };
+  const std::vector<std::string> few{
+      "--batch-size", "2", "--num-warmup-batches", "2", "--num-batches-per-iter", "2", "--num-iters", "6",
+      "--no-cuda"};
+  const auto with_model = [&](const std::string& model) {
+    std::vector<std::string> words = few;
+    words.insert(words.end(), {"--model", model});
+    return words;
+  };
+  example("pytorch/pytorch_synthetic_benchmark_elastic.py", "1", "5", with_model("small"));
+  example("pytorch/pytorch_mnist_elastic.py", "0", "7",
+          {"--batch-size", "16", "--epochs", "2", "--test-batch-size", "64"});
+  example("tensorflow2/tensorflow2_synthetic_benchmark_elastic.py", "0", "5", with_model("Small"));
+  example("tensorflow2/tensorflow2_mnist_elastic.py", "2", "7", {});
+  example("tensorflow2/tensorflow2_keras_mnist_elastic.py", "3", "40", {});
+}
+
+TEST_CASE("Horovod's elastic examples go on with ddl by its name when a rank is killed",
+          "[horovod_examples]") {
+  run_elastic_examples({"--as-horovod", "--blacklist-cooldown-range", "3600", "3600"}, true);
+}
+TEST_CASE("Horovod's elastic examples go on with Horovod itself when a rank is killed",
+          "[horovod_examples_gloo]") {
+  run_elastic_examples({"--gloo", "--gloo-timeout-seconds", "20"}, false);
+}
+
 TEST_CASE("Horovod's benchmarks of TensorFlow run as they stand", "[horovod_benchmarks]") {
   const auto sources = repository();
   if (!sources) return;

@@ -279,6 +279,7 @@ std::vector<MemberReport> member_reports() {
           Stalled{61.5},
           Activity{12, {activity()}},
           ForwardedRequest{4, 54, every_byte()},
+          AskGlooStore{7, {GlooMethod::kGet, "rank_and_size", "node4:1", ""}},
           LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", SIGTERM, true}};
 }
 
@@ -290,6 +291,7 @@ std::vector<MemberOrder> member_orders() {
           HostLost{"node4", 6, 4711, "ddlrun has lost it"},
           AskActivity{12, 0.15, 256},
           ForwardedAnswer{4, 56, every_byte()},
+          GlooStoreAnswered{7, {200, "0,3,0,1,0,2"}},
           Signal{SIGTERM}};
 }
 

@@ -544,3 +544,98 @@ TEST_CASE("an hour of random events: generations have living ranks, and rank 0 i
   }
   CHECK(generations > 50);
 }
+
+namespace {
+
+/// Four ranks of Horovod, which join when they are started.
+TestJob job_of_horovod(int min, bool have_met = true) {
+  JobSpec spec = continued_spec(4, min);
+  spec.serves_gloo = true;
+  TestJob job(spec, {{"a", 2}, {"b", 2}});
+  for (const int member : {0, 1, 2, 3}) job.join(member);
+  REQUIRE(job.next() == "0: a0 a1 b0 b1");
+  if (have_met) job.membership.on_met();
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("ranks of Horovod go on, and nobody takes the place of one that is lost") {
+  TestJob job = job_of_horovod(2);
+  CHECK(job.membership.has_formed());
+  job.kill(0);
+  job.join_all({1, 2, 3}, JoinReason::kLost);
+  CHECK(job.next() == "1: a1 b0 b1");
+  CHECK_FALSE(job.membership.has_formed());
+  job.membership.on_met();
+  job.now += 1h;
+  CHECK(job.membership.room() == 0);
+  job.other_host = job.now;
+  job.kill(1);
+  job.kill(2);
+  job.join(3);
+  CHECK(job.next() == "end 137: 1 rank of at least 2 can run, and no others can come");
+}
+
+TEST_CASE("ranks of Horovod do not tell of commits, so losses are not counted by them") {
+  TestJob job(continued_spec(30, 1), {{"a", 30}});
+  job.spec.serves_gloo = true;
+  for (int member = 0; member < 30; ++member) job.join(member);
+  job.next();
+  for (int lost = 0; lost < 20; ++lost) {
+    job.membership.on_met();
+    job.exit(lost, 1);
+    for (int member = lost + 1; member < 30; ++member) job.join(member, JoinReason::kLost);
+    CHECK_THAT(job.next(), Catch::StartsWith(std::to_string(lost + 1) + ":"));
+  }
+}
+
+TEST_CASE("a rank of Horovod that exits with 0 has done its work, and the job ends with the others") {
+  TestJob job = job_of_horovod(2);
+  job.exit(2, 0);
+  CHECK(job.membership.is_finishing());
+  CHECK(job.next() == "wait: ");
+  for (const int member : {0, 1, 3}) job.exit(member, 0);
+  CHECK(job.next() == "end 0: ");
+
+  TestJob failed = job_of_horovod(2);
+  failed.exit(2, 0);
+  failed.exit(1, 5);
+  CHECK(failed.next() == "end 5: ");
+}
+
+TEST_CASE("ranks of Horovod that have not met do not survive the loss of one") {
+  TestJob job = job_of_horovod(2, false);
+  job.exit(1, 3);
+  CHECK(job.next() == "wait: ");
+  job.now += 1s;
+  CHECK_THAT(job.next(), Catch::StartsWith("end 3: a rank has ended while the ranks connected"));
+
+  TestJob missing = job_of_horovod(2, false);
+  missing.membership.on_lost(2, "b: no answer", missing.now);
+  missing.now += 1s;
+  CHECK(missing.next() == "end 121: with --gloo a job begins with all ranks, or not at all");
+
+  // They have met, and that is heard of a little later.
+  TestJob late = job_of_horovod(2, false);
+  late.kill(1);
+  CHECK(late.next() == "wait: ");
+  late.membership.on_met();
+  late.now += 1s;
+  late.join_all({0, 2, 3}, JoinReason::kLost);
+  CHECK(late.next() == "1: a0 b0 b1");
+}
+
+TEST_CASE("if all ranks of Horovod end, what is said depends on whether one had joined again") {
+  TestJob job = job_of_horovod(1);
+  for (const int member : {0, 1, 2, 3}) job.kill(member);
+  CHECK_THAT(job.next(), Catch::Contains("none has joined again") && Catch::Contains("hvd.elastic.run"));
+
+  TestJob later = job_of_horovod(1);
+  later.kill(0);
+  later.join_all({1, 2, 3}, JoinReason::kLost);
+  later.next();
+  later.membership.on_met();
+  for (const int member : {1, 2, 3}) later.kill(member);
+  CHECK_THAT(later.next(), Catch::Contains("with them the state") && Catch::Contains("write checkpoints"));
+}

@@ -23,6 +23,9 @@ class ElasticJob {
   explicit ElasticJob(const std::vector<std::string>& words, const std::string& mode = "")
       : job_(scratch_, ddlrun(words + std::vector<std::string>{program("elastic_program"), mode})) {}
 
+  /// Of another program.
+  explicit ElasticJob(const Command& command) : job_(scratch_, command) {}
+
   Job& job() { return job_; }
   const Scratch& scratch() const { return scratch_; }
 
