@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -120,8 +120,7 @@ constexpr std::int32_t kHasOpenTensor = 1 << 16;
 ddl_status report_open_tensor(ddl_context* context, int rank, const std::optional<std::string>& open) {
   std::array<char, 128> name{};
   if (rank == ddl_rank(context) && open) open->copy(name.data(), name.size() - 1);
-  const ddl_status status =
-      ddl_broadcast(context, name.data(), name.size(), DDL_UINT8, rank, nullptr);
+  const ddl_status status = ddl_broadcast(context, name.data(), name.size(), DDL_UINT8, rank, nullptr);
   if (status != DDL_OK) return status;
   return report(DDL_ERROR_INVALID_ARGUMENT,
                 "rank " + std::to_string(rank) + " has not completed the tensor \"" + name.data() +
@@ -169,8 +168,8 @@ ddl_status ddl_elastic_check(ddl_context* context, int32_t* change) try {
   if (context->context->generation() < 0) return DDL_OK;
   const std::optional<std::string> open = context->context->open_tensor();
   // The pages of this host may have changed at another moment than those of others.
-  const std::int32_t own =
-      open ? kHasOpenTensor + ddl_rank(context) : static_cast<std::int32_t>(context->context->pending_change());
+  const std::int32_t own = open ? kHasOpenTensor + ddl_rank(context)
+                                : static_cast<std::int32_t>(context->context->pending_change());
   std::int32_t agreed = 0;
   const ddl_status status = ddl_allreduce(context, &own, &agreed, 1, DDL_INT32, DDL_MAX, nullptr);
   if (status != DDL_OK) return status;
