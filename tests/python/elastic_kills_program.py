@@ -1,8 +1,6 @@
-"""Kills ranks, agents and spawners at random, for so many minutes, while ranks train on samples: each sample is trained
-on once in each epoch. Now and then the whole job is asked to end, or ddlrun is killed, and a new job goes on.
-
-What the ranks have trained on is a part of their state, so it goes back with it when a rank is lost, and so do numbers
-of which each rank has a part of its own. With --rank this is one of the ranks.
+"""Kills ranks, agents and spawners at random, for so many minutes, while ranks train (elastic_kills_rank.py). Now and
+then the whole job is asked to end, or ddlrun is killed, and a new job goes on. In the end each sample has been trained
+on once in each epoch, and the model is that of the same steps in one process.
 """
 import os
 import random
@@ -14,65 +12,17 @@ import tempfile
 import threading
 import time
 
-SAMPLES = 103  # for most numbers of ranks, some ranks have a sample more
-BATCH = 4
+from elastic_kills_rank import check_result
+
+RANK_PROGRAM = os.path.join(os.path.dirname(__file__), "elastic_kills_rank.py")
 LOST = "had of their own at commit"  # a rank and the one that held a copy, before there was a file
 
 
-def train_until_stopped(stop):
-    import numpy
-    import torch
-
-    import ddl.elastic
-    import ddl.torch as hvd
-
-    @hvd.elastic.run
-    def train(state):
-        print(f"generation {ddl.elastic.generation()}: rank {hvd.rank()} of {hvd.size()}, pid {os.getpid()}, epoch "
-              f"{state.epoch}", flush=True)
-        while True:
-            common = state.sampler.common_batches(BATCH)
-            batches = list(torch.utils.data.BatchSampler(state.sampler, BATCH, drop_last=False))
-            for i in range(common + 1):  # the last ones may be shorter, or absent
-                trained = numpy.zeros(SAMPLES + 1)
-                if i < len(batches):
-                    trained[batches[i]] = 1
-                    state.sampler.record_batch(i, BATCH)
-                trained[SAMPLES] = os.path.exists(stop)
-                trained = ddl.allreduce(trained)
-                state.times += trained[:SAMPLES]
-                state.part.value += 1
-                state.batches += 1
-                if i % 3 == 2 and i < common:
-                    state.commit()
-            assert (state.times == 1).all(), f"epoch {state.epoch}: {state.times}"
-            whole = numpy.concatenate(ddl.allgather_object(state.part.value))
-            assert (whole == numpy.arange(SAMPLES) + state.batches).all(), f"{state.batches} batches: {whole}"
-            state.times[:] = 0
-            state.epoch += 1
-            state.sampler.set_epoch(state.epoch)
-            state.commit()
-            if trained[SAMPLES] > 0:
-                return
-
-    def part_of(parts, rank, size):
-        return numpy.array_split(numpy.concatenate(parts), size)[rank].copy()
-
-    hvd.init()
-    part = ddl.elastic.Shard(part_of([numpy.arange(SAMPLES)], hvd.rank(), hvd.size()), part_of)
-    state = hvd.elastic.TorchState(
-        sampler=hvd.elastic.ElasticSampler(range(SAMPLES), seed=7), times=numpy.zeros(SAMPLES), epoch=0, batches=0,
-        part=part,
-    )
-    train(state)
-    print(f"done after {state.epoch} epochs", flush=True)
-
-
 class Job:
-    def __init__(self, stop, state):
+    def __init__(self, folder):
         command = ["ddlrun", "--timeout", "800", "--min-np", "1", "-H", "localhost:3,127.0.0.1:3", "--json",
-                   "--elastic-settle", "0.1", "--blacklist-cooldown-range", "1", "2", "--state-dir", state,
-                   "--state-interval", "7", sys.executable, __file__, "--rank", stop]
+                   "--elastic-settle", "0.1", "--blacklist-cooldown-range", "1", "2", "--state-dir", f"{folder}/state",
+                   "--state-interval", "7", sys.executable, RANK_PROGRAM, folder]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.changed = threading.Condition()
         self.ranks = {}  # of the last generation: pids
@@ -157,14 +107,9 @@ def kill(pid):
     return True
 
 
-def main(minutes):
-    with tempfile.TemporaryDirectory() as folder:
-        disturb(minutes, f"{folder}/stop", f"{folder}/state")
-
-
-def disturb(minutes, stop, state):
+def disturb(minutes, folder):
     chance = random.Random(46)
-    job = Job(stop, state)
+    job = Job(folder)
     kills, jobs = 0, 1
     deadline = time.monotonic() + 60 * minutes
     try:
@@ -173,29 +118,28 @@ def disturb(minutes, stop, state):
             if not pids or chance.random() < 0.1:
                 if pids:
                     job.end(chance.choice([signal.SIGUSR1, signal.SIGKILL]))
-                job, jobs = Job(stop, state), jobs + 1
+                job, jobs = Job(folder), jobs + 1
                 continue
             kills += sum(pid > 1 and kill(pid) for pid in victims(pids, chance))
             with job.changed:  # until something is said, at most for so long: the kills come in all phases
                 job.changed.wait(chance.choice([0, 0.01, 0.1, 0.5, 1.5]))
     finally:
-        open(stop, "w").close()
+        open(f"{folder}/stop", "w").close()
         try:
             job.process.wait(120)
             if job.has_lost():
-                job = Job(stop, state)
+                job = Job(folder)
             status = job.process.wait(120)
         finally:
             job.process.kill()
     assert status == 0, f"exit {status}\n{job.text()}"
     assert any("done after" in line for line in job.out), job.text()
-    assert os.listdir(state) == [], os.listdir(state)
-    print(f"{kills} processes were killed in {jobs} jobs, the last one with {job.ranks['generation'] + 1} generations")
+    assert os.listdir(f"{folder}/state") == []
+    generations, epochs = check_result(folder)
+    print(f"{kills} processes were killed in {jobs} jobs with {generations} generations and {epochs} epochs")
     assert kills > minutes
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--rank":
-        train_until_stopped(sys.argv[2])
-    else:
-        main(float(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        disturb(float(sys.argv[1]), folder)
