@@ -200,7 +200,8 @@ void RankWriter::write_metadata(std::string_view name, std::int64_t tid, std::st
 }
 
 void RankWriter::write_all_metadata() {
-  std::string name = "rank " + std::to_string(rank_.rank) + " (" + rank_.host;
+  std::string name = rank_.name.empty() ? "rank " + std::to_string(rank_.rank) : rank_.name;
+  name += " (" + rank_.host;
   if (rank_.pid != 0) name += ", pid " + std::to_string(rank_.pid);
   name += ")";
   if (!rank_.missing.empty()) name += ": no events";

@@ -17,6 +17,7 @@ namespace ddl::timeline {
 /// A rank as a trace shows it.
 struct RankTrace {
   std::int32_t rank = 0;  ///< of the job
+  std::string name;       ///< what it is called; "": "rank" and the number
   std::string host;       ///< its name
   std::int64_t pid = 0;   ///< 0: not known
   std::string missing;    ///< why its events are not known, as a clause; "": they are

@@ -49,8 +49,7 @@ ElasticMode mode_of(ValueReader& values, bool has_host_range, int max_restarts) 
                         "omit it, or use --elastic restart");
     values.refuse_given({OptionId::kFramework}, " tells ranks who they are, and that changes",
                         "omit it, or use --elastic restart");
-    values.refuse_given({OptionId::kTimelineFile, OptionId::kStdin},
-                        " is not offered for ranks that go on when others fail",
+    values.refuse_given({OptionId::kStdin}, " is not offered for ranks that go on when others fail",
                         "omit it, or use --elastic restart");
   }
   for (const OptionId id : kOfGoingOn) {

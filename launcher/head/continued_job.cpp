@@ -24,6 +24,7 @@
 #include "launcher/elastic/membership.h"
 #include "launcher/head/generation_inspector.h"
 #include "launcher/head/generation_reports.h"
+#include "launcher/head/generation_timeline.h"
 #include "launcher/head/job_context.h"
 #include "launcher/head/job_planner.h"
 #include "launcher/head/member_launch.h"
@@ -86,11 +87,19 @@ class ContinuedJob {
     }
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
+    if (!spec_.timeline_file.empty()) {
+      auto timeline = GenerationTimeline::create(spec_.timeline_file, spec_.timeline_bytes);
+      if (!timeline)
+        return refuse(
+            timeline.error().during("the timeline (--timeline-filename, or DDL_TIMELINE)").message());
+      timeline_.emplace(*std::move(timeline));
+    }
     loop_.run();
     inspector_.close();
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
+    if (timeline_) write_timeline(report);
     if (report.reason == EndReason::kSuccess && output_lost_) static_cast<JobEnd&>(report) = *output_lost_;
     report.hint = hint_;
     report.ranks = membership_.outcomes();
@@ -107,6 +116,28 @@ class ContinuedJob {
     std::unique_ptr<MemberLaunch> head;
     Phase phase = Phase::kRunning;
   };
+
+  /// Of its end.
+  void write_timeline(JobReport& report) {
+    const auto written = timeline_->write([this](int member) {
+      const RankOutcome& outcome = membership_.member(member).outcome;
+      const bool has_ended =
+          outcome.kind == RankOutcome::Kind::kExited || outcome.kind == RankOutcome::Kind::kSignalled;
+      return std::pair(outcome.pid, has_ended ? "the process " + how_it_ended(outcome) : std::string());
+    });
+    if (!written) {
+      notices_.note("no timeline was written: " + written.error().message());
+      if (written.error().code() == ErrorCode::kUnavailable) return;  // there was nothing to write
+      report.timeline_lost = written.error().message();
+      if (!output_lost_)
+        output_lost_ = end_with(EndReason::kOutputLost, contract::kOutputLost,
+                                "the timeline: " + written.error().message());
+      return;
+    }
+    for (const std::string& sentence : *written) notices_.note(sentence);
+    report.timeline = timeline_->path();
+    notices_.note("the timeline is in " + timeline_->path() + ": open it at ui.perfetto.dev");
+  }
 
   // ---- hosts and launches ----
 
@@ -254,6 +285,7 @@ class ContinuedJob {
     launch.head = *std::move(head);
     for (const int slot : slots) {
       const int member = membership_.add(host.name, slot);
+      if (timeline_) timeline_->add(id, slot, host.name);
       launch.members[slot] = member;
       launch_of_[member] = id;
       if (spec_.serves_gloo) membership_.on_joined(member, contract::JoinReason::kFirst, 0, Clock::now());
@@ -310,6 +342,9 @@ class ContinuedJob {
     // At once: to the others, and to the membership, the ends that follow would look like losses.
     if (const auto member = member_of(id, m.rank))
       end(end_by_abort(std::max(0, membership_.member(*member).outcome.rank), m.exit_code, m.text));
+  }
+  void on(int id, const message::Events& m) {
+    if (timeline_) timeline_->on_events(id, m);
   }
   template <class Message>  // Stalled, Activity, ForwardedRequest
     requires requires(GenerationInspector& inspector, const Message& message) { inspector.on(0, message); }
@@ -443,6 +478,7 @@ class ContinuedJob {
     }
     inspector_.begin(plan.generation, std::move(places));
     begin_gloo(plan);
+    if (timeline_) timeline_->begin(plan.members);
     barriers_.emplace(rank_launches, [this](int id, const message::HeadToAgent& m) {
       if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) send(id, *done);
     });
@@ -620,6 +656,7 @@ class ContinuedJob {
        [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
        [this](const Stall& stall) { on_stall(stall); }}};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
+  std::optional<GenerationTimeline> timeline_;
   std::optional<HostDiscovery> discovery_;
   std::vector<SchedulerJob> discovered_jobs_;
   bool is_discovered_ = false;

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <utility>
@@ -76,7 +77,8 @@ JobSpec launch_spec(const JobSpec& job, int generation, std::vector<int> slots, 
   spec.framework = Framework::kNone;  // its variables name the ranks, which change
   // The job itself has these.
   spec.stdin_target = StdinTarget::kNone;
-  spec.timeline_file = "";
+  // Each launch records a part of it.
+  spec.timeline_bytes = job.timeline_bytes * spec.num_ranks / std::max(job.num_ranks, spec.num_ranks);
   spec.timeout_seconds = 0;
   spec.end_with_pid = 0;
   return spec;

@@ -34,6 +34,8 @@ constexpr auto kDrainDeadline = std::chrono::seconds(5);
 constexpr int kStoppedSeconds = 4;
 // Ranks of other hosts may notice that a host is lost before its heartbeats are missed: this is the time until then.
 constexpr auto kRootCauseDeadline = kRemotePace.period * (kRemotePace.limit + 2);
+// Of the collector of events that a launch sends to its job; those of JobRecording have low numbers.
+constexpr std::int64_t kTimelineOfLaunch = 1'000'000;
 // A rank that serves may notice that its clients have ended before their ends are reported.
 constexpr auto kClientsDeadline = std::chrono::milliseconds(500);
 
@@ -91,7 +93,7 @@ class Job : public RunningJob, private SupervisorActions {
     report_bindings(planned.bindings);
     report_reduced_limits();
     supervisor_.launch(ranks_, *this);
-    if (!spec_.timeline_file.empty()) {
+    if (!spec_.timeline_file.empty() && context_.elastic_job == nullptr) {
       auto timeline = recording_.plan_timeline(spec_.timeline_file, spec_.timeline_bytes);
       if (!timeline)
         return refuse(
@@ -336,7 +338,12 @@ class Job : public RunningJob, private SupervisorActions {
     }
   }
   void on(int node, const message::Events& m) {
-    if (is_rank_on(node, m.rank)) recording_.on_events(m);
+    if (!is_rank_on(node, m.rank)) return;
+    if (timeline_of_launch_ && m.id == timeline_of_launch_->id()) {
+      report_to_job(m);
+      timeline_of_launch_->on_events(m);
+    }
+    recording_.on_events(m);
   }
   void on(int node, const message::ForwardedRequest& m) {
     if (report_to_job(m)) return;
@@ -435,7 +442,22 @@ class Job : public RunningJob, private SupervisorActions {
   void finish() override {
     // The agents have what the ranks recorded until they end.
     const auto finish = [this] { fleet_.send_all(message::Finish{}); };
-    if (!recording_.write_timeline(finish)) finish();
+    if (context_.elastic_job != nullptr && !spec_.timeline_file.empty()) {
+      send_timeline(finish);
+    } else if (!recording_.write_timeline(finish)) {
+      finish();
+    }
+  }
+  /// Of the processes of this launch, to the job, which has one file for all.
+  void send_timeline(std::function<void()> done) {
+    timeline_of_launch_.emplace(loop_, kTimelineOfLaunch, true,
+                                EventCollector::Actions{[this](const message::AskEvents& question) {
+                                                          fleet_.send(ranks_.rank_nodes.at(question.rank),
+                                                                      question);
+                                                          return true;
+                                                        },
+                                                        [](CollectedEvents&&) {}, std::move(done)});
+    timeline_of_launch_->start(spec_.started_ranks, contract::EventRing::kMaxCapacity);
   }
   void wait_for_root_cause() override { await_cause(kRootCauseDeadline); }
   void wait_for_clients() override { await_cause(kClientsDeadline); }
@@ -473,6 +495,7 @@ class Job : public RunningJob, private SupervisorActions {
   GlooStore gloo_store_;  ///< nobody asks it unless the agents serve it
   StallInspector stalls_;
   JobRecording recording_;
+  std::optional<EventCollector> timeline_of_launch_;
   JobInspector inspector_;
   std::unique_ptr<OutputRouter> output_;
   StdinTakers stdin_takers_;

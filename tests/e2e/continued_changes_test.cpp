@@ -16,6 +16,7 @@
 #include "e2e/harness/elastic_job.h"
 #include "e2e/harness/fifo.h"
 #include "support/catch.h"
+#include "timeline/trace_checker.h"
 
 namespace ddl::e2e {
 namespace {
@@ -171,6 +172,41 @@ TEST_CASE("a host that is about to be taken away leaves at a step; one whose wat
              Contains("--preemption-watch: it will be taken away; its ranks leave at the next commit"));
   CHECK(job.job().out().find("lost:") == std::string::npos);
   CHECK(job.stop() == 0);
+}
+
+TEST_CASE("a job whose ranks go on has one timeline, with all its processes and generations", "[continued]") {
+  const Scratch scratch;
+  const std::string file = scratch.path("trace.json");
+  ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", "2", "--timeline-filename", file});
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(3), SIGKILL);
+  (void)job.pids(1, 3);
+  const auto last = job.pids(2, 4);
+  // With its agent all that its ranks have recorded is lost.
+  const int agent = read_process_stat(read_process_stat(last.at(3))->parent)->parent;
+  ::kill(agent, SIGKILL);
+  job.job().wait_for("generation 3: rank ");
+  CHECK(job.stop() == 0);
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  CHECK(test::trace_errors(text) == std::vector<std::string>{});
+  std::map<int, std::string> processes, marks;
+  const auto trace = nlohmann::json::parse(text);
+  for (const nlohmann::json& event : trace["traceEvents"]) {
+    const int process = event["pid"];
+    const std::string name = event["name"];
+    if (name == "process_name") processes[process] = event["args"]["name"];
+    if (name.starts_with("generation ")) marks[process] += name + "; ";
+  }
+  CHECK(processes.at(0) == "rank 0 (localhost, pid " + std::to_string(first.at(0)) + ")");
+  CHECK(processes.at(3) == "rank 3 (127.0.0.1, pid " + std::to_string(first.at(3)) + ")");
+  CHECK(processes.at(4) == "rank 3 (127.0.0.1, pid " + std::to_string(last.at(3)) + "): no events");
+  CHECK_THAT(marks.at(0), Contains("generation 0: rank 0 of 4; generation 1: rank 0 of 3; generation 2: "));
+  CHECK(marks.at(3) == "generation 0: rank 3 of 4; ");
+  CHECK_FALSE(marks.contains(4));
+  Job refused(scratch, ddlrun(kTwoNames +
+                              Words{"--min-np", "2", "--timeline-filename", "/nowhere/trace.json", "true"}));
+  CHECK(refused.wait_and_require_nothing_left() == contract::kUsageError);
 }
 
 TEST_CASE("two hundred generations leave no descriptor and no memory behind", "[continued]") {

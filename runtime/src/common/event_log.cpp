@@ -126,6 +126,14 @@ void EventLog::check_comparison(std::int64_t now) {
   (void)::eventfd_write(due_.get(), 1);
 }
 
+void EventLog::forget_clock_samples() {
+  contract::ClockRecord& record = ring_.clock;
+  record.version.fetch_add(1, std::memory_order_release);
+  record.peer.store(0, std::memory_order_release);
+  record.count.store(0, std::memory_order_release);
+  record.version.fetch_add(1, std::memory_order_release);
+}
+
 void EventLog::add_clock_sample(int peer, const contract::ClockSample& sample) {
   contract::ClockRecord& record = ring_.clock;
   const std::uint32_t version = record.version.load(std::memory_order_relaxed);

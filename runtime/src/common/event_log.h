@@ -77,6 +77,8 @@ class EventLog {
   int comparison_due();
   /// Takes back what makes it readable.
   void take_comparison_due();
+  /// Ranks and hosts may be others from now on: forgets what was compared.
+  void forget_clock_samples();
   /// The clock of this rank of the job was compared. One thread.
   void add_clock_sample(int peer, const contract::ClockSample& sample);
   /// Returns when the clock has been compared once more, if it is compared at all, or at the deadline. Not on that

@@ -105,6 +105,7 @@ Context::Context(const Settings& settings, TransportMaker transports, FaultInjec
   if (contract::EventRing* const ring = job_.record ? job_.record->ring() : nullptr)
     job_.events =
         std::make_unique<EventLog>(*ring, job_.record->ring_bytes(), job_.record, settings.clock_skew);
+  if (job_.events && settings.elastic) job_.events->forget_clock_samples();
 }
 
 Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::unique_ptr<Bootstrap> bootstrap,
@@ -127,6 +128,13 @@ Result<std::unique_ptr<Context>> Context::join(const Settings& settings, std::un
   context->world_->show(DDL_WORLD);
   if (context->job_.record) context->job_.record->has_joined();
   if (context->job_.events) context->recording_.emplace(*context->world_, *context->job_.events);
+  if (context->job_.events && settings.elastic) {
+    contract::Event mark;
+    mark.kind = contract::Event::Kind::kMark;
+    context->job_.events->moment(mark, "generation " + std::to_string(context->generation()) + ": rank " +
+                                           std::to_string(context->rank()) + " of " +
+                                           std::to_string(context->size()));
+  }
   const bool launcher_records = context->job_.record && context->job_.record->ring() != nullptr;
   if (!settings.timeline_file.empty() && !launcher_records) {
     const Outcome started = context->start_timeline(settings.timeline_file, settings.timeline_bytes);
