@@ -131,8 +131,7 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "sometimes"}), Contains("continue, restart, off"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--max-restarts", "1"}),
              Contains("use --elastic restart"));
-  for (const auto& [option, value] :
-       {std::pair("--framework", "torch"), std::pair("--stdin", "all")})
+  for (const auto& [option, value] : {std::pair("--framework", "torch"), std::pair("--stdin", "all")})
     CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", option, value}), Contains(option));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--elastic-ready-timeout", "9"}),
              Contains("use --elastic continue"));

@@ -279,6 +279,7 @@ std::vector<MemberReport> member_reports() {
           Stalled{61.5},
           Activity{12, {activity()}},
           ForwardedRequest{4, 54, every_byte()},
+          Events{4, 2, 4096, 5000, 1'000, 17, 18, 0, 812, 3, every_byte(), every_byte()},
           AskGlooStore{7, {GlooMethod::kGet, "rank_and_size", "node4:1", ""}},
           LaunchEnded{4, 122, 3, "node4: no answer", "start an agent", SIGTERM, true}};
 }
