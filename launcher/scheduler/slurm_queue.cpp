@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "launcher/job/host_list.h"
+#include "launcher/job/host_name.h"
 #include "launcher/scheduler/slurm.h"
 
 namespace ddl::launcher {
