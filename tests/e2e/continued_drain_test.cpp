@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
 #include "base/process.h"
 #include "contract/ddlrun.h"
 #include "e2e/harness/elastic_job.h"
