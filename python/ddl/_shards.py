@@ -97,8 +97,8 @@ class Shards:
         lost = [one for one, source in enumerate(sources) if source is None]
         if lost:
             raise ShardsLost(
-                f"what rank{'s' * (len(lost) > 1)} {', '.join(map(str, lost))} of {ranks} had of their own at commit "
-                f"{version[0]} is lost with the ranks that held a copy"
+                f"the shards of ranks {', '.join(map(str, lost))} of {ranks} at commit {version[0]} are lost with the "
+                "ranks that held a copy"
             )
         if ranks == size():
             mine = [own.values[one] if own and sources[one] == rank() else b"" for one in range(ranks)]

@@ -15,6 +15,7 @@
 #include "contract/ddlrun.h"
 #include "e2e/harness/elastic_job.h"
 #include "e2e/harness/fifo.h"
+#include "e2e/harness/listed_hosts.h"
 #include "support/catch.h"
 #include "timeline/trace_checker.h"
 
@@ -27,24 +28,19 @@ namespace contract = ddl::contract;
 
 TEST_CASE("hosts that a discovery script adds and removes join and leave at a step", "[continued]") {
   const Scratch scratch;
-  const std::string hosts = scratch.write("hosts", "localhost:1\n");
-  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
-  const auto set_hosts = [&](const std::string& text) {
-    std::ofstream(hosts + ".new") << text;
-    std::filesystem::rename(hosts + ".new", hosts);
-  };
-  ElasticJob job(Words{"-np", "1", "--host-discovery-script", script, "--elastic-settle", "20"});
+  const ListedHosts hosts(scratch, "localhost:1\n");
+  ElasticJob job(Words{"-np", "1", "--host-discovery-script", hosts.script(), "--elastic-settle", "20"});
   const auto first = job.pids(0, 1);
-  set_hosts("localhost:1\n127.0.0.1:1\n");
+  hosts.set("localhost:1\n127.0.0.1:1\n");
   const auto second = job.pids(1, 2);
   CHECK(second.at(0) == first.at(0));
-  set_hosts("127.0.0.1:1\n");
+  hosts.set("127.0.0.1:1\n");
   const auto third = job.pids(2, 1);
   CHECK(third.at(0) == second.at(1));
   // A host may get more slots, and fewer.
-  set_hosts("127.0.0.1:3\n");
+  hosts.set("127.0.0.1:3\n");
   CHECK(job.pids(3, 3).at(0) == third.at(0));
-  set_hosts("127.0.0.1:2\n");
+  hosts.set("127.0.0.1:2\n");
   CHECK(job.pids(4, 2).at(0) == third.at(0));
   CHECK(job.stop() == 0);
   CHECK(job.job().out().find("lost:") == std::string::npos);

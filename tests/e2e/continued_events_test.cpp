@@ -2,8 +2,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -13,6 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "e2e/harness/elastic_job.h"
+#include "e2e/harness/listed_hosts.h"
 #include "support/catch.h"
 
 namespace ddl::e2e {
@@ -39,7 +38,7 @@ class EventfulJob {
     switch (choose(10)) {
       case 0:  // a spawner or its agent
       case 1: return kill_host_of(victim, living, static_cast<int>(choose(2)));
-      case 2: return set_hosts(std::exchange(are_both_listed_, !are_both_listed_) ? "localhost:3\n" : kBoth);
+      case 2: return hosts_.set(std::exchange(are_both_listed_, !are_both_listed_) ? "localhost:3\n" : kBoth);
       case 3:
         if (living.size() > 2) kill(living[choose(living.size() - 1)]);  // two at once
         [[fallthrough]];
@@ -109,11 +108,6 @@ class EventfulJob {
     (void)::kill(above == 0 ? spawner->pid : spawner->parent, SIGKILL);
   }
 
-  void set_hosts(const std::string& text) {
-    std::ofstream(hosts_ + ".new") << text;
-    std::filesystem::rename(hosts_ + ".new", hosts_);
-  }
-
   void read_generations() {
     const std::string_view out = job_.job().out();
     for (std::size_t at = out.find("generation ", seen_); at != std::string_view::npos;
@@ -135,10 +129,9 @@ class EventfulJob {
 
   std::mt19937 random_{20261129};
   const Scratch scratch_;
-  const std::string hosts_ = scratch_.write("hosts", kBoth);
-  const std::string script_ = scratch_.write("discover", "#!/bin/sh\ncat " + hosts_ + "\n", true);
+  const ListedHosts hosts_{scratch_, kBoth};
   ElasticJob job_{Words{"-np", "6", "--min-np", "1", "--oversubscribe", "--json", "--host-discovery-script",
-                        script_, "--elastic-settle", "0", "--blacklist-cooldown-range", "1", "1"}};
+                        hosts_.script(), "--elastic-settle", "0", "--blacklist-cooldown-range", "1", "1"}};
   bool are_both_listed_ = true;
   std::size_t seen_ = 0;
   int generation_ = -1;

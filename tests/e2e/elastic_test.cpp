@@ -13,6 +13,7 @@
 #include "contract/ddlrun.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/job.h"
+#include "e2e/harness/listed_hosts.h"
 #include "support/catch.h"
 
 namespace ddl::e2e {
@@ -122,13 +123,8 @@ TEST_CASE("when a host is lost, the ranks start again on the others", "[elastic]
 
 TEST_CASE("hosts that a discovery script adds and removes are joined and left", "[elastic]") {
   const Scratch scratch;
-  const std::string hosts = scratch.write("hosts", "localhost:1\n");
-  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
-  const auto set_hosts = [&](const std::string& text) {
-    std::ofstream(hosts + ".new") << text;
-    std::filesystem::rename(hosts + ".new", hosts);
-  };
-  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script,
+  const ListedHosts hosts(scratch, "localhost:1\n");
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", hosts.script(),
                            "--elastic-settle", "0", "sh", "-c",
                            "echo \"rank $RANK of $WORLD_SIZE in $DDL_GENERATION\"; [ $DDL_GENERATION = 2 ] "
                            "|| exec sleep 1000"}));
@@ -136,9 +132,9 @@ TEST_CASE("hosts that a discovery script adds and removes are joined and left", 
   Job inspect(scratch, ddlrun({"--inspect", std::to_string(job.pid())}));
   CHECK(inspect.wait() == 0);
   CHECK_THAT(inspect.out(), Contains("generation 0, 1 rank on 1 node"));
-  set_hosts("localhost:1\n127.0.0.1:2\n");
+  hosts.set("localhost:1\n127.0.0.1:2\n");
   job.wait_for(" of 3 in 1", 3);
-  set_hosts("127.0.0.1:2\n");
+  hosts.set("127.0.0.1:2\n");
   CHECK(job.wait_and_require_nothing_left() == 0);
   CHECK_THAT(job.out(), Contains("rank 1 of 2 in 2"));
   CHECK_THAT(job.err(), Contains("127.0.0.1 joins the job, so the ranks have been ended") &&
@@ -147,12 +143,11 @@ TEST_CASE("hosts that a discovery script adds and removes are joined and left", 
 
 TEST_CASE("a host that does not answer does not join, and the job goes on", "[elastic]") {
   const Scratch scratch;
-  const std::string hosts = scratch.write("hosts", "localhost:1\n");
-  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
-  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script,
+  const ListedHosts hosts(scratch, "localhost:1\n");
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", hosts.script(),
                            "--elastic-settle", "0", "sh", "-c", "echo up; exec sleep 1000"}));
   job.wait_for("up");
-  std::ofstream(hosts, std::ios::app) << "nosuchhost.invalid:1\n";
+  hosts.set("localhost:1\nnosuchhost.invalid:1\n");
   job.wait_for("nosuchhost.invalid cannot join the job, which goes on without it: ");
   job.send(SIGTERM);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
@@ -160,19 +155,18 @@ TEST_CASE("a host that does not answer does not join, and the job goes on", "[el
 
 TEST_CASE("a job that ends while it asks a host leaves nothing of that", "[elastic]") {
   const Scratch scratch;
-  const std::string hosts = scratch.write("hosts", "here:1\n");
-  const std::string script = scratch.write("discover", "#!/bin/sh\ncat " + hosts + "\n", true);
+  const ListedHosts hosts(scratch, "here:1\n");
   // There is no answer from any other host.
   const std::string agent = scratch.write("agent",
                                           "#!/bin/sh\nhost=$1; shift\n[ $host = here ] && exec \"$@\"\n"
                                           "echo asked >asked; exec sleep 1000\n",
                                           true);
   REQUIRE(::mkfifo(scratch.path("asked").c_str(), 0666) == 0);
-  Job job(scratch,
-          ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", script, "--launch-agent",
-                  agent + " %h", "sh", "-c", "echo up; read line <asked; echo $line; exec sleep 1000"}));
+  Job job(scratch, ddlrun({"-np", "1", "--elastic", "restart", "--host-discovery-script", hosts.script(),
+                           "--launch-agent", agent + " %h", "sh", "-c",
+                           "echo up; read line <asked; echo $line; exec sleep 1000"}));
   job.wait_for("up");
-  std::ofstream(hosts, std::ios::app) << "there:1\n";
+  hosts.set("here:1\nthere:1\n");
   job.wait_for("asked");
   job.send(SIGTERM);
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGTERM);
@@ -209,8 +203,8 @@ class FailingJob {
 
   void kill_rank() { kill_process(ranks_.at(random_() % ranks_.size()).pid); }
   void kill_spawner() { kill_process(ranks_.back().spawner); }
-  void leave() { set_hosts("localhost:2\n"); }
-  void join() { set_hosts(kBoth); }
+  void leave() { hosts_.set("localhost:2\n"); }
+  void join() { hosts_.set(kBoth); }
   void wait_for_generation(int generation, int num_ranks) {
     const std::string begin = "in " + std::to_string(generation) + ":";
     job_.wait_until(begin, [&] { return occurrences(job_.out(), begin) >= num_ranks; });
@@ -244,21 +238,16 @@ class FailingJob {
   };
   static constexpr char kBoth[] = "localhost:2\n127.0.0.1:2\n";
 
-  void set_hosts(const std::string& text) {
-    std::ofstream(hosts_ + ".new") << text;
-    std::filesystem::rename(hosts_ + ".new", hosts_);
-  }
   static void kill_process(int pid) { REQUIRE(::kill(pid, SIGKILL) == 0); }
 
   std::mt19937 random_{20261128};
   const Scratch scratch_;
-  const std::string hosts_ = scratch_.write("hosts", kBoth);
-  const std::string script_ = scratch_.write("discover", "#!/bin/sh\ncat " + hosts_ + "\n", true);
+  const ListedHosts hosts_{scratch_, kBoth};
   std::vector<Rank> ranks_;
   Job job_{scratch_,
            ddlrun({"-np", "4", "--min-np", "1", "--elastic", "restart", "--max-restarts", "1000",
-                   "--host-discovery-script", script_, "--elastic-settle", "0", "--blacklist-cooldown-range",
-                   "1", "1", "--kill-grace", "1", "sh", "-c",
+                   "--host-discovery-script", hosts_.script(), "--elastic-settle", "0",
+                   "--blacklist-cooldown-range", "1", "1", "--kill-grace", "1", "sh", "-c",
                    // In one write, with its end. Each rank leaves a process in a session of its own.
                    "setsid sleep 1000 & printf 'in %s:%s %s %s %s\n' $DDL_GENERATION $RANK $$ $PPID $!; exec "
                    "sleep 1000"})};

@@ -15,7 +15,7 @@ import time
 from elastic_kills_rank import check_result
 
 RANK_PROGRAM = os.path.join(os.path.dirname(__file__), "elastic_kills_rank.py")
-LOST = "had of their own at commit"  # a rank and the one that held a copy, before there was a file
+LOST = "are lost with the ranks that held a copy"  # a rank and the one that held a copy, before there was a file
 
 
 class Job:

@@ -65,7 +65,7 @@ def main():
     is_in((0, "generation 1: step 8 of rank 2"), run_job("3", 3, *STAY_AWAY))
     is_in((0, "generation 2: step [0-9]+ of rank 3"), run_job("0", 4, *COME_BACK))
     is_in((0, "generation 1: step 8 of rank 1"), run_job("23", 2, *STAY_AWAY))  # a host
-    lost = "what ranks 1, 3 of 4 had of their own at commit 4 is lost with the ranks that held a copy"
+    lost = "the shards of ranks 1, 3 of 4 at commit 4 are lost with the ranks that held a copy"
     is_in((1, f"{lost}, and there is no file"), run_job("13", 2, *STAY_AWAY))
     with tempfile.TemporaryDirectory() as folder:
         file = "--state-dir", folder, "--state-interval", "2"

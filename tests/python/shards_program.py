@@ -57,7 +57,7 @@ def test_values_that_are_lost():
     if RANK == 0:
         shards.take((8, 0), [pickled({"a": 0})] * 4)
         del shards._copies[(8, 0)].values[1], shards._copies[(8, 0)].values[3]
-    with raises(ShardsLost, "what ranks 1, 3 of 4 had of their own at commit 8 is lost"):
+    with raises(ShardsLost, "the shards of ranks 1, 3 of 4 at commit 8 are lost"):
         shards.restore((8, 0))
 
 

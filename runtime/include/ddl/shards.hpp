@@ -218,12 +218,8 @@ class Shards {
 
   /// The bytes for each rank; returns those from each. Collective.
   static std::vector<Bytes> exchange(Context& context, const std::vector<Bytes>& to) {
-    Bytes all;
     std::vector<std::uint64_t> counts;
-    for (const Bytes& one : to) {
-      counts.push_back(one.size());
-      all.insert(all.end(), one.begin(), one.end());
-    }
+    const Bytes all = join(to, counts);
     const Received<std::uint8_t> received = context.alltoallv(all, counts);
     return split(received.values, received.counts);
   }
@@ -231,12 +227,8 @@ class Shards {
   /// own: of some places, the bytes that this rank has, and nothing at the others, which other ranks have. Returns all.
   /// Collective.
   static std::vector<Bytes> gather(Context& context, const std::vector<Bytes>& own) {
-    Bytes all;
     std::vector<std::uint64_t> lengths;
-    for (const Bytes& one : own) {
-      lengths.push_back(one.size());
-      all.insert(all.end(), one.begin(), one.end());
-    }
+    const Bytes all = join(own, lengths);
     const std::vector<std::uint64_t> all_lengths = context.allgather(lengths);
     std::vector<std::uint64_t> counts(context.size(), 0);
     for (std::size_t i = 0; i < all_lengths.size(); ++i) counts[i / own.size()] += all_lengths[i];
@@ -248,6 +240,15 @@ class Shards {
     return places;
   }
 
+  /// One after the other; lengths becomes that of each.
+  static Bytes join(const std::vector<Bytes>& parts, std::vector<std::uint64_t>& lengths) {
+    Bytes all;
+    for (const Bytes& one : parts) {
+      lengths.push_back(one.size());
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  }
   static std::vector<Bytes> split(const Bytes& all, const std::vector<std::uint64_t>& lengths) {
     std::vector<Bytes> parts;
     auto at = all.begin();

@@ -1,6 +1,7 @@
 """What Horovod's elastic programs ask of the rendezvous, without Horovod: each rank meets the others, and joins again
 when the file "lost0" is there (then "lost1", and so on), until the file "stop" is."""
 import os
+import signal
 import time
 import urllib.error
 import urllib.request
@@ -42,7 +43,7 @@ while True:
     call("PUT", f"worker_addresses/{HOST}:{local_rank}", b"pickled")
     if os.path.exists("hold"):
         print(f"held: rank {rank}, pid {os.getpid()}\n", end="", flush=True)
-        time.sleep(60)
+        signal.pause()  # until it is ended
     meet("global", rank, size)
     meet(f"local_{HOST}", local_rank, local_size)
     meet(f"cross_{local_rank}", cross_rank, cross_size)
