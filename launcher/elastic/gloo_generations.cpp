@@ -1,5 +1,6 @@
 #include "launcher/elastic/gloo_generations.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,18 +11,7 @@ namespace {
 constexpr char kPlaceScope[] = "rank_and_size";
 constexpr char kAddressScope[] = "worker_addresses";
 
-GlooShape shape_of(const std::vector<HorovodPlace>& places) {
-  GlooShape shape;
-  shape.size = static_cast<int>(std::ssize(places));
-  for (const HorovodPlace& place : places) {
-    shape.local_sizes[place.hostname] = place.local_size;
-    if (std::ssize(shape.cross_sizes) <= place.local_rank) shape.cross_sizes.resize(place.local_rank + 1);
-    shape.cross_sizes[place.local_rank] = place.cross_size;
-  }
-  return shape;
-}
-
-std::string place_text(const HorovodPlace& place) {
+std::string place_text(const RankPlacement& place) {
   return fmt::format("{},{},{},{},{},{}", place.rank, place.size, place.local_rank, place.local_size,
                      place.cross_rank, place.cross_size);
 }
@@ -30,10 +20,15 @@ std::string place_text(const HorovodPlace& place) {
 
 std::vector<GlooGenerations::LateAnswer> GlooGenerations::begin(const std::vector<Process>& ranks) {
   std::vector<std::string> hosts;
-  for (const Process& process : ranks) hosts.push_back(process.host);
+  std::vector<int> nodes;
+  for (const Process& process : ranks) {
+    const auto host = std::find(hosts.begin(), hosts.end(), process.host);
+    nodes.push_back(static_cast<int>(host - hosts.begin()));
+    if (host == hosts.end()) hosts.push_back(process.host);
+  }
   ranks_ = ranks;
-  places_ = horovod_places(hosts);
-  const GlooShape shape = shape_of(places_);
+  places_ = rank_placements(nodes);
+  const GlooShape shape = gloo_shape(places_, hosts);
   expected_ = {"global"};
   for (const auto& [host, size] : shape.local_sizes) expected_.insert("local_" + host);
   for (int local_rank = 0; local_rank < std::ssize(shape.cross_sizes); ++local_rank)

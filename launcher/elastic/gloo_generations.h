@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "launcher/gloo/gloo_store.h"
-#include "launcher/job/horovod_place.h"
+#include "launcher/job/rank_placement.h"
 
 namespace ddl::launcher {
 
@@ -55,7 +55,7 @@ class GlooGenerations {
   Reply join(int launch, std::int64_t id, const std::string& key);
 
   std::vector<Process> ranks_;
-  std::vector<HorovodPlace> places_;  ///< of ranks_
+  std::vector<RankPlacement> places_;  ///< of ranks_
   GlooStore store_{GlooShape{}};
   std::set<std::string> expected_;  ///< scopes in which a context has not formed yet
   std::map<int, Waiting> waiting_;  ///< by member

@@ -40,6 +40,17 @@ bool is_hexadecimal(std::string_view text) {
 
 }  // namespace
 
+GlooShape gloo_shape(const std::vector<RankPlacement>& ranks, const std::vector<std::string>& hostnames) {
+  GlooShape shape;
+  shape.size = static_cast<int>(std::ssize(ranks));
+  for (const RankPlacement& rank : ranks) {
+    shape.local_sizes[hostnames[rank.node]] = rank.local_size;
+    if (std::ssize(shape.cross_sizes) <= rank.local_rank) shape.cross_sizes.resize(rank.local_rank + 1);
+    shape.cross_sizes[rank.local_rank] = rank.cross_size;
+  }
+  return shape;
+}
+
 tl::expected<GlooRequest, GlooAnswer> read_gloo_request(std::string_view method, std::string_view path,
                                                         std::string body) {
   GlooRequest request;

@@ -13,6 +13,8 @@
 
 #include <tl/expected.hpp>
 
+#include "launcher/job/rank_placement.h"
+
 namespace ddl::launcher {
 
 /// What Horovod's variables tell the ranks of a job about their places.
@@ -21,6 +23,9 @@ struct GlooShape {
   std::map<std::string, int> local_sizes;  ///< HOROVOD_LOCAL_SIZE of each HOROVOD_HOSTNAME
   std::vector<int> cross_sizes;            ///< HOROVOD_CROSS_SIZE of each HOROVOD_LOCAL_RANK
 };
+
+/// hostnames: HOROVOD_HOSTNAME, by node.
+GlooShape gloo_shape(const std::vector<RankPlacement>& ranks, const std::vector<std::string>& hostnames);
 
 struct GlooLimits {
   /// Of one value. A rank's value has about 136 bytes for each of the others: enough for 15,000 ranks.

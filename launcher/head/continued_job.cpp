@@ -233,14 +233,15 @@ class ContinuedJob {
   /// Of programs of Horovod, which are told their places when they start.
   void start_all_launches(Clock::time_point now) {
     std::vector<std::pair<AllocatedNode, int>> hosts;  // with the number of ranks there
-    std::vector<std::string> names;                    // by rank
+    std::vector<int> nodes;                            // by rank
     for (const AllocatedNode& host : pool_.usable(now)) {
-      const int ranks = std::min(slots_of(host), membership_.room() - static_cast<int>(std::ssize(names)));
-      if (ranks > 0) hosts.emplace_back(host, ranks);
-      names.insert(names.end(), std::max(ranks, 0), host.name);
+      const int ranks = std::min(slots_of(host), membership_.room() - static_cast<int>(std::ssize(nodes)));
+      if (ranks <= 0) continue;
+      nodes.insert(nodes.end(), ranks, static_cast<int>(std::ssize(hosts)));
+      hosts.emplace_back(host, ranks);
     }
-    if (std::ssize(names) < spec_.elastic.start_ranks) return;
-    const std::vector<HorovodPlace> places = horovod_places(names);
+    if (std::ssize(nodes) < spec_.elastic.start_ranks) return;
+    const std::vector<RankPlacement> places = rank_placements(nodes);
     auto next = places.begin();
     for (const auto& [host, ranks] : hosts) {
       std::vector<int> slots(ranks);
@@ -251,7 +252,7 @@ class ContinuedJob {
   }
 
   void start_launch(const AllocatedNode& host, const std::vector<int>& slots,
-                    const std::vector<HorovodPlace>& places = {}) {
+                    const std::vector<RankPlacement>& places = {}) {
     std::vector<int> labels;
     for (int slot = 0; slot < slots_of(host); ++slot) {
       const auto next = static_cast<int>(labels_.size());

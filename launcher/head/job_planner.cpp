@@ -62,15 +62,7 @@ Supervisor::Job JobPlanner::supervised_job() const {
 }
 
 GlooShape JobPlanner::gloo_shape() const {
-  const std::vector<std::string> hostnames = horovod_hostnames(placement_, facts_);
-  GlooShape shape;
-  shape.size = std::ssize(placement_.ranks);
-  for (const RankPlacement& rank : placement_.ranks) {
-    shape.local_sizes[hostnames[rank.node]] = rank.local_size;
-    if (std::ssize(shape.cross_sizes) <= rank.local_rank) shape.cross_sizes.resize(rank.local_rank + 1);
-    shape.cross_sizes[rank.local_rank] = rank.cross_size;
-  }
-  return shape;
+  return launcher::gloo_shape(placement_.ranks, horovod_hostnames(placement_, facts_));
 }
 
 int JobPlanner::wanted_ports(int node) const {

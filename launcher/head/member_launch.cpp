@@ -66,12 +66,12 @@ message::LaunchEnded end_of(const Result<JobReport>& report) {
 }  // namespace
 
 JobSpec launch_spec(const JobSpec& job, int generation, std::vector<int> slots, std::vector<int> labels,
-                    std::vector<HorovodPlace> places) {
+                    std::vector<RankPlacement> places) {
   JobSpec spec = job;
   spec.num_ranks = static_cast<int>(std::ssize(labels));
   spec.started_ranks = std::move(slots);
   spec.output_labels = std::move(labels);
-  spec.horovod_places = std::move(places);
+  spec.first_placements = std::move(places);
   spec.generation.generation = generation;
   spec.ranks_per_node = 0;
   spec.framework = Framework::kNone;  // its variables name the ranks, which change

@@ -21,9 +21,9 @@
 namespace ddl::launcher {
 
 /// What a launch is to do for a job: to start processes in these slots of a host. labels: of their output, for each slot
-/// of the host. places: JobSpec::horovod_places. generation: the next one. Pure.
+/// of the host. places: JobSpec::first_placements. generation: the next one. Pure.
 JobSpec launch_spec(const JobSpec& job, int generation, std::vector<int> slots, std::vector<int> labels,
-                    std::vector<HorovodPlace> places = {});
+                    std::vector<RankPlacement> places = {});
 
 /// The job's end. Lives on the loop's thread.
 class MemberLaunch {

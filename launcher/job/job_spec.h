@@ -9,7 +9,7 @@
 #include "base/deadline.h"
 #include "contract/event_ring.h"
 #include "launcher/job/elastic_spec.h"
-#include "launcher/job/horovod_place.h"
+#include "launcher/job/rank_placement.h"
 #include "launcher/job/rank_roles.h"
 #include "launcher/job/rankfile.h"
 #include "launcher/process/shell_attributes.h"
@@ -85,8 +85,8 @@ struct JobSpec {
   /// are not wanted. Empty: all.
   std::vector<int> started_ranks;
   std::vector<int> output_labels;  ///< of its ranks: the numbers before their output. Empty: the ranks
-  std::vector<HorovodPlace>
-      horovod_places;  ///< with serves_gloo: of its ranks, in the first generation of the job
+  /// With serves_gloo: of its ranks, in the first generation of the job.
+  std::vector<RankPlacement> first_placements;
 
   // Which hosts, and how many ranks on each.
   std::string hosts;                  ///< the text of -H; "": it was not given

@@ -118,14 +118,14 @@ Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank) {
   return to;
 }
 
-Environment elastic_variables(const HorovodPlace& place) {
-  return {{env::kRank, text(place.rank)},
-          {env::kSize, text(place.size)},
-          {env::kLocalRank, text(place.local_rank)},
-          {env::kLocalSize, text(place.local_size)},
-          {env::kCrossRank, text(place.cross_rank)},
-          {env::kCrossSize, text(place.cross_size)},
-          {env::kHostname, place.hostname},
+Environment elastic_variables(const RankPlacement& rank, const std::string& hostname) {
+  return {{env::kRank, text(rank.rank)},
+          {env::kSize, text(rank.size)},
+          {env::kLocalRank, text(rank.local_rank)},
+          {env::kLocalSize, text(rank.local_size)},
+          {env::kCrossRank, text(rank.cross_rank)},
+          {env::kCrossSize, text(rank.cross_size)},
+          {env::kHostname, hostname},
           {env::kHorovodElastic, "1"}};
 }
 

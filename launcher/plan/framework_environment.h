@@ -47,7 +47,7 @@ Environment node_variables(const FrameworkJob& job, const FrameworkNode& node);
 Environment rank_variables(const FrameworkJob& job, const RankPlacement& rank);
 
 /// The variables of a rank of an elastic job of Horovod.
-Environment elastic_variables(const HorovodPlace& place);
+Environment elastic_variables(const RankPlacement& rank, const std::string& hostname);
 
 /// The variables of a rank that sees no GPUs but this number of its own. Without them JAX would take the one whose index
 /// is the local rank.

@@ -208,8 +208,8 @@ LaunchPlan make_launch_plan(const JobSpec& spec, const PlacedJob& placed,
       launch.reads_stdin =
           spec.stdin_target == StdinTarget::kAll || (spec.stdin_target == StdinTarget::kRank0 && rank == 0);
       launch.environment = rank_variables(job, at);
-      if (rank < std::ssize(spec.horovod_places))
-        launch.environment.merge(elastic_variables(spec.horovod_places[rank]));
+      if (rank < std::ssize(spec.first_placements))
+        launch.environment.merge(elastic_variables(spec.first_placements[rank], placement.nodes[i].name));
       launch.environment.merge(thread_environment(at, facts[i], plan.job.environment));
       // Ranks that take no slots are not bound.
       if (i < std::ssize(bindings) && at.local_rank < std::ssize(bindings[i].plan.ranks))

@@ -176,21 +176,6 @@ std::vector<int> nodes_in(const Rankfile& ranks) {
   return nodes;
 }
 
-/// Sets cross_rank and cross_size: the index of a rank's node among the nodes that have its local rank, and their
-/// number.
-void number_across_nodes(Placement& placement) {
-  std::vector<int> nodes_with;  // by local rank
-  for (const PlacedNode& node : placement.nodes) {
-    if (node.ranks.size() > nodes_with.size()) nodes_with.resize(node.ranks.size(), 0);
-    for (int local = 0; local < std::ssize(node.ranks); ++local) {
-      placement.ranks[node.ranks[local]].cross_rank = nodes_with[local]++;
-    }
-  }
-  for (RankPlacement& rank : placement.ranks) {
-    rank.cross_size = nodes_with[rank.local_rank];
-  }
-}
-
 }  // namespace
 
 Result<std::vector<int>> mapped_rank_limits(const JobSpec& spec, const Allocation& allocation,
@@ -222,19 +207,12 @@ Result<Placement> place(const JobSpec& spec, const Allocation& allocation, const
   for (int rank = 0; rank < std::ssize(nodes); ++rank) ranks[nodes[rank]].push_back(rank);
 
   Placement placement;
-  placement.ranks.resize(nodes.size());
   for (int i = 0; i < std::ssize(ranks); ++i) {
     if (ranks[i].empty()) continue;
-    for (int local = 0; local < std::ssize(ranks[i]); ++local) {
-      RankPlacement& own = placement.ranks[ranks[i][local]];
-      own.rank = ranks[i][local];
-      own.node = std::ssize(placement.nodes);
-      own.local_rank = local;
-      own.local_size = std::ssize(ranks[i]);
-    }
+    for (const int rank : ranks[i]) nodes[rank] = static_cast<int>(std::ssize(placement.nodes));
     placement.nodes.push_back({allocation.nodes[i].name, std::move(ranks[i]), i});
   }
-  number_across_nodes(placement);
+  placement.ranks = rank_placements(nodes);
   return placement;
 }
 

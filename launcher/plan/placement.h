@@ -8,18 +8,10 @@
 #include "base/error.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "launcher/job/rank_placement.h"
 #include "launcher/plan/node_facts.h"
 
 namespace ddl::launcher {
-
-struct RankPlacement {
-  int rank = 0;
-  int node = 0;        ///< index into Placement::nodes
-  int local_rank = 0;  ///< among the ranks of its node
-  int local_size = 0;
-  int cross_rank = 0;  ///< index of its node among the nodes that have this local rank
-  int cross_size = 0;
-};
 
 struct PlacedNode {
   std::string name;
@@ -29,7 +21,7 @@ struct PlacedNode {
 
 struct Placement {
   std::vector<PlacedNode> nodes;     ///< only nodes that got a rank, in the allocation's order
-  std::vector<RankPlacement> ranks;  ///< by rank
+  std::vector<RankPlacement> ranks;  ///< by rank; their node is an index of nodes
 };
 
 /// Distributes the ranks over the nodes, in the order of the allocation: all slots of a node before those of the

@@ -75,7 +75,7 @@ std::vector<std::string> horovod_hostnames(const Placement& placement, const std
 }
 
 std::string connecting_interface(const JobSpec& spec, const Placement& placement, const NodeFacts& node) {
-  const auto& places = spec.horovod_places;
+  const auto& places = spec.first_placements;
   const bool has_other_hosts = !places.empty() && places.front().local_size < places.front().size;
   if (placement.nodes.size() == 1 && !has_other_hosts) return "lo";
   const NodeAddress* const address = first_address(spec, node);

@@ -31,22 +31,22 @@ struct Generations {
   }
 };
 
-std::string place_text(const HorovodPlace& place) {
-  return place.hostname + " " + std::to_string(place.rank) + "/" + std::to_string(place.size) + " local " +
-         std::to_string(place.local_rank) + "/" + std::to_string(place.local_size) + " cross " +
+std::string place_text(const RankPlacement& place) {
+  return std::to_string(place.node) + " " + std::to_string(place.rank) + "/" + std::to_string(place.size) +
+         " local " + std::to_string(place.local_rank) + "/" + std::to_string(place.local_size) + " cross " +
          std::to_string(place.cross_rank) + "/" + std::to_string(place.cross_size);
 }
 
 }  // namespace
 
-TEST_CASE("places of Horovod on hosts with different numbers of ranks") {
-  const auto places = horovod_places({"a", "b", "b", "c"});
+TEST_CASE("places of ranks on nodes with different numbers of ranks") {
+  const auto places = rank_placements({0, 1, 1, 2});
   REQUIRE(places.size() == 4);
-  CHECK(place_text(places[0]) == "a 0/4 local 0/1 cross 0/3");
-  CHECK(place_text(places[1]) == "b 1/4 local 0/2 cross 1/3");
-  CHECK(place_text(places[2]) == "b 2/4 local 1/2 cross 0/1");
-  CHECK(place_text(places[3]) == "c 3/4 local 0/1 cross 2/3");
-  CHECK(horovod_places({}).empty());
+  CHECK(place_text(places[0]) == "0 0/4 local 0/1 cross 0/3");
+  CHECK(place_text(places[1]) == "1 1/4 local 0/2 cross 1/3");
+  CHECK(place_text(places[2]) == "1 2/4 local 1/2 cross 0/1");
+  CHECK(place_text(places[3]) == "2 3/4 local 0/1 cross 2/3");
+  CHECK(rank_placements({}).empty());
 }
 
 TEST_CASE("processes of Horovod that join again are answered when the next generation begins") {
