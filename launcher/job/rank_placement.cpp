@@ -17,7 +17,7 @@ std::vector<RankPlacement> rank_placements(const std::vector<int>& nodes) {
     for (int local = 0; local < std::ssize(ranks); ++local) {
       const int rank = ranks[local], size = static_cast<int>(std::ssize(nodes));
       const int local_size = static_cast<int>(std::ssize(ranks));
-      placements[rank] = {rank, size, nodes[rank], local, local_size, nodes_with[local]++, 0};
+      placements[rank] = {rank, nodes[rank], local, local_size, nodes_with[local]++, 0, size};
     }
   }
   for (RankPlacement& one : placements) one.cross_size = nodes_with[one.local_rank];

@@ -7,12 +7,12 @@ namespace ddl::launcher {
 
 struct RankPlacement {
   int rank = 0;
-  int size = 0;  ///< of the job
   int node = 0;
   int local_rank = 0;  ///< among the ranks of its node
   int local_size = 0;
   int cross_rank = 0;  ///< index of its node among the nodes that have this local rank
   int cross_size = 0;
+  int size = 0;  ///< of the job
   bool operator==(const RankPlacement&) const = default;
 };
 
