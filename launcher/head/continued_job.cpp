@@ -27,7 +27,7 @@
 #include "launcher/head/generation_timeline.h"
 #include "launcher/head/job_context.h"
 #include "launcher/head/job_planner.h"
-#include "launcher/head/member_launch.h"
+#include "launcher/head/member_launches.h"
 #include "launcher/head/pmix_relay.h"
 #include "launcher/job/host_name.h"
 #include "launcher/loop/event_loop.h"
@@ -46,9 +46,6 @@ constexpr char kAskedByTermination[] = "SIGTERM has asked the job to end";
 
 // Slurm kills 30 s after SIGTERM, if its KillWait is the usual one.
 constexpr std::chrono::seconds kDrainTime{25};
-
-// Then a head of a launch that is stopped is killed: its agent has given it up by then.
-constexpr std::chrono::seconds kStoppedTime{5};
 
 // An agent whose launch has lost its head ends its ranks, and removes its directory.
 constexpr std::chrono::seconds kCleanUpTime{6};
@@ -99,7 +96,7 @@ class ContinuedJob {
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
-    if (timeline_) write_timeline(report);
+    if (timeline_) timeline_->write([this](int member) { return fate_of(member); }, notices_.note, report);
     if (report.reason == EndReason::kSuccess && output_lost_) static_cast<JobEnd&>(report) = *output_lost_;
     report.hint = hint_;
     report.ranks = membership_.outcomes();
@@ -109,34 +106,13 @@ class ContinuedJob {
   }
 
  private:
-  struct Launch {
-    enum class Phase { kRunning, kEnding, kConcluded };
-    std::string host;
-    std::map<int, int> members;  ///< by slot
-    std::unique_ptr<MemberLaunch> head;
-    Phase phase = Phase::kRunning;
-  };
+  using Launch = MemberLaunches::Launch;
 
-  /// Of its end.
-  void write_timeline(JobReport& report) {
-    const auto written = timeline_->write([this](int member) {
-      const RankOutcome& outcome = membership_.member(member).outcome;
-      const bool has_ended =
-          outcome.kind == RankOutcome::Kind::kExited || outcome.kind == RankOutcome::Kind::kSignalled;
-      return std::pair(outcome.pid, has_ended ? "the process " + how_it_ended(outcome) : std::string());
-    });
-    if (!written) {
-      notices_.note("no timeline was written: " + written.error().message());
-      if (written.error().code() == ErrorCode::kUnavailable) return;  // there was nothing to write
-      report.timeline_lost = written.error().message();
-      if (!output_lost_)
-        output_lost_ = end_with(EndReason::kOutputLost, contract::kOutputLost,
-                                "the timeline: " + written.error().message());
-      return;
-    }
-    for (const std::string& sentence : *written) notices_.note(sentence);
-    report.timeline = timeline_->path();
-    notices_.note("the timeline is in " + timeline_->path() + ": open it at ui.perfetto.dev");
+  std::pair<std::int64_t, std::string> fate_of(int member) const {
+    const RankOutcome& outcome = membership_.member(member).outcome;
+    const bool has_ended =
+        outcome.kind == RankOutcome::Kind::kExited || outcome.kind == RankOutcome::Kind::kSignalled;
+    return {outcome.pid, has_ended ? "the process " + how_it_ended(outcome) : ""};
   }
 
   // ---- hosts and launches ----
@@ -145,7 +121,7 @@ class ContinuedJob {
     const std::vector<AllocatedNode>& hosts = found.hosts;
     is_discovered_ = true;
     was_discovery_noted_ = false;
-    discovered_jobs_ = found.jobs;
+    launches_.set_jobs(found.jobs);
     pool_.update(hosts, Clock::now());
     for (auto& [id, launch] : launches_) {
       bool is_noted = false;
@@ -253,66 +229,27 @@ class ContinuedJob {
 
   void start_launch(const AllocatedNode& host, const std::vector<int>& slots,
                     const std::vector<RankPlacement>& places = {}) {
-    std::vector<int> labels;
-    for (int slot = 0; slot < slots_of(host); ++slot) {
-      const auto next = static_cast<int>(labels_.size());
-      labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
-    }
-    const JobSpec spec = launch_spec(spec_, membership_.generation() + 1, slots, labels, places);
-    Allocation allocation = allocation_;
-    allocation.nodes = {host};
-    allocation.nodes.front().slots = spec.num_ranks;
-    for (const SchedulerJob& job : discovered_jobs_) {
-      const SchedulerNode* const node = find_node(job, host.name);
-      if (node == nullptr) continue;
-      allocation.job = job;
-      allocation.job->nodes = {*node};
-      break;
-    }
-
-    const int id = next_launch_++;
-    auto head = MemberLaunch::start(loop_, spec, allocation, environment_, notices_, job_,
-                                    {[this, id](const message::MemberReport& report) {
-                                       std::visit([&](const auto& one) { on(id, one); }, report);
-                                       update();
-                                     },
-                                     [this, id] { on_gone(id); }});
-    if (!head) {
-      notices_.note(fmt::format("{}: {}", host.name, head.error().message()));
+    const auto id = launches_.start(host, slots_of(host), slots, membership_.generation() + 1, places);
+    if (!id) {
+      notices_.note(fmt::format("{}: {}", host.name, id.error().message()));
       return pool_.on_failed(host.name, Clock::now());
     }
-    Launch& launch = launches_[id];
-    launch.host = host.name;
-    launch.head = *std::move(head);
     for (const int slot : slots) {
       const int member = membership_.add(host.name, slot);
-      if (timeline_) timeline_->add(id, slot, host.name);
-      launch.members[slot] = member;
-      launch_of_[member] = id;
+      launches_.add_member(*id, slot, member);
+      if (timeline_) timeline_->add(*id, slot, host.name);
       if (spec_.serves_gloo) membership_.on_joined(member, contract::JoinReason::kFirst, 0, Clock::now());
     }
     notices_.detail(fmt::format("starting {} on {}", counted(slots.size(), "process"), host.name));
   }
 
-  /// Nothing if nothing of it is left.
-  void send(int id, const message::MemberOrder& order) {
-    const auto launch = launches_.find(id);
-    if (launch != launches_.end()) launch->second.head->send(order);
-  }
-
-  std::optional<int> member_of(int id, int slot) {
-    const auto& members = launches_.at(id).members;
-    const auto found = members.find(slot);
-    return found == members.end() ? std::nullopt : std::optional(found->second);
-  }
-
   // ---- what launches report ----
 
   void on(int id, const message::RankStarted& m) {
-    if (const auto member = member_of(id, m.rank)) membership_.on_started(*member, m.pid);
+    if (const auto member = launches_.member_of(id, m.rank)) membership_.on_started(*member, m.pid);
   }
   void on(int id, const message::RankEnded& m) {
-    const auto member = member_of(id, m.outcome.rank);
+    const auto member = launches_.member_of(id, m.outcome.rank);
     if (!member) return;
     membership_.on_ended(*member, m.outcome, Clock::now());
     on_member_ended(*member);
@@ -322,7 +259,7 @@ class ContinuedJob {
   }
   void on(int id, const message::AskGlooStore& m) {
     const GlooGenerations::Reply reply = gloo_.ask(id, m.id, m.request);
-    if (reply.answer) send(id, message::GlooStoreAnswered{m.id, *reply.answer});
+    if (reply.answer) launches_.send(id, message::GlooStoreAnswered{m.id, *reply.answer});
     if (reply.joins) membership_.on_joined(*reply.joins, contract::JoinReason::kLost, 0, Clock::now());
     if (gloo_.have_met()) membership_.on_met();
   }
@@ -330,18 +267,18 @@ class ContinuedJob {
     if (spec_.serves_gloo)
       return end(end_with(EndReason::kStartFailed, contract::kStartFailure,
                           "a rank joins by libddl, and --gloo is for programs of Horovod; omit --gloo"));
-    if (const auto member = member_of(id, m.rank))
+    if (const auto member = launches_.member_of(id, m.rank))
       membership_.on_joined(*member, static_cast<contract::JoinReason>(m.reason), m.commits, Clock::now());
   }
   void on(int id, const message::ElasticFinished& m) {
-    if (const auto member = member_of(id, m.rank)) membership_.on_finished(*member);
+    if (const auto member = launches_.member_of(id, m.rank)) membership_.on_finished(*member);
   }
   void on(int id, const message::PmiBarrier& m) {
     if (barriers_) barriers_->on(id, message::PmiBarrier(m));
   }
   void on(int id, const message::AbortRequested& m) {
     // At once: to the others, and to the membership, the ends that follow would look like losses.
-    if (const auto member = member_of(id, m.rank))
+    if (const auto member = launches_.member_of(id, m.rank))
       end(end_by_abort(std::max(0, membership_.member(*member).outcome.rank), m.exit_code, m.text));
   }
   void on(int id, const message::Events& m) {
@@ -374,7 +311,7 @@ class ContinuedJob {
     if (how.reason == EndReason::kOutputLost) output_lost_ = how;
     if (!ends_job(how, m)) return lose_members(launch, m.message);
     hint_ = m.hint;
-    if (const auto member = member_of(id, m.first_failure))
+    if (const auto member = launches_.member_of(id, m.first_failure))
       how.first_failure = std::max(0, membership_.member(*member).outcome.rank);
     end(std::move(how));
   }
@@ -465,7 +402,7 @@ class ContinuedJob {
         node_ranks.emplace_back();
       }
       node_ranks.back().push_back(rank);
-      message::ElasticPlan& part = parts[launch_of_.at(plan.members[rank])];
+      message::ElasticPlan& part = parts[launches_.launch_of(plan.members[rank])];
       part.members.push_back(one.slot);
       part.ranks.push_back(rank);
     }
@@ -473,25 +410,24 @@ class ContinuedJob {
     std::vector<int> rank_launches;
     std::vector<GenerationInspector::Place> places;
     for (const int member : plan.members) {
-      rank_launches.push_back(launch_of_.at(member));
+      rank_launches.push_back(launches_.launch_of(member));
       places.push_back(
-          {launch_of_.at(member), membership_.member(member).slot, membership_.member(member).host});
+          {launches_.launch_of(member), membership_.member(member).slot, membership_.member(member).host});
     }
     inspector_.begin(plan.generation, std::move(places));
     begin_gloo(plan);
     if (timeline_) timeline_->begin(plan.members);
     barriers_.emplace(rank_launches, [this](int id, const message::HeadToAgent& m) {
-      if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) send(id, *done);
+      if (const auto* const done = std::get_if<message::PmiBarrierDone>(&m)) launches_.send(id, *done);
     });
     for (auto& [id, part] : parts) {
       part.generation = plan.generation;
       part.size = static_cast<int>(std::ssize(plan.members));
       part.hosts = mapping;
-      send(id, part);
+      launches_.send(id, part);
     }
     for (const int member : plan.removed) {
-      const auto launch = launches_.find(launch_of_.at(member));
-      if (launch != launches_.end()) end_leaving(launch->second);
+      if (Launch* const launch = launches_.find(launches_.launch_of(member))) end_leaving(*launch);
     }
     is_lost_told_ = false;
     show_notes();
@@ -502,9 +438,9 @@ class ContinuedJob {
   void begin_gloo(const Membership::Plan& plan) {
     std::vector<GlooGenerations::Process> ranks;
     for (const int member : plan.members)
-      ranks.push_back({member, launch_of_.at(member), membership_.member(member).host});
+      ranks.push_back({member, launches_.launch_of(member), membership_.member(member).host});
     for (const GlooGenerations::LateAnswer& late : gloo_.begin(ranks))
-      send(late.launch, message::GlooStoreAnswered{late.id, late.answer});
+      launches_.send(late.launch, message::GlooStoreAnswered{late.id, late.answer});
   }
 
   /// The ranks wait for one that has ended, perhaps on another host: they learn that from here at the latest.
@@ -514,7 +450,7 @@ class ContinuedJob {
     const RankOutcome& outcome = membership_.member(*lost).outcome;
     const message::HostLost message{outcome.host, outcome.rank, outcome.pid,
                                     "ddlrun says that it " + how_it_ended(outcome)};
-    for (const auto& [id, launch] : launches_) launch.head->send(message);
+    launches_.send_all(message);
   }
 
   void kill_hung(int member) {
@@ -537,14 +473,13 @@ class ContinuedJob {
   }
 
   void end_member(int member) {
-    send(launch_of_.at(member), message::KillRank{membership_.member(member).slot});
+    launches_.send(launches_.launch_of(member), message::KillRank{membership_.member(member).slot});
   }
 
   void show_change(Clock::time_point now) {
     const contract::JobChange change = membership_.pending_change(now);
     if (std::exchange(shown_change_, change) == change) return;
-    for (const auto& [id, launch] : launches_)
-      launch.head->send(message::ElasticChange{static_cast<std::uint32_t>(change)});
+    launches_.send_all(message::ElasticChange{static_cast<std::uint32_t>(change)});
   }
 
   /// All times are after now.
@@ -559,7 +494,7 @@ class ContinuedJob {
   // ---- the end ----
 
   void on_signal(int signal) {
-    if (signal == SIGCHLD) return on_child();
+    if (signal == SIGCHLD) return launches_.look_for_stopped();
     // All agents have got it: a resource manager sends it to each process of a job, and that is one request.
     if (signal == SIGTERM && std::exchange(is_termination_announced_, false)) return;
     if (signal == SIGUSR1 && drain("SIGUSR1 has asked the job to end", false)) return;
@@ -567,30 +502,16 @@ class ContinuedJob {
     switch (signal) {
       case SIGUSR1:
       case SIGUSR2:
-      case SIGCONT: return signal_all(signal);
+      case SIGCONT: return launches_.signal_all(signal);
       case SIGTSTP:
-        signal_all(signal);
+        launches_.signal_all(signal);
         ::kill(::getpid(), SIGSTOP);
         return;
       default: break;
     }
-    signal_all(signal);  // the second one kills
+    launches_.signal_all(signal);  // the second one kills
     for (auto& [id, launch] : launches_) launch.phase = std::max(launch.phase, Launch::Phase::kEnding);
     end(end_by_signal(signal, membership_.generation() < 0 ? "no rank had joined" : ""));
-  }
-
-  /// A stopped head hears nothing, and its agent has given it up.
-  void on_child() {
-    const auto is_stopped = [](const auto& launch) { return launch.second.head->is_stopped(); };
-    if (std::none_of(launches_.begin(), launches_.end(), is_stopped)) return;
-    stopped_timer_ = loop_.after(kStoppedTime, [this, is_stopped] {
-      for (const auto& launch : launches_) {
-        if (!is_stopped(launch)) continue;
-        notices_.note(launch.second.host +
-                      ": the process of ddlrun that had started its ranks was stopped, and is killed");
-        launch.second.head->kill();
-      }
-    });
   }
 
   /// If the job has a place for its state: asks its ranks to save it, and to end. asked: by whom, as a sentence.
@@ -614,10 +535,6 @@ class ContinuedJob {
     return true;
   }
 
-  void signal_all(int signal) {
-    for (const auto& [id, launch] : launches_) launch.head->signal(signal);
-  }
-
   void end(JobEnd how) {
     if (result_) return;
     result_ = std::move(how);
@@ -630,7 +547,7 @@ class ContinuedJob {
   }
 
   void stop_if_gone() {
-    if (launches_.empty()) loop_.stop();
+    if (launches_.is_empty()) loop_.stop();
   }
 
   const JobSpec& spec_;
@@ -644,22 +561,28 @@ class ContinuedJob {
   Cooldown cooldown_;
   HostPool pool_{cooldown_};
   Membership membership_{spec_, cooldown_, Clock::now()};
-  std::map<int, Launch> launches_;
-  std::map<int, int> launch_of_;  ///< by member
-  int next_launch_ = 0;
-  std::map<std::pair<std::string, int>, int> labels_;  ///< by host and slot: what stands before output
-  std::optional<PmiBarriers> barriers_;                ///< of the generation
+  MemberLaunches launches_{loop_,
+                           spec_,
+                           allocation_,
+                           environment_,
+                           notices_,
+                           job_,
+                           {[this](int id, const message::MemberReport& report) {
+                              std::visit([&](const auto& one) { on(id, one); }, report);
+                              update();
+                            },
+                            [this](int id) { on_gone(id); }}};
+  std::optional<PmiBarriers> barriers_;  ///< of the generation
   GenerationInspector inspector_{
       loop_,
       spec_,
       job_.id,
-      {[this](int id, const message::MemberOrder& order) { send(id, order); },
+      {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
        [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
        [this](const Stall& stall) { on_stall(stall); }}};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<GenerationTimeline> timeline_;
   std::optional<HostDiscovery> discovery_;
-  std::vector<SchedulerJob> discovered_jobs_;
   bool is_discovered_ = false;
   bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;
@@ -671,7 +594,6 @@ class ContinuedJob {
   std::string waited_for_;
   EventLoop::Timer timer_;
   EventLoop::Timer timeout_;
-  EventLoop::Timer stopped_timer_;
   GenerationReports generations_;
   std::optional<Error> error_;
   std::optional<JobEnd> result_;

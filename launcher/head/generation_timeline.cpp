@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "contract/ddlrun.h"
 
 namespace ddl::launcher {
 
@@ -63,7 +64,7 @@ std::vector<timeline::HostClock> GenerationTimeline::clocks(const std::vector<st
   return clocks;
 }
 
-Result<std::vector<std::string>> GenerationTimeline::write(
+Result<std::vector<std::string>> GenerationTimeline::write_file(
     const std::function<std::pair<std::int64_t, std::string>(int member)>& fate_of) {
   std::vector<std::string> hosts;
   bool has_events = false;
@@ -99,6 +100,23 @@ Result<std::vector<std::string>> GenerationTimeline::write(
     DDL_TRY(file_.add(trace));
   }
   return file_.finish();
+}
+
+void GenerationTimeline::write(const std::function<std::pair<std::int64_t, std::string>(int member)>& fate_of,
+                               const std::function<void(const std::string&)>& note, JobReport& report) {
+  const auto written = write_file(fate_of);
+  if (written) {
+    for (const std::string& sentence : *written) note(sentence);
+    report.timeline = file_.path();
+    return note("the timeline is in " + file_.path() + ": open it at ui.perfetto.dev");
+  }
+  const std::string& why = written.error().message();
+  note("no timeline was written: " + why);
+  if (written.error().code() == ErrorCode::kUnavailable) return;  // there was nothing to write
+  report.timeline_lost = why;
+  if (report.reason == EndReason::kSuccess)
+    static_cast<JobEnd&>(report) =
+        end_with(EndReason::kOutputLost, contract::kOutputLost, "the timeline: " + why);
 }
 
 }  // namespace ddl::launcher

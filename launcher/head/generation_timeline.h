@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "launcher/job/job_report.h"
 #include "launcher/protocol/event_messages.h"
 #include "timeline/trace_file.h"
 
@@ -21,18 +22,17 @@ class GenerationTimeline {
   /// Checks that the file can be written.
   static Result<GenerationTimeline> create(const std::string& path, std::uint64_t max_bytes);
 
-  const std::string& path() const { return file_.path(); }
-
   /// A process is started: its number in the job is one more than that of the one before.
   void add(int launch, int slot, const std::string& host);
   /// A generation begins, with these processes, by rank.
   void begin(const std::vector<int>& members);
   void on_events(int launch, const message::Events& piece);
 
-  /// pid and fate_of: of a process, as of timeline::RankTrace. Returns sentences about what is not in the file. It takes
-  /// a second for some hundred thousand events.
-  Result<std::vector<std::string>> write(
-      const std::function<std::pair<std::int64_t, std::string>(int member)>& fate_of);
+  /// At the end of the job. fate_of: the pid of a process, and what has become of it, as of timeline::RankTrace. note: tells
+  /// the user where the file is, what it lacks, or why there is none; the report has that, too, and a job whose timeline is
+  /// lost has not succeeded. It takes a second for some hundred thousand events.
+  void write(const std::function<std::pair<std::int64_t, std::string>(int member)>& fate_of,
+             const std::function<void(const std::string&)>& note, JobReport& report);
 
  private:
   struct Process {
@@ -46,6 +46,9 @@ class GenerationTimeline {
   };
   explicit GenerationTimeline(timeline::TraceFile file, std::uint64_t max_bytes)
       : file_(std::move(file)), max_bytes_(max_bytes) {}
+  /// Returns sentences about what is not in the file.
+  Result<std::vector<std::string>> write_file(
+      const std::function<std::pair<std::int64_t, std::string>(int member)>& fate_of);
   /// Of the processes that have ended first, so that no more is kept than what the file may have.
   void forget_oldest();
   std::vector<timeline::HostClock> clocks(const std::vector<std::string>& hosts) const;
