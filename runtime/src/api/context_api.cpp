@@ -122,6 +122,8 @@ ddl_status report_open_tensor(ddl_context* context, int rank, const std::optiona
   if (rank == ddl_rank(context) && open) open->copy(name.data(), name.size() - 1);
   const ddl_status status = ddl_broadcast(context, name.data(), name.size(), DDL_UINT8, rank, nullptr);
   if (status != DDL_OK) return status;
+  // This rank may end at once, and the others must have the name by then. Whether they still come does not matter.
+  (void)ddl_barrier(context, nullptr);
   return report(DDL_ERROR_INVALID_ARGUMENT,
                 "rank " + std::to_string(rank) + " has not completed the tensor \"" + name.data() +
                     "\", whose buffer belongs to what would be saved: wait for all tensors before the check");
