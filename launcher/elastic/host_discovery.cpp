@@ -28,7 +28,8 @@ Result<DiscoveredHosts> hosts_of(const Result<CommandOutput>& output, const std:
                       ? "make it executable: chmod +x " + source
                       : "");
   if (output->wait_status != 0)
-    return refuse((is_slurm ? "squeue" : source) + " (--host-discovery-script) " + how_it_failed(*output));
+    return refuse((is_slurm ? "squeue" : source) + " (--host-discovery-script) " + how_it_failed(*output),
+                  is_slurm ? "slurm:NAME needs a Slurm whose controller answers on this machine" : "");
   if (is_slurm) {
     DDL_ASSIGN(jobs, parse_slurm_jobs(output->out));
     return hosts_of_jobs(std::move(jobs), slots);
