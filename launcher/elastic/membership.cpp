@@ -321,9 +321,8 @@ std::optional<Membership::End> Membership::end_without_state() const {
     return end_with_failure(
         has_any_joined_again_
             ? "all ranks have ended, and with them the state; write checkpoints, and start from the last one"
-            : "all ranks have ended, and none has joined again; a program of Horovod that goes on trains in "
-              "a "
-              "function of hvd.elastic.run, and --elastic restart starts every program again");
+            : "all ranks have ended, and none has joined again; a program of Horovod that goes on calls "
+              "hvd.elastic.run(), and --elastic restart starts every program again");
   if (has_any_joined_again_ || is_draining() || !spec_.elastic.state_directory.empty())
     return end_with_failure(
         "all ranks have ended, and with them the state; --state-dir DIR --state-interval N keeps it in a "

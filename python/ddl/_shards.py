@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence, Tuple
 
 from ddl._context import allgather, alltoall, call_ordered, local_rank, rank, size, world
 from ddl._library import ffi, lib
 from ddl._objects import allgather_object, numbers, pickled
 from ddl.errors import InvalidArgument
 
-Version = tuple[int, int]  # commits, and the times that ranks have come together since
+Version = Tuple[int, int]  # commits, and the times that ranks have come together since
 
 
 class Shard:
