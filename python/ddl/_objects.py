@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, Callable
 
+from ddl._buffers import buffer_of
 from ddl._context import ProcessSet, allgather, broadcast, call_ordered, members_of, world
 from ddl._library import ffi, lib
 
+_LARGE = 1 << 16  # bytes of an array that is sent as it lies in memory
 
-def pickled(value: Any) -> bytes:
+
+def pickled(value: Any, is_inside: Callable[[pickle.PickleBuffer], bool] | None = None) -> bytes:
+    """is_inside: of the memory of each array, whether it belongs into the result; None: all of them."""
+    options: dict[str, Any] = {"protocol": 5, "buffer_callback": is_inside}
     try:
-        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps(value, **options)
     except (pickle.PicklingError, AttributeError, TypeError):
         # Functions and classes of __main__ or a notebook.
         try:
@@ -19,7 +24,7 @@ def pickled(value: Any) -> bytes:
             raise TypeError(
                 f"a {type(value).__name__} cannot be pickled; cloudpickle, which is not installed, may be able to"
             ) from None
-        return cloudpickle.dumps(value)
+        return cloudpickle.dumps(value, **options)
 
 
 def numbers(count: int) -> memoryview:
@@ -27,16 +32,35 @@ def numbers(count: int) -> memoryview:
 
 
 def broadcast_object(value: Any, root: int = 0, *, process_set: ProcessSet = world) -> Any:
-    """Root's object, on every rank. The others' value is not used."""
+    """Root's object, on every rank. The others' value is not used. Large arrays of NumPy are not copied on the way."""
     is_root = process_set.rank == root
-    data = bytearray(pickled(value)) if is_root else bytearray()
-    size = numbers(1)
-    size[0] = len(data)
-    broadcast(size, root, process_set=process_set)
+    arrays: list[Any] = []
+
+    def is_inside(array: pickle.PickleBuffer) -> bool:
+        memory = array.raw()
+        if memory.nbytes < _LARGE:
+            return True
+        arrays.append(memory)
+        return False
+
+    data = bytearray(pickled(value, is_inside)) if is_root else bytearray()
+    lengths = numbers(2)
+    lengths[0], lengths[1] = len(data), len(arrays)
+    broadcast(lengths, root, process_set=process_set)
+    sizes = numbers(lengths[1])
+    for i, one in enumerate(arrays):
+        sizes[i] = one.nbytes
     if not is_root:
-        data = bytearray(size[0])
+        data = bytearray(lengths[0])
     broadcast(data, root, process_set=process_set)
-    return value if is_root else pickle.loads(data)
+    if len(sizes) > 0:
+        broadcast(sizes, root, process_set=process_set)
+    if not is_root:
+        arrays = [bytearray(size) for size in sizes]
+    for one in arrays:
+        memory = buffer_of(one, "the array", writable=not is_root)
+        call_ordered(lib.ddl_broadcast, (memory.address, memory.count, memory.dtype, root), process_set)
+    return value if is_root else pickle.loads(data, buffers=arrays)
 
 
 def allgather_object(value: Any, *, process_set: ProcessSet = world) -> list[Any]:

@@ -127,6 +127,35 @@ def test_objects():
     assert ddl.broadcast_object(lambda x: x + rank)(1) == 1  # by cloudpickle
 
 
+def test_objects_with_large_arrays():
+    rank, ranks = ddl.rank(), ddl.size()
+    fixed = np.full(20_000, rank, np.float64)
+    fixed.flags.writeable = False
+    sent = {
+        "read-only": fixed,
+        "fortran": np.asfortranarray(np.arange(20_000, dtype=np.int32).reshape(100, 200) + rank),
+        "strided": np.arange(40_000, dtype=np.float32)[::2] + np.float32(rank),
+        "half": np.full((3, 40_000), rank, np.float16),
+        "mixed": np.full(9000, rank, [("a", "f8"), ("b", "i1")]),
+        "small": np.full(3, rank),
+        "empty": np.zeros((0, 5)),
+        "text": [str(rank)] * 10_000,
+    }
+    sent["again"] = sent["half"]
+    for root in (0, ranks - 1):
+        taken = ddl.broadcast_object(sent, root)
+        assert list(taken) == list(sent) and taken["text"] == [str(root)] * 10_000
+        for name in ("read-only", "half", "mixed", "small"):
+            expected = np.full_like(sent[name], root)
+            assert taken[name].dtype == expected.dtype and taken[name].shape == expected.shape, name
+            assert (taken[name] == expected).all(), name
+        assert (taken["fortran"] == sent["fortran"] - rank + root).all() and taken["fortran"].flags.f_contiguous
+        assert (taken["strided"] == np.arange(0, 40_000, 2) + root).all()
+        assert taken["empty"].shape == (0, 5) and taken["again"] is taken["half"]
+        taken["half"][...] = root  # may be written
+        assert not taken["read-only"].flags.writeable
+
+
 def test_named_tensors():
     rank, ranks = ddl.rank(), ddl.size()
     names = [f"tensor {i}" for i in range(20)]
