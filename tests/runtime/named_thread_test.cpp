@@ -194,7 +194,7 @@ TEST_CASE("a rank that has joined contributes no data, and the others go on") {
       const int first = std::max(step - 1, 0);  // of those that have data
       std::vector<float> sum(3, static_cast<float>(rank)), least(3, static_cast<float>(rank)),
           mean(300, static_cast<float>(rank));
-      std::array<ddl_handle*, 4> handles{};
+      std::array<ddl_handle*, 5> handles{};
       handles[0] = allreduce(context, "sum", sum);
       expect_ok(ddl_allreduce_async(context, "min", least.data(), least.data(), 3, DDL_FLOAT32, DDL_MIN,
                                     nullptr, &handles[1]),
@@ -207,6 +207,11 @@ TEST_CASE("a rank that has joined contributes no data, and the others go on") {
       expect_ok(ddl_allgatherv_async(context, "all", &rank, 1, &all, counts.data(), DDL_INT32, nullptr,
                                      &handles[3]),
                 "allgatherv");
+      const int place = rank + 1;
+      std::vector<std::int32_t> places(static_cast<std::size_t>(ranks), -1);
+      expect_ok(
+          ddl_allgather_async(context, "places", &place, places.data(), 1, DDL_INT32, nullptr, &handles[4]),
+          "allgather");
       expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
       float expected = 0;
       for (int contributor = first; contributor < ranks; ++contributor) {
@@ -216,8 +221,10 @@ TEST_CASE("a rank that has joined contributes no data, and the others go on") {
       expect(sum[2] == expected, "sum");
       expect(least[1] == static_cast<float>(first), "min");
       expect(mean[299] == expected / static_cast<float>(ranks - first), "mean");
-      for (int other = 0; other < ranks; ++other)
+      for (int other = 0; other < ranks; ++other) {
         expect(counts[static_cast<std::size_t>(other)] == (other < first ? 0u : 1u), "counts");
+        expect(places[static_cast<std::size_t>(other)] == (other < first ? 0 : other + 1), "places");
+      }
     }
     std::int32_t last = -1;
     expect_ok(ddl_join(context, DDL_WORLD, &last), "join");

@@ -473,6 +473,12 @@ DDL_API ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_t
                                                uint64_t count, ddl_dtype dtype, ddl_op op,
                                                const ddl_async_options* options, ddl_handle** handles);
 
+/** Submits count elements of this rank, the same number on all: see ddl_allgather(). The elements of a rank that has
+ *  joined are zeros. */
+DDL_API ddl_status ddl_allgather_async(ddl_context* context, const char* name, const void* send, void* recv,
+                                       uint64_t count, ddl_dtype dtype, const ddl_async_options* options,
+                                       ddl_handle** handle);
+
 /** Submits count elements of this rank; each rank may have another number. When it is complete, *result is memory
  *  with the elements of all ranks in rank order, on the GPU of send if it lies on one, which the caller frees with
  *  ddl_free(), and recv_counts, which has an

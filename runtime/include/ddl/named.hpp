@@ -101,6 +101,17 @@ class NamedCalls {
     return broadcast_async(name, data_to_write<Container>(values), count_of(values), root, options);
   }
 
+  /// recv holds as many times count elements as there are ranks, in rank order.
+  template <class T>
+  Future<void> allgather_async(const std::string& name, const T* send, T* recv, std::size_t count,
+                               const AsyncOptions& options = {}) {
+    const ddl_async_options c = to_c(options);
+    Future<void> future;
+    check(ddl_allgather_async(context(), name.c_str(), send, recv, count, dtype_of<T>(), &c,
+                              future.handle_.out()));
+    return future;
+  }
+
   /// count: this rank's; it may differ between ranks.
   template <class T>
   Future<ReceivedBuffer<T>> allgatherv_async(const std::string& name, const T* send, std::size_t count,

@@ -220,6 +220,13 @@ ddl_status ddl_grouped_allreduce_async(ddl_context* context, const ddl_tensor* t
   return report_exception();
 }
 
+ddl_status ddl_allgather_async(ddl_context* context, const char* name, const void* send, void* recv,
+                               uint64_t count, ddl_dtype dtype, const ddl_async_options* options,
+                               ddl_handle** handle) {
+  return submit_one(context, options, name,
+                    request_of(make_call(CallKind::kAllgather, count, dtype), send, recv), handle);
+}
+
 ddl_status ddl_allgatherv_async(ddl_context* context, const char* name, const void* send, uint64_t count,
                                 void** result, uint64_t* recv_counts, ddl_dtype dtype,
                                 const ddl_async_options* options, ddl_handle** handle) {

@@ -45,6 +45,7 @@ class BatchCall {
       case CallKind::kAllreduce: return allreduce();
       case CallKind::kReduceScatter: return reduce_scatter();
       case CallKind::kBroadcast: return broadcast();
+      case CallKind::kAllgather: return allgather();
       case CallKind::kAllgatherv: return allgatherv();
       case CallKind::kAlltoallv: return alltoallv();
       default: break;
@@ -143,6 +144,18 @@ class BatchCall {
     if (has_joined()) {
       unused.resize(terms_.call.count * element_);
       request.send = request.recv = unused.data();
+    }
+    return call(request);
+  }
+
+  Outcome allgather() const {
+    Request request = request_of(terms_.call.count);
+    std::vector<std::byte> zeros, unused;
+    if (has_joined()) {
+      zeros.resize(terms_.call.count * element_);
+      unused.resize(zeros.size() * static_cast<std::size_t>(members_.size));
+      request.send = zeros.data();
+      request.recv = unused.data();
     }
     return call(request);
   }

@@ -130,6 +130,7 @@ bool is_valid(const Announcement& announced, std::size_t ranks) {
     case CallKind::kAllreduce:
     case CallKind::kReduceScatter:
     case CallKind::kBroadcast:
+    case CallKind::kAllgather:
     case CallKind::kAllgatherv:
     case CallKind::kAlltoallv: break;
     default: return false;

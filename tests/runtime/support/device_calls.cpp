@@ -405,6 +405,16 @@ DDL_WRAPPED(ddl_status, ddl_allreduce_async, ddl_context* context, const char* n
                 });
 }
 
+DDL_WRAPPED(ddl_status, ddl_allgather_async, ddl_context* context, const char* name, const void* send,
+            void* recv, uint64_t count, ddl_dtype dtype, const ddl_async_options* options,
+            ddl_handle** handle) {
+  const Set set(context, set_of(options));
+  return submit(context, options, send, recv, {count, set.all(count)}, dtype, handle,
+                [&](void* s, void* r, const ddl_async_options* o, Open&) {
+                  return __real_ddl_allgather_async(context, name, s, r, count, dtype, o, handle);
+                });
+}
+
 DDL_WRAPPED(ddl_status, ddl_allgatherv_async, ddl_context* context, const char* name, const void* send,
             uint64_t count, void** result, uint64_t* recv_counts, ddl_dtype dtype,
             const ddl_async_options* options, ddl_handle** handle) {

@@ -85,6 +85,10 @@ void check_movement(Context& context) {
   std::iota(wanted.begin(), wanted.end(), 0);
   expect(all == wanted && context.allgather(std::vector<int>{rank}) == wanted, "allgather");
 
+  std::vector<int> everyone(ranks);
+  context.allgather_async("everyone", &rank, everyone.data(), 1).get();
+  expect(everyone[ranks - 1] == last, "allgather_async");
+
   // Rank r contributes r elements.
   Counts counts(ranks);
   std::iota(counts.begin(), counts.end(), std::uint64_t{0});

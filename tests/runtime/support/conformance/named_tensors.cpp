@@ -25,7 +25,7 @@ constexpr int kNames = 24;
 
 int below(Random& random, int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); }
 
-enum class TensorKind { kAllreduce, kReduceScatter, kBroadcast, kAllgatherv, kAlltoallv };
+enum class TensorKind { kAllreduce, kReduceScatter, kBroadcast, kAllgather, kAllgatherv, kAlltoallv };
 
 /// A tensor of a step, the same on all ranks.
 struct Planned {
@@ -51,7 +51,7 @@ Planned plan_tensor(int name, Random& random) {
   Planned tensor;
   tensor.name = "tensor " + std::to_string(name);
   // Allreduces of floats mostly, so that some are executed together.
-  if (below(random, 3) == 0) tensor.kind = static_cast<TensorKind>(below(random, 5));
+  if (below(random, 3) == 0) tensor.kind = static_cast<TensorKind>(below(random, 6));
   if (below(random, 3) == 0) tensor.dtype = kTensorTypes[random() % kTensorTypes.size()];
   if (below(random, 3) == 0) tensor.op = kTensorOps[random() % kTensorOps.size()];
   tensor.count = static_cast<std::size_t>(below(random, below(random, 10) == 0 ? 20000 : 500));
@@ -114,6 +114,7 @@ TensorBuffers buffers_of(const Planned& tensor, int step, int rank, int ranks) {
   for (const std::uint64_t part : buffers.counts) all += part;
   if (tensor.kind == TensorKind::kReduceScatter || tensor.kind == TensorKind::kAlltoallv) count = all;
   if (tensor.kind == TensorKind::kReduceScatter) received = buffers.counts[static_cast<std::size_t>(rank)];
+  if (tensor.kind == TensorKind::kAllgather) received = count * size;
   if (tensor.kind == TensorKind::kAllgatherv) {
     count = buffers.counts[static_cast<std::size_t>(rank)];
     received = all;
@@ -156,6 +157,9 @@ Bytes ordered(ddl_context* context, const Planned& tensor, TensorBuffers buffers
       check(ddl_broadcast(context, buffers.send.data(), tensor.count, tensor.dtype,
                           root_of(tensor, ddl_process_set_size(context, set)), &options));
       return buffers.send;
+    case TensorKind::kAllgather:
+      check(ddl_allgather(context, send, recv, tensor.count, tensor.dtype, &options));
+      return buffers.recv;
     case TensorKind::kAllgatherv:
       check(ddl_allgatherv(context, send, recv, buffers.counts.data(), tensor.dtype, &options));
       return buffers.recv;
@@ -208,6 +212,9 @@ class Named {
         check(ddl_broadcast_async(context_, name, buffers_.send.data(), tensor_.count, dtype,
                                   root_of(tensor_, ddl_process_set_size(context_, set_)), &options,
                                   &handle_));
+        break;
+      case TensorKind::kAllgather:
+        check(ddl_allgather_async(context_, name, send, recv, tensor_.count, dtype, &options, &handle_));
         break;
       case TensorKind::kAllgatherv:
         check(ddl_allgatherv_async(context_, name, send, buffers_.send.size() / ddl_dtype_size(dtype),
