@@ -1,0 +1,284 @@
+// Averages the gradients of all ranks while the backward pass still computes others.
+#ifndef DDL_TRAINING_GRADIENTS_HPP
+#define DDL_TRAINING_GRADIENTS_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ddl/ddl.hpp"
+#include "ddl/training/parameters.hpp"
+
+namespace ddl::training {
+
+/// What happens to a gradient that this rank's backward pass has not computed.
+enum class Unused : std::uint8_t {
+  kZeros,  ///< it counts as zeros, and becomes the mean of the ranks
+  kKeep,   ///< the same, but if no rank has computed it, it is left as it was
+};
+
+struct GradientOptions {
+  Op op = Op::average;
+  /// Backward passes before each step. The program adds their gradients up, and scales the loss as it wants.
+  int passes = 1;
+  /// Gradients are divided by this before they are added up, and multiplied with it after: against overflow of 16 bits.
+  double predivide = 1.0;
+  /// What float gradients are sent as: DDL_FLOAT16, DDL_BFLOAT16, or DDL_FLOAT32.
+  ddl_dtype wire = DDL_FLOAT32;
+  Unused unused = Unused::kZeros;
+  /// Names of parameters whose gradients are sent when all of a group are there. The others are sent one by one.
+  std::vector<std::vector<std::string>> groups;
+  std::uint64_t process_set = DDL_WORLD;
+};
+
+/// The gradients of parameters. The backward pass says ready() of each, in any order and from any thread, and libddl
+/// combines it meanwhile with those of the other ranks, several in one call. finish() waits for all, before the
+/// optimizer's step. Gradients without memory of their own lie one behind the other in the shared heap, where nothing has
+/// to be copied before it is sent.
+///
+/// Must be destroyed before the Context. In an elastic job it is made anew in each generation.
+class Gradients {
+ public:
+  /// Collective. Throws on all ranks if their parameters differ.
+  Gradients(Context& context, std::vector<Parameter> parameters, GradientOptions options = {})
+      : context_(&context), options_(std::move(options)), parameters_(std::move(parameters)) {
+    check_options();
+    CallOptions call;
+    call.process_set = options_.process_set;
+    check_alike(context, parameters_, call);
+    allocate();
+    slots_.resize(parameters_.size());
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      slots_[i].name = "gradient." + parameters_[i].name;
+      slots_[i].passes_left = options_.passes;
+    }
+    make_groups();
+  }
+
+  /// Those that were given; each has a gradient.
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  /// This rank's pass has computed the gradient of the parameter with this number. It belongs to libddl from now until
+  /// finish(), if this was the last pass before the step. From any thread, of one parameter from one at a time.
+  void ready(std::size_t number) {
+    Slot& slot = slots_[number];
+    if (slot.passes_left == 0) {
+      throw Error(DDL_ERROR_INVALID_ARGUMENT, "the gradient of \"" + parameters_[number].name +
+                                                  "\" was computed more than " +
+                                                  std::to_string(options_.passes) +
+                                                  " times before the step: call finish() after each step, or "
+                                                  "set GradientOptions::passes");
+    }
+    if (--slot.passes_left == 0) submit(number);
+  }
+
+  /// Submits the gradients that were not computed, waits for all, and begins to count passes anew. Throws the first
+  /// failure when all others are complete.
+  void finish() {
+    if (options_.unused == Unused::kKeep) submit_uses();
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].passes_left > 0) submit_missing(i);
+    }
+    ddl_status failure = DDL_OK;
+    std::string text;
+    const auto wait = [&](ddl::detail::Handle& handle) {
+      try {
+        handle.wait();
+      } catch (const Error& error) {
+        if (failure == DDL_OK) text = error.what();
+        if (failure == DDL_OK) failure = error.status();
+      }
+    };
+    if (options_.unused == Unused::kKeep) wait(uses_handle_);
+    for (Slot& slot : slots_) {
+      wait(slot.handle);
+      slot.passes_left = options_.passes;
+    }
+    if (failure != DDL_OK) throw Error(failure, text);
+    for (std::size_t i = 0; i < slots_.size(); ++i) store(i);
+  }
+
+  /// Sets all gradients to zero, for the first pass of the next step.
+  void set_to_zero() {
+    for (const Parameter& one : parameters_) std::memset(one.gradient, 0, one.bytes());
+  }
+
+ private:
+  static constexpr std::size_t kLine = 64;  // bytes; a view begins where a cache line does
+
+  struct Slot {
+    std::string name;
+    const std::string* group = nullptr;
+    std::uint32_t group_size = 0;
+    int passes_left = 1;
+    bool was_computed = false;
+    /// What is sent in place of the gradient: 16 bits for each element, or zeros; empty: the gradient itself.
+    std::vector<std::uint8_t> sent;
+    ddl::detail::Handle handle;  // behind what it uses
+  };
+
+  void check_options() const {
+    ddl::detail::require(options_.passes > 0, "there is at least one backward pass before a step");
+    ddl::detail::require(options_.predivide > 0, "gradients can be divided only by a number above 0");
+    ddl::detail::require(options_.predivide == 1.0 || options_.op == Op::average,
+                         "gradients are divided in advance only for an average");
+    ddl::detail::require(
+        options_.wire == DDL_FLOAT32 || options_.wire == DDL_FLOAT16 || options_.wire == DDL_BFLOAT16,
+        "gradients are sent as DDL_FLOAT32, DDL_FLOAT16 or DDL_BFLOAT16");
+  }
+
+  void allocate() {
+    std::size_t bytes = 0;
+    for (const Parameter& one : parameters_) {
+      if (one.gradient == nullptr) bytes += (one.bytes() + kLine - 1) / kLine * kLine;
+    }
+    if (bytes == 0) return;
+    memory_ = context_->alloc<std::uint8_t>(bytes);
+    std::uint8_t* next = memory_.data();
+    for (Parameter& one : parameters_) {
+      if (one.gradient != nullptr) continue;
+      one.gradient = next;
+      next += (one.bytes() + kLine - 1) / kLine * kLine;
+    }
+  }
+
+  void make_groups() {
+    std::map<std::string, std::size_t> numbers;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) numbers[parameters_[i].name] = i;
+    group_names_.reserve(options_.groups.size());
+    for (const std::vector<std::string>& group : options_.groups) {
+      group_names_.push_back("gradients " + std::to_string(group_names_.size()));
+      for (const std::string& name : group) {
+        const auto found = numbers.find(name);
+        if (found == numbers.end())
+          throw Error(DDL_ERROR_INVALID_ARGUMENT, "a group has \"" + name + "\", which is no parameter");
+        Slot& slot = slots_[found->second];
+        if (slot.group != nullptr)
+          throw Error(DDL_ERROR_INVALID_ARGUMENT, "parameter \"" + name + "\" is in groups twice");
+        slot.group = &group_names_.back();
+        slot.group_size = static_cast<std::uint32_t>(group.size());
+      }
+    }
+  }
+
+  bool is_narrowed(const Parameter& one) const {
+    return one.dtype == DDL_FLOAT32 && options_.wire != DDL_FLOAT32;
+  }
+
+  void submit(std::size_t number) {
+    Slot& slot = slots_[number];
+    const Parameter& one = parameters_[number];
+    slot.was_computed = true;
+    if (is_narrowed(one)) {
+      slot.sent.resize(2 * one.count);
+      const auto* const from = static_cast<const float*>(one.gradient);
+      if (options_.wire == DDL_FLOAT16) {
+        narrow<float16>(from, slot.sent.data(), one.count);
+      } else {
+        narrow<bfloat16>(from, slot.sent.data(), one.count);
+      }
+      send(number, slot.sent.data(), options_.wire);
+    } else {
+      slot.sent.clear();
+      send(number, one.gradient, one.dtype);
+    }
+  }
+
+  /// Of a gradient that this rank has not computed in all passes, or in none.
+  void submit_missing(std::size_t number) {
+    Slot& slot = slots_[number];
+    const Parameter& one = parameters_[number];
+    if (slot.passes_left < options_.passes) {
+      slot.passes_left = 0;
+      submit(number);
+      return;
+    }
+    slot.was_computed = false;
+    if (options_.unused == Unused::kZeros) {
+      std::memset(one.gradient, 0, one.bytes());
+      slot.passes_left = 0;
+      submit(number);
+      return;
+    }
+    slot.sent.assign(is_narrowed(one) ? 2 * one.count : one.bytes(), 0);
+    send(number, slot.sent.data(), is_narrowed(one) ? options_.wire : one.dtype);
+  }
+
+  void send(std::size_t number, void* memory, ddl_dtype dtype) {
+    Slot& slot = slots_[number];
+    ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
+    c.process_set = options_.process_set;
+    c.prescale = 1.0 / options_.predivide;
+    c.postscale = options_.predivide;
+    // The next forward pass needs the first parameters first.
+    c.priority = static_cast<std::int32_t>(slots_.size() - number);
+    c.group = slot.group == nullptr ? nullptr : slot.group->c_str();
+    c.group_size = slot.group_size;
+    c.zeros_if_joined = 1;
+    ddl::detail::check(ddl_allreduce_async(context_->get(), slot.name.c_str(), memory, memory,
+                                           parameters_[number].count, dtype, static_cast<ddl_op>(options_.op),
+                                           &c, slot.handle.out()));
+  }
+
+  /// Which gradients any rank has computed.
+  void submit_uses() {
+    uses_.resize(slots_.size());
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      uses_[i] = slots_[i].passes_left < options_.passes ? 1 : 0;
+    ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
+    c.process_set = options_.process_set;
+    c.zeros_if_joined = 1;
+    ddl::detail::check(ddl_allreduce_async(context_->get(), "gradients that are used", uses_.data(),
+                                           uses_.data(), uses_.size(), DDL_UINT8, DDL_MAX, &c,
+                                           uses_handle_.out()));
+  }
+
+  /// Puts what was sent in place of the gradient back into it.
+  void store(std::size_t number) {
+    const Slot& slot = slots_[number];
+    const Parameter& one = parameters_[number];
+    if (slot.sent.empty()) return;
+    if (!slot.was_computed && options_.unused == Unused::kKeep && uses_[number] == 0) return;
+    if (!is_narrowed(one)) {
+      std::memcpy(one.gradient, slot.sent.data(), one.bytes());
+    } else if (options_.wire == DDL_FLOAT16) {
+      widen<float16>(slot.sent.data(), static_cast<float*>(one.gradient), one.count);
+    } else {
+      widen<bfloat16>(slot.sent.data(), static_cast<float*>(one.gradient), one.count);
+    }
+  }
+
+  template <class Half>
+  static void narrow(const float* from, std::uint8_t* to, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint16_t bits = Half(from[i]).bits;
+      std::memcpy(to + 2 * i, &bits, sizeof bits);
+    }
+  }
+  template <class Half>
+  static void widen(const std::uint8_t* from, float* to, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      Half half;
+      std::memcpy(&half.bits, from + 2 * i, sizeof half.bits);
+      to[i] = half;
+    }
+  }
+
+  Context* context_;
+  GradientOptions options_;
+  std::vector<Parameter> parameters_;
+  SharedBuffer<std::uint8_t> memory_;
+  std::vector<std::string> group_names_;
+  std::vector<std::uint8_t> uses_;
+  ddl::detail::Handle uses_handle_;
+  std::vector<Slot> slots_;  // the last: its handles are waited for before the memory is freed
+};
+
+}  // namespace ddl::training
+
+#endif  // DDL_TRAINING_GRADIENTS_HPP

@@ -1,0 +1,136 @@
+// The step of an optimizer on gradients of all ranks: on every rank the whole step, or on each a slice of it (ZeRO).
+#ifndef DDL_TRAINING_OPTIMIZER_HPP
+#define DDL_TRAINING_OPTIMIZER_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ddl/ddl.hpp"
+#include "ddl/training/agreement.hpp"
+#include "ddl/training/gradients.hpp"
+#include "ddl/training/parameters.hpp"
+#include "ddl/training/update.hpp"
+
+namespace ddl::training {
+
+/// Elements [begin, end) of an array that an optimizer keeps for a parameter, in the memory of this rank. slot: "" for the
+/// parameter itself where its elements are kept in more bits than the model has.
+struct StatePart {
+  std::string parameter;
+  std::string slot;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t count = 0;  ///< of the whole parameter
+  void* data = nullptr;
+  ddl_dtype dtype = DDL_FLOAT32;
+};
+
+namespace detail {
+
+/// Calls function with a pointer of the type's elements: of float or double.
+template <class Function>
+void with_type(ddl_dtype dtype, Function function) {
+  if (dtype == DDL_FLOAT64) {
+    function(static_cast<double*>(nullptr));
+  } else {
+    function(static_cast<float*>(nullptr));
+  }
+}
+
+template <class T>
+double sum_of_squares(const T* values, std::size_t count) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  return sum;
+}
+
+template <class T>
+void scale(T* values, std::size_t count, double factor) {
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<T>(static_cast<double>(values[i]) * factor);
+}
+
+}  // namespace detail
+
+/// An optimizer whose ranks all make the whole step, on float or double parameters. Rule: of update.hpp. The program may
+/// change rule between steps, its rate above all.
+template <class Rule>
+class Optimizer {
+ public:
+  /// Collective, as Gradients is.
+  Optimizer(Context& context, std::vector<Parameter> parameters, Rule rule_of_steps,
+            GradientOptions options = {})
+      : rule(std::move(rule_of_steps)), gradients_(context, std::move(parameters), std::move(options)) {
+    for (const Parameter& one : gradients_.parameters()) {
+      ddl::detail::require(one.dtype == DDL_FLOAT32 || one.dtype == DDL_FLOAT64,
+                           "Optimizer updates float and double; ShardedOptimizer has 16 bits, too");
+      for (std::size_t i = 0; i < rule.slots().size(); ++i) state_.emplace_back(one.bytes(), std::uint8_t{0});
+    }
+  }
+
+  Rule rule;
+  std::uint64_t steps = 0;  ///< that were made; belongs into a checkpoint
+  double clip_norm = 0.0;   ///< the largest norm of all gradients together; 0: any
+
+  /// Whose memory of gradients the backward pass writes.
+  const std::vector<Parameter>& parameters() const { return gradients_.parameters(); }
+  void ready(std::size_t number) { gradients_.ready(number); }
+  void set_to_zero() { gradients_.set_to_zero(); }
+
+  /// Waits for the gradients of all ranks, and updates the parameters. scale: with what the losses were multiplied.
+  void step(double loss_scale = 1.0) {
+    gradients_.finish();
+    double factor = 1.0 / loss_scale;
+    if (clip_norm > 0) {
+      double squares = 0;
+      for (const Parameter& one : parameters()) {
+        detail::with_type(one.dtype, [&](auto* type) {
+          squares += detail::sum_of_squares(static_cast<decltype(type)>(one.gradient), one.count);
+        });
+      }
+      factor *= clip_factor(std::sqrt(squares) / loss_scale, clip_norm);
+    }
+    ++steps;
+    const std::size_t slots = rule.slots().size();
+    for (std::size_t i = 0; i < parameters().size(); ++i) {
+      const Parameter& one = parameters()[i];
+      detail::with_type(one.dtype, [&](auto* type) {
+        using T = std::remove_pointer_t<decltype(type)>;
+        if (factor != 1.0) detail::scale(static_cast<T*>(one.gradient), one.count, factor);
+        std::vector<T*> kept;
+        for (std::size_t slot = 0; slot < slots; ++slot)
+          kept.push_back(reinterpret_cast<T*>(state_[i * slots + slot].data()));
+        rule.apply(static_cast<T*>(one.data), static_cast<const T*>(one.gradient), kept.data(), one.count,
+                   steps);
+      });
+    }
+  }
+
+  /// What the optimizer keeps, for a checkpoint: every rank has all of it.
+  std::vector<StatePart> state() {
+    std::vector<StatePart> parts;
+    const std::vector<std::string> slots = rule.slots();
+    for (std::size_t i = 0; i < parameters().size(); ++i) {
+      const Parameter& one = parameters()[i];
+      for (std::size_t slot = 0; slot < slots.size(); ++slot)
+        parts.push_back({one.name, slots[slot], 0, one.count, one.count,
+                         state_[i * slots.size() + slot].data(), one.dtype});
+    }
+    return parts;
+  }
+
+ private:
+  Gradients gradients_;
+  std::vector<std::vector<std::uint8_t>> state_;  // a vector for each parameter and slot
+};
+
+}  // namespace ddl::training
+
+#endif  // DDL_TRAINING_OPTIMIZER_HPP
