@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
@@ -114,7 +115,16 @@ std::int64_t sleeps_of(pid_t pid) {
 std::string describe(const std::vector<Process>& processes) {
   std::vector<std::string> words;
   for (const Process& process : processes) {
-    words.push_back("pid " + std::to_string(process.pid) + " " + process.name + " " + process.state);
+    std::string word = "pid " + std::to_string(process.pid) + " " + process.name + " " + process.state;
+    // What shows a process that hangs: the CPU time that it has used, and where its threads sleep in the kernel.
+    char seconds[32] = {};
+    std::snprintf(seconds, sizeof seconds, " %.2f s", process.cpu_seconds);
+    word += seconds;
+    std::error_code ignored;
+    for (const auto& thread : std::filesystem::directory_iterator(proc_file(process.pid, "task"), ignored)) {
+      if (const auto place = read_file(thread.path() / "wchan", 256)) word += " " + *place;
+    }
+    words.push_back(word);
   }
   return join(words, ", ");
 }

@@ -36,7 +36,7 @@ std::optional<std::int64_t> peak_memory_of(pid_t pid);
 /// How often its threads have gone to sleep so far, which is how often they woke up. 0 if there is no such process.
 std::int64_t sleeps_of(pid_t pid);
 
-/// "pid 12 ddl-agent S, pid 13 sleep S": for messages.
+/// "pid 12 ddl-agent S 0.03 s do_epoll_wait, pid 13 sleep S 0.00 s hrtimer_nanosleep": for messages.
 std::string describe(const std::vector<Process>& processes);
 
 }  // namespace ddl::e2e

@@ -121,9 +121,7 @@ class ShardedOptimizer {
     }
     bool overflows_here = false;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      BucketState& bucket = *buckets_[i];
-      if (bucket.reduction.is_open()) bucket.reduction.wait();
-      widen_gradient(i);
+      finish_gradient(i);
       with_slice(
           i, [&](auto* gradient) { overflows_here = overflows(gradient, slice_count(i)) || overflows_here; });
     }

@@ -1,0 +1,484 @@
+// What ranks do together in a training: this program runs as each of them, under ddlrun.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ddl/training/gradients.hpp"
+#include "ddl/training/sharded_optimizer.hpp"
+#include "runtime/support/expect.h"
+
+namespace {
+
+using namespace ddl::training;  // NOLINT(google-build-using-namespace): this test is about nothing else
+using ddl::conformance::expect;
+using ddl::conformance::expect_contains;
+
+void expect_error(ddl_status status, const std::string& part, const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const ddl::Error& error) {
+    expect(error.status() == status, "another status: " + std::string(error.what()));
+    return expect_contains(error.what(), part);
+  }
+  expect(false, "no error: " + part);
+}
+
+/// The gradient of an element, of one rank in one pass, all different.
+double gradient(int rank, std::uint64_t pass, std::size_t parameter, std::size_t i) {
+  const std::size_t mixed = (i * 2654435761u + parameter * 40503u + pass * 977u) % 2003 + 31u * rank;
+  return std::ldexp(static_cast<double>(mixed) - 1001.0, -10);
+}
+
+/// Parameters with odd numbers of elements.
+template <class T>
+class Model {
+ public:
+  explicit Model(std::vector<std::size_t> counts = {1, 7, 130, 1000, 4097, 64, 3}) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      memory_.emplace_back(counts[i]);
+      for (std::size_t j = 0; j < counts[i]; ++j)
+        memory_[i][j] = static_cast<T>(static_cast<float>(gradient(0, 17, i, j)));
+    }
+  }
+  std::vector<Parameter> parameters() {
+    std::vector<Parameter> all;
+    for (std::size_t i = 0; i < memory_.size(); ++i)
+      all.push_back(parameter("p" + std::to_string(i), memory_[i].data(), memory_[i].size()));
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<T>> memory_;
+};
+
+/// A backward pass of this rank: from the last parameter to the first.
+template <class T, class Optimizing>
+void backward(Optimizing& optimizer, int rank, std::uint64_t pass) {
+  const std::vector<Parameter>& parameters = optimizer.parameters();
+  for (std::size_t i = parameters.size(); i-- > 0;) {
+    auto* const to = static_cast<T*>(parameters[i].gradient);
+    for (std::size_t j = 0; j < parameters[i].count; ++j)
+      to[j] = static_cast<T>(static_cast<float>(to[j]) + static_cast<float>(gradient(rank, pass, i, j)));
+    optimizer.ready(i);
+  }
+}
+
+std::string bytes_of(const std::vector<Parameter>& parameters) {
+  std::string bytes;
+  for (const Parameter& one : parameters) bytes.append(static_cast<const char*>(one.data), one.bytes());
+  return bytes;
+}
+
+void test_gradients(ddl::Context& context) {
+  const int rank = context.rank(), size = context.size();
+  Model<float> model;
+  Gradients gradients(context, model.parameters());
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    gradients.set_to_zero();
+    // Also from another thread.
+    std::thread([&] { backward<float>(gradients, rank, step); }).join();
+    gradients.finish();
+    for (std::size_t i = 0; i < gradients.parameters().size(); ++i) {
+      const Parameter& one = gradients.parameters()[i];
+      for (std::size_t j = 0; j < one.count; j += 3) {
+        double sum = 0;
+        for (int from = 0; from < size; ++from) sum += gradient(from, step, i, j);
+        expect(std::abs(static_cast<float*>(one.gradient)[j] - sum / size) < 1e-5, "the mean of " + one.name);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < gradients.parameters().size(); ++i) {
+    expect(reinterpret_cast<std::uintptr_t>(gradients.parameters()[i].gradient) % 64 == 0, "lines of memory");
+    gradients.ready(i);
+  }
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "\"p1\" was computed more than 1 times",
+               [&] { gradients.ready(1); });
+  gradients.finish();
+}
+
+void test_options_of_gradients(ddl::Context& context) {
+  const int rank = context.rank(), size = context.size();
+  std::vector<float> a(5, 0), b(4, 0), ga(5), gb(4, 7.0f);
+  const std::vector<Parameter> parameters{parameter("a", a.data(), 5, ga.data()),
+                                          parameter("b", b.data(), 4, gb.data())};
+  const auto run = [&](GradientOptions options, bool everyone_has_b, bool first_has_b) {
+    Gradients gradients(context, parameters, std::move(options));
+    ga.assign(5, static_cast<float>(rank));
+    gb.assign(4, 7.0f);
+    gradients.ready(0);
+    if (everyone_has_b || (first_has_b && rank == 0)) gradients.ready(1);
+    gradients.finish();
+  };
+  const float mean = static_cast<float>(size - 1) / 2;
+  run({}, false, false);
+  expect(ga[4] == mean && gb[3] == 0.0f, "a gradient that nobody has is zeros");
+  GradientOptions keeps;
+  keeps.unused = Unused::kKeep;
+  run(keeps, false, false);
+  expect(ga[4] == mean && gb[3] == 7.0f, "a gradient that nobody has is kept");
+  run(keeps, false, true);
+  expect(std::abs(gb[3] - 7.0f / static_cast<float>(size)) < 1e-6f, "a gradient that one rank has is a mean");
+  GradientOptions grouped;
+  grouped.groups = {{"b", "a"}};
+  run(grouped, true, false);
+  expect(ga[4] == mean && gb[3] == 7.0f, "a group");
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "\"c\", which is no parameter", [&] {
+    grouped.groups = {{"c"}};
+    run(grouped, true, false);
+  });
+  for (const ddl_dtype wire : {DDL_FLOAT16, DDL_BFLOAT16}) {
+    GradientOptions narrow;
+    narrow.wire = wire;
+    narrow.predivide = 2;
+    run(narrow, true, false);
+    expect(ga[4] == mean && gb[3] == 7.0f, "numbers that 16 bits hold");
+  }
+  // Two passes before a step are added up by the program.
+  GradientOptions passes;
+  passes.passes = 2;
+  Gradients gradients(context, parameters, passes);
+  ga.assign(5, 1.0f);
+  gradients.ready(0);
+  ga.assign(5, static_cast<float>(rank));
+  gradients.ready(0);
+  gradients.ready(1);
+  gradients.finish();
+  expect(ga[4] == mean, "the second pass");
+}
+
+void test_models_that_differ(ddl::Context& context) {
+  const bool is_last = context.rank() == context.size() - 1;
+  std::vector<float> a(5), b(4);
+  std::vector<Parameter> parameters{parameter("a", a.data(), 5), parameter("b", b.data(), is_last ? 3u : 4u)};
+  const auto make = [&] { const Gradients gradients(context, parameters); };
+  if (context.size() == 1) {
+    make();
+  } else {
+    expect_error(DDL_ERROR_MISMATCH,
+                 "parameter 1 differs: rank " + std::to_string(context.size() - 1) + " has \"b\" of 3", make);
+  }
+  if (is_last) parameters[1].name = "a";
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "two parameters are called \"a\"", make);
+}
+
+/// Trains the same model whole and in slices: the bits are the same after each step.
+template <class T, class Rule>
+void compare(ddl::Context& context, const Rule& rule, std::size_t bucket_bytes, int passes) {
+  const int rank = context.rank();
+  Model<T> here, there;
+  GradientOptions whole_options;
+  whole_options.passes = passes;
+  Optimizer<Rule> whole(context, here.parameters(), rule, whole_options);
+  ShardingOptions options;
+  options.bucket_bytes = bucket_bytes;
+  options.passes = passes;
+  ShardedOptimizer<Rule> sharded(context, there.parameters(), rule, options);
+  for (std::uint64_t step = 0; step < 8; ++step) {
+    whole.set_to_zero();
+    sharded.set_to_zero();
+    for (int pass = 0; pass < passes; ++pass) {
+      backward<T>(whole, rank, step * 2 + static_cast<unsigned>(pass));
+      backward<T>(sharded, rank, step * 2 + static_cast<unsigned>(pass));
+    }
+    whole.step();
+    sharded.step();
+    for (std::size_t i = 0; i < sharded.parameters().size(); ++i) sharded.use(i);
+    expect(bytes_of(whole.parameters()) == bytes_of(sharded.parameters()),
+           "the bits of slices after step " + std::to_string(step));
+  }
+}
+
+void test_slices_have_the_bits_of_the_whole(ddl::Context& context) {
+  for (const std::size_t bucket_bytes : {std::size_t{1}, std::size_t{600}, std::size_t{1} << 20}) {
+    compare<float>(context, Sgd{0.1}, bucket_bytes, 1);
+    compare<float>(context, Sgd{0.1, 0.9, 0.0, 0.01, true}, bucket_bytes, 2);
+    compare<float>(context, Adam{0.01}, bucket_bytes, 1);
+    compare<double>(context, Adam{0.01, 0.8, 0.99, 1e-6, 0.1, true}, bucket_bytes, 1);
+    compare<float>(context, Adagrad{}, bucket_bytes, 2);
+    compare<float>(context, RmsProp{}, bucket_bytes, 1);
+  }
+}
+
+void test_16_bits_are_updated_in_float(ddl::Context& context) {
+  const int rank = context.rank();
+  Model<ddl::bfloat16> model;
+  ShardingOptions options;
+  options.bucket_bytes = 600;
+  ShardedOptimizer<Sgd> sharded(context, model.parameters(), Sgd{0.001}, options);
+  // Steps that 16 bits would lose: 2^-10 * rate, of elements near 1.
+  for (int step = 0; step < 100; ++step) {
+    sharded.set_to_zero();
+    for (std::size_t i = 0; i < sharded.parameters().size(); ++i) {
+      const Parameter& one = sharded.parameters()[i];
+      for (std::size_t j = 0; j < one.count; ++j)
+        static_cast<ddl::bfloat16*>(one.gradient)[j] = ddl::bfloat16(1.0f);
+      sharded.ready(i);
+    }
+    sharded.step();
+    sharded.use_all();
+  }
+  Model<ddl::bfloat16> fresh;
+  const std::vector<Parameter> before = fresh.parameters();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    for (std::size_t j = 0; j < before[i].count; ++j) {
+      const float was = static_cast<const ddl::bfloat16*>(before[i].data)[j];
+      const float is = static_cast<const ddl::bfloat16*>(sharded.parameters()[i].data)[j];
+      expect(std::abs(is - (was - 0.1f)) <= 0.004f, "a sum of small steps of " + before[i].name);
+    }
+  }
+  const std::string bytes = bytes_of(sharded.parameters());
+  expect(broadcast_bytes(context, bytes) == bytes, "ranks have different parameters");
+  (void)rank;
+}
+
+/// All ranks' state, by parameter, slot and element: what a checkpoint would have.
+using Saved = std::map<std::string, std::vector<float>>;
+
+template <class Optimizing>
+Saved saved(ddl::Context& context, Optimizing& optimizer, const ddl::CallOptions& set) {
+  std::string own;
+  for (const StatePart& part : optimizer.state()) {
+    own += part.parameter + '/' + part.slot + ' ' + std::to_string(part.begin) + ' ' +
+           std::to_string(part.end) + ' ' + std::to_string(part.count) + '\n';
+    own.append(static_cast<const char*>(part.data), (part.end - part.begin) * sizeof(float));
+  }
+  Saved all;
+  for (const std::string& bytes : gather_bytes(context, own, set)) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t end = bytes.find('\n', at);
+      char name[64] = {};
+      std::size_t begin = 0, stop = 0, count = 0;
+      expect(std::sscanf(bytes.substr(at, end - at).c_str(), "%63s %zu %zu %zu", name, &begin, &stop,
+                         &count) == 4,
+             "a line of the state");
+      std::vector<float>& values = all[name];
+      if (values.empty()) values.assign(count, NAN);
+      std::memcpy(values.data() + begin, bytes.data() + end + 1, (stop - begin) * sizeof(float));
+      at = end + 1 + (stop - begin) * sizeof(float);
+    }
+  }
+  return all;
+}
+
+/// The job goes on with other numbers of ranks, and ends with the bits that one rank has.
+void test_state_moves_between_numbers_of_ranks(ddl::Context& context) {
+  const Adam rule{0.01};
+  Model<float> one_model;
+  const ddl::ProcessSet own = context.split(context.rank());
+  GradientOptions alone;
+  alone.process_set = own.id();
+  Optimizer<Adam> whole(context, one_model.parameters(), rule, alone);
+  std::string parameters = bytes_of(whole.parameters());
+  Saved state;
+  std::uint64_t steps = 0;
+  for (const int ranks : {2, 3, 1, 4, 2}) {
+    if (ranks > context.size()) continue;
+    const bool is_in = context.rank() < ranks;
+    const ddl::ProcessSet set = context.split(is_in ? 0 : -1);
+    if (is_in) {
+      Model<float> model;
+      std::size_t at = 0;
+      for (const Parameter& one : model.parameters()) {
+        std::memcpy(one.data, parameters.data() + at, one.bytes());
+        at += one.bytes();
+      }
+      ShardingOptions options;
+      options.bucket_bytes = 600;
+      options.process_set = set.id();
+      ShardedOptimizer<Adam> sharded(context, model.parameters(), rule, options);
+      if (steps > 0) {
+        sharded.load_state([&](const StatePart& part) {
+          const std::vector<float>& values = state.at(part.parameter + '/' + part.slot);
+          std::memcpy(part.data, values.data() + part.begin, (part.end - part.begin) * sizeof(float));
+        });
+      }
+      sharded.steps = steps;
+      for (int i = 0; i < 3; ++i) {
+        sharded.set_to_zero();
+        backward<float>(sharded, 0, sharded.steps);  // all ranks have the same gradients
+        sharded.step();
+      }
+      sharded.use_all();
+      parameters = bytes_of(sharded.parameters());
+      state = saved(context, sharded, set);
+      for (const auto& [name, values] : state) {
+        for (const float value : values) expect(!std::isnan(value), "nobody has an element of " + name);
+      }
+    }
+    // Ranks outside need the state for the next set.
+    std::string bytes;
+    for (const auto& [name, values] : state) {
+      bytes += name + ' ' + std::to_string(values.size()) + '\n';
+      bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    }
+    bytes = broadcast_bytes(context, bytes);
+    parameters = broadcast_bytes(context, parameters);
+    state.clear();
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t blank = bytes.find(' ', at), end = bytes.find('\n', at);
+      std::vector<float> values(std::stoul(bytes.substr(blank + 1, end - blank - 1)));
+      std::memcpy(values.data(), bytes.data() + end + 1, values.size() * sizeof(float));
+      state[bytes.substr(at, blank - at)] = values;
+      at = end + 1 + values.size() * sizeof(float);
+    }
+    steps += 3;
+    for (int i = 0; i < 3; ++i) {
+      whole.set_to_zero();
+      backward<float>(whole, 0, whole.steps);
+      whole.step();
+    }
+    expect(parameters == bytes_of(whole.parameters()), "the bits after " + std::to_string(ranks) + " ranks");
+  }
+  for (const StatePart& part : whole.state()) {
+    if (steps == 0) break;
+    const std::vector<float>& values = state.at(part.parameter + '/' + part.slot);
+    expect(
+        values.size() == part.count && std::memcmp(values.data(), part.data, part.count * sizeof(float)) == 0,
+        "the state of " + part.parameter);
+  }
+}
+
+void test_clipping(ddl::Context& context) {
+  const int rank = context.rank();
+  Model<float> here, there;
+  Optimizer<Sgd> whole(context, here.parameters(), Sgd{0.5});
+  ShardingOptions options;
+  options.bucket_bytes = 600;
+  ShardedOptimizer<Sgd> sharded(context, there.parameters(), Sgd{0.5}, options);
+  whole.clip_norm = sharded.clip_norm = 3.0;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    for (auto* const zero : {&sharded}) zero->set_to_zero();
+    whole.set_to_zero();
+    backward<float>(whole, rank, step);
+    backward<float>(sharded, rank, step);
+    const std::string before = bytes_of(whole.parameters());
+    whole.step();
+    sharded.step();
+    sharded.use_all();
+    double moved = 0, apart = 0;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
+      const Parameter& one = whole.parameters()[i];
+      for (std::size_t j = 0; j < one.count; ++j, at += sizeof(float)) {
+        float was = 0;
+        std::memcpy(&was, before.data() + at, sizeof was);
+        const double is = static_cast<const float*>(one.data)[j];
+        moved += (is - was) * (is - was);
+        apart = std::max(apart, std::abs(is - static_cast<const float*>(sharded.parameters()[i].data)[j]));
+      }
+    }
+    expect(std::abs(std::sqrt(moved) - 1.5) < 1e-3,
+           "a step of rate * norm: " + std::to_string(std::sqrt(moved)));
+    expect(apart < 1e-6, "slices are clipped alike: " + std::to_string(apart));
+  }
+}
+
+void test_overflow_on_one_rank_skips_all(ddl::Context& context) {
+  Model<float> model({100});
+  ShardedOptimizer<Sgd> sharded(context, model.parameters(), Sgd{1.0});
+  LossScale scaling;
+  const std::string before = bytes_of(sharded.parameters());
+  for (const bool overflows_somewhere : {true, false}) {
+    sharded.set_to_zero();
+    auto* const gradients = static_cast<float*>(sharded.parameters()[0].gradient);
+    for (int i = 0; i < 100; ++i) gradients[i] = static_cast<float>(scaling.scale);
+    if (overflows_somewhere && context.rank() == context.size() - 1) gradients[99] = INFINITY;
+    sharded.ready(0);
+    const double used = scaling.scale;
+    if (scaling.step_is_good(context, sharded.finish_gradients())) {
+      sharded.step(used);
+    } else {
+      sharded.skip_step();
+    }
+    sharded.use_all();
+    expect((bytes_of(sharded.parameters()) == before) == overflows_somewhere, "a step that overflows");
+    expect(scaling.scale == 32768.0, "the scale");
+  }
+  const float first = static_cast<const float*>(sharded.parameters()[0].data)[0];
+  float was = 0;
+  std::memcpy(&was, before.data(), sizeof was);
+  expect(first == was - 1.0f, "the step is divided by the scale");
+  scaling.good_steps_to_growth = 3;
+  scaling.good_steps = 0;
+  for (int i = 0; i < 3; ++i) expect(scaling.step_is_good(context, false), "a good step");
+  expect(scaling.scale == 65536.0 && scaling.good_steps == 0, "it grows");
+}
+
+void test_memory_of_slices(ddl::Context& context) {
+  Model<float> model({300000, 50001, 150000, 10, 10, 200000});
+  const ShardedOptimizer<Adam> sharded(context, model.parameters(), Adam{});
+  const double formula = 700021 * (8 + 8.0 / context.size());
+  expect(std::abs(static_cast<double>(sharded.bytes()) / formula - 1) < 0.02,
+         std::to_string(sharded.bytes()) + " bytes instead of " + std::to_string(formula));
+}
+
+void test_what_ranks_agree_on(ddl::Context& context) {
+  const int rank = context.rank(), size = context.size();
+  const auto means = average_metrics(context, {{"loss", rank + 1.0}, {"accuracy", 0.5}});
+  expect(means.at("loss") == (size + 1) / 2.0 && means.at("accuracy") == 0.5, "means of metrics");
+  std::map<std::string, double> others{{"loss", 1.0}};
+  if (rank == size - 1) others["only here"] = 1.0;
+  if (size > 1) {
+    expect_error(DDL_ERROR_MISMATCH, "only here", [&] { (void)average_metrics(context, others); });
+    expect_error(DDL_ERROR_SYSTEM, "of rank 1", [&] {
+      throw_on_all(context, rank > 0 ? "of rank " + std::to_string(rank) : "", DDL_ERROR_SYSTEM);
+    });
+  }
+  throw_on_all(context, "");
+  // Rank r has r + 1 samples, whose gradients are r each: the mean is over samples.
+  const double weight = batch_weight(context, static_cast<std::uint64_t>(rank) + 1);
+  std::vector<double> mean{weight * rank};
+  context.allreduce(mean, ddl::Op::average);
+  double sum = 0, samples = 0;
+  for (int one = 0; one < size; ++one) {
+    sum += one * (one + 1.0);
+    samples += one + 1;
+  }
+  expect(std::abs(mean[0] - sum / samples) < 1e-12, "unequal batches");
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "no rank has a sample", [&] { (void)batch_weight(context, 0); });
+  expect(gather_bytes(context, std::string(static_cast<std::size_t>(rank), 'x')).back().size() + 1 ==
+             static_cast<std::size_t>(size),
+         "bytes of all ranks");
+  Model<float> model;
+  const std::vector<Parameter> parameters = model.parameters();
+  static_cast<float*>(parameters[2].data)[5] = static_cast<float>(rank);
+  broadcast_parameters(context, parameters, size - 1);
+  expect(static_cast<float*>(parameters[2].data)[5] == static_cast<float>(size - 1),
+         "parameters of the root");
+}
+
+}  // namespace
+
+int main() {
+  const std::vector<std::pair<const char*, void (*)(ddl::Context&)>> tests{
+      {"gradients", test_gradients},
+      {"options of gradients", test_options_of_gradients},
+      {"models that differ", test_models_that_differ},
+      {"slices have the bits of the whole", test_slices_have_the_bits_of_the_whole},
+      {"16 bits are updated in float", test_16_bits_are_updated_in_float},
+      {"state moves between numbers of ranks", test_state_moves_between_numbers_of_ranks},
+      {"clipping", test_clipping},
+      {"overflow on one rank skips all", test_overflow_on_one_rank_skips_all},
+      {"memory of slices", test_memory_of_slices},
+      {"what ranks agree on", test_what_ranks_agree_on},
+  };
+  const char* running = "joining";
+  try {
+    ddl::Context context(60.0);
+    for (const auto& [name, test] : tests) {
+      running = name;
+      test(context);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", running, error.what());
+    std::_Exit(1);
+  }
+  std::printf("all %zu tests passed\n", tests.size());
+}
