@@ -3,12 +3,15 @@
 #pragma once
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "support/catch.h"
 
@@ -69,6 +72,39 @@ inline bool is_killed_at_stop(int stops, const std::function<void()>& body) {
   status = wait_for_child(pid);
   REQUIRE((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
   return true;
+}
+
+/// The calls of fsync and rename that body makes in a child, in order: what is left when the machine loses its power cannot
+/// be tried here.
+inline std::vector<std::string> syncs_and_renames(const std::function<void()>& body) {
+  const pid_t pid = fork_child([&] {
+    ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+    std::raise(SIGSTOP);
+    body();
+  });
+  REQUIRE(WIFSTOPPED(wait_for_child(pid)));
+  REQUIRE(::ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD) == 0);
+  std::vector<std::string> calls;
+  for (;;) {
+    REQUIRE(::ptrace(PTRACE_SYSCALL, pid, nullptr, nullptr) == 0);
+    const int status = wait_for_child(pid);
+    if (WIFEXITED(status)) return calls;
+    REQUIRE(WIFSTOPPED(status));
+    __ptrace_syscall_info info = {};
+    REQUIRE(::ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) > 0);
+    if (info.op != PTRACE_SYSCALL_INFO_ENTRY) continue;
+    switch (info.entry.nr) {
+      case SYS_fsync: calls.emplace_back("fsync"); break;
+#ifdef SYS_rename
+      case SYS_rename:
+#endif
+#ifdef SYS_renameat
+      case SYS_renameat:
+#endif
+      case SYS_renameat2: calls.emplace_back("rename"); break;
+      default: break;
+    }
+  }
 }
 
 }  // namespace ddl::test
