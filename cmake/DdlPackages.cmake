@@ -63,5 +63,7 @@ string(TOUPPER "${library}" key)
 set(CPACK_DEBIAN_${key}_PACKAGE_CONTROL_EXTRA "${control}/triggers;${control}/shlibs")
 set(CPACK_DEBIAN_DDLRUN_PACKAGE_RECOMMENDS "openssh-client")
 set(CPACK_DEBIAN_DDLRUN_PACKAGE_SUGGESTS "ddl-slurm-probe, ddl-examples, python3-ddl")
+# Two headers of ddl/training need it.
+set(CPACK_DEBIAN_LIBDDL-DEV_PACKAGE_SUGGESTS "nlohmann-json3-dev")
 
 include(CPack)
