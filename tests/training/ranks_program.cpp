@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -238,34 +239,44 @@ void test_16_bits_are_updated_in_float(ddl::Context& context) {
   (void)rank;
 }
 
-/// All ranks' state, by parameter, slot and element: what a checkpoint would have.
-using Saved = std::map<std::string, std::vector<float>>;
+/// All ranks' state, by name: what a checkpoint would have.
+struct Saved {
+  std::map<std::string, std::vector<float>> tensors;
 
-template <class Optimizing>
-Saved saved(ddl::Context& context, Optimizing& optimizer, const ddl::CallOptions& set) {
-  std::string own;
-  for (const StatePart& part : optimizer.state()) {
-    own += part.parameter + '/' + part.slot + ' ' + std::to_string(part.begin) + ' ' +
-           std::to_string(part.end) + ' ' + std::to_string(part.count) + '\n';
-    own.append(static_cast<const char*>(part.data), (part.end - part.begin) * sizeof(float));
+  void read(const std::string& name, std::uint64_t begin, std::uint64_t end, ddl_dtype dtype,
+            void* memory) const {
+    expect(dtype == DDL_FLOAT32, "the type of " + name);
+    std::memcpy(memory, tensors.at(name).data() + begin, (end - begin) * sizeof(float));
   }
-  Saved all;
-  for (const std::string& bytes : gather_bytes(context, own, set)) {
-    for (std::size_t at = 0; at < bytes.size();) {
-      const std::size_t end = bytes.find('\n', at);
-      char name[64] = {};
-      std::size_t begin = 0, stop = 0, count = 0;
-      expect(std::sscanf(bytes.substr(at, end - at).c_str(), "%63s %zu %zu %zu", name, &begin, &stop,
-                         &count) == 4,
-             "a line of the state");
-      std::vector<float>& values = all[name];
-      if (values.empty()) values.assign(count, NAN);
-      std::memcpy(values.data() + begin, bytes.data() + end + 1, (stop - begin) * sizeof(float));
-      at = end + 1 + (stop - begin) * sizeof(float);
+  /// Takes the shards of all ranks, which together are all of the state. Collective.
+  void gather(ddl::Context& context, const std::vector<Shard>& shards) {
+    tensors.clear();
+    std::string names;
+    for (const Shard& one : shards)
+      names += one.name + ' ' + std::to_string(one.begin) + ' ' + std::to_string(one.end) + ' ' +
+               std::to_string(one.shape[0]) + '\n';
+    std::string values;
+    for (const Shard& one : shards)
+      values.append(static_cast<const char*>(one.data), (one.end - one.begin) * sizeof(float));
+    const std::vector<std::string> all_names = gather_bytes(context, names);
+    const std::vector<std::string> all_values = gather_bytes(context, values);
+    for (std::size_t rank = 0; rank < all_names.size(); ++rank) {
+      const char* from = all_values[rank].data();
+      std::istringstream lines(all_names[rank]);
+      std::string name;
+      std::size_t begin = 0, end = 0, count = 0;
+      while (lines >> name >> begin >> end >> count) {
+        std::vector<float>& tensor = tensors[name];
+        if (tensor.empty()) tensor.assign(count, NAN);
+        std::memcpy(tensor.data() + begin, from, (end - begin) * sizeof(float));
+        from += (end - begin) * sizeof(float);
+      }
+    }
+    for (const auto& [name, tensor] : tensors) {
+      for (const float value : tensor) expect(!std::isnan(value), "nobody has an element of " + name);
     }
   }
-  return all;
-}
+};
 
 /// The job goes on with other numbers of ranks, and ends with the bits that one rank has.
 void test_state_moves_between_numbers_of_ranks(ddl::Context& context) {
@@ -293,12 +304,7 @@ void test_state_moves_between_numbers_of_ranks(ddl::Context& context) {
       options.bucket_bytes = 600;
       options.process_set = set.id();
       ShardedOptimizer<Adam> sharded(context, model.parameters(), rule, options);
-      if (steps > 0) {
-        sharded.load_state([&](const StatePart& part) {
-          const std::vector<float>& values = state.at(part.parameter + '/' + part.slot);
-          std::memcpy(part.data, values.data() + part.begin, (part.end - part.begin) * sizeof(float));
-        });
-      }
+      if (steps > 0) sharded.load_state(state);
       sharded.steps = steps;
       for (int i = 0; i < 3; ++i) {
         sharded.set_to_zero();
@@ -307,41 +313,25 @@ void test_state_moves_between_numbers_of_ranks(ddl::Context& context) {
       }
       sharded.use_all();
       parameters = bytes_of(sharded.parameters());
-      state = saved(context, sharded, set);
-      for (const auto& [name, values] : state) {
-        for (const float value : values) expect(!std::isnan(value), "nobody has an element of " + name);
-      }
+      state.gather(context, sharded.state());
+    } else {
+      state.gather(context, {});  // these ranks need it in the next set
     }
-    // Ranks outside need the state for the next set.
-    std::string bytes;
-    for (const auto& [name, values] : state) {
-      bytes += name + ' ' + std::to_string(values.size()) + '\n';
-      bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-    }
-    bytes = broadcast_bytes(context, bytes);
-    parameters = broadcast_bytes(context, parameters);
-    state.clear();
-    for (std::size_t at = 0; at < bytes.size();) {
-      const std::size_t blank = bytes.find(' ', at), end = bytes.find('\n', at);
-      std::vector<float> values(std::stoul(bytes.substr(blank + 1, end - blank - 1)));
-      std::memcpy(values.data(), bytes.data() + end + 1, values.size() * sizeof(float));
-      state[bytes.substr(at, blank - at)] = values;
-      at = end + 1 + values.size() * sizeof(float);
-    }
-    steps += 3;
     for (int i = 0; i < 3; ++i) {
       whole.set_to_zero();
       backward<float>(whole, 0, whole.steps);
       whole.step();
     }
+    steps += 3;
+    parameters = broadcast_bytes(context, parameters);
     expect(parameters == bytes_of(whole.parameters()), "the bits after " + std::to_string(ranks) + " ranks");
   }
-  for (const StatePart& part : whole.state()) {
+  for (const TensorView& view : whole.state()) {
     if (steps == 0) break;
-    const std::vector<float>& values = state.at(part.parameter + '/' + part.slot);
-    expect(
-        values.size() == part.count && std::memcmp(values.data(), part.data, part.count * sizeof(float)) == 0,
-        "the state of " + part.parameter);
+    const std::vector<float>& tensor = state.tensors.at(view.name);
+    expect(tensor.size() == view.shape[0] &&
+               std::memcmp(tensor.data(), view.data, tensor.size() * sizeof(float)) == 0,
+           "the state of " + view.name);
   }
 }
 

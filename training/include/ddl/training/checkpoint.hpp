@@ -29,24 +29,9 @@
 #include "ddl/ddl.hpp"
 #include "ddl/training/checkpoint_index.hpp"
 #include "ddl/training/safetensors.hpp"
+#include "ddl/training/tensors.hpp"
 
 namespace ddl::training {
-
-/// A rank's piece of a tensor: elements [begin, end) of the whole one, counted row by row. In CPU memory, which outlives
-/// the call.
-struct Shard {
-  std::string name;  ///< UTF-8
-  ddl_dtype dtype = DDL_FLOAT32;
-  std::vector<std::uint64_t> shape;  ///< of the whole tensor
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  const void* data = nullptr;  ///< of element begin
-};
-template <class T>
-Shard shard(std::string name, const T* data, std::vector<std::uint64_t> shape, std::uint64_t begin,
-            std::uint64_t end) {
-  return {std::move(name), ddl::detail::dtype_of<T>(), std::move(shape), begin, end, data};
-}
 
 /// Writes a checkpoint into the folder, which is made if it is not there and holds one checkpoint at a time: the earlier
 /// one is removed when the new one is complete. Whenever ranks or hosts are lost, one of both is there. shards: what only

@@ -20,18 +20,6 @@
 
 namespace ddl::training {
 
-/// Elements [begin, end) of an array that an optimizer keeps for a parameter, in the memory of this rank. slot: "" for the
-/// parameter itself where its elements are kept in more bits than the model has.
-struct StatePart {
-  std::string parameter;
-  std::string slot;
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::size_t count = 0;  ///< of the whole parameter
-  void* data = nullptr;
-  ddl_dtype dtype = DDL_FLOAT32;
-};
-
 namespace detail {
 
 /// Calls function with a pointer of the type's elements: of float or double.
@@ -113,20 +101,35 @@ class Optimizer {
     }
   }
 
-  /// What the optimizer keeps, for a checkpoint: every rank has all of it.
-  std::vector<StatePart> state() {
-    std::vector<StatePart> parts;
-    const std::vector<std::string> slots = rule.slots();
-    for (std::size_t i = 0; i < parameters().size(); ++i) {
-      const Parameter& one = parameters()[i];
-      for (std::size_t slot = 0; slot < slots.size(); ++slot)
-        parts.push_back({one.name, slots[slot], 0, one.count, one.count,
-                         state_[i * slots.size() + slot].data(), one.dtype});
-    }
-    return parts;
+  /// What the rule keeps, for a checkpoint: every rank has all of it. Names are "PARAMETER.SLOT".
+  std::vector<TensorView> state() const {
+    std::vector<TensorView> views;
+    for_each_slot(
+        [&](const std::string& name, const Parameter& one, const std::vector<std::uint8_t>& values) {
+          views.push_back({name, one.dtype, {one.count}, values.data()});
+        });
+    return views;
+  }
+
+  /// Fills state() from what has read(name, begin, end, dtype, memory), such as a Checkpoint.
+  template <class Source>
+  void load_state(Source& source) {
+    for_each_slot(
+        [&](const std::string& name, const Parameter& one, const std::vector<std::uint8_t>& values) {
+          source.read(name, 0, one.count, one.dtype, const_cast<std::uint8_t*>(values.data()));
+        });
   }
 
  private:
+  template <class Function>
+  void for_each_slot(Function function) const {
+    const std::vector<std::string> slots = rule.slots();
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      const Parameter& one = parameters()[i / slots.size()];
+      function(one.name + "." + slots[i % slots.size()], one, state_[i]);
+    }
+  }
+
   Gradients gradients_;
   std::vector<std::vector<std::uint8_t>> state_;  // a vector for each parameter and slot
 };

@@ -12,6 +12,7 @@
 
 #include "ddl/ddl.hpp"
 #include "ddl/training/agreement.hpp"
+#include "ddl/training/tensors.hpp"
 
 namespace ddl::training {
 
@@ -29,6 +30,18 @@ struct Parameter {
 template <class T>
 Parameter parameter(std::string name, T* data, std::size_t count, T* gradient = nullptr) {
   return {std::move(name), data, gradient, count, ddl::detail::dtype_of<T>()};
+}
+
+/// The parameters, for a checkpoint: all ranks have them alike.
+inline std::vector<TensorView> views_of(const std::vector<Parameter>& parameters) {
+  std::vector<TensorView> views;
+  for (const Parameter& one : parameters) views.push_back({one.name, one.dtype, {one.count}, one.data});
+  return views;
+}
+/// Reads the parameters from what has read(name, begin, end, dtype, memory), such as a Checkpoint.
+template <class Source>
+void load_parameters(Source& source, const std::vector<Parameter>& parameters) {
+  for (const Parameter& one : parameters) source.read(one.name, 0, one.count, one.dtype, one.data);
 }
 
 namespace detail {

@@ -19,20 +19,9 @@
 #include "ddl/call.hpp"
 #include "ddl/training/replaced_file.hpp"
 #include "ddl/training/safetensors_header.hpp"
+#include "ddl/training/tensors.hpp"
 
 namespace ddl::training {
-
-/// A tensor of the program that is to be written: row by row, in CPU memory, which outlives the call.
-struct TensorView {
-  std::string name;  ///< UTF-8
-  ddl_dtype dtype = DDL_FLOAT32;
-  std::vector<std::uint64_t> shape;  ///< {}: one element
-  const void* data = nullptr;
-};
-template <class T>
-TensorView tensor_view(std::string name, const T* data, std::vector<std::uint64_t> shape) {
-  return {std::move(name), ddl::detail::dtype_of<T>(), std::move(shape), data};
-}
 
 /// Writes the file anew. Whenever the process is killed, the old file or the whole new one is there; what killed writers
 /// have left is removed. Ranks that write the same file at a time are a mistake: one of the files stays. The data begin at

@@ -184,37 +184,21 @@ class ShardedOptimizer {
     return std::sqrt(sum);
   }
 
-  /// What this rank keeps, parameter by parameter, without what only fills buckets up: for a checkpoint whose parts are
-  /// named by parameter, slot, begin and end.
-  std::vector<StatePart> state() {
-    std::vector<StatePart> parts;
-    const std::vector<std::string> slots = rule.slots();
-    for (std::size_t i = 0; i < buckets_.size(); ++i) {
-      BucketState& bucket = *buckets_[i];
-      const std::size_t first = rank_ * slice_count(i), last = first + slice_count(i);
-      const ddl_dtype dtype = layout_[i].dtype == DDL_FLOAT64 ? DDL_FLOAT64 : DDL_FLOAT32;
-      const std::size_t size = ddl_dtype_size(dtype);
-      for (const Bucket::Place& place : layout_[i].places) {
-        const Parameter& one = parameters_[place.parameter];
-        const std::size_t begin = std::max(first, place.begin), end = std::min(last, place.begin + one.count);
-        if (begin >= end) continue;
-        const auto add = [&](const std::string& slot, std::vector<std::uint8_t>& values) {
-          parts.push_back({one.name, slot, begin - place.begin, end - place.begin, one.count,
-                           values.data() + (begin - first) * size, dtype});
-        };
-        if (!bucket.master.empty()) add("", bucket.master);
-        for (std::size_t slot = 0; slot < slots.size(); ++slot) add(slots[slot], bucket.slots[slot]);
-      }
-    }
-    return parts;
+  /// What this rank keeps of the parameters in its slices, without what only fills buckets up: for a checkpoint. Names
+  /// are "PARAMETER.SLOT", and "PARAMETER.master" for the elements in float of parameters of 16 bits.
+  std::vector<Shard> state() const {
+    std::vector<Shard> shards;
+    for_each_part([&](const Shard& shard, std::uint8_t*) { shards.push_back(shard); });
+    return shards;
   }
 
-  /// Fills state() by read(part), which writes elements [part.begin, part.end) of the array of part.parameter and
-  /// part.slot to part.data: those of a job of any number of ranks. Then parameters of 16 bits are those of the state.
-  /// Collective.
-  template <class Read>
-  void load_state(Read read) {
-    for (const StatePart& part : state()) read(part);
+  /// Fills state() from what has read(name, begin, end, dtype, memory), such as a Checkpoint of a job of any number of
+  /// ranks. Parameters of 16 bits become those that belong to the state. Collective.
+  template <class Source>
+  void load_state(Source& source) {
+    for_each_part([&](const Shard& shard, std::uint8_t* memory) {
+      source.read(shard.name, shard.begin, shard.end, shard.dtype, memory);
+    });
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       if (buckets_[i]->master.empty()) continue;
       round_master(i);
@@ -247,6 +231,31 @@ class ShardedOptimizer {
     bool is_wide = false;
     ddl::detail::Handle reduction, gathering;  // behind what they use
   };
+
+  /// Calls function(shard, memory) for each part of state().
+  template <class Function>
+  void for_each_part(Function function) const {
+    const std::vector<std::string> slots = rule.slots();
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      BucketState& bucket = *buckets_[i];
+      const std::size_t first = rank_ * slice_count(i), last = first + slice_count(i);
+      const ddl_dtype dtype = layout_[i].dtype == DDL_FLOAT64 ? DDL_FLOAT64 : DDL_FLOAT32;
+      for (const Bucket::Place& place : layout_[i].places) {
+        const Parameter& one = parameters_[place.parameter];
+        const std::size_t begin = std::max(first, place.begin), end = std::min(last, place.begin + one.count);
+        if (begin >= end) continue;
+        const auto add = [&](const std::string& slot, std::vector<std::uint8_t>& values) {
+          std::uint8_t* const memory = values.data() + (begin - first) * ddl_dtype_size(dtype);
+          function(
+              Shard{
+                  one.name + "." + slot, dtype, {one.count}, begin - place.begin, end - place.begin, memory},
+              memory);
+        };
+        if (is_half(i)) add("master", bucket.master);
+        for (std::size_t slot = 0; slot < slots.size(); ++slot) add(slots[slot], bucket.slots[slot]);
+      }
+    }
+  }
 
   CallOptions call_options() const {
     CallOptions options;
