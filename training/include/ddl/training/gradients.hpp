@@ -103,6 +103,9 @@ class Gradients {
     for (std::size_t i = 0; i < slots_.size(); ++i) store(i);
   }
 
+  /// Whether a gradient has a meaning after finish(): always, but for Unused::kKeep, where no rank may have computed it.
+  bool is_used(std::size_t number) const { return options_.unused == Unused::kZeros || uses_[number] != 0; }
+
   /// Sets all gradients to zero, for the first pass of the next step.
   void set_to_zero() {
     for (const Parameter& one : parameters_) std::memset(one.gradient, 0, one.bytes());
@@ -243,7 +246,7 @@ class Gradients {
     const Slot& slot = slots_[number];
     const Parameter& one = parameters_[number];
     if (slot.sent.empty()) return;
-    if (!slot.was_computed && options_.unused == Unused::kKeep && uses_[number] == 0) return;
+    if (!is_used(number)) return;
     if (!is_narrowed(one)) {
       std::memcpy(one.gradient, slot.sent.data(), one.bytes());
     } else if (options_.wire == DDL_FLOAT16) {
