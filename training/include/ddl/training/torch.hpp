@@ -186,7 +186,8 @@ class ModuleHooks {
 
   Target& target_;
   std::vector<torch::Tensor> tensors_, views_;
-  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;
+  // A shared pointer of libtorch's own, which differs between versions.
+  std::vector<decltype(torch::autograd::impl::grad_accumulator(torch::Tensor()))> accumulators_;
   std::vector<std::uintptr_t> keys_;
 };
 
