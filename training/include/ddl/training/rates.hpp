@@ -27,8 +27,10 @@ using Schedule = std::function<double(double time)>;
 /// the last step of the warm-up has the full rate.
 inline double time_of_step(std::uint64_t step, std::uint64_t steps_per_epoch) {
   detail::require(steps_per_epoch > 0, "an epoch has at least one step");
-  return static_cast<double>(step / steps_per_epoch) +
-         static_cast<double>(step % steps_per_epoch + 1) / static_cast<double>(steps_per_epoch);
+  // Whole epochs apart, so that they are exact.
+  const std::uint64_t epochs = step / steps_per_epoch;
+  const std::uint64_t begun = step % steps_per_epoch + 1;
+  return static_cast<double>(epochs) + static_cast<double>(begun) / static_cast<double>(steps_per_epoch);
 }
 
 /// size times the batch, size times the rate (Goyal et al. 2017, https://arxiv.org/abs/1706.02677). With warmup(): large
