@@ -442,7 +442,7 @@ def deltas_of_adasum(optimizer_of, steps, passes=1):
             loss_of(net, own_share()).backward()
         before = [p.detach().clone() for p in net.parameters()]
         optimizer.step()
-        for p, start in zip(net.parameters(), before):
+        for p, start in zip(net.parameters(), before if hvd.size() > 1 else []):
             p.data.copy_(start + hvd.allreduce(p.data - start, op=hvd.Adasum))
     return net
 
