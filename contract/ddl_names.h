@@ -31,9 +31,9 @@ inline constexpr std::array kDtypeNames = {DtypeName{0x100, "int8"},
                                            DtypeName{0x400, "bool"}};
 
 /// Index: a ddl_op.
-inline constexpr std::array kOpNames = {"sum",         "average",     "min",        "max",
-                                        "product",     "bitwise and", "bitwise or", "bitwise xor",
-                                        "logical and", "logical or",  "logical xor"};
+inline constexpr std::array kOpNames = {"sum",         "average",     "min",         "max",
+                                        "product",     "bitwise and", "bitwise or",  "bitwise xor",
+                                        "logical and", "logical or",  "logical xor", "adasum"};
 
 /// Index: a ddl_status.
 inline constexpr std::array kStatusNames = {"ok",          "invalid argument", "mismatch", "busy",

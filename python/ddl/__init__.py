@@ -7,6 +7,7 @@
 Start it with ``ddlrun -np 4 python program.py``. ``ddl.torch`` has Horovod's names for PyTorch.
 """
 from ddl._context import (
+    ADASUM,
     AVERAGE,
     BIT_AND,
     BIT_OR,

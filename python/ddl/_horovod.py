@@ -235,7 +235,7 @@ def ccl_built() -> bool:
 class _Op:
     """An operation, by Horovod's name."""
 
-    def __init__(self, name: str, number: int | None):
+    def __init__(self, name: str, number: int):
         self.name, self.number = name, number
 
     def __repr__(self) -> str:
@@ -247,7 +247,7 @@ Sum = _Op("Sum", ddl.SUM)
 Min = _Op("Min", ddl.MIN)
 Max = _Op("Max", ddl.MAX)
 Product = _Op("Product", ddl.PRODUCT)
-Adasum = _Op("Adasum", None)
+Adasum = _Op("Adasum", ddl.ADASUM)
 
 
 def op_of(average: bool | None, op: _Op | None) -> _Op:
@@ -256,10 +256,7 @@ def op_of(average: bool | None, op: _Op | None) -> _Op:
             raise ValueError("average is an old name for op; give op alone")
         warnings.warn("average is an old name for op", DeprecationWarning, stacklevel=3)
         return Average if average else Sum
-    op = Average if op is None else op
-    if op.number is None:
-        raise NotImplementedError("Adasum is not there; Average and Sum are")
-    return op
+    return Average if op is None else op
 
 
 # Open tensors, by the numbers that the program has.

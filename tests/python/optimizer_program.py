@@ -432,6 +432,79 @@ def test_closure():
     assert same_everywhere(net) and loss_of(net).item() < before
 
 
+def deltas_of_adasum(optimizer_of, steps, passes=1):
+    """A model that each rank trains by hand: its own step, and then the sum by Adasum of what the steps changed."""
+    net = model()
+    optimizer = optimizer_of(net)
+    for step in range(steps):
+        optimizer.zero_grad()
+        for _ in range(passes):
+            loss_of(net, own_share()).backward()
+        before = [p.detach().clone() for p in net.parameters()]
+        optimizer.step()
+        for p, start in zip(net.parameters(), before if hvd.size() > 1 else []):
+            p.data.copy_(start + hvd.allreduce(p.data - start, op=hvd.Adasum))
+    return net
+
+
+def test_adasum_combines_what_local_steps_change():
+    def sgd(net):
+        return torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+
+    def adam(net):
+        return torch.optim.Adam(net.parameters(), lr=0.01)
+
+    for optimizer_of in (sgd, adam):
+        for options in ({}, {"groups": 2}, {"backward_passes_per_step": 2}):
+            passes = options.get("backward_passes_per_step", 1)
+            net = model()
+            optimizer = hvd.DistributedOptimizer(optimizer_of(net), net.named_parameters(), op=hvd.Adasum, **options)
+            before = loss_of(net).item()
+            for _ in range(5):
+                optimizer.zero_grad()
+                for _ in range(passes):
+                    loss_of(net, own_share()).backward()
+                optimizer.step()
+            by_hand = deltas_of_adasum(optimizer_of, 5, passes)
+            assert same_everywhere(net) and loss_of(net).item() < before
+            assert all(torch.equal(p, q) for p, q in zip(net.parameters(), by_hand.parameters()))
+
+
+def test_adasum_clips_counts_passes_and_compresses():
+    net = model()
+    plain = torch.optim.SGD(net.parameters(), lr=0.05)
+    optimizer = hvd.DistributedOptimizer(plain, op=hvd.Adasum, compression=hvd.Compression.fp16)
+    start = [p.detach().clone() for p in net.parameters()]
+    loss_of(net, own_share()).backward()
+    if hvd.size() > 1:
+        with raises(AssertionError, "backward_passes_per_step"):
+            loss_of(net, own_share()).backward()
+    # Each rank clips its own gradients.
+    optimizer.synchronize()
+    for p in net.parameters():
+        p.grad.clamp_(-1e-3, 1e-3)
+    with optimizer.skip_synchronize():
+        optimizer.step()
+    assert same_everywhere(net)
+    most = max((p - q).abs().max().item() for p, q in zip(net.parameters(), start))
+    assert 0 < most <= 0.05 * 1e-3 * hvd.size() * 1.01, most
+    # A parameter without a gradient, and a closure that is called again and again.
+    extra = torch.nn.Parameter(torch.ones(3))
+    plain = torch.optim.LBFGS([*net.parameters(), extra], lr=0.5, max_iter=4)
+    optimizer = hvd.DistributedOptimizer(plain, op=hvd.Adasum)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(net, own_share())
+        loss.backward()
+        return loss
+
+    before = loss_of(net).item()
+    for _ in range(2):
+        optimizer.step(closure)
+    assert same_everywhere(net) and loss_of(net).item() < before and torch.equal(extra, torch.ones(3))
+
+
 def test_mistakes_with_the_optimizer():
     net = model()
     plain = torch.optim.SGD(net.parameters(), lr=0.1)
@@ -448,8 +521,8 @@ def test_mistakes_with_the_optimizer():
         hvd.DistributedOptimizer(plain, named, backward_passes_per_step=0)
     with raises(ValueError, "in groups twice"):
         hvd.DistributedOptimizer(plain, named, groups=[[named[0][1]], [named[0][1]]])
-    with raises(NotImplementedError, "Adasum"):
-        hvd.DistributedOptimizer(plain, named, op=hvd.Adasum)
+    with raises(ValueError, "gradient_predivide_factor"):
+        hvd.DistributedOptimizer(plain, named, op=hvd.Adasum, gradient_predivide_factor=2.0)
 
 
 if __name__ == "__main__":

@@ -132,6 +132,47 @@ def test_gradients():
     ]
 
 
+def adasum_of(tensors):
+    """The tree over the ranks' tensors, in double."""
+    values = [one.detach().double() for one in tensors]
+
+    def of_two(a, b):
+        aa, bb, ab = (a * a).sum(), (b * b).sum(), (a * b).sum()
+        return (1 - ab / (2 * aa) if aa > 1e-150 else 1) * a + (1 - ab / (2 * bb) if bb > 1e-150 else 1) * b
+
+    while len(values) > 1:
+        pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
+        values = [of_two(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return values[0]
+
+
+def test_adasum():
+    rank, ranks = hvd.rank(), hvd.size()
+    # Ranks that are orthogonal to each other are added, and those that are equal averaged.
+    unit = torch.zeros(ranks)
+    unit[rank] = 2.0
+    assert torch.equal(hvd.allreduce(unit, op=hvd.Adasum), torch.full((ranks,), 2.0))
+    assert torch.equal(hvd.allreduce(torch.full((3, 5), 7.0), op=hvd.Adasum), torch.full((3, 5), 7.0))
+    torch.manual_seed(rank)
+    for dtype, near in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.float16, 2e-3)):
+        mine = [torch.rand(17, 3).to(dtype), torch.rand(1).to(dtype) - 0.5, torch.rand(1000).to(dtype)]
+        every = hvd.allgather_object(mine)
+        wanted = [adasum_of(one) for one in zip(*every)]
+        results = hvd.grouped_allreduce(mine, op=hvd.Adasum)
+        handles = [hvd.allreduce_async(one, op=hvd.Adasum, prescale_factor=2.0, postscale_factor=0.25) for one in mine]
+        for one, tensor, handle in zip(wanted, results, handles):
+            limit = near * max(one.norm().item(), 1.0)
+            assert (tensor.double() - one).abs().max() <= limit, (dtype, tensor, one)
+            assert (hvd.synchronize(handle).double() - one / 2).abs().max() <= limit, dtype
+    half = hvd.allreduce(torch.rand(5), op=hvd.Adasum, compression=hvd.Compression.fp16)
+    assert half.dtype == torch.float32
+    # The gradient is combined alike.
+    tensor = torch.ones(4, requires_grad=True)
+    (hvd.allreduce(tensor, op=hvd.Adasum) * (3.0 if rank == 0 else 1.0)).sum().backward()
+    wanted = adasum_of([torch.full((4,), 3.0 if one == 0 else 1.0) for one in range(ranks)])
+    assert (tensor.grad.double() - wanted).abs().max() < 1e-5, (tensor.grad, wanted)
+
+
 def test_gradients_of_groups():
     ranks, rank = hvd.size(), hvd.rank()
     tensors = [torch.ones(rank + 1, 2, requires_grad=True), torch.ones(3, requires_grad=True)]
@@ -183,9 +224,11 @@ def test_errors():
         hvd.broadcast([1.0], 0)
     with raises(ValueError, "give op alone"):
         hvd.allreduce(torch.ones(1), average=True, op=hvd.Sum)
-    for call in (hvd.allreduce, hvd.reducescatter):
-        with raises(RuntimeError, "Adasum"):
+    for call in (hvd.reducescatter, hvd.reducescatter_async):
+        with raises(RuntimeError, "Adasum is for allreduces alone"):
             call(torch.ones(1), op=hvd.Adasum)
+    with raises(hvd.HorovodInternalError, "there is no adasum of int64"):
+        hvd.allreduce(torch.ones(1, dtype=torch.int64), op=hvd.Adasum)
     with raises(ValueError, "with a first dimension"):
         hvd.reducescatter(torch.tensor(1.0))
     with raises(ValueError, "with a first dimension"):

@@ -57,3 +57,13 @@ TEST_CASE("collectives conform with streaming stores, on one host and on several
     ddl::conformance::check_other_movement(context, {300, 8193});
   });
 }
+
+TEST_CASE("Adasum conforms on several hosts, by MPI, and for named tensors larger than a batch") {
+  ThreadJob job = ddl::runtime::test::job_on(
+      ddl::runtime::test::hosts_of_sizes(GENERATE(std::vector{3}, std::vector{1, 1}, std::vector{2, 2, 1})));
+  if (GENERATE(false, true)) job.mpi = ddl::runtime::test::MpiThreads::kMultiple;
+  job.slot_bytes = 4096;
+  job.fusion_bytes = 1024;
+  CAPTURE(job.ranks, job.mpi.has_value());
+  job.run([](ddl_context*& context) { ddl::conformance::check_adasum(context); });
+}

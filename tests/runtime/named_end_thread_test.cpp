@@ -160,6 +160,28 @@ TEST_CASE("a rank that has joined gives zeros where the others ask for it") {
   });
 }
 
+TEST_CASE("a rank that has joined changes nothing that the others combine by Adasum") {
+  job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
+    const int rank = ddl_rank(context);
+    // (1, 0), (1, 1) and, of rank 2, which has data for the first step, (0, 0); and a tensor beside it.
+    for (int step = 0; step < (rank == 2 ? 1 : 2); ++step) {
+      std::vector<double> one{rank == 2 ? 0.0 : 1.0, rank == 1 ? 1.0 : 0.0}, other(31, 3.0);
+      std::array<ddl_handle*, 2> handles{};
+      const std::array<ddl_tensor, 2> tensors{
+          {{"one", one.data(), one.data(), 2}, {"other", other.data(), other.data(), 31}}};
+      ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+      options.zeros_if_joined = static_cast<std::uint64_t>(step);
+      expect_ok(ddl_grouped_allreduce_async(context, tensors.data(), 2, DDL_FLOAT64, DDL_ADASUM, &options,
+                                            handles.data()),
+                "adasum");
+      expect_ok(ddl_wait_all(handles.data(), handles.size()), "wait_all");
+      expect(one == std::vector<double>{1.25, 0.75}, "one");
+      expect(other == std::vector<double>(31, 3.0), "what all give alike");
+    }
+    expect_ok(ddl_join(context, DDL_WORLD, nullptr), "join");
+  });
+}
+
 TEST_CASE("a tensor that asks for it fails while a rank has joined") {
   job_of_end(3, GENERATE(1, 2)).run([&](ddl_context*& context) {
     ddl_async_options all = DDL_ASYNC_OPTIONS_INIT;

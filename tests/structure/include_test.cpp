@@ -46,6 +46,8 @@ bool is_public_header(const SourceFile& file) {
 
 /// Libraries that headers of training/ may include: programs that use these headers have them.
 bool is_in_training(const SourceFile& file, const Include& include) {
+  if (file.path.starts_with("training/include/ddl/training/torch/"))
+    return include.name.starts_with("torch/");
   return is_training(file) && include.name == "nlohmann/json.hpp";
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ddl/training/sharded_optimizer.hpp"
-#include "ddl/training/torch.hpp"
-#include "ddl/training/torch_batch_norm.hpp"
+#include "ddl/training/torch/batch_norm.hpp"
+#include "ddl/training/torch/module.hpp"
 #include "runtime/support/expect.h"
 
 namespace {

@@ -7,6 +7,7 @@
 Start the program by ``ddlrun -np 4 python train.py``. docs/guide/jax.md says more.
 """
 from ddl._context import (
+    ADASUM,
     AVERAGE,
     BIT_AND,
     BIT_OR,

@@ -5,7 +5,7 @@ from typing import Any, Sequence
 
 import tensorflow as tf
 
-from ddl._horovod import Average, global_process_set
+from ddl._horovod import Adasum, Average, global_process_set
 from ddl.tensorflow.compression import Compression
 from ddl.tensorflow.reduction import Reduction
 
@@ -142,6 +142,11 @@ def DistributedOptimizer(
         )
     if isinstance(optimizer, _DistributedOptimizer):
         raise ValueError("this optimizer is a DistributedOptimizer already")
+    if op is Adasum:
+        raise NotImplementedError(
+            "an optimizer of TensorFlow 1 combines gradients by Average or Sum, and no changes of variables by Adasum; "
+            "combine gradients by allreduce(op=Adasum), or by DistributedGradientTape"
+        )
     name = name or f"Distributed{type(optimizer).__name__}"
     reduction = Reduction(
         name, device_dense, device_sparse, compression, sparse_as_dense, op, gradient_predivide_factor, num_groups,

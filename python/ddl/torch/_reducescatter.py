@@ -3,7 +3,18 @@ from __future__ import annotations
 
 import torch
 
-from ddl._horovod import Average, Sum, global_process_set, named, op_of, opened, set_of, synchronize, together
+from ddl._horovod import (
+    Adasum,
+    Average,
+    Sum,
+    global_process_set,
+    named,
+    op_of,
+    opened,
+    set_of,
+    synchronize,
+    together,
+)
 from ddl._library import ffi, lib
 from ddl.torch._moves import allgather_async, grouped_allgather_async
 from ddl.torch._tensors import TYPES, address, checked, submit_move
@@ -11,6 +22,8 @@ from ddl.torch.compression import Compression
 
 
 def _check(tensor, op) -> None:
+    if op is Adasum:
+        raise RuntimeError("a reducescatter is by Average or Sum: Adasum is for allreduces alone")
     if op_of(None, op) not in (Average, Sum):
         raise ValueError(f"a reducescatter is by Average or Sum, not {op}")
     if not checked(tensor).dim():

@@ -11,6 +11,7 @@ import torch
 import ddl
 from ddl._context import is_elastic
 from ddl._horovod import (
+    Adasum,
     Average,
     ProcessSet,
     broadcast_object,
@@ -166,7 +167,10 @@ class _Gradients:
                 self._submit_nothing(parameter, finish)
                 return
             gradient = gradient.to_dense()
-        small, kept = self.compression.compress(gradient)
+        self._submit_dense(parameter, gradient)
+
+    def _submit_dense(self, parameter: torch.Tensor, tensor: torch.Tensor) -> None:
+        small, kept = self.compression.compress(tensor)
         if not small.is_contiguous():
             small = small.contiguous()
         number = self._submitted(parameter, small)
@@ -250,7 +254,7 @@ class _Gradients:
                 failure = failure or error
                 continue
             if reduced is not None:
-                _store(parameter, reduced)
+                self._store(parameter, reduced)
         self.open.clear()
         for parameter in self.left:
             self.left[parameter] = self.passes
@@ -258,15 +262,50 @@ class _Gradients:
             raise failure
 
 
-def _store(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
-    """Makes it the parameter's gradient, which stays sparse or dense."""
-    if not parameter.grad.is_sparse:
-        if gradient.data_ptr() != parameter.grad.data_ptr():
-            parameter.grad.copy_(gradient)
-    elif gradient.is_sparse:
-        parameter.grad = gradient
-    else:
-        parameter.grad = gradient.to_sparse(parameter.grad.sparse_dim())
+    def _store(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Makes it the parameter's gradient, which stays sparse or dense."""
+        if not parameter.grad.is_sparse:
+            if gradient.data_ptr() != parameter.grad.data_ptr():
+                parameter.grad.copy_(gradient)
+        elif gradient.is_sparse:
+            parameter.grad = gradient
+        else:
+            parameter.grad = gradient.to_sparse(parameter.grad.sparse_dim())
+
+    def make_step(self, step: Callable[[], Any]) -> Any:
+        """step: that of the optimizer itself, after synchronize()."""
+        return step()
+
+
+class _Deltas(_Gradients):
+    """The same for Adasum: each rank makes a step with its own gradients, and what these steps have changed is
+    combined. Hooks only count the passes."""
+
+    starts: dict[torch.Tensor, torch.Tensor]  # the parameters before the step
+
+    def submit(self, parameter: torch.Tensor) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        """Gradients stay with their rank."""
+        self._finish()
+        self.is_synchronized = True
+
+    def make_step(self, step: Callable[[], Any]) -> Any:
+        if not self.is_shared:
+            return step()
+        self.starts = {one: one.detach().clone() for one in self.names if one.requires_grad}
+        result = step()
+        for parameter in self.names:
+            if parameter in self.starts:
+                self._submit_dense(parameter, parameter.detach() - self.starts[parameter])
+            elif parameter in self.group_of:  # since it was frozen
+                self._submit_nothing(parameter, lambda: None)
+        self._finish()
+        return result
+
+    def _store(self, parameter: torch.Tensor, delta: torch.Tensor) -> None:
+        parameter.detach().copy_(self.starts.pop(parameter).add_(delta))
 
 
 def _given_names(named_parameters: Any) -> dict[torch.Tensor, str] | None:
@@ -345,7 +384,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
                 gradients.synchronize()
                 return loss
 
-            result = gradients.own.step(self, with_all_gradients)
+            result = gradients.make_step(lambda: gradients.own.step(self, with_all_gradients))
             gradients.is_synchronized = False
             return result
         if gradients.synchronizes:
@@ -357,7 +396,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
                 )
             gradients.synchronize()
         gradients.is_synchronized = False
-        return gradients.own.step(self)
+        return gradients.make_step(lambda: gradients.own.step(self))
 
     def zero_grad(self, *arguments: Any, **named: Any) -> None:
         if self._ddl.open:
@@ -384,6 +423,8 @@ def DistributedOptimizer(
     """The same optimizer, whose step() uses the gradients of all ranks.
 
     Each gradient is submitted when the backward pass has computed it. The optimizer keeps its state and parameters.
+    With op=Adasum the gradients stay with their ranks: each makes its own step, with its own state, and what these
+    steps have changed is combined. All ranks make the same steps; the rate need not grow with their number.
     """
     op = op_of(None, op)
     if gradient_predivide_factor != 1.0 and op is not Average:
@@ -400,7 +441,7 @@ def DistributedOptimizer(
         raise ValueError("backward_passes_per_step must be > 0")
     if isinstance(optimizer, _DistributedOptimizer):
         raise ValueError("the optimizer is a DistributedOptimizer already")
-    gradients = _Gradients(
+    gradients = (_Deltas if op is Adasum else _Gradients)(
         optimizer,
         named_parameters,
         compression,

@@ -27,7 +27,8 @@ enum class Op : ddl_op {
   bit_xor = DDL_BIT_XOR,
   logical_and = DDL_LOGICAL_AND,
   logical_or = DDL_LOGICAL_OR,
-  logical_xor = DDL_LOGICAL_XOR
+  logical_xor = DDL_LOGICAL_XOR,
+  adasum = DDL_ADASUM
 };
 
 /// How one collective is to run; see ddl_call_options.

@@ -116,9 +116,17 @@ enum {
   DDL_BIT_AND = 5, /**< this and the following: integers and bool */
   DDL_BIT_OR = 6,
   DDL_BIT_XOR = 7,
-  DDL_LOGICAL_AND = 8, /**< 1 if every input is not 0, else 0 */
-  DDL_LOGICAL_OR = 9,  /**< 1 if any input is not 0, else 0 */
-  DDL_LOGICAL_XOR = 10 /**< 1 if an odd number of inputs is not 0, else 0 */
+  DDL_LOGICAL_AND = 8,  /**< 1 if every input is not 0, else 0 */
+  DDL_LOGICAL_OR = 9,   /**< 1 if any input is not 0, else 0 */
+  DDL_LOGICAL_XOR = 10, /**< 1 if an odd number of inputs is not 0, else 0 */
+  /** Allreduces of 16-bit floats, float and double alone, on whole tensors: two become
+   *  (1 - a.b / (2 a.a)) a + (1 - a.b / (2 b.b)) b, so the sum if they are orthogonal and the average if they are equal.
+   *  Neighbours are combined, then neighbouring pairs, and so on, in the order of the process set's ranks; a last one
+   *  without a partner waits for the next level. Dots are summed in double; a tensor whose square is below 1.49e-154 is
+   *  added as it is. Of 16-bit floats, results between two levels are floats. Named tensors that are executed together
+   *  are tensors of their own; ranks that have joined give zeros. Each rank keeps memory for one or two more
+   *  copies of them, of 16-bit floats three or four. Memory of GPUs goes through CPU memory. */
+  DDL_ADASUM = 11
 };
 
 /** The process set of all ranks of the job. */

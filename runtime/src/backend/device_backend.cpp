@@ -74,6 +74,7 @@ std::string explain_device_choices() {
          "logical operations, for reductions of bool, of 16-bit integers and of 8-bit floats that not all "
          "GPUs have, and for averages and factors of "
          "integers\n"
+         "memory of GPUs, allreduces by adasum: the whole tensor through CPU memory\n"
          "memory of GPUs, named tensors up to " +
          kib(kMostFusedBytes) + " that nccl combines in one batch: packed into one buffer\n";
 }
@@ -81,10 +82,11 @@ std::string explain_device_choices() {
 Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
   path_ = Path::kNone;
   Outcome outcome;
-  if (request.call.memory == Memory::kDevice) {
+  const bool is_adasum = request.call.op == DDL_ADASUM;
+  if (request.call.memory == Memory::kDevice && !is_adasum) {
     outcome = run_on_gpu(request, deadline);
   } else if (outcome = nccl_.settle(); outcome) {
-    outcome = host_->run(request, deadline);
+    outcome = is_adasum ? adasum_.run(request, deadline) : host_->run(request, deadline);
   }
   if (!outcome && connections_.abort().is_raised()) is_reported_ = true;
   return outcome;

@@ -1,10 +1,12 @@
-// Collectives on memory of GPUs as well as of CPUs: calls on CPU memory go to the backend below.
+// Collectives on memory of GPUs as well as of CPUs: calls on CPU memory go to the backend below, those by Adasum in
+// several steps.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "runtime/src/backend/adasum_calls.h"
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/backend/ipc_calls.h"
 #include "runtime/src/backend/nccl_calls.h"
@@ -38,7 +40,8 @@ class DeviceBackend final : public CollectiveBackend {
         connections_(connections),
         host_(std::move(host)),
         nccl_(job, *host_, connections),
-        ipc_(job, *host_, connections) {}
+        ipc_(job, *host_, connections),
+        adasum_(*host_, connections) {}
 
   contract::CpuOperations operations() const override { return host_->operations(); }
   Status allows_call() const override { return host_->allows_call(); }
@@ -60,6 +63,7 @@ class DeviceBackend final : public CollectiveBackend {
   std::optional<StagedCalls> staged_;  ///< from the first call through CPU memory
   NcclCalls nccl_;
   IpcCalls ipc_;
+  AdasumCalls adasum_;
   bool is_reported_ = false;  ///< a call has failed because the ranks were aborted
   Path path_ = Path::kNone;   ///< of the last call; kNone: the backend below knows
 };

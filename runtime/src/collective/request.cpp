@@ -158,6 +158,10 @@ Outcome check_overlap(const Extents& extents, std::size_t element) {
 Outcome check_operation(const Call& call) {
   if (!op_applies(call.op, call.dtype))
     return invalid(std::string("there is no ") + op_name(call.op) + " of " + dtype_name(call.dtype));
+  if (call.op == DDL_ADASUM && call.kind != CallKind::kAllreduce) {
+    return invalid(std::string("op adasum is for allreduces alone, and this is a ") +
+                   call_kind_name(call.kind));
+  }
   if (call.kind == CallKind::kScan && call.op == DDL_AVERAGE) {
     return invalid("a scan has no average; use sum and divide by rank + 1");
   }

@@ -23,7 +23,7 @@ static_assert(contract::dtype_name_or_null(DDL_INT8) == std::string_view("int8")
               contract::dtype_name_or_null(DDL_BOOL) == std::string_view("bool"));
 static_assert(std::all_of(std::begin(kDtypes), std::end(kDtypes),
                           [](ddl_dtype dtype) { return contract::dtype_name_or_null(dtype) != nullptr; }));
-static_assert(contract::kOpNames.size() == DDL_LOGICAL_XOR + 1);
+static_assert(contract::kOpNames.size() == DDL_ADASUM + 1);
 static_assert(contract::kOpNames[DDL_BIT_AND] == std::string_view("bitwise and"));
 
 /// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output

@@ -96,6 +96,7 @@ constexpr bool op_applies(ddl_op op, ddl_dtype dtype) {
     case DDL_PRODUCT: return dtype != DDL_BOOL;
     case DDL_MIN:
     case DDL_MAX: return true;
+    case DDL_ADASUM: return is_floating(dtype) && !is_float8(dtype);
     default: return !is_floating(dtype);
   }
 }

@@ -58,7 +58,7 @@ class BatchCall {
   bool has_joined() const { return submissions_.empty(); }
   const Submission* own() const { return has_joined() ? nullptr : submissions_.front().get(); }
   /// It has joined, and the others' tensors take zeros from it.
-  bool sends_zeros() const { return has_joined() && terms_.zeros_if_joined; }
+  bool sends_zeros() const { return has_joined() && terms_.takes_zeros(); }
   Outcome call(const Request& request) const {
     return backend_.run(request, CallDeadline::after(job_.settings.timeout_seconds));
   }
@@ -78,7 +78,7 @@ class BatchCall {
     request.call.count = count;
     request.call.counts = digest_;
     request.element_size = element_;
-    if (has_op(terms_.call.kind) && !terms_.zeros_if_joined) request.contributes = batch_.has_data;
+    if (has_op(terms_.call.kind) && !terms_.takes_zeros()) request.contributes = batch_.has_data;
     request.some_contribute_none = !batch_.has_data.empty();
     request.has_events = true;
     request.after = ready_;

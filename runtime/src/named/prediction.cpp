@@ -48,8 +48,10 @@ std::vector<Batch> batches_of(const std::vector<AgreedTensorPtr>& tensors, std::
 
 Batch first_part_of(Batch batch, std::uint64_t bytes) {
   const TensorTerms& terms = batch.tensors.front()->terms;
+  // The parts of a tensor cannot be combined by Adasum one by one.
   const bool is_cut = batch.tensors.size() == 1 && !batch.failure &&
-                      terms.call.kind == CallKind::kAllreduce && terms.bytes() > bytes && bytes > 0;
+                      terms.call.kind == CallKind::kAllreduce && terms.call.op != DDL_ADASUM &&
+                      terms.bytes() > bytes && bytes > 0;
   if (!is_cut) return batch;
   // About equal parts, which begin with a line of a cache if the tensor does.
   constexpr std::uint64_t kLine = 64;

@@ -34,6 +34,8 @@ struct TensorTerms {
     alike.count = call.count;
     return call.kind == CallKind::kAllreduce && call == alike && zeros_if_joined == other.zeros_if_joined;
   }
+  /// Ranks that have joined take part with zeros. To Adasum these change nothing, as if the ranks were left out.
+  bool takes_zeros() const { return zeros_if_joined || call.op == DDL_ADASUM; }
   /// Bytes of one rank's elements; 0 where they differ.
   std::uint64_t bytes() const { return call.count * element_size(call.dtype); }
   /// "allreduce(sum, float32, [3, 4])".

@@ -98,6 +98,11 @@ class Channel {
   /// At the last exchange before this call, some rank had allocated memory of the shared heap. The same on all ranks.
   bool somebody_uses_heap() const;
   const SharedHeap& heap() const { return heap_; }
+  /// The program's call, after a step of it that has failed: messages name it.
+  void set_call(const Call& call) {
+    call_ = call;
+    fingerprint_ = call.fingerprint();
+  }
   /// How the last call was executed; what executes it sets it.
   Path path() const { return path_; }
   void set_path(Path path) { path_ = path; }

@@ -122,7 +122,11 @@ fails("other types in a function", MISMATCH, ["named_z", "float32", "float64"],
 fails("splits", tf.errors.InvalidArgumentError if BY_KERNELS else ddl.Error, ["splits"],
       lambda: hvd.alltoall(tf.ones([2]), splits=[-1, 3]))
 fails("a root that is not there", ValueError, ["root_rank"], lambda: hvd.broadcast(tf.ones(1), size))
-fails("Adasum", NotImplementedError, ["Adasum"], lambda: hvd.allreduce(tf.ones(1), op=hvd.Adasum))
+check("Adasum of equal values", hvd.allreduce(tf.ones(3), op=hvd.Adasum).numpy().tolist() == [1.0] * 3)
+orthogonal = hvd.allreduce(tf.one_hot(rank, size), op=hvd.Adasum).numpy().tolist()
+check("Adasum of orthogonal values", orthogonal == [1.0] * size)
+fails("an optimizer with Adasum", NotImplementedError, ["Adasum"],
+      lambda: hvd.DistributedOptimizer(v1.train.GradientDescentOptimizer(0.1), op=hvd.Adasum))
 
 # TensorFlow 1: two passes for each step, whose sums are combined, and an infinity does not stay.
 with tf.Graph().as_default():

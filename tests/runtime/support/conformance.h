@@ -47,6 +47,8 @@ void check_messages(ddl_context* context, std::uint64_t seed);
 void check_special_values(ddl_context* context);
 /// What inputs and results are multiplied by, with every type and operation.
 void check_scales(ddl_context* context);
+/// Allreduces by Adasum, of one tensor and of several named ones, on the world and on a part of it.
+void check_adasum(ddl_context* context);
 /// Every way in which one rank's call can differ. Every rank is the mismatched one in turn; with kSome on large jobs,
 /// one rank for each way.
 void check_mismatches(ddl_context* context, Extent extent = Extent::kSome);

@@ -36,6 +36,15 @@ std::vector<FaultRow> reductions() {
        [](const FaultArguments& d) {
          return d.received(0, d.count, [&](std::uint64_t i) { return FaultArguments::sum(d.size, i); });
        }},
+      {kAdasum, CallKind::kAllreduce, true,
+       [](FaultArguments& d) {
+         // What all ranks give alike is the result.
+         for (std::uint64_t i = 0; i < d.count; ++i) d.recv[i] = FaultArguments::value(1, i);
+         return ddl_allreduce(d.context, d.recv, d.recv, d.count, DDL_FLOAT32, DDL_ADASUM, &d.options);
+       },
+       [](const FaultArguments& d) {
+         return d.received(0, d.count, [](std::uint64_t i) { return FaultArguments::value(1, i); });
+       }},
       {"reduce", CallKind::kReduce, true,
        [](FaultArguments& d) {
          return ddl_reduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, d.root(), &d.options);
@@ -198,7 +207,10 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
       continue;
     // Sets and numbers of hosts differ for how ranks agree, which the other row of named tensors shows.
     if (row.name == kOtherNamedTensors && (in_set || host_count > 2)) continue;
-    for (const Algorithm algorithm : algorithms_of(row.kind, host_count)) {
+    const bool has_algorithms = row.name != kAdasum;
+    if (!has_algorithms && (in_set || host_count > 2)) continue;  // its steps have rows of their own
+    for (const Algorithm algorithm :
+         has_algorithms ? algorithms_of(row.kind, host_count) : std::vector{Algorithm::kAuto}) {
       scene.algorithm = algorithm;
       scenes.push_back(scene);
     }

@@ -73,6 +73,8 @@ struct FaultRow {
 const std::vector<FaultRow>& fault_rows();
 /// The row of named tensors of all kinds but allreduces.
 inline constexpr char kOtherNamedTensors[] = "named tensors of other kinds";
+/// The row of an allreduce in several steps, which has no algorithms of its own.
+inline constexpr char kAdasum[] = "allreduce by adasum";
 /// The rows of named tensors.
 std::vector<FaultRow> named_fault_rows();
 

@@ -197,6 +197,9 @@ std::string judge(const FaultRun& run, const Fared& fared, const std::string& vi
       contains(fared.sentence, "not connected in time: rank " + std::to_string(run.victim)) ||
       (!died && scene.ranks > 3 && contains(fared.sentence, "not connected in time: rank "));
   if (died && scene.joins() && could_not_connect) return "";
+  // Not the step that it was in.
+  if (died && scene.row->name == kAdasum && !contains(fared.sentence, "(adasum, "))
+    return "did not report the program's call";
   if (died) return contains(fared.sentence, victim + " died ") ? "" : "did not report who died";
   // A rank that has joined knows which ranks have not, but not for which rank of another host these wait.
   if (scene.joins() && !scene.hosts.empty() && contains(fared.sentence, "not arrived: rank ")) return "";

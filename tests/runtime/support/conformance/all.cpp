@@ -61,6 +61,7 @@ void check_all(ddl_context* context, const std::vector<std::uint64_t>& counts, E
   check_messages(context, 29);
   check_special_values(context);
   check_scales(context);
+  check_adasum(context);
   check_mismatches(context, extent);
   check_bad_arguments(context);
 }

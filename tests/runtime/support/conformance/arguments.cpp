@@ -46,11 +46,15 @@ void check_allreduce_arguments(const Material& with) {
   refused(ddl_allreduce(context, data, data, 1, 99, DDL_SUM, nullptr), "dtype 99 does not exist");
   refused(ddl_allreduce(context, data, data, 1, -1, DDL_SUM, nullptr), "dtype -1 does not exist");
   refused(ddl_allreduce(context, data, data, 1, 0x10120, DDL_SUM, nullptr), "dtype 65824 does not exist");
-  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 11, nullptr), "op 11 does not exist");
+  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT64, 12, nullptr), "op 12 does not exist");
   refused(ddl_allreduce(context, data, data, 1, DDL_BFLOAT16, DDL_BIT_AND, nullptr),
           "there is no bitwise and of bfloat16");
   refused(ddl_allreduce(context, data, data, 1, DDL_BOOL, DDL_AVERAGE, nullptr),
           "there is no average of bool");
+  refused(ddl_allreduce(context, data, data, 1, DDL_INT32, DDL_ADASUM, nullptr),
+          "there is no adasum of int32");
+  refused(ddl_allreduce(context, data, data, 1, DDL_FLOAT8_E5M2, DDL_ADASUM, nullptr),
+          "there is no adasum of float8_e5m2");
   refused(ddl_allreduce(context, data, data, UINT64_MAX / 8, DDL_FLOAT64, DDL_SUM, nullptr),
           "does not fit into memory");
   refused(ddl_allreduce(context, data, data + 1, 2, DDL_FLOAT64, DDL_SUM, nullptr), "overlap");
@@ -100,6 +104,8 @@ void check_reduce_arguments(const Material& with) {
   refused(ddl_reduce(context, data, far, 1, DDL_FLOAT64, -1, 0, nullptr), "op -1");
   refused(ddl_reduce(context, data, far, UINT64_MAX / 8, DDL_FLOAT64, DDL_SUM, 0, nullptr), "memory");
   refused(ddl_reduce(context, data, far, 1, DDL_FLOAT16, DDL_BIT_XOR, 0, nullptr), "float16");
+  refused(ddl_reduce(context, data, far, 1, DDL_FLOAT64, DDL_ADASUM, 0, nullptr),
+          "op adasum is for allreduces alone, and this is a reduce");
 }
 
 void check_reduce_scatter_arguments(const Material& with) {
@@ -112,6 +118,8 @@ void check_reduce_scatter_arguments(const Material& with) {
   refused(ddl_reduce_scatter(context, data, nullptr, counts, DDL_FLOAT64, DDL_SUM, nullptr), "recv is null");
   refused(ddl_reduce_scatter(context, data, far, with.huge.data(), DDL_FLOAT64, DDL_SUM, nullptr), "memory");
   refused(ddl_reduce_scatter(context, data, far, counts, DDL_BOOL, DDL_SUM, nullptr), "bool");
+  refused(ddl_reduce_scatter(context, data, far, counts, DDL_FLOAT64, DDL_ADASUM, nullptr),
+          "op adasum is for allreduces alone, and this is a reduce_scatter");
   // A part of the input that is not this rank's.
   refused(ddl_reduce_scatter(context, data, data + 2 * with.own + 1, counts, DDL_FLOAT64, DDL_SUM, nullptr),
           "overlap");

@@ -11,8 +11,8 @@
 //   optimizer.step();
 //
 // For tensors in CPU memory. libtorch 1.13 or newer; the program links it, libddl does not.
-#ifndef DDL_TRAINING_TORCH_HPP
-#define DDL_TRAINING_TORCH_HPP
+#ifndef DDL_TRAINING_TORCH_MODULE_HPP
+#define DDL_TRAINING_TORCH_MODULE_HPP
 
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
@@ -52,8 +52,9 @@ inline ddl_dtype dtype_of(const torch::Tensor& tensor, const std::string& name) 
 
 inline void require_on_cpu(const torch::Tensor& tensor, const std::string& name) {
   if (!tensor.device().is_cpu())
-    throw Error(DDL_ERROR_INVALID_ARGUMENT, "\"" + name + "\" is on " + tensor.device().str() +
-                                                ": ddl/training/torch.hpp is for tensors in CPU memory");
+    throw Error(DDL_ERROR_INVALID_ARGUMENT,
+                "\"" + name + "\" is on " + tensor.device().str() +
+                    ": ddl/training/torch/module.hpp is for tensors in CPU memory");
 }
 
 /// The elements at memory in the shape of tensor, and in its order if they lie there without gaps.
@@ -230,4 +231,4 @@ class DistributedOptimizer {
 
 }  // namespace ddl::training
 
-#endif  // DDL_TRAINING_TORCH_HPP
+#endif  // DDL_TRAINING_TORCH_MODULE_HPP
