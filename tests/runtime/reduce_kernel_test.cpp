@@ -106,7 +106,7 @@ constexpr Scales kScales[] = {kUnscaled,   {0.5, 1.0},  {1.0, 0.5},   {-3.0, 1.0
 template <class Check>
 void for_each_reduction(Check check) {
   for (const ddl_dtype dtype : kDtypes) {
-    for (ddl_op op = 0; op_name_or_null(op) != nullptr; ++op) {
+    for (ddl_op op = 0; op <= DDL_LOGICAL_XOR; ++op) {  // those of single elements
       if (!op_applies(op, dtype)) continue;
       for (const Scales& scales : kScales) {
         if (dtype == DDL_BOOL && (scales.before != 1.0 || scales.after != 1.0)) continue;

@@ -138,7 +138,8 @@ bool is_valid(const Announcement& announced, std::size_t ranks) {
   const auto has_size = [](const auto& list, std::size_t size) { return list.size() == size; };
   return !announced.name.empty() && call.memory <= Memory::kDevice && element_size(call.dtype) != 0 &&
          op_name_or_null(call.op) != nullptr && (!has_op(call.kind) || op_applies(call.op, call.dtype)) &&
-         call.root >= 0 && static_cast<std::size_t>(call.root) < ranks &&
+         (call.op != DDL_ADASUM || call.kind == CallKind::kAllreduce) && call.root >= 0 &&
+         static_cast<std::size_t>(call.root) < ranks &&
          has_size(terms.counts, call.kind == CallKind::kReduceScatter ? ranks : 0) &&
          has_size(announced.send_counts, call.kind == CallKind::kAlltoallv ? ranks : 0);
 }
