@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/models.h"
 
 namespace ddl::bench {
 
@@ -48,32 +49,6 @@ float expected_value(Collective what, int rank, int ranks, int part, int turn);
 /// The bytes that no algorithm can avoid: those that every host must send over its link, divided by the size, if each
 /// host has one rank. A host of a broadcast may forward what it receives.
 double min_sent(Collective what, int hosts);
-
-// The gradients of well-known models, generated from their architectures, and the buckets into which training packs
-// them.
-
-enum class Model { kResnet50, kResnet101, kVgg16, kBertBase, kGpt2Small };
-
-const std::vector<Model>& all_models();
-/// "bert-base", and back.
-const char* name_of(Model model);
-std::optional<Model> parse_model(std::string_view name);
-
-/// The number of elements of each gradient, in the order of the model's layers. BatchNorm and LayerNorm have two
-/// tensors.
-std::vector<std::uint64_t> tensors_of(Model model);
-/// The same in the order in which training computes them: the last layer first.
-std::vector<std::uint64_t> tensors_backward(Model model);
-
-/// A run of gradients that are reduced by one call.
-struct Bucket {
-  std::size_t first = 0;
-  std::size_t count = 0;
-  std::uint64_t elements = 0;
-};
-
-/// Fills buckets of at most max_bytes, of f32, in the order given; a larger gradient has a bucket of its own.
-std::vector<Bucket> buckets_of(const std::vector<std::uint64_t>& tensors, std::uint64_t max_bytes);
 
 /// Sizes of buckets, above every real one, that stand for another way to do a step. kInOneBuffer: all gradients lie in
 /// one buffer, and one call reduces them without a copy, which is the best that a library without buckets of its own
