@@ -17,11 +17,12 @@ Program ddp(const std::string& environment, const std::string& backend) {
 Program ddl_torch(const std::string& environment) {
   return {.environment = environment, .file = "torch_ddl.py", .options = kTwoRanks, .has_ddl = true};
 }
-Program compiled() {
+Program compiled(std::vector<std::string> also = {}) {
+  also.insert(also.begin(), "compile");
   return {.environment = "torch",
           .file = "torch_ddl.py",
           .options = kTwoRanks,
-          .arguments = {"compile"},
+          .arguments = std::move(also),
           .has_ddl = true};
 }
 const Program kAccelerate{.environment = "torch", .file = "torch_accelerate.py", .options = kTwoRanks};
@@ -47,7 +48,10 @@ TEST_CASE("ddl.torch trains on two hosts", "[torch_on_hosts]") { run(Place::kTwo
 TEST_CASE("ddl.torch trains in a job of Slurm", "[torch_in_slurm]") {
   run(Place::kSlurm, ddl_torch("torch"));
 }
-TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") { run(Place::kHere, compiled()); }
+TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") {
+  run(Place::kHere, compiled());
+  run(Place::kHere, compiled({"views"}));
+}
 
 TEST_CASE("DistributedDataParallel whose ranks are started again trains as one process does",
           "[torch_restarted]") {
