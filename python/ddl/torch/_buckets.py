@@ -99,11 +99,14 @@ class Bucket:
         parameter = self.parameters[index]
         return torch.as_strided(flat, parameter.shape, parameter.stride(), flat.storage_offset() + self.begins[index])
 
-    def take(self, parameter: torch.Tensor) -> bool:
-        """The parameter's gradient is there: makes it the view. Returns whether those of all parameters are."""
+    def allocate(self) -> None:
         if self.flat is None:
             self.flat = shared_zeros(self.count, self.dtype)
             self._views = {one: self.view_of(self.flat, i) for i, one in enumerate(self.parameters)}
+
+    def take(self, parameter: torch.Tensor) -> bool:
+        """The parameter's gradient is there: makes it the view. Returns whether those of all parameters are."""
+        self.allocate()
         view, gradient = self._views[parameter], parameter.grad
         if not parameter.requires_grad:  # since it was frozen: its gradient stays, and the others get zeros
             if gradient is view:

@@ -135,13 +135,13 @@ class _Gradients:
             self._hook(parameter)
 
     def _hook(self, parameter: torch.Tensor) -> None:
+        reference, hook = _hooks.pop(id(parameter), (lambda: None, None))
+        if reference() is parameter:
+            hook.remove()
         if not self.is_shared or not parameter.requires_grad:
             return
         # What accumulates the gradient calls the hook when the gradient is there. It must be kept.
         accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        reference, hook = _hooks.get(id(parameter), (lambda: None, None))
-        if reference() is parameter:
-            hook.remove()
         _hooks[id(parameter)] = (ref(parameter), accumulator.register_hook(self._hook_of(parameter)))
         self._hooked.append(accumulator)
 
