@@ -25,6 +25,8 @@ Program compiled(std::vector<std::string> also = {}) {
           .arguments = std::move(also),
           .has_ddl = true};
 }
+const Program kSharded{
+    .environment = "torch", .file = "torch_sharded.py", .options = kTwoRanks, .has_ddl = true};
 const Program kAccelerate{.environment = "torch", .file = "torch_accelerate.py", .options = kTwoRanks};
 const Program kLightning{.environment = "torch", .file = "torch_lightning.py", .options = kTwoRanks};
 const Program kDeepspeed{.environment = "torch", .file = "torch_deepspeed.py", .options = kTwoRanks};
@@ -65,6 +67,9 @@ TEST_CASE("Lightning finds its ranks in a job of Slurm, beside Slurm's own varia
   run(Place::kSlurm, kLightning);
 }
 TEST_CASE("DeepSpeed trains with ZeRO-1", "[deepspeed]") { run(Place::kHere, kDeepspeed); }
+TEST_CASE("ddl.torch, PyTorch and DeepSpeed train alike with a divided optimizer", "[torch_sharded]") {
+  run(Place::kHere, kSharded);
+}
 TEST_CASE("DeepSpeed trains on two hosts", "[deepspeed_on_hosts]") { run(Place::kTwoHosts, kDeepspeed); }
 
 TEST_CASE("older versions of PyTorch train, too", "[torch_older]") {
