@@ -106,7 +106,8 @@ def test_padding():
         assert bucket.count % (SIZE * 32) == 0 and bucket.count - SIZE * 32 < sum(p.numel() for p in bucket.parameters)
         assert bucket.share * SIZE == bucket.count
     # Every element is one rank's.
-    shards = hvd.allgather_object({n: (s["begin"], s["end"]) for n, s in optimizer.shard_state_dict()["shards"].items()})
+    own = optimizer.shard_state_dict()["shards"]
+    shards = hvd.allgather_object({name: (one["begin"], one["end"]) for name, one in own.items()})
     for name, parameter in net.named_parameters():
         own = sorted(one[name] for one in shards if name in one)
         assert own[0][0] == 0 and own[-1][1] == parameter.numel() and name in names
@@ -179,7 +180,8 @@ def test_16_bits_are_updated_in_32():
 def groups_of(net, kind=torch.optim.AdamW):
     decayed = [one for name, one in net.named_parameters() if name.endswith("weight")]
     others = [one for name, one in net.named_parameters() if not name.endswith("weight")]
-    return kind([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0, "lr": 0.02}], lr=0.01)
+    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0, "lr": 0.02}]
+    return kind(groups, lr=0.01)
 
 
 def test_groups_and_schedules():

@@ -180,8 +180,7 @@ def broadcast_optimizer_state(
         _leave_zeros(optimizer, model)
     sharded = getattr(getattr(optimizer, "_ddl", None), "has_own_state", None)
     if sharded is not None:
-        problem = "each rank has its own part of a sharded optimizer's state, which root does not have: load the state " \
-                  "on every rank"
+        problem = "each rank has its own part of the state of a sharded optimizer: load the state on every rank"
         raise_on_all(ValueError(problem) if sharded() else None, process_set)
     is_root = ddl.rank() == root_rank
     tensors: list[torch.Tensor] = []

@@ -1,4 +1,4 @@
-"""What a sharded optimizer has of its own: the slices of its buckets, on their way and updated, and the state of all ranks."""
+"""What a sharded optimizer has: slices of buckets, which are on their way or updated, and the state of all ranks."""
 from __future__ import annotations
 
 import array
@@ -363,7 +363,7 @@ class _ShardedGradients(_Gradients):
             group.update(options_of(options))
 
     def _part_of(self, optimizer: torch.optim.Optimizer, whole: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Of the state of an optimizer that is not sharded. Its parameters are numbered as ours, unless it has names."""
+        """Of the state of an optimizer that is not sharded. Its parameters have our numbers, unless it has names."""
         own = {self.names[one]: one for group in optimizer.param_groups for one in group["params"]}
         names = whole.get("names") or list(own)
         unknown = [name for name in names if name not in own]

@@ -8,7 +8,7 @@ import torch
 
 from ddl.torch._buckets import Bucket
 
-# Optimizers whose update of an element needs nothing of other elements, so that a part of a tensor may be updated alone.
+# Optimizers whose update of an element needs no other element, so that a part of a tensor may be updated alone.
 ELEMENTWISE = {
     getattr(torch.optim, name)
     for name in ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop")

@@ -1,7 +1,8 @@
-"""An optimizer whose state is divided among the ranks: ZeRO-1 (Rajbhandari et al. 2020, https://arxiv.org/abs/1910.02054).
+"""An optimizer whose state is divided among the ranks: ZeRO-1 (Rajbhandari et al. 2020,
+https://arxiv.org/abs/1910.02054).
 
-The gradients of a bucket are combined so that each rank gets the sum of its own slice alone. It updates the slice, for
-which alone it has the optimizer's state, and sends it to the others. This moves as much as an allreduce of the gradients.
+The gradients of a bucket are combined so that each rank gets the mean of its own slice alone. It updates the slice, for
+which alone it has the optimizer's state, and sends it to the others. This moves as much as an allreduce does.
 """
 from __future__ import annotations
 
