@@ -548,5 +548,29 @@ def test_closure_and_a_process_set():
     hvd.remove_process_set(inside)
 
 
+def test_a_rank_that_joins_is_an_error():
+    """Its part would not be updated."""
+    if SIZE == 1:
+        return
+    net = model()
+    optimizer = train_and_return(net)
+    if RANK > 0:
+        optimizer.zero_grad()
+        loss_of(net).backward()
+        with raises(ddl.Mismatch, "broadcast.slice."):
+            optimizer.step()
+    hvd.join()
+
+
+def test_goes_on_after_another_init():
+    net = model()
+    optimizer = sharded(net)
+    for step in range(STEPS):
+        train(net, optimizer, step, 1)
+        hvd.shutdown()
+        hvd.init()
+    assert equal(net, plain("adam")[0])
+
+
 if __name__ == "__main__":
     run(globals(), RANK)
