@@ -2,13 +2,14 @@
 
     compare.py steps [--rounds N] [--steps N]     a training step on two ranks, less that of one process
     compare.py keras [--rounds N] [--steps N]     the same of Keras's fit()
+    compare.py zero [--rounds N] [--steps N]      a step of AdamW whose state two ranks divide, and its memory
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
     compare.py restart [--rounds N]               from the end of one of two ranks until both are there again
     compare.py continue [--rounds N]              from the end of one of four ranks until the others make steps again
     compare.py commit [--rounds N]                how long the check for changes takes, and how fast a state is copied
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of the MPIs; for restart torch;
+horovod; for zero and restart torch; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of the MPIs;
 for continue and commit horovod); what is not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
@@ -29,8 +30,9 @@ BENCH = os.path.join(ROOT, "bench/frameworks")
 PACKAGE = os.path.join(ROOT, "build/bench/package")  # the Python package ddl, for all environments
 # By environment, the ways of step.py and of keras_step.py; each environment has the framework of its own.
 WAYS = {
-    "steps": {"torch": ["none", "ddl.torch", "ddp-ddl", "ddp-gloo", "fsdp2-ddl", "fsdp2-gloo"],
-              "horovod": ["none", "ddl.torch", "ddp-gloo", "horovod"]},
+    "steps": {"torch": ["none", "c", "ddl.torch", "ddl.torch-views", "ddp-ddl", "ddp-gloo", "fsdp2-ddl",
+                        "fsdp2-gloo"],
+              "horovod": ["none", "ddl.torch", "ddl.torch-views", "ddp-gloo", "horovod"]},
     "keras": {"tensorflow": ["none", "ddl.keras", "strategy"], "tensorflow-2.16": ["none", "ddl.keras"],
               "horovod": ["none", "ddl.keras", "horovod", "strategy"]},
 }
@@ -93,6 +95,25 @@ def compare_steps(options):
                 print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} |",
                       *(f"{ratio:.2f} |" for ratio in ratios))
     return results
+
+
+def compare_zero(options):
+    subprocess.run([f"{ROOT}/tests/frameworks/package", ROOT, PACKAGE], check=True, stdout=subprocess.DEVNULL)
+    place = environment("torch")
+    if place is None:
+        raise SystemExit("compare.py: zero needs the environment torch")
+    ways = {way: (place, "zero_step.py", way, "resnet50", options.steps)
+            for way in ["data-parallel", "ddl", "pytorch", "deepspeed"]}
+    found = in_turns(options, ways, step_ms)
+    print(f"AdamW, {found['ddl'][0]['parameters']:,} parameters, PyTorch {found['ddl'][0]['torch']}\n")
+    print("| 2 ranks | ms a step | least to most | of data-parallel's | MB of a rank |\n|---|---|---|---|---|")
+    for way, rounds in found.items():
+        ms = [one["ms"] for one in rounds]
+        ratio = statistics.median(a["ms"] / b["ms"] for a, b in zip(rounds, found["data-parallel"]))
+        megabytes = statistics.median(one["bytes"] for one in rounds) / 1e6
+        print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} | {ratio:.2f} |",
+              f"{megabytes:.0f} |")
+    return found
 
 
 def launchers():
@@ -229,7 +250,7 @@ def compare_commit(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "keras", "start", "restart", "continue", "commit"])
+    parser.add_argument("what", choices=["steps", "keras", "zero", "start", "restart", "continue", "commit"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -239,7 +260,7 @@ def main():
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
     ways = {"start": compare_start, "restart": compare_restart, "continue": compare_continue,
-            "commit": compare_commit}
+            "commit": compare_commit, "zero": compare_zero}
     results = ways.get(options.what, compare_steps)(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

@@ -2,8 +2,10 @@
 
     step.py WAY MODEL STEPS
 
-WAY is none (one process, no averaging), ddl.torch, horovod, or ddp- or fsdp2- and a backend, ddl or gloo. The model resnet50 has the parameters
-of ResNet-50 and no computation but the gradients themselves; conv is a small convolutional network that computes.
+WAY is none (one process, no averaging), ddl.torch, ddl.torch-views (gradient_as_bucket_view), c (named tensors of the
+C interface, submitted after the backward pass), horovod, or ddp- or fsdp2- and a backend, ddl or gloo. The model
+resnet50 has the parameters of ResNet-50 and no computation but the gradients themselves; conv is a small convolutional
+network that computes.
 """
 import json
 import math
@@ -53,7 +55,7 @@ def training(name, rank):
 
 def averaged(way, model):
     """The model and the optimizer to train with, and what ends the communication."""
-    if way in ("none", "ddl.torch", "horovod"):
+    if way in ("none", "c", "ddl.torch", "ddl.torch-views", "horovod"):
         optimizer = sgd(model)
         if way == "none":
             return model, optimizer, lambda: None
@@ -62,6 +64,11 @@ def averaged(way, model):
         else:
             import ddl.torch as hvd
         hvd.init()
+        if way == "c":
+            return model, ByC(optimizer, model), hvd.shutdown
+        if way == "ddl.torch-views":
+            views = {"gradient_as_bucket_view": True}
+            return model, hvd.DistributedOptimizer(optimizer, model.named_parameters(), **views), hvd.shutdown
         return model, hvd.DistributedOptimizer(optimizer, model.named_parameters()), hvd.shutdown
     parallel, backend = way.split("-")
     if backend == "ddl":
@@ -73,6 +80,31 @@ def averaged(way, model):
     else:  # in its fastest form: gradients are not copied out of the buckets
         model = torch.nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     return model, sgd(model), torch.distributed.destroy_process_group
+
+
+class ByC:
+    """An optimizer whose gradients are averaged by nothing but calls of libddl."""
+
+    def __init__(self, optimizer, model):
+        from ddl._library import lib
+        from ddl._tensors import Options
+
+        self.lib, self.zero_grad, self.step_alone = lib, optimizer.zero_grad, optimizer.step
+        # The last gradients are there first.
+        self.tensors = [(name.encode(), one, Options(one.shape)) for name, one in model.named_parameters()][::-1]
+
+    def step(self):
+        from ddl._library import ffi
+        from ddl.errors import check
+
+        handles = []
+        for name, one, options in self.tensors:
+            place = ffi.cast("void *", one.grad.data_ptr())
+            call = self.lib.ddl_allreduce_async, name, place, place, one.numel()
+            handles.append(options.submit(*call, self.lib.DDL_FLOAT32, self.lib.DDL_AVERAGE))
+        for handle in handles:
+            check(self.lib.ddl_wait(handle))
+        self.step_alone()
 
 
 def sgd(model):
@@ -105,4 +137,5 @@ def main():
     end()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -17,13 +17,16 @@ Program ddp(const std::string& environment, const std::string& backend) {
 Program ddl_torch(const std::string& environment) {
   return {.environment = environment, .file = "torch_ddl.py", .options = kTwoRanks, .has_ddl = true};
 }
-Program compiled() {
+Program compiled(std::vector<std::string> also = {}) {
+  also.insert(also.begin(), "compile");
   return {.environment = "torch",
           .file = "torch_ddl.py",
           .options = kTwoRanks,
-          .arguments = {"compile"},
+          .arguments = std::move(also),
           .has_ddl = true};
 }
+const Program kSharded{
+    .environment = "torch", .file = "torch_sharded.py", .options = kTwoRanks, .has_ddl = true};
 const Program kAccelerate{.environment = "torch", .file = "torch_accelerate.py", .options = kTwoRanks};
 const Program kLightning{.environment = "torch", .file = "torch_lightning.py", .options = kTwoRanks};
 const Program kDeepspeed{.environment = "torch", .file = "torch_deepspeed.py", .options = kTwoRanks};
@@ -47,7 +50,10 @@ TEST_CASE("ddl.torch trains on two hosts", "[torch_on_hosts]") { run(Place::kTwo
 TEST_CASE("ddl.torch trains in a job of Slurm", "[torch_in_slurm]") {
   run(Place::kSlurm, ddl_torch("torch"));
 }
-TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") { run(Place::kHere, compiled()); }
+TEST_CASE("ddl.torch trains a module that is compiled", "[torch_compiled]") {
+  run(Place::kHere, compiled());
+  run(Place::kHere, compiled({"views"}));
+}
 
 TEST_CASE("DistributedDataParallel whose ranks are started again trains as one process does",
           "[torch_restarted]") {
@@ -61,6 +67,9 @@ TEST_CASE("Lightning finds its ranks in a job of Slurm, beside Slurm's own varia
   run(Place::kSlurm, kLightning);
 }
 TEST_CASE("DeepSpeed trains with ZeRO-1", "[deepspeed]") { run(Place::kHere, kDeepspeed); }
+TEST_CASE("ddl.torch, PyTorch and DeepSpeed train alike with a divided optimizer", "[torch_sharded]") {
+  run(Place::kHere, kSharded);
+}
 TEST_CASE("DeepSpeed trains on two hosts", "[deepspeed_on_hosts]") { run(Place::kTwoHosts, kDeepspeed); }
 
 TEST_CASE("older versions of PyTorch train, too", "[torch_older]") {

@@ -415,6 +415,23 @@ def test_a_rank_outside_the_set_trains_by_itself():
     hvd.remove_process_set(inside)
 
 
+def test_hooks_of_an_optimizer_that_others_share_no_more():
+    """The last optimizer of the parameters is that of a set of one rank, which submits nothing."""
+    if hvd.size() == 1:
+        return
+    alone = hvd.add_process_set([0])
+    net = model()
+    for inside in (hvd.global_process_set, alone, hvd.global_process_set):
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), process_set=inside
+        )
+        for _ in range(2 if inside is alone else 1):  # the hook of the first one would refuse the second pass
+            loss_of(net, own_share()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    hvd.remove_process_set(alone)
+
+
 def test_closure():
     net = model()
     optimizer = hvd.DistributedOptimizer(torch.optim.LBFGS(net.parameters(), max_iter=3), net.named_parameters())

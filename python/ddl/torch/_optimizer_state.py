@@ -178,6 +178,10 @@ def broadcast_optimizer_state(
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
     if _horovod.acts_as_horovod and not optimizer.state:
         _leave_zeros(optimizer, model)
+    sharded = getattr(getattr(optimizer, "_ddl", None), "has_own_state", None)
+    if sharded is not None:
+        problem = "each rank has its own part of the state of a sharded optimizer: load the state on every rank"
+        raise_on_all(ValueError(problem) if sharded() else None, process_set)
     is_root = ddl.rank() == root_rank
     tensors: list[torch.Tensor] = []
     root = _description(optimizer, model, tensors) if is_root else None

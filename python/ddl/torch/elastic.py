@@ -36,12 +36,14 @@ from ddl._training import run_elastic as run
 from ddl.elastic import HostsUpdatedInterrupt, ObjectState, State, sync_from
 from ddl.torch._optimizer_state import _description, _parameters, _take, broadcast_optimizer_state
 from ddl.torch._parameters import broadcast_parameters, described
+from ddl.torch._slices import options_of
+from ddl.torch.sharded_optimizer import _ShardedOptimizer
 from ddl.torch.training import DistributedSampler
 
 __all__ = [
     "ElasticSampler", "GradScalerStateHandler", "HostsUpdatedInterrupt", "LRSchedulerStateHandler",
-    "ModelStateHandler", "ObjectState", "OptimizerStateHandler", "SamplerStateHandler", "State", "StateHandler",
-    "TorchState", "get_handler_registry", "run", "set_handler_registry",
+    "ModelStateHandler", "ObjectState", "OptimizerStateHandler", "SamplerStateHandler", "ShardedOptimizerStateHandler",
+    "State", "StateHandler", "TorchState", "get_handler_registry", "run", "set_handler_registry",
 ]
 
 
@@ -218,6 +220,24 @@ class OptimizerStateHandler(StateHandler):
             gradients.drop_open()
 
 
+class ShardedOptimizerStateHandler(OptimizerStateHandler):
+    """A ShardedOptimizer: its options. A TorchState has each rank's part of its state as a Shard."""
+
+    def save(self) -> None:
+        self._options = copy.deepcopy([options_of(group) for group in self.value.param_groups])
+
+    def restore(self) -> None:
+        self._drop_gradients()
+        for group, options in zip(self.value.param_groups, copy.deepcopy(self._options)):
+            group.update(options)
+
+    def sync(self, root_rank: int = 0) -> None:
+        own = [options_of(group) for group in self.value.param_groups]
+        for group, options in zip(self.value.param_groups, broadcast_object(own, root_rank)):
+            group.update(options)
+        self.save()
+
+
 class _DictStateHandler(StateHandler):
     """A small value: what is in its state_dict()."""
 
@@ -258,6 +278,7 @@ class SamplerStateHandler(_DictStateHandler):
 
 _registry: list[tuple[type, type]] = [
     (torch.nn.Module, ModelStateHandler),
+    (_ShardedOptimizer, ShardedOptimizerStateHandler),
     (torch.optim.Optimizer, OptimizerStateHandler),
     (torch.optim.lr_scheduler.ReduceLROnPlateau, LRSchedulerStateHandler),
     # PyTorch 2 has given the class another name.
@@ -294,6 +315,9 @@ class TorchState(ObjectState):
         self, model: torch.nn.Module | None = None, optimizer: torch.optim.Optimizer | None = None, **values: Any
     ):
         values = {"model": model, "optimizer": optimizer, **values}
+        for name, value in list(values.items()):
+            if isinstance(value, _ShardedOptimizer):
+                values[f"{name}_shard"] = value.shard()
         handlers = {name: _handler_of(value) for name, value in values.items()}
         self._handlers = {name: handler for name, handler in handlers.items() if handler is not None}
         vars(self).update(values)

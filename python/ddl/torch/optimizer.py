@@ -25,6 +25,7 @@ from ddl._horovod import (
 from ddl._library import lib
 from ddl._tensors import Options
 from ddl.errors import Mismatch
+from ddl.torch._flat_gradients import FlatGradients
 from ddl.torch._sparse import sparse_allreduce_async
 from ddl.torch._tensors import TYPES, address, stream_of
 from ddl.torch.compression import Compression
@@ -49,6 +50,7 @@ class _Gradients:
         groups: Any,
         sparse_as_dense: bool,
         process_set: ProcessSet,
+        bucket_cap_mb: float | None,
     ):
         self.own = type(optimizer)
         self.compression = compression
@@ -73,6 +75,7 @@ class _Gradients:
         self.sparse_dimensions: dict[torch.Tensor, int] = {}
         self.is_synchronized = False
         self.synchronizes = True
+        self.flat = None if bucket_cap_mb is None else FlatGradients(self, bucket_cap_mb)
         self._hooked: list[Any] = []
         for parameter in self.names:
             self._hook(parameter)
@@ -133,13 +136,13 @@ class _Gradients:
             self._hook(parameter)
 
     def _hook(self, parameter: torch.Tensor) -> None:
+        reference, hook = _hooks.pop(id(parameter), (lambda: None, None))
+        if reference() is parameter:
+            hook.remove()
         if not self.is_shared or not parameter.requires_grad:
             return
         # What accumulates the gradient calls the hook when the gradient is there. It must be kept.
         accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
-        reference, hook = _hooks.get(id(parameter), (lambda: None, None))
-        if reference() is parameter:
-            hook.remove()
         _hooks[id(parameter)] = (ref(parameter), accumulator.register_hook(self._hook_of(parameter)))
         self._hooked.append(accumulator)
 
@@ -159,6 +162,10 @@ class _Gradients:
         return submit
 
     def submit(self, parameter: torch.Tensor) -> None:
+        if self.flat is None or not self.flat.submit(parameter):
+            self.submit_alone(parameter)
+
+    def submit_alone(self, parameter: torch.Tensor) -> None:
         gradient = parameter.grad
         if gradient.is_sparse:
             self.sparse_dimensions[parameter] = gradient.sparse_dim()
@@ -205,8 +212,10 @@ class _Gradients:
         for parameter in self.names:
             if parameter in self.open:
                 continue
-            if not parameter.requires_grad:
-                if parameter in self.group_of:  # since it was frozen
+            if not parameter.requires_grad:  # since it was frozen, if it is in a bucket or group
+                if self.flat is not None and self.flat.submit(parameter):
+                    continue
+                if parameter in self.group_of:
                     self._submit_nothing(parameter, lambda: None)
                 continue
             if parameter.grad is None:
@@ -214,6 +223,8 @@ class _Gradients:
                 if parameter in self.sparse_dimensions:
                     parameter.grad = parameter.grad.to_sparse(self.sparse_dimensions[parameter])
             self.submit(parameter)
+        if self.flat is not None:
+            self.flat.break_up()
 
     def synchronize(self) -> None:
         """Submits what the pass has not computed, and waits for all gradients."""
@@ -229,7 +240,7 @@ class _Gradients:
 
     def drop_open(self) -> None:
         """Forgets gradients that were on their way when this process left the job, and passes that it has counted."""
-        self.open.clear()
+        self._clear_open()
         for parameter in self.left:
             self.left[parameter] = self.passes
         self.is_synchronized, self.synchronizes = False, True
@@ -255,12 +266,16 @@ class _Gradients:
                 continue
             if reduced is not None:
                 self._store(parameter, reduced)
-        self.open.clear()
+        self._clear_open()
         for parameter in self.left:
             self.left[parameter] = self.passes
         if failure is not None:
             raise failure
 
+    def _clear_open(self) -> None:
+        self.open.clear()
+        if self.flat is not None:
+            self.flat.begin_anew()
 
     def _store(self, parameter: torch.Tensor, gradient: torch.Tensor) -> None:
         """Makes it the parameter's gradient, which stays sparse or dense."""
@@ -419,12 +434,18 @@ def DistributedOptimizer(
     groups: Any = None,
     sparse_as_dense: bool = False,
     process_set: ProcessSet = global_process_set,
+    gradient_as_bucket_view: bool = False,
+    bucket_cap_mb: float = 8.0,
 ) -> torch.optim.Optimizer:
     """The same optimizer, whose step() uses the gradients of all ranks.
 
     Each gradient is submitted when the backward pass has computed it. The optimizer keeps its state and parameters.
     With op=Adasum the gradients stay with their ranks: each makes its own step, with its own state, and what these
     steps have changed is combined. All ranks make the same steps; the rate need not grow with their number.
+
+    gradient_as_bucket_view: gradients are views of buffers of libddl's, which are combined without copies, each when
+    all of its gradients are there. The buffers are there as long as the optimizer, also between steps. A buffer has
+    bucket_cap_mb MiB at most, or a single gradient.
     """
     op = op_of(None, op)
     if gradient_predivide_factor != 1.0 and op is not Average:
@@ -452,6 +473,7 @@ def DistributedOptimizer(
         groups,
         sparse_as_dense,
         process_set,
+        bucket_cap_mb if gradient_as_bucket_view else None,
     )
     own = type(optimizer)
     functions = {name: value for name, value in vars(_DistributedOptimizer).items() if not name.startswith("__")}
