@@ -39,12 +39,12 @@ class _Moved(SlicedBucket):
         self._gradients = gradients
         self._text = f"{self.number}.{self.digest()}"
         self._scattered: int | None = None
-        self._sent: list[int] = []
+        self._sent: int | None = None
         ranks = self.count // self.share
         self._counts = ffi.new("uint64_t[]", [self.share] * ranks)
         self._scatter_options = Options((self.count,), priority=self.number)
-        # The first layers of the forward pass are in the last buckets.
-        self._send_options = Options((self.share,), priority=self.number)
+        # The first layers of the forward pass are in the last buckets. A rank that has joined would send zeros.
+        self._send_options = Options((self.share,), priority=self.number, fails_if_joined=True)
         self._failure: Exception | None = None
 
     def scatter(self) -> None:
@@ -68,28 +68,19 @@ class _Moved(SlicedBucket):
             raise self._failure
 
     def send(self) -> None:
-        """Submits the slices of all ranks. In place, unlike an allgather of named tensors."""
-        chosen = self._gradients.process_set
-        for rank in range(self.count // self.share):
-            part = self.values[rank * self.share : (rank + 1) * self.share]
-            name = f"broadcast.slice.{self._text}.{rank}".encode()
-            arguments = (address(part), self.share, TYPES[self.dtype], rank)
-            handle = self._send_options.submit(
-                lib.ddl_broadcast_async, name, *arguments, process_set=set_of(chosen)
-            )
-            self._sent.append(opened(handle, lambda: None, part, name, chosen))
+        """Submits this rank's slice, for the parameters of all ranks."""
+        name, chosen = f"allgather.slice.{self._text}".encode(), self._gradients.process_set
+        arguments = (address(self.values[self.own]), address(self.values), self.share, TYPES[self.dtype])
+        handle = self._send_options.submit(
+            lib.ddl_allgather_async, name, *arguments, process_set=set_of(chosen)
+        )
+        self._sent = opened(handle, lambda: None, self.values, name, chosen)
 
     def receive(self) -> None:
         """Waits until the parameters have the values of the last step."""
-        sent, self._sent = self._sent, []
-        failure = None
-        for number in sent:
-            try:
-                synchronize(number)
-            except Exception as error:  # the others have to be waited for, too
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        number, self._sent = self._sent, None
+        if number is not None:
+            synchronize(number)
 
     def begin_anew(self) -> None:
         super().begin_anew()

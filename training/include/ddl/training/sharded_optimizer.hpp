@@ -384,7 +384,8 @@ class ShardedOptimizer {
   /// The bucket with the first parameters first.
   void gather(std::size_t number) {
     BucketState& bucket = *buckets_[number];
-    const ddl_async_options options = async_options(static_cast<std::int32_t>(number) + 1);
+    ddl_async_options options = async_options(static_cast<std::int32_t>(number) + 1);
+    options.fails_if_joined = 1;  // its slice would be zeros
     ddl::detail::check(ddl_allgather_async(
         context_->get(), bucket.gathering_name.c_str(), slice_of(number, bucket.weights),
         bucket.weights.data(), slice_count(number), layout_[number].dtype, &options, bucket.gathering.out()));
