@@ -370,6 +370,27 @@ void test_clipping(ddl::Context& context) {
   }
 }
 
+void test_state_of_root(ddl::Context& context) {
+  const int rank = context.rank(), last = context.size() - 1;
+  Model<float> model;
+  const ddl::ProcessSet own = context.split(rank);
+  GradientOptions alone;
+  alone.process_set = own.id();
+  Optimizer<Adam> optimizer(context, model.parameters(), Adam{0.01}, alone);
+  const auto step = [&](int of) {
+    optimizer.set_to_zero();
+    backward<float>(optimizer, of, optimizer.steps);
+    optimizer.step();
+  };
+  for (int i = 0; i <= rank; ++i) step(rank);
+  optimizer.broadcast_state(context, last);
+  broadcast_parameters(context, optimizer.parameters(), last);
+  expect(optimizer.steps == static_cast<std::uint64_t>(last) + 1, "root's steps");
+  step(0);
+  const std::string bytes = bytes_of(optimizer.parameters());
+  expect(broadcast_bytes(context, bytes, last) == bytes, "a step by root's state");
+}
+
 void test_overflow_on_one_rank_skips_all(ddl::Context& context) {
   Model<float> model({100});
   ShardedOptimizer<Sgd> sharded(context, model.parameters(), Sgd{1.0});
@@ -455,6 +476,7 @@ int main() {
       {"16 bits are updated in float", test_16_bits_are_updated_in_float},
       {"state moves between numbers of ranks", test_state_moves_between_numbers_of_ranks},
       {"clipping", test_clipping},
+      {"state of root", test_state_of_root},
       {"overflow on one rank skips all", test_overflow_on_one_rank_skips_all},
       {"memory of slices", test_memory_of_slices},
       {"what ranks agree on", test_what_ranks_agree_on},

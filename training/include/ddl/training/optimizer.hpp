@@ -111,6 +111,13 @@ class Optimizer {
     return views;
   }
 
+  /// Gives all ranks root's state, and the number of steps: where root alone has read a checkpoint, together with
+  /// broadcast_parameters(). Collective.
+  void broadcast_state(Context& context, int root = 0, const CallOptions& options = {}) {
+    context.broadcast(&steps, 1, root, options);
+    for (std::vector<std::uint8_t>& slot : state_) context.broadcast(slot, root, options);
+  }
+
   /// Fills state() from what has read(name, begin, end, dtype, memory), such as a Checkpoint.
   template <class Source>
   void load_state(Source& source) {
