@@ -39,7 +39,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32, help="samples of each rank in a step")
     parser.add_argument("--rate", type=float, default=0.02, help="the learning rate of one rank")
-    parser.add_argument("--checkpoint", metavar="FILE", help="where the model is written after each epoch: digits.keras")
+    parser.add_argument("--checkpoint", metavar="FILE", help="such as digits.keras: written after each epoch")
     options = parser.parse_args()
     if min(options.samples, options.epochs, options.batch) < 1:
         parser.error("--samples, --epochs and --batch are at least 1")
