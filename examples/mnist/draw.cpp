@@ -55,8 +55,9 @@ void draw(std::size_t digit, std::mt19937_64& engine, std::uint8_t* pixels) {
   }
   constexpr double kPixel = 2.0 / kSide;
   for (std::size_t i = 0; i < kPixels; ++i) {
-    const Point center{(static_cast<double>(i % kSide) + 0.5) * kPixel - 1,
-                       (static_cast<double>(i / kSide) + 0.5) * kPixel - 1};
+    const std::size_t row = i / kSide, column = i % kSide;
+    const Point center{(static_cast<double>(column) + 0.5) * kPixel - 1,
+                       (static_cast<double>(row) + 0.5) * kPixel - 1};
     double nearest = 2.0;
     for (const auto& [from, to] : lines) nearest = std::min(nearest, distance(center, from, to));
     const double ink = std::clamp((pen - nearest) / kPixel + 0.5, 0.0, 1.0);

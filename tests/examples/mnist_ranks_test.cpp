@@ -1,6 +1,7 @@
 // examples/mnist on several ranks, with ddlrun.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -42,6 +43,26 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 // Weights and momenta after some 40 steps on one rank and on more. Sums of float are grouped differently.
 constexpr double kRounding = 2e-4;
+
+/// A number of an IDX file's header.
+std::string big_endian(std::uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+  return bytes;
+}
+
+/// Files as those of MNIST, with images in which two rows say which class it is.
+void write_stripes(const ScratchDirectory& folder, const std::string& kind, std::uint32_t count) {
+  std::string images = big_endian(0x803) + big_endian(count) + big_endian(28) + big_endian(28);
+  std::string labels = big_endian(0x801) + big_endian(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto label = i * 7 % 10;
+    labels += static_cast<char>(label);
+    for (std::uint32_t row = 0; row < 28; ++row) images += std::string(28, row / 2 == label ? '\xff' : '\0');
+  }
+  std::ofstream(folder.file(kind + "-images-idx3-ubyte"), std::ios::binary) << images;
+  std::ofstream(folder.file(kind + "-labels-idx1-ubyte"), std::ios::binary) << labels;
+}
 
 const Arguments kSame = {"--samples", "1200", "--global-batch", "60", "--hidden", "24", "--epochs", "2"};
 
@@ -124,6 +145,16 @@ TEST_CASE("a job that is killed goes on from its last checkpoint, with the same 
   CHECK(rest.exit_code == 0);
   CHECK_THAT(rest.output, Contains("going on after step ") && !Contains("epoch 1 "));
   CHECK(largest_difference(killed, whole) == 0.0);
+}
+
+TEST_CASE("files of images are learnt from, and the test files are what is told of") {
+  const ScratchDirectory scratch;
+  write_stripes(scratch, "train", 640);
+  write_stripes(scratch, "t10k", 30);
+  const Outcome outcome = learn_on(2, {"--data", scratch.path().string(), "--batch", "16"});
+  INFO(outcome.output);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output, Contains("2 ranks, 60 steps: accuracy 1.0000 over 30 images"));
 }
 
 TEST_CASE("what is wrong with the input of digits is said") {
