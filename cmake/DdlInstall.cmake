@@ -1,6 +1,6 @@
 # Everything that is built and installed. "cmake --build BUILD --target product" leaves out tests and benchmarks.
 set(product ddlrun probe_rank ddl ddl_pmix ddl_jax ddl_tensorflow ${DDL_MPI_TARGETS} slurm_probe hello_ddl check_ddl
-  function_approximation)
+  elastic_fit function_approximation mnist)
 add_custom_target(product)
 add_dependencies(product manual)
 set(product_files "")

@@ -6,9 +6,6 @@
 What a program of one process needs to run on several ranks is in six steps, marked below.
 """
 import argparse
-import gzip
-import struct
-import zlib
 from pathlib import Path
 
 import torch
@@ -23,84 +20,7 @@ from ddl.torch.training import (
     start_alike,
     warmup,
 )
-
-SIDE = 28
-# Zero to nine, five columns each.
-GLYPHS = """
-.###. ..#.. .###. ##### ...#. ##### ..##. ##### .###. .###.
-#...# .##.. #...# ...#. ..##. #.... .#... ....# #...# #...#
-#..## ..#.. ....# ..#.. .#.#. ####. #.... ...#. #...# #...#
-#.#.# ..#.. ...#. ...#. #..#. ....# ####. ..#.. .###. .####
-##..# ..#.. ..#.. ....# ##### ....# #...# .#... #...# ....#
-#...# ..#.. .#... #...# ...#. #...# #...# .#... #...# ...#.
-.###. .###. ##### .###. ...#. .###. .###. .#... .###. .##..
-"""
-
-
-class BadFile(Exception):
-    """A file of MNIST that is missing or broken. The text names it."""
-
-
-def read_idx(path, dimensions):
-    """A file in MNIST's format IDX, as a tensor of bytes: a magic number of two zeros, the type (8: bytes) and the
-    number of dimensions; the dimensions, each of four bytes, the highest first; the values."""
-    try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise BadFile(f"{path} cannot be read: {error}") from None
-    begin = 4 + 4 * dimensions
-    magic = 0x0800 + dimensions
-    if len(data) < begin:
-        raise BadFile(f"{path} is no IDX file: it has {len(data)} bytes, and its header alone would have {begin}")
-    found, *shape = struct.unpack(f">{1 + dimensions}I", data[:begin])
-    if found != magic:
-        raise BadFile(f"{path} is no IDX file of {dimensions} dimensions: it begins with {found:#x}, not {magic:#x}")
-    expected = begin + torch.Size(shape).numel()
-    if len(data) != expected:
-        by_shape = " x ".join(map(str, shape))
-        raise BadFile(f"{path} has {len(data)} bytes, and {by_shape} values would make {expected}: fetch it again")
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8)[begin:].reshape(shape)
-
-
-def read_digits(folder, kind):
-    """Images and labels of kind "train" or "t10k"."""
-    if not folder.is_dir():
-        raise BadFile(f"there is no directory {folder}")
-    paths = []
-    for name in (f"{kind}-images-idx3-ubyte", f"{kind}-labels-idx1-ubyte"):
-        found = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
-        if not found:
-            raise BadFile(f"neither {name} nor {name}.gz is in {folder}")
-        paths.append(found[0])
-    images, labels = read_idx(paths[0], 3), read_idx(paths[1], 1)
-    count, height, width = images.shape
-    if (height, width) != (SIDE, SIDE) or count == 0:
-        raise BadFile(f"{paths[0]} has {count} images of {height} x {width}; those of MNIST are {SIDE} x {SIDE}")
-    if count != len(labels):
-        raise BadFile(f"{paths[0]} has {count} images, and {paths[1]} has {len(labels)} labels")
-    if labels.max() > 9:
-        raise BadFile(f"{paths[1]} has the label {labels.max()}: digits are 0 to 9")
-    return images, labels.long()
-
-
-def draw_digits(count, seed):
-    """Digits of GLYPHS, each shifted, scaled, turned and sheared by chance, with noise."""
-    rows = GLYPHS.split("\n")[1:-1]
-    small = torch.tensor([[[row[6 * n + i] == "#" for i in range(5)] for row in rows] for n in range(10)])
-    large = torch.nn.functional.interpolate(small[:, None].float(), scale_factor=3)  # 21 x 15
-    glyphs = torch.nn.functional.pad(large, (6, 7, 3, 4))
-    random = torch.Generator().manual_seed(seed)
-    labels = torch.randint(10, (count,), generator=random)
-    turn, shear, shift_x, shift_y = (torch.rand(4, count, generator=random) - 0.5) * 0.5
-    scale = 0.9 + 0.5 * torch.rand(count, generator=random)  # what is read from, so a larger one makes a smaller digit
-    cos, sin = scale * turn.cos(), scale * turn.sin()
-    change = torch.stack([cos, shear - sin, shift_x, sin, cos, shift_y], dim=1).reshape(count, 2, 3)
-    grid = torch.nn.functional.affine_grid(change, [count, 1, SIDE, SIDE], align_corners=False)
-    images = torch.nn.functional.grid_sample(glyphs[labels], grid, align_corners=False)[:, 0]
-    images += 0.25 * torch.randn(images.shape, generator=random)
-    return (images.clamp(0, 1) * 255).byte(), labels
+from digits import BadFile, draw_digits, read_digits
 
 
 def network():
@@ -157,23 +77,26 @@ def main():
             raise SystemExit(f"mnist.py: {error}") from None
     else:
         train, test = draw_digits(options.samples, seed=1), draw_digits(2000, seed=2)
-    images, labels = train
+    (images, labels), test = map(torch.from_numpy, train), tuple(map(torch.from_numpy, test))
 
-    # Step 3: each rank trains with its share of the samples, in another order in each epoch. All ranks make the same
-    # number of steps; what does not fill a batch on every rank is left to another epoch.
+    # Each rank trains with its share of the samples, in another order in each epoch. All ranks make the same number of
+    # steps; what does not fill a batch on every rank is left to another epoch.
     sampler = DistributedSampler(labels)
     steps = len(labels) // (options.batch * hvd.size())
     if steps == 0:
         few = f"{len(labels)} samples are fewer than a batch of {options.batch} for each of {hvd.size()} ranks"
         raise SystemExit(f"mnist.py: {few}")
 
-    # Step 4: a step uses the samples of all ranks, so the learning rate is that of one rank times their number. The
-    # first epoch leads up to it. The optimizer averages the gradients of all ranks.
+    # Step 3: a step uses the samples of all ranks, so the learning rate is that of one rank times their number. The
+    # first epoch leads up to it.
+    rate, growth = options.rate * hvd.size(), warmup(epochs=1)
+
+    # Step 4: the optimizer averages the gradients of all ranks.
     torch.manual_seed(hvd.rank())
     model = network().to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.rate * hvd.size(), momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
     optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
-    schedule = LearningRateSchedule(optimizer, warmup(epochs=1))
+    schedule = LearningRateSchedule(optimizer, growth)
 
     # Step 5: all ranks start with the parameters of rank 0, or of the checkpoint that it reads. The rates and momenta
     # of the checkpoint were those of another number of ranks, perhaps, and are not used.

@@ -2,6 +2,8 @@
 // with the newest and 2.16, with JAX, with PyTorch.
 #include <filesystem>
 
+#include "e2e/harness/job.h"
+#include "e2e/harness/scratch.h"
 #include "frameworks/environment.h"
 #include "frameworks/run.h"
 #include "support/catch.h"
@@ -38,6 +40,47 @@ void run_mnist(const std::string& environment) {
   run(Place::kHere, two_ranks(environment, "keras_mnist.py", {"ddl.tensorflow.keras"}, "tensorflow"));
 }
 
+/// Runs the example of digits with these arguments, on two ranks.
+Output digits_of(const std::string& python, const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {"-np",
+                                    "2",
+                                    "--oversubscribe",
+                                    "--no-tag-output",
+                                    "-x",
+                                    "PYTHONPATH=" DDL_FRAMEWORKS_PACKAGE,
+                                    "-x",
+                                    "PYTHONDONTWRITEBYTECODE=1",
+                                    "-x",
+                                    "TF_CPP_MIN_LOG_LEVEL=2",
+                                    python,
+                                    DDL_PYTHON_EXAMPLES "/mnist_keras.py"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return output_of(Place::kHere, words);
+}
+
+void run_digits(const std::string& environment) {
+  const auto python = python_of(environment);
+  if (!python) return;
+  const e2e::Scratch scratch;
+  const std::string model = scratch.path() + "/digits.keras";
+  const Output result =
+      digits_of(*python, {"--samples", "4000", "--batch", "16", "--epochs", "2", "--checkpoint", model});
+  INFO(environment << "\n" << result.out << "\n" << result.err);
+  CHECK(result.status == 0);
+  // Rank 0 alone prints, and writes the model.
+  CHECK(e2e::occurrences(result.out, "epoch 2  loss ") == 1);
+  CHECK(std::filesystem::exists(model));
+  const std::string begin = "2 ranks: accuracy ";
+  const std::size_t at = result.out.find(begin);
+  REQUIRE(at != std::string::npos);
+  CHECK(std::stod(result.out.substr(at + begin.size())) > 0.85);
+
+  const Output missing = digits_of(*python, {"--data", scratch.path()});
+  INFO(missing.err);
+  CHECK(missing.status != 0);
+  CHECK(missing.err.find("mnist_keras.py: neither train-images-idx3-ubyte nor") != std::string::npos);
+}
+
 }  // namespace
 
 TEST_CASE("Keras 2 trains on ranks as in one process", "[keras_2]") {
@@ -69,6 +112,10 @@ TEST_CASE("Keras 3 with PyTorch trains on ranks as in one process", "[keras_torc
 TEST_CASE("a tutorial's program of Keras trains as in one process", "[keras_mnist]") {
   run_mnist("tensorflow-2.15");
   run_mnist("tensorflow");
+}
+TEST_CASE("the example of Keras learns digits on two ranks", "[keras_example]") {
+  run_digits("tensorflow-2.15");
+  run_digits("tensorflow");
 }
 TEST_CASE("a tutorial's program of Keras trains with Horovod, too", "[keras_mnist_horovod]") {
   run(Place::kHere, {.environment = "horovod",

@@ -69,12 +69,12 @@ def pinn():
 
 
 def write_idx(path, magic, values):
-    data = struct.pack(f">{1 + values.dim()}I", magic, *values.shape) + values.byte().numpy().tobytes()
+    data = struct.pack(f">{1 + values.ndim}I", magic, *values.shape) + values.astype("uint8").tobytes()
     Path(path).write_bytes(gzip.compress(data) if path.endswith(".gz") else data)
 
 
 def mnist():
-    from mnist import BadFile, draw_digits, read_digits
+    from digits import BadFile, draw_digits, read_digits
 
     train, test = draw_digits(4000, seed=1), draw_digits(2000, seed=2)
     write_idx("train-images-idx3-ubyte.gz", 0x803, train[0])
