@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-#include "bench/workload.h"
+#include "bench/models.h"
 #include "gpu/measurement.h"
 #include "gpu/nccl_directly.h"
 #include "gpu/rank.h"

@@ -139,6 +139,7 @@ class ShardedOptimizer {
     ++steps;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       finish_gradient(i);
+      use_bucket(i);  // a program need not have used all parameters since the last step
       update(i, factor);
       gather(i);
     }
@@ -156,14 +157,9 @@ class ShardedOptimizer {
 
   /// Waits until the parameter with this number is updated on all ranks: before the forward pass uses it. Parameters are
   /// gathered in the order of their numbers.
-  void use(std::size_t number) {
-    BucketState& bucket = *buckets_[bucket_of_[number]];
-    if (bucket.gathering.is_open()) bucket.gathering.wait();
-  }
+  void use(std::size_t number) { use_bucket(bucket_of_[number]); }
   void use_all() {
-    for (const auto& bucket : buckets_) {
-      if (bucket->gathering.is_open()) bucket->gathering.wait();
-    }
+    for (std::size_t i = 0; i < buckets_.size(); ++i) use_bucket(i);
   }
 
   /// Sets all gradients to zero, for the first pass of the next step.
@@ -199,6 +195,7 @@ class ShardedOptimizer {
     for_each_part([&](const Shard& shard, std::uint8_t* memory) {
       source.read(shard.name, shard.begin, shard.end, shard.dtype, memory);
     });
+    use_all();
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       if (buckets_[i]->master.empty()) continue;
       round_master(i);
@@ -255,6 +252,10 @@ class ShardedOptimizer {
         for (std::size_t slot = 0; slot < slots.size(); ++slot) add(slots[slot], bucket.slots[slot]);
       }
     }
+  }
+
+  void use_bucket(std::size_t number) {
+    if (buckets_[number]->gathering.is_open()) buckets_[number]->gathering.wait();
   }
 
   CallOptions call_options() const {
