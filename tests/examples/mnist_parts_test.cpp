@@ -51,7 +51,7 @@ TEST_CASE("an IDX file that is not right is refused with its name and the reason
   const std::string path = scratch.file("values");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", " is no IDX file: it has 0 bytes, and its header alone would have 12"},
-      {number(0x802) + number(2) + "\0\0", "it has 8 bytes, and its header alone would have 12"},
+      {number(0x802) + number(2), "it has 8 bytes, and its header alone would have 12"},
       {"some text of a person", " is no IDX file of 2 dimensions: it begins with 0x736f6d65, not 0x00000802"},
       {number(0x803) + number(2) + number(3) + "abcdef", "it begins with 0x00000803, not 0x00000802"},
       {number(0xd02) + number(2) + number(3) + "abcdef", "it begins with 0x00000d02, not 0x00000802"},

@@ -2,7 +2,7 @@
 // with the newest and 2.16, with JAX, with PyTorch.
 #include <filesystem>
 
-#include "e2e/harness/job.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/scratch.h"
 #include "frameworks/environment.h"
 #include "frameworks/run.h"
