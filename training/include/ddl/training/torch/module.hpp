@@ -87,7 +87,7 @@ inline std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
 inline void broadcast_module(Context& context, const torch::nn::Module& module, int root = 0,
                              const CallOptions& options = {}) {
   const torch::NoGradGuard no_gradients;
-  const auto send = [&](const std::string& name, torch::Tensor tensor) {
+  const auto send = [&](const std::string& name, const torch::Tensor& tensor) {
     detail::require_on_cpu(tensor, name);
     const ddl_call_options c = ddl::detail::to_c(options);
     torch::Tensor dense = tensor.contiguous();
