@@ -51,7 +51,8 @@ inline std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, 
     if (bucket.count * ddl_dtype_size(one.dtype) >= max_bytes) open.erase(found);
   }
   for (Bucket& bucket : buckets) {
-    const std::size_t unit = static_cast<std::size_t>(ranks) * (128 / ddl_dtype_size(bucket.dtype));
+    const std::size_t element = std::max<std::size_t>(ddl_dtype_size(bucket.dtype), 1);
+    const std::size_t unit = static_cast<std::size_t>(ranks) * (128 / element);
     bucket.count = (bucket.count + unit - 1) / unit * unit;
   }
   return buckets;
