@@ -435,7 +435,7 @@ def test_goes_on_from_the_state_of_an_optimizer_that_is_not_sharded():
             fresh = torch.optim.Adam(net.parameters(), lr=0.5, weight_decay=0.01, amsgrad=True)
             optimizer = hvd.ShardedOptimizer(fresh, net.named_parameters(), bucket_cap_mb=TINY)
             optimizer.load_state_dict(alone.state_dict())
-        else:  # as it is when it is sharded
+        else:  # it has its state already when it is sharded
             optimizer = hvd.ShardedOptimizer(alone, net.named_parameters(), bucket_cap_mb=TINY)
         assert not optimizer.state and optimizer.param_groups[0]["lr"] == 0.01
         train(net, optimizer, STEPS)

@@ -155,7 +155,7 @@ def options_of(group: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in group.items() if name not in ("params", "param_names")}
 
 
-# State, as it is saved: of each parameter, by name, the pieces that are there.
+# What is saved of the state: for each parameter, by name, the pieces that this rank or a file has.
 
 
 def shard_of(slices: Iterable[SliceOptimizer]) -> dict[str, dict[str, Any]]:

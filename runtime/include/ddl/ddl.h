@@ -122,8 +122,8 @@ enum {
   /** Allreduces of 16-bit floats, float and double alone, on whole tensors: two become
    *  (1 - a.b / (2 a.a)) a + (1 - a.b / (2 b.b)) b, so the sum if they are orthogonal and the average if they are equal.
    *  Neighbours are combined, then neighbouring pairs, and so on, in the order of the process set's ranks; a last one
-   *  without a partner waits for the next level. Dots are summed in double; a tensor whose square is below 1.49e-154 is
-   *  added as it is. Of 16-bit floats, results between two levels are floats. Named tensors that are executed together
+   *  without a partner goes to the next level unchanged. Dots are summed in double; a tensor whose square is below
+   *  1.49e-154 is added with the factor 1. Of 16-bit floats, results between two levels are floats. Named tensors that are executed together
    *  are tensors of their own; ranks that have joined give zeros. Each rank keeps memory for one or two more
    *  copies of them, of 16-bit floats three or four. Memory of GPUs goes through CPU memory. */
   DDL_ADASUM = 11

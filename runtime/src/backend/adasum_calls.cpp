@@ -113,7 +113,7 @@ Outcome AdasumCalls::combine(const Request& request, std::span<const Part> tenso
   }
   if (block_ == 0) return {};
 
-  // A tensor that the ranks share evenly is a row of blocks as it is.
+  // One tensor that the ranks share evenly is such a row already: nothing is copied.
   const bool is_row = tensors.size() == 1 && block_ * size == tensors.front().count;
   std::byte* const row = is_row ? tensors.front().recv : at_least(row_, size * block_ * element);
   if (!is_row) {

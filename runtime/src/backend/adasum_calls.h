@@ -54,7 +54,7 @@ class AdasumCalls {
   std::vector<std::uint64_t> slices_;  ///< elements of each tensor's slices
   std::uint64_t block_ = 0;            ///< their sum: what a rank sends to each
   // Kept for the next call.
-  std::vector<std::byte> row_;       ///< the blocks for all ranks, if they are not one tensor as it is
+  std::vector<std::byte> row_;       ///< the blocks for all ranks, unless they lie in the only tensor
   std::vector<std::byte> gathered_;  ///< the blocks of all ranks for this one
   std::vector<std::byte> wide_;      ///< the same as floats
   std::vector<std::byte> staged_;    ///< the tensors of a GPU

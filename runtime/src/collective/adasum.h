@@ -24,7 +24,7 @@ void adasum_combine(ddl_dtype dtype, const AdasumDots& dots, std::byte* a, const
                     std::size_t count);
 
 /// Which ranks' values are combined when those of this number of neighbours have been, a power of two: the left one
-/// becomes adasum(left, right). A last one without a partner stays as it is. After the last level, whose distance is at
+/// becomes adasum(left, right). A last one without a partner is not changed. After the last level, whose distance is at
 /// least half the number of ranks, rank 0's value is that of all.
 std::vector<std::pair<int, int>> adasum_pairs(int ranks, int distance);
 
