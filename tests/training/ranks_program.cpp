@@ -14,6 +14,7 @@
 #include "ddl/training/gradients.hpp"
 #include "ddl/training/sharded_optimizer.hpp"
 #include "runtime/support/expect.h"
+#include "training/ranks.h"
 
 namespace {
 
@@ -243,6 +244,7 @@ void test_16_bits_are_updated_in_float(ddl::Context& context) {
 struct Saved {
   std::map<std::string, std::vector<float>> tensors;
 
+  std::uint64_t count(const std::string& name) const { return tensors.at(name).size(); }
   void read(const std::string& name, std::uint64_t begin, std::uint64_t end, ddl_dtype dtype,
             void* memory) const {
     expect(dtype == DDL_FLOAT32, "the type of " + name);
@@ -325,6 +327,13 @@ void test_state_moves_between_numbers_of_ranks(ddl::Context& context) {
     steps += 3;
     parameters = broadcast_bytes(context, parameters);
     expect(parameters == bytes_of(whole.parameters()), "the bits after " + std::to_string(ranks) + " ranks");
+  }
+  if (steps > 0) {
+    state.tensors["p3.exp_avg"].push_back(0);
+    expect_error(DDL_ERROR_INVALID_ARGUMENT,
+                 "\"p3.exp_avg\" has 1001 elements in the checkpoint and 1000 in the program",
+                 [&] { whole.load_state(state); });
+    state.tensors["p3.exp_avg"].pop_back();
   }
   for (const TensorView& view : whole.state()) {
     if (steps == 0) break;
@@ -468,7 +477,7 @@ void test_what_ranks_agree_on(ddl::Context& context) {
 }  // namespace
 
 int main() {
-  const std::vector<std::pair<const char*, void (*)(ddl::Context&)>> tests{
+  return ddl::test::run_on_ranks({
       {"gradients", test_gradients},
       {"options of gradients", test_options_of_gradients},
       {"models that differ", test_models_that_differ},
@@ -480,17 +489,5 @@ int main() {
       {"overflow on one rank skips all", test_overflow_on_one_rank_skips_all},
       {"memory of slices", test_memory_of_slices},
       {"what ranks agree on", test_what_ranks_agree_on},
-  };
-  const char* running = "joining";
-  try {
-    ddl::Context context(60.0);
-    for (const auto& [name, test] : tests) {
-      running = name;
-      test(context);
-    }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", running, error.what());
-    std::_Exit(1);
-  }
-  std::printf("all %zu tests passed\n", tests.size());
+  });
 }

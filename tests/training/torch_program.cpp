@@ -12,6 +12,7 @@
 #include "ddl/training/torch/batch_norm.hpp"
 #include "ddl/training/torch/module.hpp"
 #include "runtime/support/expect.h"
+#include "training/ranks.h"
 
 namespace {
 
@@ -242,25 +243,13 @@ void test_state_of_an_optimizer(ddl::Context& context) {
 }  // namespace
 
 int main() {
-  const std::vector<std::pair<const char*, void (*)(ddl::Context&)>> tests{
+  torch::set_num_threads(1);
+  return ddl::test::run_on_ranks({
       {"ranks train as one process", test_ranks_train_as_one_process},
       {"gradients stay views", test_gradients_stay_views},
       {"parameters that are not used", test_parameters_that_are_not_used},
       {"slices", test_slices},
       {"batch normalisation", test_batch_norm},
       {"state of an optimizer", test_state_of_an_optimizer},
-  };
-  const char* running = "joining";
-  torch::set_num_threads(1);
-  try {
-    ddl::Context context(60.0);
-    for (const auto& [name, test] : tests) {
-      running = name;
-      test(context);
-    }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", running, error.what());
-    std::_Exit(1);
-  }
-  std::printf("all %zu tests passed\n", tests.size());
+  });
 }

@@ -16,6 +16,16 @@
 
 namespace ddl::training {
 
+namespace detail {
+
+[[noreturn]] inline void fail_of_pass(const std::string& name, int passes) {
+  throw Error(DDL_ERROR_INVALID_ARGUMENT,
+              "the gradient of \"" + name + "\" was computed more than " + std::to_string(passes) +
+                  " times before the step: make the step after each pass, or set the option passes");
+}
+
+}  // namespace detail
+
 /// What happens to a gradient that this rank's backward pass has not computed.
 enum class Unused : std::uint8_t {
   kZeros,  ///< it counts as zeros, and becomes the mean of the ranks
@@ -67,13 +77,7 @@ class Gradients {
   /// finish(), if this was the last pass before the step. From any thread, of one parameter from one at a time.
   void ready(std::size_t number) {
     Slot& slot = slots_[number];
-    if (slot.passes_left == 0) {
-      throw Error(DDL_ERROR_INVALID_ARGUMENT, "the gradient of \"" + parameters_[number].name +
-                                                  "\" was computed more than " +
-                                                  std::to_string(options_.passes) +
-                                                  " times before the step: call finish() after each step, or "
-                                                  "set GradientOptions::passes");
-    }
+    if (slot.passes_left == 0) detail::fail_of_pass(parameters_[number].name, options_.passes);
     if (--slot.passes_left == 0) submit(number);
   }
 

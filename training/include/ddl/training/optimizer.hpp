@@ -118,12 +118,13 @@ class Optimizer {
     for (std::vector<std::uint8_t>& slot : state_) context.broadcast(slot, root, options);
   }
 
-  /// Fills state() from what has read(name, begin, end, dtype, memory), such as a Checkpoint.
+  /// Fills state() from a source, as load_parameters() does.
   template <class Source>
   void load_state(Source& source) {
     for_each_slot(
         [&](const std::string& name, const Parameter& one, const std::vector<std::uint8_t>& values) {
-          source.read(name, 0, one.count, one.dtype, const_cast<std::uint8_t*>(values.data()));
+          auto* const memory = const_cast<std::uint8_t*>(values.data());
+          detail::load_piece(source, {name, one.dtype, {one.count}, 0, one.count, memory}, memory);
         });
   }
 

@@ -38,10 +38,28 @@ inline std::vector<TensorView> views_of(const std::vector<Parameter>& parameters
   for (const Parameter& one : parameters) views.push_back({one.name, one.dtype, {one.count}, one.data});
   return views;
 }
-/// Reads the parameters from what has read(name, begin, end, dtype, memory), such as a Checkpoint.
+
+namespace detail {
+
+/// Reads a piece of a tensor of the program. Throws if the source has the tensor with another number of elements, which
+/// is of another model.
+template <class Source>
+void load_piece(Source& source, const Shard& piece, void* memory) {
+  const std::uint64_t there = source.count(piece.name), here = piece.shape[0];
+  if (there != here)
+    throw Error(DDL_ERROR_INVALID_ARGUMENT, "\"" + piece.name + "\" has " + std::to_string(there) +
+                                                " elements in the checkpoint and " + std::to_string(here) +
+                                                " in the program");
+  source.read(piece.name, piece.begin, piece.end, piece.dtype, memory);
+}
+
+}  // namespace detail
+
+/// Reads the parameters from a source, such as a Checkpoint: it has count(name) and read(name, begin, end, dtype, memory).
 template <class Source>
 void load_parameters(Source& source, const std::vector<Parameter>& parameters) {
-  for (const Parameter& one : parameters) source.read(one.name, 0, one.count, one.dtype, one.data);
+  for (const Parameter& one : parameters)
+    detail::load_piece(source, {one.name, one.dtype, {one.count}, 0, one.count, one.data}, one.data);
 }
 
 namespace detail {

@@ -104,13 +104,7 @@ class ShardedOptimizer {
   void ready(std::size_t number) {
     BucketState& bucket = *buckets_[bucket_of_[number]];
     const int left = --bucket.passes_left[number_in_bucket_[number]];
-    if (left < 0) {
-      throw Error(DDL_ERROR_INVALID_ARGUMENT, "the gradient of \"" + parameters_[number].name +
-                                                  "\" was computed more than " +
-                                                  std::to_string(options_.passes) +
-                                                  " times before the step: call step() after it, or set "
-                                                  "ShardingOptions::passes");
-    }
+    if (left < 0) detail::fail_of_pass(parameters_[number].name, options_.passes);
     if (left == 0 && --bucket.missing == 0) reduce(bucket_of_[number]);
   }
 
@@ -189,13 +183,12 @@ class ShardedOptimizer {
     return shards;
   }
 
-  /// Fills state() from what has read(name, begin, end, dtype, memory), such as a Checkpoint of a job of any number of
-  /// ranks. Parameters of 16 bits become those that belong to the state. Collective.
+  /// Fills state() from a source, as load_parameters() does: from a Checkpoint of a job of any number of ranks.
+  /// Parameters of 16 bits become those that belong to the state. Collective.
   template <class Source>
   void load_state(Source& source) {
-    for_each_part([&](const Shard& shard, std::uint8_t* memory) {
-      source.read(shard.name, shard.begin, shard.end, shard.dtype, memory);
-    });
+    for_each_part(
+        [&](const Shard& shard, std::uint8_t* memory) { detail::load_piece(source, shard, memory); });
     use_all();
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       if (buckets_[i]->master.empty()) continue;

@@ -19,6 +19,8 @@ namespace detail {
 /// that neither 16-bit inputs nor means far from zero cost precision.
 class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
  public:
+  /// What forward() is given and returns beside tensors. It goes by its address, since a function of autograd takes
+  /// nothing but tensors and numbers; so does the context from forward() to backward().
   struct Means {
     Context* context;
     std::string name;
