@@ -16,8 +16,12 @@ import torch
 
 import ddl
 from ddl import _context
+from ddl._horovod import synchronize
 from ddl._library import ffi, lib
 from ddl.torch._tensors import TYPES
+
+
+MEGABYTE = 1 << 20
 
 
 def say(text: str) -> None:
@@ -87,6 +91,8 @@ class Bucket:
         self.flat: torch.Tensor | None = None
         self._views: dict[torch.Tensor, torch.Tensor] = {}
         self._ready: set[torch.Tensor] = set()
+        self._call: int | None = None  # that combines the gradients of all ranks
+        self._failure: Exception | None = None
         Bucket._all.add(self)
 
     def digest(self) -> str:
@@ -122,6 +128,17 @@ class Bucket:
         self._ready.add(parameter)
         return len(self._ready) == len(self.parameters)
 
+    def wait(self) -> None:
+        """For the call, if it has been submitted. It is waited for by each parameter, and its failure is that of all."""
+        call, self._call = self._call, None
+        if call is not None:
+            try:
+                synchronize(call)
+            except Exception as error:
+                self._failure = error
+        if self._failure is not None:
+            raise self._failure
+
     def result_of(self, parameter: torch.Tensor) -> torch.Tensor | None:
         """What is to be stored in the parameter's gradient; None: it is there."""
         view, gradient = self._views[parameter], parameter.grad
@@ -135,6 +152,7 @@ class Bucket:
     def begin_anew(self) -> None:
         """No gradient of the next step is there."""
         self._ready.clear()
+        self._call = self._failure = None
 
     def release(self) -> None:
         """Gives the buffer back. Gradients that were views become tensors of their own."""

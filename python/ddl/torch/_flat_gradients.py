@@ -1,18 +1,16 @@
 """The gradients of a DistributedOptimizer in buckets, each of which is one allreduce."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
-from ddl._horovod import Adasum, opened, set_of, synchronize
+from ddl._horovod import Adasum, opened, set_of
 from ddl._library import lib
 from ddl._tensors import Options
-from ddl.torch._buckets import Bucket, cut, say, why_not
+from ddl.torch._buckets import MEGABYTE, Bucket, cut, say, why_not
 from ddl.torch._tensors import TYPES, address
 from ddl.torch.compression import Compression
-
-_MEGABYTE = 1 << 20
 
 
 class _Reduced(Bucket):
@@ -21,8 +19,6 @@ class _Reduced(Bucket):
     options: Options | None = None
     name = b""
     is_broken = False  # a gradient is sparse, so this bucket is no more after the step
-    _result: Callable[[], Any] | None = None
-    _failure: Exception | None = None
 
     def submit(self, gradients: Any) -> None:
         # A rank on which a gradient is sparse says that it has no elements. So all ranks have found that, or it is an
@@ -36,23 +32,7 @@ class _Reduced(Bucket):
         arguments = (address(flat), address(flat), count, TYPES[self.dtype], gradients.op.number)
         chosen = set_of(gradients.process_set)
         handle = self.options.submit(lib.ddl_allreduce_async, name, *arguments, process_set=chosen)
-        number = opened(handle, lambda: flat, flat, name, gradients.process_set)
-        self._result = lambda: synchronize(number)
-
-    def wait(self) -> None:
-        """For the allreduce, if it has been submitted."""
-        result, self._result = self._result, None
-        if result is not None:
-            try:
-                result()
-            except Exception as error:
-                self._failure = error
-        if self._failure is not None:
-            raise self._failure
-
-    def begin_anew(self) -> None:
-        super().begin_anew()
-        self._result = self._failure = None
+        self._call = opened(handle, lambda: None, flat, name, gradients.process_set)
 
 
 class FlatGradients:
@@ -70,7 +50,7 @@ class FlatGradients:
         if reason is not None:
             say(f"gradients are in no buckets, because {reason}")
             return
-        for members in self._lists(int(bucket_cap_mb * _MEGABYTE)):
+        for members in self._lists(int(bucket_cap_mb * MEGABYTE)):
             bucket = _Reduced(len(self._buckets), members, [gradients.names[one] for one in members])
             bucket.name = f"allreduce.bucket.{bucket.number}.{bucket.digest()}".encode()
             self._buckets.append(bucket)

@@ -13,7 +13,7 @@ from ddl._horovod import Average, ProcessSet, opened, set_of, synchronize
 from ddl._library import ffi, lib
 from ddl._objects import numbers, pickled
 from ddl._tensors import Options
-from ddl.torch._buckets import cut, why_not
+from ddl.torch._buckets import MEGABYTE, cut, why_not
 from ddl.torch._slices import (
     SlicedBucket,
     SliceOptimizer,
@@ -27,8 +27,7 @@ from ddl.torch._tensors import TYPES, address
 from ddl.torch.compression import Compression
 from ddl.torch.optimizer import _Gradients
 
-_MEGABYTE = 1 << 20
-_CHUNK = 1 << 20  # elements that are converted at once
+_CHUNK = 1 << 20  # elements of which squares are taken in double at a time
 VERSION = 1  # of what shard_state_dict() gives
 
 
@@ -38,14 +37,12 @@ class _Moved(SlicedBucket):
     def begin(self, gradients: Any) -> None:
         self._gradients = gradients
         self._text = f"{self.number}.{self.digest()}"
-        self._scattered: int | None = None
         self._sent: int | None = None
         ranks = self.count // self.share
         self._counts = ffi.new("uint64_t[]", [self.share] * ranks)
         self._scatter_options = Options((self.count,), priority=self.number)
         # The first layers of the forward pass are in the last buckets. A rank that has joined would send zeros.
         self._send_options = Options((self.share,), priority=self.number, fails_if_joined=True)
-        self._failure: Exception | None = None
 
     def scatter(self) -> None:
         """Submits the gradients, of which this rank's slice becomes the mean of all ranks'."""
@@ -55,17 +52,7 @@ class _Moved(SlicedBucket):
         handle = self._scatter_options.submit(
             lib.ddl_reduce_scatter_async, name, *arguments, process_set=set_of(chosen)
         )
-        self._scattered = opened(handle, lambda: None, flat, name, chosen)
-
-    def wait(self) -> None:
-        number, self._scattered = self._scattered, None
-        if number is not None:
-            try:
-                synchronize(number)
-            except Exception as error:
-                self._failure = error
-        if self._failure is not None:
-            raise self._failure
+        self._call = opened(handle, lambda: None, flat, name, chosen)
 
     def send(self) -> None:
         """Submits this rank's slice, for the parameters of all ranks."""
@@ -82,16 +69,12 @@ class _Moved(SlicedBucket):
         if number is not None:
             synchronize(number)
 
-    def begin_anew(self) -> None:
-        super().begin_anew()
-        self._scattered = self._failure = None
-
 
 class _Slices:
     """The buckets of an optimizer, in the place of FlatGradients, and the optimizers of this rank's slices."""
 
     def __init__(self, gradients: Any, optimizer: torch.optim.Optimizer, bucket_cap_mb: float):
-        self._gradients, self._optimizer, self._most_bytes = gradients, optimizer, int(bucket_cap_mb * _MEGABYTE)
+        self._gradients, self._optimizer, self._most_bytes = gradients, optimizer, int(bucket_cap_mb * MEGABYTE)
         order = gradients._as_on_first_rank([one for one in gradients.names if one.requires_grad])
         self._order = list(reversed(order))
         for one in self._order:
@@ -141,11 +124,7 @@ class _Slices:
         self._gradients.is_synchronized = False
         if bucket.take(parameter):
             bucket.scatter()
-
-        def wait() -> None:
-            bucket.wait()
-
-        self._gradients.open[parameter] = wait
+        self._gradients.open[parameter] = bucket.wait
         return True
 
     def break_up(self) -> None:
@@ -235,7 +214,6 @@ class _Slices:
                 one.optimizer.state[piece.weight] = values
             elif not is_known:
                 one.optimizer.state.pop(piece.weight, None)
-
 
 
 class _ShardedGradients(_Gradients):

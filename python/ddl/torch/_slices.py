@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any, Iterable, NamedTuple
 
 import torch
@@ -188,15 +189,8 @@ def shard_of_whole(states: dict[str, dict[str, Any]], shapes: dict[str, tuple[in
                     f"the state {key} of {name} is of the shape {list(one.shape)}, and the parameter has {list(shape)}"
                 )
         flat = {key: one.reshape(-1) if whole(key, one, shape) else one for key, one in values.items()}
-        found[name] = {"begin": 0, "end": shape_count(shape), "shape": shape, "values": flat}
+        found[name] = {"begin": 0, "end": math.prod(shape), "shape": shape, "values": flat}
     return found
-
-
-def shape_count(shape: Iterable[int]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return count
 
 
 def _is_cut(key: str, value: Any, part: dict[str, Any]) -> bool:
@@ -230,7 +224,7 @@ def values_of(name: str, begin: int, end: int, parts: list[dict[str, Any]]) -> d
 
 def whole_values(name: str, shape: tuple[int, ...], parts: list[dict[str, Any]]) -> dict[str, Any]:
     """The state of a whole parameter, with its shape."""
-    count = shape_count(shape)
+    count = math.prod(shape)
     values = values_of(name, 0, count, parts)
     one = {"begin": 0, "end": count}
     return {key: value.reshape(shape) if _is_cut(key, value, one) else value for key, value in values.items()}
