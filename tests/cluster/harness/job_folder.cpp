@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <exception>
+
 #include "base/text.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
@@ -9,6 +11,15 @@
 namespace ddl::cluster {
 
 JobFolder::JobFolder() { REQUIRE(::chmod(path().c_str(), 0777) == 0); }
+
+JobFolder::~JobFolder() {
+  if (std::uncaught_exceptions() == 0) return;
+  try {
+    run({"sh", "-c", "scancel $(squeue -h -o '%i %Z' | sed -n \"s|^\\([0-9_]*\\) $PWD\\$|\\1|p\")"});
+  } catch (...) {
+    // The test has failed anyway.
+  }
+}
 
 JobFolder::CommandResult JobFolder::run(const std::vector<std::string>& words) const {
   const e2e::Scratch scratch;

@@ -13,6 +13,10 @@ namespace ddl::cluster {
 class JobFolder : public SharedScratch {
  public:
   JobFolder();
+  /// If the test has failed before it has ended its jobs, cancels them: others' would wait for their nodes.
+  ~JobFolder();
+  JobFolder(const JobFolder&) = delete;
+  JobFolder& operator=(const JobFolder&) = delete;
 
   struct CommandResult {
     int status = 0;

@@ -1,6 +1,7 @@
 /* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
  * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
- * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "die" kills rank 1 in
+ * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "shrinks"
+ * when there are fewer ranks than in the generation before; "die" kills rank 1 in
  * generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained; "never" makes no steps;
  * "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to
  * come; "open" has a tensor on its way, as rank 1, when the ranks check; "resets" has a generation for each step, and prints what the process uses in two of them. */
@@ -38,11 +39,13 @@ static void print_usage(ddl_context* context) {
   fflush(stdout);
 }
 
+static int32_t last_size, earlier_size; /* of this generation, and of the one before */
+
 /* All ranks count their own number: their sum is known. */
 static ddl_status make_step(ddl_context* context, int32_t* change, int32_t* stops) {
   const int generation = ddl_elastic_generation(context);
-  const int is_last =
-      (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') || (is("die") && generation == 1);
+  const int is_last = (strncmp(mode, "stop", 4) == 0 && generation == mode[4] - '0') ||
+                      (is("die") && generation == 1) || (is("shrinks") && last_size < earlier_size);
   const int32_t size = ddl_size(context), own[2] = {ddl_rank(context), is_last || access("stop", F_OK) == 0};
   int32_t all[2] = {0, 0};
   const ddl_status status = ddl_allreduce(context, own, all, 2, DDL_INT32, DDL_SUM, NULL);
@@ -73,6 +76,8 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
          ddl_elastic_generation(context), ddl_rank(context), ddl_size(context), ddl_local_rank(context),
          ddl_local_size(context), (int)getpid(), step > 0);
   fflush(stdout);
+  earlier_size = last_size;
+  last_size = ddl_size(context);
   if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
   while (is("never") || (strncmp(mode, "hang", 4) == 0 && ddl_rank(context) == 1 &&
                          ddl_elastic_generation(context) == mode[4] - '0'))
