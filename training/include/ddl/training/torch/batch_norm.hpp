@@ -19,8 +19,7 @@ namespace detail {
 /// that neither 16-bit inputs nor means far from zero cost precision.
 class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunction> {
  public:
-  /// What forward() is given and returns beside tensors. It goes by its address, since a function of autograd takes
-  /// nothing but tensors and numbers; so does the context from forward() to backward().
+  /// What forward() is given, and returns, beside tensors.
   struct Means {
     Context* context;
     std::string name;
@@ -31,9 +30,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
   };
 
   static torch::Tensor forward(torch::autograd::AutogradContext* saved, const torch::Tensor& input,
-                               const torch::Tensor& weight, const torch::Tensor& bias,
-                               std::int64_t means_address) {
-    auto& means = *reinterpret_cast<Means*>(means_address);
+                               const torch::Tensor& weight, const torch::Tensor& bias, Means* given) {
+    Means& means = *given;
     const torch::Tensor shifted = by_channel(input) - means.shift.unsqueeze(1);
     const torch::Tensor own = torch::full({1}, static_cast<double>(shifted.size(1)), torch::kFloat64);
     torch::Tensor sums = torch::cat({shifted.sum(1), shifted.square().sum(1), own}).contiguous();
@@ -49,9 +47,8 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
     const torch::Tensor deviation = (means.variance.clamp_min(0) + means.epsilon).rsqrt();
     const torch::Tensor normal = (shifted - away.unsqueeze(1)) * deviation.unsqueeze(1);
     saved->save_for_backward({normal, deviation, weight});
-    saved->saved_data["context"] = reinterpret_cast<std::int64_t>(means.context);
-    saved->saved_data["name"] = means.name;
-    saved->saved_data["samples"] = means.samples;
+    saved->saved_data["batch"] =
+        torch::IValue::make_capsule(c10::make_intrusive<Batch>(means.context, means.name, means.samples));
     torch::Tensor output = normal;
     if (weight.defined())
       output = normal * weight.to(torch::kFloat64).unsqueeze(1) + bias.to(torch::kFloat64).unsqueeze(1);
@@ -62,18 +59,18 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
                                                  torch::autograd::variable_list gradients) {
     const auto tensors = saved->get_saved_variables();
     const torch::Tensor &normal = tensors[0], &deviation = tensors[1], &weight = tensors[2];
-    auto& context = *reinterpret_cast<Context*>(saved->saved_data["context"].toInt());
-    const double samples = saved->saved_data["samples"].toDouble();
+    const auto kept = saved->saved_data["batch"].toCapsule();
+    const auto& batch = static_cast<const Batch&>(*kept);
     const torch::Tensor output = by_channel(gradients[0]);
     const torch::Tensor own_bias = output.sum(1), own_weight = (output * normal).sum(1);
     torch::Tensor sums = torch::cat({own_bias, own_weight}).contiguous();
-    add_up(context, saved->saved_data["name"].toStringRef() + ".gradients", sums);
+    add_up(*batch.context, batch.name + ".gradients", sums);
     const std::int64_t channels = output.size(0);
     torch::Tensor scale = deviation;
     if (weight.defined()) scale = scale * weight.to(torch::kFloat64);
     const torch::Tensor input =
-        scale.unsqueeze(1) * (output - (sums.slice(0, 0, channels) / samples).unsqueeze(1) -
-                              normal * (sums.slice(0, channels, 2 * channels) / samples).unsqueeze(1));
+        scale.unsqueeze(1) * (output - (sums.slice(0, 0, channels) / batch.samples).unsqueeze(1) -
+                              normal * (sums.slice(0, channels, 2 * channels) / batch.samples).unsqueeze(1));
     torch::Tensor to_weight, to_bias;
     if (weight.defined()) {
       to_weight = own_weight.to(weight.scalar_type());
@@ -83,6 +80,15 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
   }
 
  private:
+  /// What backward() needs beside tensors.
+  struct Batch : torch::CustomClassHolder {
+    Batch(Context* with, std::string called, double all)
+        : context(with), name(std::move(called)), samples(all) {}
+    Context* context;
+    std::string name;
+    double samples;
+  };
+
   /// A row for each channel, which is dimension 1.
   static torch::Tensor by_channel(const torch::Tensor& tensor) {
     return tensor.to(torch::kFloat64).transpose(0, 1).reshape({tensor.size(1), -1});
@@ -133,8 +139,7 @@ class SyncBatchNormImpl : public torch::nn::Module {
     }
     detail::SyncBatchNormFunction::Means means{&context_,    name_, running_mean.to(torch::kFloat64),
                                                options_.eps, {},    {}};
-    torch::Tensor output =
-        detail::SyncBatchNormFunction::apply(input, weight, bias, reinterpret_cast<std::int64_t>(&means));
+    torch::Tensor output = detail::SyncBatchNormFunction::apply(input, weight, bias, &means);
     const torch::NoGradGuard no_gradients;
     const double unbiased = means.samples / (means.samples - 1);
     running_mean.lerp_(means.mean.to(running_mean.scalar_type()), options_.momentum);
