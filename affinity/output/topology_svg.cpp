@@ -255,9 +255,10 @@ class Picture {
     canvas_.rectangle({kMargin, second}, kKindBar, kCellHeight, {.fill = "#24292f", .radius = 1});
     std::vector<std::string> names;
     for (const CoreKind& kind : topology_.core_kinds) names.push_back(kind.name);
-    canvas_.text(
-        {kMargin + 34, second + 16},
-        "core of a slower kind; " + join(names, ", ") + " before the CPU are kinds, the fastest first", {});
+    canvas_.text({kMargin + 34, second + 16},
+                 "core of a slower kind; the kind stands before its CPU: " + join(names, " or ") +
+                     ", the fastest first",
+                 {});
   }
 
   const Topology& topology_;

@@ -187,8 +187,7 @@ std::string cut_warning(const Assignment& assignment, const Topology& topology, 
       std::min_element(domains.begin(), domains.end(),
                        [](const Domain& a, const Domain& b) { return a.cores.size() < b.cores.size(); });
   const auto fitting = std::ssize(smallest->cores) / ((ranks + count - 1) / count);
-  if (ranks > count && fitting > 0)
-    text += fmt::format("; --cores-per-rank {} keeps each on one {}", fitting, noun);
+  if (fitting > 0) text += fmt::format("; --cores-per-rank {} keeps each on one {}", fitting, noun);
   return text;
 }
 

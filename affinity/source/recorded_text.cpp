@@ -186,7 +186,7 @@ void add_gpus(Topology& topology, const Found& found) {
 Error no_cpus(const Found& found, const std::string& source) {
   std::string text = source + ": has no line such as \"NUMA node0 CPU(s): 0-15,64-79\"; ";
   text += found.is_foreign ? "lscpu speaks another language there: run `LC_ALL=C lscpu`"
-                           : "add the output of lscpu";
+                           : "add the output of `LC_ALL=C lscpu`";
   return Error(ErrorCode::kInvalidArgument, text);
 }
 

@@ -56,12 +56,33 @@ TEST_CASE("ranks that the packages do not divide have even shares, and a warning
   CHECK(split_text(planned(Model{2, 4, 1, 8, 1, true}.topology(), {}, 6)) ==
         "11 11 10 11 11 10 local ranks 0-5 lie on several NUMA nodes, because 6 ranks cannot share 8 NUMA "
         "nodes "
-        "evenly");
+        "evenly; --cores-per-rank 8 keeps each on one NUMA node");
   // Even shares that cut nothing.
   CHECK(split_text(planned(Model{1, 4, 3, 8, 1, true}.topology(), {}, 12)) == "8 8 8 8 8 8 8 8 8 8 8 8");
   CHECK(cpus_of(planned(Model{4, 1, 1, 2, 1, false}.topology(), {}, 2)) == "0-3 4-7");
   CHECK(split_text(planned(Model{3, 1, 1, 8, 1, false}.topology(), {}, 2)) ==
-        "12 12 local ranks 0-1 lie on several packages, because 2 ranks cannot share 3 packages evenly");
+        "12 12 local ranks 0-1 lie on several packages, because 2 ranks cannot share 3 packages evenly; "
+        "--cores-per-rank 8 keeps each on one package");
+}
+
+TEST_CASE("the number of cores that a warning advises cuts nothing") {
+  const std::string option = "--cores-per-rank ";
+  int advised = 0;
+  for (const Model& model : {Model{2, 1, 1, 32, 1, false}, Model{2, 4, 2, 8, 1, true},
+                             Model{3, 2, 1, 6, 2, true}, Model{1, 4, 1, 16, 1, true}}) {
+    for (int ranks = 2; ranks <= 13; ++ranks) {
+      CAPTURE(model.packages, model.numa_per_package, ranks);
+      for (const std::string& warning : planned(model.topology(), {}, ranks).warnings) {
+        const std::size_t at = warning.find(option);
+        REQUIRE(at != std::string::npos);
+        BindingPolicy policy;
+        policy.cores_per_rank = std::stoi(warning.substr(at + option.size()));
+        CHECK(planned(model.topology(), policy, ranks).warnings.empty());
+        ++advised;
+      }
+    }
+  }
+  CHECK(advised > 10);
 }
 
 TEST_CASE("a package of which the job has fewer cores takes fewer ranks") {

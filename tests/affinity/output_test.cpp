@@ -148,6 +148,7 @@ TEST_CASE("performance and efficiency cores are told apart in text and picture")
   CHECK_THAT(picture, Catch::Contains("CPUs 1,5, kind E") && Catch::Contains(">E 1<") &&
                           Catch::Contains(">core of a slower kind;"));
   CHECK(nlohmann::json::parse(format_topology(node, {}, TopologyFormat::kJson)).at("core_kinds").size() == 2);
+  CHECK_THAT(format_binding(node, plan_of(node), BindingFormat::kTable), Catch::Contains("2 (1 P, 1 E)"));
 }
 
 TEST_CASE("numbers of packages and of ranks may be larger than any CPU's") {

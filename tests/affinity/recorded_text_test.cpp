@@ -170,7 +170,7 @@ TEST_CASE("nvidia-smi alone gives the CPUs near GPUs") {
   CHECK(counted->gpus[1].numa == 1);
   const auto none = topology_of_text(head + "GPU0\t X \tSYS\t\t\t\tN/A\n", "t");
   REQUIRE_FALSE(none);
-  CHECK_THAT(none.error().message(), Catch::Contains("add the output of lscpu"));
+  CHECK_THAT(none.error().message(), Catch::Contains("add the output of `LC_ALL=C lscpu`"));
 }
 
 TEST_CASE("amd-smi says which NUMA node a GPU is near") {
