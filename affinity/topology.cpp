@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
+
 namespace ddl::affinity {
 namespace {
 
@@ -19,7 +21,8 @@ bool is_consistent(const Topology& topology) {
   const auto is_placed = [&](const Core& core) {
     return !core.cpus.is_empty() && core.cpus.is_subset_of(topology.allowed) &&
            is_in(core.package, topology.packages) && is_in(core.numa, topology.numa_nodes) &&
-           (core.l3 == -1 || is_in(core.l3, topology.l3s));
+           (core.l3 == -1 || is_in(core.l3, topology.l3s)) &&
+           (topology.core_kinds.empty() ? core.kind == 0 : is_in(core.kind, topology.core_kinds));
   };
   const auto is_in_package = [&](const NumberedCore& core) {
     return !core.cpus.is_empty() && is_in(core.package, topology.packages);
@@ -65,6 +68,15 @@ std::vector<NumberedCore> numbered_cores(const Topology& topology) {
   std::stable_sort(cores.begin(), cores.end(),
                    [](const NumberedCore& a, const NumberedCore& b) { return a.package < b.package; });
   return cores;
+}
+
+std::string mixed_vendors(const Topology& topology) {
+  std::vector<std::string> vendors;
+  for (const Gpu& gpu : topology.gpus) {
+    if (std::find(vendors.begin(), vendors.end(), name_of(gpu.vendor)) == vendors.end())
+      vendors.emplace_back(name_of(gpu.vendor));
+  }
+  return vendors.size() < 2 ? "" : "the node has GPUs of " + join(vendors, " and ");
 }
 
 void sort_by_first_cpu(std::vector<Core>& cores) {

@@ -25,6 +25,7 @@ struct Core {
   int package = 0;  ///< of packages
   int numa = 0;     ///< of numa_nodes: the nearest with memory of its own
   int l3 = -1;      ///< of l3s; -1: it is not known which cores share one
+  int kind = 0;     ///< of core_kinds, if the node has several
   bool operator==(const Core&) const = default;
 };
 
@@ -42,6 +43,14 @@ struct CpuDomain {
   /// All that the machine has there, so that it shows what a cgroup or a reservation has taken away.
   CpuSet complete;
   bool operator==(const CpuDomain&) const = default;
+};
+
+/// Cores that are as fast as each other, on a node whose cores are not: performance and efficiency cores, or Arm's big
+/// and LITTLE ones.
+struct CoreKind {
+  std::string name;  ///< "P" and "E" if there are two kinds, else "1", "2" and so on, the fastest first
+  CpuSet cpus;       ///< all that the machine has of it
+  bool operator==(const CoreKind&) const = default;
 };
 
 struct NumaNode {
@@ -82,8 +91,9 @@ struct Gpu {
 };
 
 struct Nic {
-  std::string name;      ///< "hsn0", "mlx5_0"; "" if it has none here
-  double bus_speed = 0;  ///< of its PCI link, in GB/s; 0: unknown
+  std::string name;        ///< "hsn0", "mlx5_0"; "" if it has none here
+  double bus_speed = 0;    ///< of its PCI link, in GB/s; 0: unknown
+  bool is_fabric = false;  ///< InfiniBand or another fabric by its PCI class, and not Ethernet
   std::string bus_id;
   CpuSet local_cpus;
   int numa = -1;
@@ -102,8 +112,10 @@ struct Topology {
   std::vector<CpuDomain> packages;
   std::vector<NumaNode> numa_nodes;
   std::vector<CpuDomain> l3s;
-  std::vector<Gpu> gpus;              ///< by index
-  std::vector<Nic> nics;              ///< by name
+  std::vector<CoreKind>
+      core_kinds;         ///< the fastest first; empty if all cores are of one kind, or it is unknown
+  std::vector<Gpu> gpus;  ///< by index
+  std::vector<Nic> nics;  ///< by name
   std::vector<std::string> warnings;  ///< what was guessed, or could not be found out
   bool operator==(const Topology&) const = default;
 };
@@ -114,6 +126,9 @@ bool is_consistent(const Topology& topology);
 
 /// Topology::numbered_cores, or, where these are unknown, its cores by package and first CPU.
 std::vector<NumberedCore> numbered_cores(const Topology& topology);
+
+/// "the node has GPUs of nvidia and amd", if it has those of several vendors; else "".
+std::string mixed_vendors(const Topology& topology);
 
 /// Sorts cores by their first CPU.
 void sort_by_first_cpu(std::vector<Core>& cores);

@@ -29,23 +29,33 @@ void from_json(const nlohmann::json& j, GpuVendor& vendor) {
   vendor = static_cast<GpuVendor>(number);
 }
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Core, cpus, package, numa, l3)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Core, cpus, package, numa, l3, kind)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NumberedCore, cpus, package)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CpuDomain, os_index, cpus, complete)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreKind, name, cpus)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NumaNode, os_index, cpus, complete, memory_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gpu, index, vendor, bus_id, uuid, model, visible_as, local_cpus,
                                    complete_local_cpus, numa, pci_switch, locality_from)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Nic, name, bus_speed, bus_id, local_cpus, numa, pci_switch)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Nic, name, bus_speed, is_fabric, bus_id, local_cpus, numa, pci_switch)
 
 void to_json(nlohmann::json& j, const Topology& t) {
-  j = nlohmann::json{
-      {"source", t.source},     {"board", t.board},       {"allowed", t.allowed},
-      {"complete", t.complete}, {"cores", t.cores},       {"packages", t.packages},
-      {"numa", t.numa_nodes},   {"l3s", t.l3s},           {"gpus", t.gpus},
-      {"nics", t.nics},         {"warnings", t.warnings}, {"numbered_cores", t.numbered_cores}};
+  j = nlohmann::json{{"source", t.source},
+                     {"board", t.board},
+                     {"allowed", t.allowed},
+                     {"complete", t.complete},
+                     {"cores", t.cores},
+                     {"packages", t.packages},
+                     {"numa", t.numa_nodes},
+                     {"l3s", t.l3s},
+                     {"gpus", t.gpus},
+                     {"nics", t.nics},
+                     {"warnings", t.warnings},
+                     {"numbered_cores", t.numbered_cores},
+                     {"core_kinds", t.core_kinds}};
 }
 void from_json(const nlohmann::json& j, Topology& t) {
-  for (const char* many : {"cores", "numbered_cores", "packages", "numa", "l3s", "gpus", "nics"}) {
+  for (const char* many :
+       {"cores", "numbered_cores", "packages", "numa", "l3s", "core_kinds", "gpus", "nics"}) {
     if (j.at(many).size() > kMaxTopologyItems) throw std::out_of_range(std::string("too many ") + many);
   }
   j.at("source").get_to(t.source);
@@ -57,6 +67,7 @@ void from_json(const nlohmann::json& j, Topology& t) {
   j.at("packages").get_to(t.packages);
   j.at("numa").get_to(t.numa_nodes);
   j.at("l3s").get_to(t.l3s);
+  j.at("core_kinds").get_to(t.core_kinds);
   j.at("gpus").get_to(t.gpus);
   j.at("nics").get_to(t.nics);
   j.at("warnings").get_to(t.warnings);

@@ -100,6 +100,18 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : plural);
 }
 
+std::string list_of_numbers(const std::vector<int>& numbers) {
+  std::vector<std::string> ranges;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    ranges.push_back(std::to_string(numbers[first]));
+    if (last > first) ranges.back() += "-" + std::to_string(numbers[last]);
+    first = last + 1;
+  }
+  return join(ranges, ",");
+}
+
 int edit_distance(std::string_view a, std::string_view b) {
   // Optimal string alignment: three rows of the dynamic programme, rows by a, columns by b.
   std::vector<int> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);

@@ -25,6 +25,8 @@ std::string shell_quote(std::string_view word);
 std::string xml_escape(std::string_view text);
 /// "1 rank", "2 ranks", "2 processes".
 std::string counted(std::int64_t count, std::string_view noun);
+/// "0-3,8", of ascending numbers: as CpuSet::list(), for ranks and other numbers, which may be of any size.
+std::string list_of_numbers(const std::vector<int>& numbers);
 /// Edits (insert, remove, replace, swap neighbours) between two words.
 int edit_distance(std::string_view a, std::string_view b);
 /// The one of several words of which this is most likely a misspelling: their edit distance is at most a third of the

@@ -133,6 +133,18 @@ namespace {
 
 std::string numbers(const std::vector<int>& all) { return CpuSet::of(all).list(); }
 
+/// "8", or with several kinds of cores "8 (3 P, 5 E)".
+std::string cores_of(const Topology& topology, const RankBinding& rank) {
+  std::vector<std::string> parts;
+  for (int kind = 0; kind < std::ssize(topology.core_kinds); ++kind) {
+    const auto count = std::count_if(topology.cores.begin(), topology.cores.end(), [&](const Core& core) {
+      return core.kind == kind && core.cpus.intersects(rank.cpus);
+    });
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, topology.core_kinds[kind].name));
+  }
+  return std::to_string(rank.threads) + (parts.empty() ? "" : " (" + join(parts, ", ") + ")");
+}
+
 std::string gpus_of(const RankBinding& rank) {
   std::vector<std::string> names;
   for (const AssignedGpu& gpu : rank.gpus)
@@ -161,7 +173,7 @@ std::string binding_table(const Topology& topology, const BindingPlan& plan) {
              heading("GPU", [](const RankBinding& rank) { return !rank.gpus.empty(); }),
              heading("NIC", [](const RankBinding& rank) { return !rank.nics.empty(); })});
   for (const RankBinding& rank : plan.ranks) {
-    table.add({std::to_string(rank.local_rank), rank.cpus.list(), std::to_string(rank.threads),
+    table.add({std::to_string(rank.local_rank), rank.cpus.list(), cores_of(topology, rank),
                numbers(rank.numa_nodes), gpus_of(rank), join(rank.nics, ",")});
   }
   text += "\n" + table.text();

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+
 namespace ddl::affinity {
 namespace {
 
@@ -15,12 +17,15 @@ std::vector<int> ranks_on(const BindingPlan& plan, const Core& core) {
   return ranks;
 }
 
-DeviceMark mark_of(const BindingPlan& plan, const Gpu& gpu) {
-  DeviceMark mark{
-      fmt::format("GPU {}{}", gpu.index, gpu.bus_id.empty() ? "" : " (" + gpu.bus_id + ")"), {}, true};
+/// Vendors count their GPUs apart from each other, so with several of them a number needs the vendor.
+DeviceMark mark_of(const BindingPlan& plan, const Gpu& gpu, bool has_several_vendors) {
+  DeviceMark mark{fmt::format("{}GPU {}{}", has_several_vendors ? name_of(gpu.vendor) + std::string(" ") : "",
+                              gpu.index, gpu.bus_id.empty() ? "" : " (" + gpu.bus_id + ")"),
+                  {},
+                  true};
   for (const RankBinding& rank : plan.ranks) {
     const bool has_it = std::any_of(rank.gpus.begin(), rank.gpus.end(), [&](const AssignedGpu& own) {
-      return own.index == gpu.index && own.bus_id == gpu.bus_id;
+      return own.vendor == gpu.vendor && own.index == gpu.index && own.bus_id == gpu.bus_id;
     });
     if (has_it) mark.ranks.push_back(rank.local_rank);
   }
@@ -63,9 +68,10 @@ NodeMap map_of(const Topology& topology, const BindingPlan& plan) {
   for (const CpuDomain& package : topology.packages)
     map.packages.push_back(
         {topology.packages.size() > 1 ? fmt::format("package {}", package.os_index) : "", {}});
+  const bool has_several_vendors = !mixed_vendors(topology).empty();
   const auto add_devices = [&](int numa, std::vector<DeviceMark>& devices) {
     for (const Gpu& gpu : topology.gpus) {
-      if (gpu.numa == numa) devices.push_back(mark_of(plan, gpu));
+      if (gpu.numa == numa) devices.push_back(mark_of(plan, gpu, has_several_vendors));
     }
     for (const Nic& nic : topology.nics) {
       if (nic.numa == numa) devices.push_back(mark_of(plan, nic));
@@ -79,11 +85,11 @@ NodeMap map_of(const Topology& topology, const BindingPlan& plan) {
     while (package + 1 < topology.packages.size() &&
            !topology.packages[package].complete.intersects(node.complete))
       ++package;
-    std::vector<int> shared_by;
+    std::vector<std::string> shared_by;
     for (const CpuDomain& one : topology.packages) {
-      if (one.complete.intersects(node.complete)) shared_by.push_back(one.os_index);
+      if (one.complete.intersects(node.complete)) shared_by.push_back(std::to_string(one.os_index));
     }
-    if (shared_by.size() > 1) map.packages[package].name = "packages " + CpuSet::of(shared_by).list();
+    if (shared_by.size() > 1) map.packages[package].name = "packages " + join(shared_by, ",");
     // A NUMA node without cores or devices, such as a GPU's memory, is not shown: no rank can run there.
     if (!numa.l3s.empty() || !numa.devices.empty())
       map.packages[package].numa_nodes.push_back(std::move(numa));

@@ -1,5 +1,7 @@
 #include "affinity/output/topology_format.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -13,18 +15,39 @@ namespace {
 
 std::string ranks_text(const std::vector<int>& ranks) {
   if (ranks.empty()) return "";
-  return (ranks.size() == 1 ? "  rank " : "  ranks ") + CpuSet::of(ranks).list();
+  return (ranks.size() == 1 ? "  rank " : "  ranks ") + list_of_numbers(ranks);
 }
 
-/// Cores in a row that the same ranks may run on.
+/// "P core", "kind 3 core".
+std::string core_noun(const CoreKind& kind) {
+  const bool is_letter = kind.name == "P" || kind.name == "E";
+  return is_letter ? kind.name + " core" : "kind " + kind.name + " core";
+}
+
+/// "8 P, 16 E".
+std::string kinds_text(const Topology& topology) {
+  std::vector<std::string> parts;
+  for (int kind = 0; kind < std::ssize(topology.core_kinds); ++kind) {
+    const auto count = std::count_if(topology.cores.begin(), topology.cores.end(),
+                                     [&](const Core& core) { return core.kind == kind; });
+    parts.push_back(fmt::format("{} {}", count, topology.core_kinds[kind].name));
+  }
+  return join(parts, ", ");
+}
+
+/// Cores of one kind in a row that the same ranks may run on.
 std::string run_lines(const Topology& topology, const L3Map& l3, const std::string& indent) {
   std::string text;
   for (std::size_t i = 0; i < l3.cores.size();) {
     CpuSet cpus;
+    const int kind = topology.cores[l3.cores[i].core].kind;
     std::size_t end = i;
-    for (; end < l3.cores.size() && l3.cores[end].ranks == l3.cores[i].ranks; ++end)
+    for (; end < l3.cores.size() && l3.cores[end].ranks == l3.cores[i].ranks &&
+           topology.cores[l3.cores[end].core].kind == kind;
+         ++end)
       cpus |= topology.cores[l3.cores[end].core].cpus;
-    text += fmt::format("{}{} with CPUs {}{}\n", indent, counted(end - i, "core"), cpus.list(),
+    const std::string noun = topology.core_kinds.empty() ? "core" : core_noun(topology.core_kinds[kind]);
+    text += fmt::format("{}{} with CPUs {}{}\n", indent, counted(end - i, noun), cpus.list(),
                         ranks_text(l3.cores[i].ranks));
     i = end;
   }
@@ -43,7 +66,8 @@ std::string device_lines(const std::vector<DeviceMark>& devices, const std::stri
 
 std::string summary_line(const Topology& topology) {
   std::vector<std::string> parts{fmt::format(
-      "{} in {}", counted(topology.cores.size(), "core"),
+      "{}{} in {}", counted(topology.cores.size(), "core"),
+      topology.core_kinds.empty() ? "" : " (" + kinds_text(topology) + ")",
       counted(topology.allowed.count(), "CPU") + (topology.allowed == topology.complete ? "" : " allowed"))};
   if (topology.packages.size() > 1) parts.push_back(counted(topology.packages.size(), "package"));
   parts.push_back(counted(topology.numa_nodes.size(), "NUMA node"));
@@ -71,6 +95,8 @@ std::string topology_text(const Topology& topology, const BindingPlan& plan) {
   if (!map.elsewhere.empty()) text += "near no single NUMA node\n" + device_lines(map.elsewhere, "  ");
   for (const std::string& warning : plan.ranks.empty() ? topology.warnings : plan.warnings)
     text += "warning: " + warning + "\n";
+  if (const std::string mixed = mixed_vendors(topology); plan.ranks.empty() && !mixed.empty())
+    text += "warning: " + mixed + "\n";
   return text;
 }
 

@@ -19,6 +19,7 @@ namespace {
 constexpr double kMaxRowWidth = 1170;  // of a row of boxes
 constexpr double kGap = 8;
 constexpr double kCellWidth = 27, kCellHeight = 25, kCellGap = 3;
+constexpr double kKindBar = 3;  // width
 constexpr double kChipHeight = 19;
 
 /// Okabe and Ito's colours, which people with colour blindness can distinguish as well.
@@ -98,7 +99,8 @@ class Picture {
     }
     const double width = std::max({packages.size.width, elsewhere.size.width, 560.0});
     draw_legend(y);
-    return canvas_.document(width + 2 * kMargin, y + 40, summary);
+    const double legend = kCellHeight + 15 + (topology_.core_kinds.empty() ? 0 : kCellHeight + kGap);
+    return canvas_.document(width + 2 * kMargin, y + legend, summary);
   }
 
  private:
@@ -132,10 +134,13 @@ class Picture {
   // ---- a core ----
 
   void draw(const CoreMark& mark, double x, double y) {
-    const CpuSet& cpus = topology_.cores[mark.core].cpus;
+    const Core& core = topology_.cores[mark.core];
+    const CpuSet& cpus = core.cpus;
+    const std::string kind = topology_.core_kinds.empty() ? "" : topology_.core_kinds[core.kind].name;
     const Colour& colour = colour_of(mark.ranks);
-    const std::string ranks = CpuSet::of(mark.ranks).list();
-    canvas_.begin_titled(fmt::format("CPUs {}{}", cpus.list(), mark.ranks.empty() ? "" : ", rank " + ranks));
+    const std::string ranks = list_of_numbers(mark.ranks);
+    canvas_.begin_titled(fmt::format("CPUs {}{}{}", cpus.list(), kind.empty() ? "" : ", kind " + kind,
+                                     mark.ranks.empty() ? "" : ", rank " + ranks));
     canvas_.rectangle({x, y}, kCellWidth, kCellHeight,
                       {.fill = colour.fill, .stroke = mark.ranks.empty() ? "#d0d7de" : "none", .radius = 2});
     if (!mark.ranks.empty()) {
@@ -143,8 +148,13 @@ class Picture {
           {x + kCellWidth / 2, y + 13}, ranks,
           {.size = ranks.size() > 3 ? 8.0 : 12.0, .fill = colour.text, .anchor = "middle", .is_bold = true});
     }
-    canvas_.text({x + kCellWidth / 2, y + 22}, std::to_string(cpus.first()),
-                 {.size = 8, .fill = colour.text, .anchor = "middle"});
+    // A core of a slower kind is drawn with a bar at its left.
+    if (core.kind > 0) {
+      canvas_.rectangle({x, y}, kKindBar, kCellHeight, {.fill = "#24292f", .radius = 1});
+    }
+    const std::string name = (kind.empty() ? "" : kind + " ") + std::to_string(cpus.first());
+    canvas_.text({x + kCellWidth / 2 + (core.kind > 0 ? 1 : 0), y + 22}, name,
+                 {.size = name.size() > 5 ? 7.0 : 8.0, .fill = colour.text, .anchor = "middle"});
     canvas_.end_titled();
   }
 
@@ -153,7 +163,7 @@ class Picture {
   static std::string text_of(const DeviceMark& device) {
     const char* const who = device.ranks.size() == 1 ? "rank " : "ranks ";
     return device.name +
-           (device.ranks.empty() ? "" : "  " + std::string(who) + CpuSet::of(device.ranks).list());
+           (device.ranks.empty() ? "" : "  " + std::string(who) + list_of_numbers(device.ranks));
   }
   static Size chip_size(const DeviceMark& device) {
     return {5.6 * static_cast<double>(text_of(device).size()) + 14, kChipHeight};
@@ -238,6 +248,17 @@ class Picture {
     canvas_.rectangle({kMargin + 440, y + 3}, 46, kChipHeight,
                       {.fill = "#ffffff", .stroke = "#57606a", .radius = 9});
     canvas_.text({kMargin + 463, y + 16.5}, "NIC", {.size = 10, .anchor = "middle"});
+    if (topology_.core_kinds.empty()) return;
+    const double second = y + kCellHeight + kGap;
+    canvas_.rectangle({kMargin, second}, kCellWidth, kCellHeight,
+                      {.fill = kUnused.fill, .stroke = "#d0d7de", .radius = 2});
+    canvas_.rectangle({kMargin, second}, kKindBar, kCellHeight, {.fill = "#24292f", .radius = 1});
+    std::vector<std::string> names;
+    for (const CoreKind& kind : topology_.core_kinds) names.push_back(kind.name);
+    canvas_.text({kMargin + 34, second + 16},
+                 "core of a slower kind; the kind stands before its CPU: " + join(names, " or ") +
+                     ", the fastest first",
+                 {});
   }
 
   const Topology& topology_;

@@ -81,21 +81,12 @@ Assignment shared_out(const std::vector<Domain>& domains, int ranks) {
   return assignment;
 }
 
-/// The widest kind of domain of which there is at least one for each rank; else kCore.
-BindTo kind_for(const Topology& topology, const UsableCores& usable, int ranks) {
-  for (const BindTo kind : {BindTo::kSocket, BindTo::kNuma, BindTo::kL3}) {
-    const int count = domains_of(topology, usable, kind).size();
-    if (count >= ranks && (kind != BindTo::kL3 || !topology.l3s.empty())) return kind;
-  }
-  return BindTo::kCore;
-}
-
 }  // namespace
 
 Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks) {
-  const bool is_auto = policy.bind_to == BindTo::kAuto;
-  const BindTo kind = is_auto ? kind_for(topology, usable, local_ranks) : policy.bind_to;
+  const BindTo kind = policy.bind_to;
+  const bool is_auto = kind == BindTo::kAuto;
   if (kind == BindTo::kL3 && topology.l3s.empty())
     return fail(ErrorCode::kUnavailable, "--bind-to l3: it is unknown which cores of this node share an L3");
   const int cores = usable.cores.size();
@@ -103,13 +94,20 @@ Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& 
   if (local_ranks > cores) {
     const bool by_thread = fits_threads && (is_auto || kind == BindTo::kPu || policy.smt);
     if (!by_thread && !policy.oversubscribe) return too_few(local_ranks, cores);
+    const std::vector<int> row = in_domain_order(topology, usable.cores);
     Assignment shared =
-        by_thread ? shared_by_thread(topology, usable, local_ranks) : wrapped(usable.cores, local_ranks);
+        by_thread ? shared_by_thread(topology, {row, {}, false}, local_ranks) : wrapped(row, local_ranks);
     DDL_TRY(keep_cores(shared, policy, topology));
     return shared;
   }
+  if (is_auto) {
+    Assignment assignment = split_evenly(topology, usable, policy.cores_per_rank, local_ranks);
+    DDL_TRY(keep_cores(assignment, policy, topology));
+    warn_of_cuts(assignment, topology, usable);
+    return assignment;
+  }
   std::vector<Domain> domains = domains_of(topology, usable, kind);
-  if (!is_auto && local_ranks < std::ssize(domains)) {
+  if (local_ranks < std::ssize(domains)) {
     // One domain each, as far from each other as possible.
     std::vector<Domain> apart;
     for (int rank = 0; rank < local_ranks; ++rank) {

@@ -153,10 +153,11 @@ GpuSplit split_among_gpus(const Topology& topology, const UsableCores& usable) {
   const CoreSplit core_split(regions);
   for (const CoreGroup& one : core_split.all()) {
     const int parts = one.gpus.size(), count = one.cores.size();
+    const std::vector<Cores> shares = parts_of(topology, one.cores, parts);
     for (int i = 0; i < parts; ++i) {
       const int gpu = one.gpus[i];
       GpuCores& own = split.gpus[gpu];
-      own.cores = count < parts ? Cores{one.cores[i % count]} : take(one.cores, share_of(count, i, parts));
+      own.cores = count < parts ? Cores{one.cores[i % count]} : shares[i];
       if (usable.reserves_first_of_share && own.cores.size() > 1) own.cores.erase(own.cores.begin());
       own.why = regions[gpu].name;
       if (parts > 1) own.why += fmt::format(", part {} of {}", i + 1, parts);
@@ -243,12 +244,22 @@ std::vector<std::string> nics_of_gpus(const Topology& topology) {
   std::map<std::vector<std::size_t>, std::size_t> turns;
   double fastest = 0;
   for (const Nic& nic : topology.nics) fastest = std::max(fastest, nic.bus_speed);
+  const bool knows_speeds = std::all_of(topology.nics.begin(), topology.nics.end(),
+                                        [](const Nic& nic) { return nic.bus_speed > 0; });
+  const bool has_fabric =
+      std::any_of(topology.nics.begin(), topology.nics.end(), [](const Nic& nic) { return nic.is_fabric; });
+  // A much slower adapter is for logging in, and not for messages. Where speeds are unknown, so is Ethernet beside
+  // InfiniBand or another fabric.
+  const auto is_for_messages = [&](const Nic& nic) {
+    if (!knows_speeds && has_fabric && !nic.is_fabric) return false;
+    const bool is_unknown = nic.bus_speed == 0 && nic.is_fabric;
+    return is_unknown || nic.bus_speed >= fastest / 2;
+  };
   for (const Gpu& gpu : topology.gpus) {
     std::vector<std::size_t> nearest;
     int best = 3;
     for (std::size_t nic = 0; nic < topology.nics.size(); ++nic) {
-      // A much slower adapter is for logging in, and not for messages.
-      if (topology.nics[nic].bus_speed < fastest / 2) continue;
+      if (!is_for_messages(topology.nics[nic])) continue;
       const int far = distance(topology, gpu, topology.nics[nic]);
       if (far < best) nearest.clear();
       best = std::min(best, far);
@@ -267,6 +278,11 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
   const std::vector<std::string> nics = nics_of_gpus(topology);
   Assignment assignment;
   assignment.warnings = std::move(split.warnings);
+  if (const std::string mixed = mixed_vendors(topology); !mixed.empty())
+    assignment.warnings.push_back(
+        mixed +
+        ", and ranks have either; with CUDA_VISIBLE_DEVICES, "
+        "ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK set they have those of one vendor");
   for (std::size_t rank = 0; rank < claims.size(); ++rank) {
     const Claim& claim = claims[rank];
     AssignedRank own;
@@ -285,7 +301,7 @@ Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& 
     const int count = own.cores.size();
     if (claim.turns > 1) {
       own.cores = count < claim.turns ? std::vector<int>{own.cores[claim.turn % count]}
-                                      : take(own.cores, share_of(count, claim.turn, claim.turns));
+                                      : parts_of(topology, own.cores, claim.turns)[claim.turn];
       own.why += fmt::format(", rank {} of {} on it", claim.turn + 1, claim.turns);
     }
     assignment.ranks.push_back(std::move(own));

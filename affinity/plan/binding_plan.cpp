@@ -180,6 +180,7 @@ Result<BindingPlan> plan_binding(const Topology& topology, const BindingPolicy& 
   DDL_ASSIGN(assigned, by_object ? assign_by_object(topology, policy, usable, local_ranks)
                        : by_gpu  ? assign_by_gpu(topology, policy, usable, local_ranks)
                                  : assign_by_cpu(topology, policy, usable, local_ranks));
+  warn_of_differences(assigned, topology);
   return plan_of(std::move(assigned), topology, policy);
 }
 

@@ -16,7 +16,9 @@ struct CoreRange {
   static constexpr int kToTheEnd = std::numeric_limits<int>::max();
   std::optional<int> package;  ///< its cores are meant, which count from 0; nullopt: those of the node
   int first = 0;
-  int last = 0;  ///< kToTheEnd: all from the first on
+  int last = 0;  ///< kToTheEnd: all from the first on that the job may use
+  /// The numbers are those of the operating system's CPUs, and the cores that these belong to are meant.
+  bool are_cpus = false;
   bool operator==(const CoreRange&) const = default;
 };
 using NamedCores = std::vector<CoreRange>;

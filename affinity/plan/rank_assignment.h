@@ -1,6 +1,6 @@
 // Which cores, GPUs and network adapters each local rank is assigned, before plan_binding() turns cores into CPUs.
-// There are two ways: by CPU domain (assign_by_cpu.cpp) and by GPU (assign_by_gpu.cpp). For the planner's own sources
-// only.
+// There are three ways: by CPU domain (assign_by_cpu.cpp), by object (assign_by_object.cpp) and by GPU
+// (assign_by_gpu.cpp). even_split.cpp splits cores for all of them. For the planner's own sources only.
 #pragma once
 
 #include <string>
@@ -79,10 +79,28 @@ std::vector<T> take(const std::vector<T>& row, Share share) {
   return {row.begin() + share.first, row.begin() + share.first + share.count};
 }
 
+/// The cores, with those that share a package, a NUMA node and an L3 side by side: the operating system may number them
+/// in the packages in turn.
+std::vector<int> in_domain_order(const Topology& topology, const std::vector<int>& cores);
+
+/// The cores split into so many parts, of which each has cores side by side: neighbours in a cache, a NUMA node or a
+/// package. If there are several kinds of cores, and at least one of each for each part, every kind is split. Some parts
+/// are empty if there are fewer cores than parts. Each part is sorted.
+std::vector<std::vector<int>> parts_of(const Topology& topology, const std::vector<int>& cores, int parts);
+
+/// All usable cores, of which there is at least one for each rank. Each rank has an even share of them, and its cores
+/// share a package, a NUMA node or an L3 where that is possible. cores_per_rank: how many it will keep; 0: all.
+Assignment split_evenly(const Topology& topology, const UsableCores& usable, int cores_per_rank, int ranks);
+
+/// Adds a warning where a rank lies on several packages, or else NUMA nodes, that it shares with other ranks.
+void warn_of_cuts(Assignment& assignment, const Topology& topology, const UsableCores& usable);
+
+/// Adds warnings where ranks have very different numbers of cores, or different kinds of them.
+void warn_of_differences(Assignment& assignment, const Topology& topology);
+
 // Ranks by CPU: each has domains of its own, or a part of one.
 
-/// BindTo::kAuto: by the widest domains of which there is one for each rank, so that ranks share as little cache as
-/// possible, and every domain of the node belongs to a rank. With more ranks than cores, ranks have hardware threads
+/// BindTo::kAuto: as split_evenly(), with a warning for what had to be cut. With more ranks than cores, ranks have hardware threads
 /// of their own for BindTo::kAuto and kPu, and with policy.smt.
 Result<Assignment> assign_by_cpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks);
@@ -100,7 +118,8 @@ Result<Assignment> assign_by_object(const Topology& topology, const BindingPolic
 Result<Assignment> assign_by_gpu(const Topology& topology, const BindingPolicy& policy,
                                  const UsableCores& usable, int local_ranks);
 
-/// The adapter nearest to a GPU among those at least half as fast as the fastest: behind the same PCI switch, else on
+/// The adapter nearest to a GPU among those at least half as fast as the fastest, or, where no speeds are known, among
+/// those of a fabric such as InfiniBand if there are some: behind the same PCI switch, else on
 /// its NUMA node, else in its package; among equals, the i-th of the GPUs that have the same choice has the i-th. ""
 /// if several adapters are equally near by none of these criteria.
 std::vector<std::string> nics_of_gpus(const Topology& topology);

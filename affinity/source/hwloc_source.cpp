@@ -1,5 +1,6 @@
 // The one file that includes hwloc.
 #include <hwloc.h>
+#include <hwloc/cpukinds.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "affinity/source/child_query.h"
+#include "affinity/source/core_kinds.h"
 #include "affinity/source/pci_devices.h"
 #include "affinity/source/topology_source.h"
 #include "affinity/source/vendor_gpus.h"
@@ -57,6 +59,7 @@ class Reader {
     topology_.allowed = cpus_of(hwloc_topology_get_allowed_cpuset(hwloc_)) & may_use_;
     read_domains();
     read_cores();
+    if (!topology_.cores.empty()) set_core_kinds(topology_, kinds_of(listed_kinds()));
     read_devices();
     apply_board_quirks(topology_);
     return std::move(topology_);
@@ -76,8 +79,22 @@ class Reader {
             cpus_of(object->complete_cpuset)};
   }
 
+  /// Firmware of POWER, s390, ia64, Arm boards and virtual machines numbers packages as it likes, or not at all. A
+  /// number that no int holds, or that several packages have, tells nobody which package is meant.
+  void number_packages() {
+    std::vector<int> numbers;
+    for (const CpuDomain& package : topology_.packages) numbers.push_back(package.os_index);
+    std::sort(numbers.begin(), numbers.end());
+    const bool is_numbered = (numbers.empty() || numbers.front() >= 0) &&
+                             std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end();
+    for (int i = 0; i < std::ssize(topology_.packages) && !is_numbered; ++i)
+      topology_.packages[i].os_index = i;
+  }
+
   void read_domains() {
+    // HWLOC_UNKNOWN_INDEX becomes -1.
     for_each(HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t object) { topology_.packages.push_back(domain_of(object)); });
+    number_packages();
     if (topology_.packages.empty()) topology_.packages.push_back({0, topology_.allowed, topology_.complete});
     for_each(HWLOC_OBJ_L3CACHE, [&](hwloc_obj_t object) { topology_.l3s.push_back(domain_of(object)); });
     for (int l3 = 0; l3 < std::ssize(topology_.l3s); ++l3) topology_.l3s[l3].os_index = l3;
@@ -121,6 +138,29 @@ class Reader {
       for (const int cpu : topology_.allowed.cpus()) add_core(CpuSet::of({cpu}));
     }
     sort_by_first_cpu(topology_.cores);
+  }
+
+  std::vector<ListedKind> listed_kinds() const {
+    std::vector<ListedKind> kinds;
+    const hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+    const int count = cpus == nullptr ? 0 : hwloc_cpukinds_get_nr(hwloc_, 0);
+    for (int i = 0; i < count; ++i) {
+      ListedKind& kind = kinds.emplace_back();
+      unsigned num_infos = 0;
+      hwloc_info_s* infos = nullptr;
+      if (hwloc_cpukinds_get_info(hwloc_, i, cpus, &kind.efficiency, &num_infos, &infos, 0) != 0) break;
+      kind.cpus = cpus_of(cpus);
+      for (unsigned info = 0; info < num_infos; ++info) {
+        const std::string_view name = infos[info].name, value = infos[info].value;
+        const auto number = parse_integer(value).value_or(0);
+        const int small = number > 0 && number < 1'000'000 ? static_cast<int>(number) : 0;
+        if (name == "CoreType" || name == "DarwinCompatible") kind.type = value;
+        if (name == "LinuxCapacity") kind.capacity = small;
+        if (name == "FrequencyMaxMHz") kind.max_mhz = small;
+      }
+    }
+    hwloc_bitmap_free(cpus);
+    return kinds;
   }
 
   /// The CPUs that a device is nearest to.
@@ -193,16 +233,16 @@ class Reader {
     topology_.gpus.push_back(std::move(gpu));
   }
 
-  void read_nic(hwloc_obj_t device) {
+  void read_nic(hwloc_obj_t device, const PciIdentity& identity) {
     const Place place = place_of(device);
     std::string name;
     for (hwloc_obj_t child = device->io_first_child; child != nullptr; child = child->next_sibling) {
       if (child->type != HWLOC_OBJ_OS_DEVICE || child->name == nullptr) continue;
       // Libraries of fabrics take the name of the verbs device; without one, the interface's name is used.
-      const bool is_fabric = child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
-      if (name.empty() || is_fabric) name = child->name;
+      const bool has_verbs = child->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS;
+      if (name.empty() || has_verbs) name = child->name;
     }
-    topology_.nics.push_back(Nic{std::move(name), device->attr->pcidev.linkspeed,
+    topology_.nics.push_back(Nic{std::move(name), device->attr->pcidev.linkspeed, is_fabric(identity),
                                  bus_id_of(device->attr->pcidev), place.complete, place.numa,
                                  switch_of(device)});
   }
@@ -212,14 +252,20 @@ class Reader {
       const auto& pci = device->attr->pcidev;
       const PciIdentity identity{pci.vendor_id, pci.device_id, pci.class_id};
       if (const auto vendor = gpu_vendor_of(identity)) read_gpu(device, *vendor);
-      if (is_nic(identity)) read_nic(device);
+      if (is_nic(identity)) read_nic(device, identity);
     });
     auto& gpus = topology_.gpus;
     std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.bus_id < b.bus_id; });
     const bool all_told =
         std::all_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.index >= 0; });
-    for (int i = 0; i < std::ssize(gpus) && !all_told; ++i) gpus[i].index = i;
-    std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
+    // Each vendor's library counts its own from 0.
+    std::map<GpuVendor, int> next;
+    for (Gpu& gpu : gpus) {
+      if (!all_told) gpu.index = next[gpu.vendor]++;
+    }
+    std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
+      return std::pair(a.vendor, a.index) < std::pair(b.vendor, b.index);
+    });
     std::stable_sort(topology_.nics.begin(), topology_.nics.end(),
                      [](const Nic& a, const Nic& b) { return a.name < b.name; });
   }

@@ -33,10 +33,13 @@ constexpr std::optional<GpuVendor> gpu_vendor_of(const PciIdentity& pci) {
   }
 }
 
-/// Ethernet, InfiniBand, and fabrics.
-constexpr bool is_nic(const PciIdentity& pci) {
-  return pci.device_class == 0x0200 || pci.device_class == 0x0207 || pci.device_class == 0x0208;
+/// InfiniBand, and fabrics that are not Ethernet. RoCE and Slingshot are Ethernet to PCI.
+constexpr bool is_fabric(const PciIdentity& pci) {
+  return pci.device_class == 0x0207 || pci.device_class == 0x0208;
 }
+
+/// Ethernet, InfiniBand, and fabrics.
+constexpr bool is_nic(const PciIdentity& pci) { return pci.device_class == 0x0200 || is_fabric(pci); }
 
 // Which cores a device is nearest to, on boards whose firmware does not report it.
 

@@ -47,14 +47,17 @@ HwlocLibrary linked_hwloc();
 /// file.
 std::unique_ptr<TopologySource> topology_named(const std::string& text);
 
-// A topology from what tools print and people paste: `rocm-smi --showtoponuma` or `nvidia-smi topo -m`, with `lscpu`.
+// A topology from what tools print and people paste: `lscpu`, with `rocm-smi --showtoponuma`, `amd-smi static --numa` or
+// `nvidia-smi topo -m`; or the last one alone.
 
 /// Reads the lines that it knows wherever they stand, between prompts and anything else:
-///   NUMA node0 CPU(s):  0-15,64-79            (lscpu)
+///   NUMA node0 CPU(s):  0-15,64-79            (lscpu; also its Thread(s) per core, Architecture, On-line CPU(s) list)
 ///   GPU[0] : (Topology) Numa Node: 3          (rocm-smi; also "GPU 0  :", tabs, and -1 for unknown)
+///   GPU: 0 ... NODE: 3                        (amd-smi static --numa; the bus ids of amd-smi topology)
 ///   GPU0  X  NV12 ... 48-63,176-191  3        (nvidia-smi topo -m, under its own head line)
-/// If a NUMA node has a second range as long as the first one, it is taken for the second hardware threads of its
-/// cores. Packages and L3s are unknown. Error kInvalidArgument names source and what is missing in it.
+/// Sequences for a terminal are skipped. Without Thread(s) per core, two or four ranges of the same length are taken for
+/// the hardware threads of a NUMA node's cores, and else each CPU for a core, with a warning. Packages and L3s are
+/// unknown. Error kInvalidArgument names source and what is missing in it, also if lscpu has printed another language.
 Result<Topology> topology_of_text(std::string_view text, const std::string& source);
 
 }  // namespace ddl::affinity

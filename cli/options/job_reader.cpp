@@ -14,6 +14,7 @@
 #include "contract/event_ring.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/host_list.h"
+#include "launcher/job/host_name.h"
 #include "launcher/scheduler/find_allocation.h"
 #include "templates/script/batch_job.h"
 
@@ -334,6 +335,7 @@ class JobReader {
       if (!node.slots) node.slots = job().elastic.slots_per_host;
     }
     choose_first_hosts();
+    note_unused_bindings();
     if (const Status placed =
             launcher::resolve_hosts(job().placed_ranks, request_.allocation, context_.hostname);
         !placed)
@@ -342,6 +344,17 @@ class JobReader {
                               ? "--hosts-exclude and --nnodes leave hosts out: omit them, or "
                                 "place no rank there"
                               : usage_line(entry_of(OptionId::kRankfile)));
+  }
+
+  /// Hostfiles of other launchers may say which CPUs ranks get. ddlrun plans that itself.
+  void note_unused_bindings() {
+    for (const launcher::AllocatedNode& node : request_.allocation.nodes) {
+      if (node.unused_binding.empty()) continue;
+      request_.notes.push_back(request_.allocation.origin + " binds ranks of " + node.name + " to " +
+                               launcher::in_double_quotes(node.unused_binding) +
+                               ", which is not used; --bind-to and --rankfile bind ranks");
+      return;
+    }
   }
 
   /// --nnodes.

@@ -207,7 +207,7 @@ std::optional<message::HostLost> lost_host(const std::vector<RankOutcome>& ranks
   const RankOutcome& first = ranks.at(there.front());
   return message::HostLost{first.host, first.rank, first.pid,
                            fmt::format("ddlrun has lost {}, where {} {} ran: {}", first.host,
-                                       there.size() == 1 ? "rank" : "ranks", CpuSet::of(there).list(), why)};
+                                       there.size() == 1 ? "rank" : "ranks", list_of_numbers(there), why)};
 }
 
 std::string mpi_warning(const MpiOnHost& first, const MpiOnHost& other) {

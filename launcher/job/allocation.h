@@ -21,6 +21,8 @@ struct AllocatedNode {
   std::optional<int> spare_slots;
   std::optional<std::string> user;  ///< to log in as; nullopt: as in ssh's configuration
   std::optional<int> port;  ///< of its sshd; nullopt: SshSettings::port, else as in ssh's configuration
+  /// Which CPUs its ranks get by a hostfile of MPICH, Intel MPI or Grid Engine, which ddlrun does not use; "": none.
+  std::string unused_binding;
   bool operator==(const AllocatedNode&) const = default;
 };
 

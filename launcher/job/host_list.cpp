@@ -60,6 +60,63 @@ std::vector<std::string_view> split_entries(std::string_view text) {
   return entries;
 }
 
+constexpr std::string_view kBlanks = " \t";
+
+// The words of a line; "slots = 4" is one word, as in Open MPI's hostfiles.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  bool glue = false;
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty()) return words;
+    const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(end);
+    if (!words.empty() && (glue || word.starts_with('='))) {
+      words.back() += word;
+    } else {
+      words.emplace_back(word);
+    }
+    glue = word.ends_with('=');
+  }
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// LSF's form, hosts and their slots in turn: "node1 4 node2 8".
+bool are_hosts_and_slots(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_slots = i % 2 == 1;
+    if (is_digits(words[i]) != is_slots || words[i].find('=') != std::string::npos) return false;
+  }
+  return !words.empty() && words.size() % 2 == 0;
+}
+
+/// The word has no slots of its own.
+Status add_host_with_slots(std::string_view word, std::string_view slots, std::string_view binding,
+                           NodeList& nodes) {
+  DDL_ASSIGN(entry, parse_host_entry(word, nodes.remaining()));
+  if (entry.slots) return refuse("slots is given twice");
+  AllocatedNode node;
+  node.user = entry.user;
+  node.unused_binding = binding;
+  DDL_ASSIGN(count, parse_slots(slots, "slots"));
+  node.slots = count;
+  for (std::string& name : entry.names) {
+    node.name = std::move(name);
+    DDL_TRY(nodes.add(node));
+  }
+  return {};
+}
+
+Status add_hosts_and_slots(const std::vector<std::string>& words, NodeList& nodes) {
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2)
+    DDL_TRY(add_host_with_slots(words[i], words[i + 1], "", nodes));
+  return {};
+}
+
 Error about(std::string_view entry, Error error) {
   return std::move(error).during(entry.empty() ? "an empty entry" : in_double_quotes(entry));
 }
@@ -106,6 +163,11 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t max_names)
 Result<std::vector<AllocatedNode>> parse_host_list(std::string_view text) {
   NodeList nodes(NamedAgain::kRefused);
   for (const std::string_view word : split_entries(text)) {
+    if (const auto words = words_of(word); are_hosts_and_slots(words)) {
+      if (auto added = add_hosts_and_slots(words, nodes); !added)
+        return fail(about(word, std::move(added.error())));
+      continue;
+    }
     auto entry = parse_host_entry(word, nodes.remaining());
     if (!entry) return fail(about(word, std::move(entry.error())));
     for (std::string& name : entry->names) {
@@ -136,30 +198,6 @@ Result<std::vector<std::string>> parse_host_names(std::string_view text) {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::string_view kBlanks = " \t";
-
-// The words of a line; "slots = 4" is one word, as in Open MPI's hostfiles.
-std::vector<std::string> words_of(std::string_view line) {
-  std::vector<std::string> words;
-  bool glue = false;
-  while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-    if (line.empty()) return words;
-    const std::size_t end = std::min(line.find_first_of(kBlanks), line.size());
-    const std::string_view word = line.substr(0, end);
-    line.remove_prefix(end);
-    if (!words.empty() && (glue || word.starts_with('='))) {
-      words.back() += word;
-    } else {
-      words.emplace_back(word);
-    }
-    glue = word.ends_with('=');
-  }
-}
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 template <class T>
 Status set_once(std::optional<T>& target, Result<T> value, std::string_view what) {
@@ -183,18 +221,41 @@ Result<std::string> parse_user(std::string_view text) {
   return std::string(text);
 }
 
+/// Open MPI's names for the same; its mpirun 4.1.4 takes these.
+bool is_slots(std::string_view key) { return key == "slots" || key == "cpu" || key == "count"; }
+bool is_max_slots(std::string_view key) {
+  for (const std::string_view before : {"max_", "max-"}) {
+    if (key.starts_with(before)) return is_slots(key.substr(before.size()));
+  }
+  for (const std::string_view behind : {"_max", "-max"}) {
+    if (key.ends_with(behind)) return is_slots(key.substr(0, key.size() - behind.size()));
+  }
+  return false;
+}
+
+/// A line of Grid Engine's pe_hostfile: host, slots, the instance of the queue, and a range of processors, "UNDEFINED"
+/// where there is none.
+bool is_of_grid_engine(const std::vector<std::string>& words) {
+  return words.size() == 4 && is_digits(words[1]) &&
+         (words[2].find('@') != std::string::npos || words[2] == "<NULL>");
+}
+
 Status read_word(std::string_view word, AllocatedNode& node) {
   if (is_digits(word)) return set_once(node.slots, parse_slots(word, "slots"), "slots");
   const std::size_t equals = word.find('=');
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
   if (equals != std::string_view::npos) {
-    if (key == "slots") return set_once(node.slots, parse_slots(value, key), key);
-    if (key == "max_slots" || key == "max-slots") {
-      return set_once(node.max_slots, parse_slots(value, "max_slots"), "max_slots");
-    }
+    if (is_slots(key)) return set_once(node.slots, parse_slots(value, "slots"), "slots");
+    if (is_max_slots(key)) return set_once(node.max_slots, parse_slots(value, "max_slots"), "max_slots");
     if (key == "port") return set_once(node.port, parse_port(value), key);
-    if (key == "user") return set_once(node.user, parse_user(value), key);
+    if (key == "user" || key == "username") return set_once(node.user, parse_user(value), "user");
+    if (key == "binding") {
+      if (value.empty()) return refuse("binding= has no value");
+      if (!node.unused_binding.empty()) return refuse("binding is given twice");
+      node.unused_binding = value;
+      return {};
+    }
   }
   return refuse("only slots=N, max_slots=N, port=N and user=NAME may follow a host, found " +
                 in_double_quotes(word));
@@ -207,6 +268,11 @@ Status read_line(std::string_view line, NodeList& nodes) {
     const std::size_t open = words.front().find('[');
     if (open == std::string::npos || comma < open) return refuse("a hostfile has one host on each line");
   }
+  if (is_of_grid_engine(words)) {
+    const bool has_cpus = words[3] != "UNDEFINED" && words[3] != "<NULL>";
+    return add_host_with_slots(words[0], words[1], has_cpus ? words[3] : "", nodes);
+  }
+  if (words.size() > 2 && are_hosts_and_slots(words)) return add_hosts_and_slots(words, nodes);
   DDL_ASSIGN(entry, parse_host_entry(words.front(), nodes.remaining()));
   AllocatedNode node;
   node.slots = entry.slots;
@@ -216,6 +282,8 @@ Status read_line(std::string_view line, NodeList& nodes) {
     return refuse("max_slots is " + std::to_string(*node.max_slots) + ", fewer than the " +
                   counted(*node.slots, "slot"));
   }
+  // As for mpirun: so many at most are also as many as there are.
+  if (!node.slots) node.slots = node.max_slots;
   for (std::string& name : entry.names) {
     node.name = std::move(name);
     DDL_TRY(nodes.add(node));

@@ -63,8 +63,9 @@ Result<HostEntry> parse_host_entry(std::string_view text, std::size_t max_names)
 /// The slots in a text. Error: `slots must be a positive integer, found "four"`; what: "slots", "max_slots".
 Result<int> parse_slots(std::string_view text, std::string_view what);
 
-/// The nodes of -H: entries separated by commas, with or without blanks around them. The same host named twice is
-/// one node with the sum of the slots. Pure. The error quotes the entry.
+/// The nodes of -H: entries separated by commas, with or without blanks around them; or as LSF has them in
+/// LSB_MCPU_HOSTS, "node1 4 node2 8". The same host named twice is one node with the sum of the slots. Pure. The error
+/// quotes the entry.
 Result<std::vector<AllocatedNode>> parse_host_list(std::string_view text);
 
 /// As parse_host_list(), but only names, without users and slots. A name may occur twice. Pure.
@@ -75,9 +76,11 @@ Result<std::vector<std::string>> parse_host_names(std::string_view text);
 Result<std::string_view> without_byte_order_mark(std::string_view text, std::string_view name);
 
 /// The nodes of a hostfile, in the order of its lines. A line is a host as in -H, and then any of `slots=4` (or "4"
-/// alone), `max_slots=8`, `port=2222`, `user=me`, in any order; "#" begins a comment. Lines end with LF or CR LF; a
-/// byte order mark is skipped. The same host on several lines is one node with the sum of the slots, or, if none of
-/// them has slots, with one slot for each line. Pure.
+/// alone), `max_slots=8`, `port=2222`, `user=me`, in any order, with Open MPI's other names of these; max_slots alone are
+/// the slots, too. Also read are lines of Grid Engine's pe_hostfile ("node1 8 all.q@node1 UNDEFINED"), LSF's hosts with
+/// their slots on one line ("node1 4 node2 8"), and `binding=VALUE` of MPICH and Intel MPI, which is kept and not used.
+/// "#" begins a comment. Lines end with LF or CR LF; a byte order mark is skipped. The same host on several lines is one
+/// node with the sum of the slots, or, if none of them has slots, with one slot for each line. Pure.
 /// name: the name of the file in messages. Error: `hosts.txt:7: slots must be a positive integer, found "four"`.
 Result<std::vector<AllocatedNode>> parse_hostfile(std::string_view text, std::string_view name);
 

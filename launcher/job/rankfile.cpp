@@ -48,45 +48,95 @@ std::optional<int> index_in(std::string_view text, std::int64_t limit) {
   return number && *number < limit ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-/// "3", "0-2", "1:0-2", "1:*".
-Result<affinity::CoreRange> parse_core_range(std::string_view item) {
+bool is_letter(std::string_view text, char lower) { return !text.empty() && (text.front() | 0x20) == lower; }
+
+/// "3", "0-2", and with a package also "*", "c3". what: quoted in the error.
+Result<affinity::CoreRange> parse_range(std::string_view numbers, std::optional<int> package,
+                                        std::string_view what) {
   affinity::CoreRange range;
-  std::string_view cores = item;
-  if (const std::size_t colon = item.find(':'); colon != std::string_view::npos) {
-    range.package = index_in(item.substr(0, colon), kMaxCpuNumbers);
-    if (!range.package)
-      return refuse(in_double_quotes(item) + " does not begin with the number of a package, as in 1:0-2");
-    cores = item.substr(colon + 1);
-    if (cores == "*") {
-      range.last = affinity::CoreRange::kToTheEnd;
-      return range;
-    }
+  range.package = package;
+  if (package && is_letter(numbers, 'c')) numbers.remove_prefix(1);
+  if (numbers == "*") {
+    range.last = affinity::CoreRange::kToTheEnd;
+    return range;
   }
-  const std::size_t dash = cores.find('-');
-  const auto first = index_in(cores.substr(0, dash), kMaxCpuNumbers);
-  const auto last = dash == std::string_view::npos ? first : index_in(cores.substr(dash + 1), kMaxCpuNumbers);
+  const std::size_t dash = numbers.find('-');
+  const auto first = index_in(numbers.substr(0, dash), kMaxCpuNumbers);
+  const auto last =
+      dash == std::string_view::npos ? first : index_in(numbers.substr(dash + 1), kMaxCpuNumbers);
   if (!first || !last)
-    return refuse(in_double_quotes(item) +
-                  " are no cores; they are numbers as in 0-3 or 0,2, or of a package as in 1:0-3");
-  if (*first > *last) return refuse(in_double_quotes(item) + " runs backwards");
+    return refuse(
+        in_double_quotes(what) +
+        " are no cores; they are numbers as in 0-3 or 0,2, of a package as in 1:0-3, all as in *, or those "
+        "of CPUs as in p0-3");
+  if (*first > *last) return refuse(in_double_quotes(what) + " runs backwards");
   range.first = *first;
   range.last = *last;
   return range;
 }
 
-Result<affinity::NamedCores> parse_cores(std::string_view list) {
-  affinity::NamedCores cores;
-  std::string separated(list);
-  std::replace(separated.begin(), separated.end(), ';', ',');
-  for (const std::string_view part : split(separated, ',')) {
-    const std::string_view item = trim(part);
-    DDL_ASSIGN(range, parse_core_range(item));
-    if (!cores.empty() && cores.front().package.has_value() != range.package.has_value())
-      return refuse(in_double_quotes(list) +
-                    " names some cores with their package and some without; write it before each, as in "
-                    "1:0,1:2");
+/// More than any node has.
+constexpr std::ptrdiff_t kMaxPackages = 4096;
+
+/// "S0-1,3": whole packages.
+Status parse_packages(std::string_view part, affinity::NamedCores& cores) {
+  for (const std::string_view item : split(part.substr(1), ',')) {
+    DDL_ASSIGN(packages, parse_range(trim(item), std::nullopt, part));
+    if (packages.last == affinity::CoreRange::kToTheEnd)
+      return refuse(in_double_quotes(part) + " names no package; all cores of the node are slot=*");
+    if (std::ssize(cores) + packages.last - packages.first >= kMaxPackages)
+      return refuse(in_double_quotes(part) + " names more packages than a node has");
+    for (int package = packages.first; package <= packages.last; ++package)
+      cores.push_back({package, 0, affinity::CoreRange::kToTheEnd});
+  }
+  return {};
+}
+
+/// "p0-3,8".
+Status parse_cpus(std::string_view part, affinity::NamedCores& cores) {
+  if (part.find(':') != std::string_view::npos)
+    return refuse(in_double_quotes(part) +
+                  " has a package, but p stands for CPUs of the operating system, as in p0-3");
+  for (const std::string_view item : split(part.substr(1), ',')) {
+    DDL_ASSIGN(range, parse_range(trim(item), std::nullopt, part));
+    if (range.last == affinity::CoreRange::kToTheEnd)
+      return refuse(in_double_quotes(part) + " has no number; all cores of the node are slot=*");
+    range.are_cpus = true;
     cores.push_back(range);
   }
+  return {};
+}
+
+/// What stands between two ";".
+Status parse_part(std::string_view part, affinity::NamedCores& cores) {
+  if (is_letter(part, 'p')) return parse_cpus(part, cores);
+  const bool has_letter = is_letter(part, 's');
+  if (has_letter && part.find(':') == std::string_view::npos) return parse_packages(part, cores);
+  std::optional<int> package;
+  bool is_first = true;
+  for (const std::string_view untrimmed : split(part.substr(has_letter ? 1 : 0), ',')) {
+    std::string_view item = trim(untrimmed);
+    if (const std::size_t colon = item.find(':'); colon != std::string_view::npos) {
+      if (!is_first && !package)
+        return refuse(
+            in_double_quotes(part) +
+            " names cores without a package before others with one; write \";\" between them, as in "
+            "0;1:2, or the package before each, as in 0:0,1:2");
+      package = index_in(trim(item.substr(0, colon)), kMaxCpuNumbers);
+      if (!package)
+        return refuse(in_double_quotes(item) + " does not begin with the number of a package, as in 1:0-2");
+      item = trim(item.substr(colon + 1));
+    }
+    DDL_ASSIGN(range, parse_range(item, package, part));
+    cores.push_back(range);
+    is_first = false;
+  }
+  return {};
+}
+
+Result<affinity::NamedCores> parse_cores(std::string_view list) {
+  affinity::NamedCores cores;
+  for (const std::string_view part : split(list, ';')) DDL_TRY(parse_part(trim(part), cores));
   return cores;
 }
 
@@ -118,7 +168,7 @@ Result<int> parse_line(Line line, RankfileEntry& entry) {
   if (!line.take("=")) return refuse("no \"=\" after " + name + "; " + std::string(kForm));
   if (auto host = parse_host(line.take_word(), entry); !host)
     return fail(std::move(host.error()).during(name));
-  if (!line.take("slot") || !line.take("="))
+  if (!(line.take("slots") || line.take("slot")) || !line.take("="))
     return refuse(name + " has no slot=CORES after its host; " + std::string(kForm));
   auto cores = parse_cores(line.rest());
   if (!cores) return fail(std::move(cores.error()).during(name));

@@ -28,8 +28,10 @@ struct RankfileEntry {
 using Rankfile = std::vector<RankfileEntry>;
 
 /// Lines "rank N=HOST slot=LIST", in any order, blanks anywhere; "#" begins a comment. HOST is a name, or "+n2". LIST
-/// has cores by their logical indices, "10-12" or "0,1,4", or those of packages, "1:0-2" or "1:*"; ";" separates as ","
-/// does. Every rank from 0 on occurs once. A byte order mark is skipped. Pure. name: of the file, in messages.
+/// has parts with ";" between them: cores by their logical indices, "10-12" or "0,1,4"; cores of a package, "1:0-2",
+/// "1:0,2" or "1:*", also "S1:C0-2" or "S1"; "*", all of the node; or "p0-3,8", the cores of these CPUs of the operating
+/// system. In a part with a package all cores belong to it, unless another package is written before them: "0:1,1:0-2".
+/// Every rank from 0 on occurs once. A byte order mark is skipped. Pure. name: of the file, in messages.
 /// Error: "ranks.txt:3: rank 1 was placed already, in line 2", and the like.
 Result<Rankfile> parse_rankfile(std::string_view text, std::string_view name);
 

@@ -119,6 +119,80 @@ TEST_CASE(
   CHECK(failure_in_child([] {}) == "node.xml: describes no node on which ranks could run");
 }
 
+TEST_CASE("packages without usable numbers are counted") {
+  const TemporaryDirectory folder;
+  std::stringstream stream;
+  stream << std::ifstream(std::string(DDL_TEST_TOPOLOGIES) + "/mi300a-4.xml").rdbuf();
+  const auto numbered = [&](const std::vector<std::string>& attributes) {
+    std::string text = stream.str();
+    for (int i = 0; i < 4; ++i) {
+      const std::string before = "<object type=\"Package\" os_index=\"" + std::to_string(i) + "\"";
+      const std::size_t at = text.find(before);
+      REQUIRE(at != std::string::npos);
+      text.replace(at, before.size(), "<object type=\"Package\"" + attributes[i]);
+    }
+    const auto node = hwloc_xml(written(folder, text))->load();
+    INFO((node ? std::string() : node.error().message()));
+    REQUIRE(node);
+    std::vector<int> numbers;
+    for (const CpuDomain& package : node->packages) numbers.push_back(package.os_index);
+    return numbers;
+  };
+  CHECK(numbered({"", "", "", ""}) == std::vector{0, 1, 2, 3});
+  CHECK(numbered({" os_index=\"65536\"", " os_index=\"5418\"", " os_index=\"70000\"", " os_index=\"0\""}) ==
+        std::vector{65536, 5418, 70000, 0});
+  CHECK(numbered({" os_index=\"0\"", "", "", ""}) == std::vector{0, 1, 2, 3});
+  CHECK(numbered({" os_index=\"7\"", " os_index=\"7\"", " os_index=\"8\"", " os_index=\"9\""}) ==
+        std::vector{0, 1, 2, 3});
+  CHECK(numbered({" os_index=\"4294967294\"", " os_index=\"1\"", " os_index=\"2\"", " os_index=\"3\""}) ==
+        std::vector{0, 1, 2, 3});
+}
+
+TEST_CASE("hwloc's kinds of CPUs are performance and efficiency cores") {
+  const TemporaryDirectory folder;
+  // Cores 0 to 15 have the CPUs 0-15 and 64-79. The favoured one is of a kind of its own for hwloc.
+  const std::string kinds =
+      "  <cpukind cpuset=\"0xffffffff,0xffff0000,0xffffffff,0xffff0000\" forced_efficiency=\"-1\">\n"
+      "    <info name=\"CoreType\" value=\"IntelAtom\"/>\n  </cpukind>\n"
+      "  <cpukind cpuset=\"0x0000fffe,,0x0000fffe\" forced_efficiency=\"-1\">\n"
+      "    <info name=\"FrequencyMaxMHz\" value=\"5100\"/><info name=\"CoreType\" value=\"IntelCore\"/>\n  "
+      "</cpukind>\n"
+      "  <cpukind cpuset=\"0x00000001,,0x00000001\" forced_efficiency=\"-1\">\n"
+      "    <info name=\"FrequencyMaxMHz\" value=\"5500\"/><info name=\"CoreType\" value=\"IntelCore\"/>\n  "
+      "</cpukind>\n";
+  const auto node = hwloc_xml(written(folder, changed("\n</object>\n", "</topology>", kinds)))->load();
+  INFO((node ? std::string() : node.error().message()));
+  REQUIRE(node);
+  REQUIRE(node->core_kinds.size() == 2);
+  CHECK(node->core_kinds[0] == CoreKind{"P", CpuSet::range(0, 15) | CpuSet::range(64, 79)});
+  CHECK(node->core_kinds[1].name == "E");
+  CHECK(node->cores[15].kind == 0);
+  CHECK(node->cores[16].kind == 1);
+}
+
+TEST_CASE("InfiniBand is told from Ethernet, and each vendor's GPUs are counted from 0") {
+  const TemporaryDirectory folder;
+  const auto node = hwloc_xml(std::string(DDL_TEST_TOPOLOGIES) + "/marenostrum5.xml")->load();
+  REQUIRE(node);
+  CHECK(node->nics.at(0).is_fabric);
+  // The last GPU of eight of AMD is one of NVIDIA.
+  std::stringstream stream;
+  stream << std::ifstream(std::string(DDL_TEST_TOPOLOGIES) + "/ex235a.xml").rdbuf();
+  std::string text = stream.str();
+  const std::string amd = "0380 [1002:7408]";
+  text.replace(text.rfind(amd), amd.size(), "0302 [10de:20b0]");
+  const auto two = hwloc_xml(written(folder, text))->load();
+  REQUIRE(two);
+  REQUIRE(two->gpus.size() == 8);
+  CHECK_FALSE(two->nics.at(0).is_fabric);  // Slingshot is Ethernet to PCI
+  CHECK(two->gpus[0].vendor == GpuVendor::kNvidia);
+  CHECK(two->gpus[0].index == 0);
+  CHECK(two->gpus[1].vendor == GpuVendor::kAmd);
+  CHECK(two->gpus[1].index == 0);
+  CHECK(two->gpus[7].index == 6);
+  CHECK(mixed_vendors(*two) == "the node has GPUs of nvidia and amd");
+}
+
 TEST_CASE("files that crash hwloc are refused") {
   for (const char* name : {"missing_core.xml", "overlapping_cores.xml"}) {
     CAPTURE(name);

@@ -37,6 +37,22 @@ TEST_CASE("a rank has all hardware threads of the cores that are named, as with 
   CHECK(cpus_on(node, {{{}, 0, 0}, {{}, 4, 4}, {{}, 6, 6}}) == "0-1,8-9,12-13");  // 0,4,6
   CHECK(cpus_on(node, {{{}, 0, 0}, {{}, 9, 10}}) == "0-1,18-21");                 // 0,9-10
   CHECK(cpus_on(node, {{1, 0, kAll}}) == "16-31");                                // 1:*
+  CHECK(cpus_on(node, {{0, 1, 1}, {1, 0, 2}}) == "2-3,16-21");                    // 0:1;1:0-2
+  CHECK(cpus_on(node, {{1, 0, 0}, {{}, 3, 3}}) == "6-7,16-17");                   // 1:0;3
+  // mpirun 4.1.4 refuses 0:0,1,4, and has only the first core of 1:0,1. Open MPI 5.0.8 binds as its manual says.
+  CHECK(cpus_on(node, {{0, 0, 0}, {0, 1, 1}, {0, 4, 4}}) == "0-3,8-9");
+  CHECK(cpus_on(node, {{1, 0, 0}, {1, 1, 1}}) == "16-19");
+  // Both read the star of slot=* as core 0. All cores are meant.
+  CHECK(cpus_on(node, {{{}, 0, kAll}}) == "0-31");
+}
+
+TEST_CASE("CPUs of the operating system stand for their cores, as mpirun has it") {
+  // mpirun --mca rmaps_rank_file_physical 1: slot=1-3,17, and p0-3 where CPUs are numbered in the packages in turn.
+  const auto cpus = [](int first, int last) { return CoreRange{{}, first, last, true}; };
+  CHECK(cpus_on(node_of("pack:2 numa:2 l3:2 core:2 pu:2"), {cpus(1, 3), cpus(17, 17)}) == "0-3,16-17");
+  const Topology node = node_of("pack:2 core:4 pu:1(indexes=0,2,4,6,1,3,5,7)");
+  CHECK(cpus_on(node, {cpus(0, 3)}) == "0-3");
+  CHECK(cpus_on(node, {cpus(6, 65535)}) == "there is no CPU 8: the node has CPUs 0-7");
 }
 
 TEST_CASE("cores are counted in hwloc's order, and not as the operating system numbers CPUs") {
@@ -59,6 +75,12 @@ TEST_CASE("cores that a node does not have, or that the job may not use, are nam
   for (Core& core : node.cores) core.cpus = core.cpus & node.allowed;
   CHECK(cpus_on(node, {{{}, 3, 4}}) == "the job may not use core 3 (CPUs 6-7); it may use CPUs 0-3,9-15");
   CHECK(cpus_on(node, {{{}, 4, 5}}) == "9-11");
+  CHECK(cpus_on(node, {{{}, 6, 8, true}}) == "the job may not use CPU 6; it may use CPUs 0-3,9-15");
+  // All of a package, or of the node, are those that the job may use.
+  CHECK(cpus_on(node, {{0, 0, kAll}}) == "0-3");
+  CHECK(cpus_on(node, {{{}, 0, kAll}}) == "0-3,9-15");
+  std::erase_if(node.cores, [](const Core& core) { return core.package == 0; });
+  CHECK(cpus_on(node, {{0, 0, kAll}}) == "the job may use no core of package 0; it may use CPUs 0-3,9-15");
 }
 
 TEST_CASE("ranks may share named cores, with a warning") {

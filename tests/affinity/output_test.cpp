@@ -134,3 +134,46 @@ TEST_CASE("a picture has a cell for each core and a chip for each device, and al
   CHECK(count_of(svg, "<g>") == count_of(svg, "</g>"));
   CHECK(svg == format_topology(node, plan_of(node), TopologyFormat::kSvg));
 }
+
+TEST_CASE("performance and efficiency cores are told apart in text and picture") {
+  Topology node = small_node();
+  node.core_kinds = {{"P", node.cores[0].cpus | node.cores[2].cpus},
+                     {"E", node.cores[1].cpus | node.cores[3].cpus}};
+  for (int core : {1, 3}) node.cores[core].kind = 1;
+  const std::string text = format_topology(node, {}, TopologyFormat::kText);
+  CHECK_THAT(text, Catch::Contains("4 cores (2 P, 2 E) in 8 CPUs") &&
+                       Catch::Contains("1 P core with CPUs 0,4\n") &&
+                       Catch::Contains("1 E core with CPUs 3,7\n"));
+  const std::string picture = format_topology(node, {}, TopologyFormat::kSvg);
+  CHECK_THAT(picture, Catch::Contains("CPUs 1,5, kind E") && Catch::Contains(">E 1<") &&
+                          Catch::Contains(">core of a slower kind;"));
+  CHECK(nlohmann::json::parse(format_topology(node, {}, TopologyFormat::kJson)).at("core_kinds").size() == 2);
+  CHECK_THAT(format_binding(node, plan_of(node), BindingFormat::kTable), Catch::Contains("2 (1 P, 1 E)"));
+}
+
+TEST_CASE("numbers of packages and of ranks may be larger than any CPU's") {
+  Topology node = Model{2, 1, 1, 2, 1, false}.topology();
+  node.packages[0].os_index = 3000;
+  node.packages[1].os_index = 2000000000;
+  // A NUMA node that both packages share.
+  node.numa_nodes.pop_back();
+  node.numa_nodes[0].complete = node.numa_nodes[0].cpus = node.complete;
+  for (Core& core : node.cores) core.numa = 0;
+  BindingPolicy policy;
+  policy.bind_to = BindTo::kCore;
+  policy.oversubscribe = true;
+  const auto plan = plan_binding(node, policy, 70000);
+  REQUIRE(plan);
+  CHECK_THAT(format_topology(node, *plan, TopologyFormat::kText),
+             Catch::Contains("packages 3000,2000000000") && Catch::Contains("ranks 52500-69999"));
+  CHECK_THAT(format_topology(node, *plan, TopologyFormat::kSvg), Catch::Contains("rank 0-17499"));
+}
+
+TEST_CASE("GPUs of several vendors are listed with their vendor") {
+  Topology node = small_node();
+  node.gpus[0].vendor = GpuVendor::kNvidia;
+  node.gpus[1].vendor = GpuVendor::kAmd;
+  const std::string text = format_topology(node, {}, TopologyFormat::kText);
+  CHECK_THAT(text, Catch::Contains("nvidia GPU 0") && Catch::Contains("amd GPU 1") &&
+                       Catch::Contains("warning: the node has GPUs of nvidia and amd"));
+}

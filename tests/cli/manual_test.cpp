@@ -123,7 +123,7 @@ TEST_CASE(
     CHECK(read(example));
     ++count;
   }
-  CHECK(count == 23);
+  CHECK(count == 24);
 }
 
 TEST_CASE(

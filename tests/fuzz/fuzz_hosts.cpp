@@ -20,6 +20,7 @@ std::string as_line(const AllocatedNode& node) {
   if (node.max_slots) line += " max_slots=" + std::to_string(*node.max_slots);
   if (node.user) line += " user=" + *node.user;
   if (node.port) line += " port=" + std::to_string(*node.port);
+  if (!node.unused_binding.empty()) line += " binding=" + node.unused_binding;
   return line + "\n";
 }
 

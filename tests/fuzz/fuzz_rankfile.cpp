@@ -18,8 +18,9 @@ std::string as_line(std::size_t rank, const RankfileEntry& entry) {
                      (entry.host_index ? "+n" + std::to_string(*entry.host_index) : entry.host) + " slot=";
   for (std::size_t i = 0; i < entry.cores.size(); ++i) {
     const CoreRange& range = entry.cores[i];
-    if (i > 0) line += ",";
+    if (i > 0) line += ";";
     if (range.package) line += std::to_string(*range.package) + ":";
+    if (range.are_cpus) line += "p";
     line += range.last == CoreRange::kToTheEnd
                 ? "*"
                 : std::to_string(range.first) + "-" + std::to_string(range.last);

@@ -53,11 +53,12 @@ NodeFacts facts() {
   node.board = "EX235A";
   node.allowed = cpus("1-3");
   node.complete = cpus("0-3");
-  node.cores = {{cpus("1"), 0, 0, -1}, {cpus("2-3"), 0, 0, 0}};
+  node.cores = {{cpus("1"), 0, 0, -1, 1}, {cpus("2-3"), 0, 0, 0, 0}};
   node.numbered_cores = {{cpus("0"), 0}, {cpus("2-3"), 0}, {cpus("1"), 0}};
   node.packages = {{0, cpus("1-3"), cpus("0-3")}};
   node.numa_nodes = {{4, cpus("1-3"), cpus("0-3"), 1u << 30}, {5, {}, {}, 0}};
   node.l3s = {{0, cpus("2-3"), cpus("2-3")}};
+  node.core_kinds = {{"P", cpus("2-3")}, {"E", cpus("1")}};
   Gpu gpu;
   gpu.index = 1;
   gpu.vendor = GpuVendor::kAmd;
@@ -66,7 +67,7 @@ NodeFacts facts() {
   gpu.local_cpus = cpus("2-3");
   gpu.numa = 0;
   node.gpus = {gpu};
-  node.nics = {{"hsn0", 31.5, "0000:c2:00.0", cpus("2-3"), -1, "0000:c0:00.0"}};
+  node.nics = {{"hsn0", 31.5, true, "0000:c2:00.0", cpus("2-3"), -1, "0000:c0:00.0"}};
   node.warnings = {"guessed"};
   facts.topology_failure = "none";
   facts.hard_limits = {{"nofile", 4096}, {"stack", kUnlimited}};

@@ -33,6 +33,8 @@ TEST_CASE("hosts with and without slots, in their order") {
   CHECK(listed_hosts("10.0.0.1:2,under_score") == "10.0.0.1:2 under_score");
   CHECK(listed_hosts(" a:2 ,\tb:4 ") == "a:2 b:4");
   CHECK(listed_hosts("a:007") == "a:7");
+  CHECK(listed_hosts("a 4 b 8") == "a:4 b:8");  // LSB_MCPU_HOSTS
+  CHECK(listed_hosts("a 4, b:2") == "a:4 b:2");
 }
 
 TEST_CASE("users, addresses and ranges") {

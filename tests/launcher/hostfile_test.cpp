@@ -26,12 +26,41 @@ std::string file_refusal(std::string_view text) {
 TEST_CASE("every way of writing a host and its slots") {
   CHECK(hosts_of("a slots=4\nb:4\nc 4\nd\n") == "a:4 b:4 c:4 d");
   CHECK(hosts_of("a slots=2 max_slots=4") == "a:2,max=4");
-  CHECK(hosts_of("a max-slots=4") == "a,max=4");
+  CHECK(hosts_of("a max-slots=4") == "a:4,max=4");
   CHECK(hosts_of("a slots = 2 max_slots= 4 port =22") == "a:2,max=4,port=22");
   CHECK(hosts_of("a port=2222 user=me slots=1") == "me@a:1,port=2222");
   CHECK(hosts_of("me@a:1 port=2222") == "me@a:1,port=2222");
   CHECK(hosts_of("node[1-2,7] slots=2\nn[01-02]-ib0:1") == "node1:2 node2:2 node7:2 n01-ib0:1 n02-ib0:1");
   CHECK(hosts_of("[2001:db8::1]:2\n[2001:db8::2] slots=3 user=me") == "2001:db8::1:2 me@2001:db8::2:3");
+}
+
+TEST_CASE("max_slots alone are the slots, and Open MPI's other names are known") {
+  CHECK(hosts_of("aa slots=2\nbb max_slots=4") == "aa:2 bb:4,max=4");
+  CHECK(hosts_of("a max_slots=2\na max_slots=2") == "a:4,max=4");
+  CHECK(hosts_of("a count=3 cpu_max=4\nb cpu=2\nc slots=1 slots-max=2 username=me\nd max-count=2") ==
+        "a:3,max=4 b:2 me@c:1,max=2 d:2,max=2");
+  CHECK(file_refusal("a slots=2 cpu=2") == "hosts.txt:1: slots is given twice");
+}
+
+TEST_CASE("hostfiles of Grid Engine, LSF, MPICH and Intel MPI are read") {
+  CHECK(hosts_of("node01.site 8 all.q@node01.site UNDEFINED\nnode02.site 4 all.q@node02.site <NULL>\n"
+                 "node01.site 2 gpu.q@node01.site UNDEFINED\n") == "node01.site:10 node02.site:4");
+  CHECK(hosts_of("n1 2 <NULL> <NULL>") == "n1:2");
+  // LSB_DJOB_HOSTFILE, and LSB_MCPU_HOSTS written into a file.
+  CHECK(hosts_of("n1\nn1\nn2\nn2\n") == "n1:2 n2:2");
+  CHECK(hosts_of("n1 16 n2 16 n3 4\n") == "n1:16 n2:16 n3:4");
+  CHECK(hosts_of("n1:4\nn2:2 user=me # the second\n") == "n1:4 me@n2:2");
+  const auto bound = parse_hostfile("n1:2 binding=user:0,1\nn2 2 all.q@n2 0,0:0,1\nn3:1", "hosts.txt");
+  REQUIRE(bound);
+  CHECK(text_of(*bound) == "n1:2 n2:2 n3:1");
+  CHECK((*bound)[0].unused_binding == "user:0,1");
+  CHECK((*bound)[1].unused_binding == "0,0:0,1");
+  CHECK((*bound)[2].unused_binding.empty());
+  CHECK(file_refusal("n1:2 4 n2 4") == "hosts.txt:1: slots is given twice");
+  CHECK(file_refusal("n1:2 8 all.q@n1 UNDEFINED") == "hosts.txt:1: slots is given twice");
+  CHECK(file_refusal("n1 binding=") == "hosts.txt:1: binding= has no value");
+  CHECK(file_refusal("n1 binding=rr binding=rr") == "hosts.txt:1: binding is given twice");
+  CHECK_THAT(file_refusal("n1 4 n2 four"), Catch::Contains("found \"n2\""));
 }
 
 TEST_CASE("comments, blank lines, blanks, CRLF and a byte order mark") {

@@ -64,6 +64,31 @@ TEST_CASE("a rankfile gives each rank its host and its cores") {
   CHECK(package->front().cores == ddl::affinity::NamedCores{{1, 0, ddl::affinity::CoreRange::kToTheEnd}});
 }
 
+TEST_CASE("cores of a rankfile are named by package, by CPU, or as all") {
+  using ddl::affinity::NamedCores;
+  constexpr int kAll = ddl::affinity::CoreRange::kToTheEnd;
+  const auto cores = [](const std::string& slots) {
+    const auto ranks = parse_rankfile("rank 0=a slot=" + slots, "r.txt");
+    INFO((ranks ? std::string() : ranks.error().message()));
+    REQUIRE(ranks);
+    return ranks->front().cores;
+  };
+  CHECK(cores("0:0,1,4") == NamedCores{{0, 0, 0}, {0, 1, 1}, {0, 4, 4}});
+  CHECK(cores("0:1;1:0-2") == NamedCores{{0, 1, 1}, {1, 0, 2}});
+  CHECK(cores("0:1,1:0-2,4") == NamedCores{{0, 1, 1}, {1, 0, 2}, {1, 4, 4}});
+  CHECK(cores("1:0;3") == NamedCores{{1, 0, 0}, {{}, 3, 3}});
+  CHECK(cores("3;1:0") == NamedCores{{{}, 3, 3}, {1, 0, 0}});
+  CHECK(cores("*") == NamedCores{{{}, 0, kAll}});
+  CHECK(cores("0:* ; 1:1") == NamedCores{{0, 0, kAll}, {1, 1, 1}});
+  CHECK(cores("p0-3,8") == NamedCores{{{}, 0, 3, true}, {{}, 8, 8, true}});
+  CHECK(cores("P2;0") == NamedCores{{{}, 2, 2, true}, {{}, 0, 0}});
+  CHECK(cores("S0:C1") == NamedCores{{0, 1, 1}});
+  CHECK(cores("1:c0-2") == NamedCores{{1, 0, 2}});
+  CHECK(cores("s1") == NamedCores{{1, 0, kAll}});
+  CHECK(cores("S0-1") == NamedCores{{0, 0, kAll}, {1, 0, kAll}});
+  CHECK(parse_rankfile("rank 0=a slots=3", "r.txt")->front().cores == NamedCores{{{}, 3, 3}});
+}
+
 TEST_CASE("an invalid line of a rankfile is refused with its number, and what to write") {
   const std::vector<std::pair<std::string, std::string>> refused = {
       {"", "r.txt places no rank; a line is rank N=HOST slot=CORES, as in rank 0=node1 slot=0-3"},
@@ -72,14 +97,21 @@ TEST_CASE("an invalid line of a rankfile is refused with its number, and what to
       {"rank 0 a slot=0", "r.txt:1: no \"=\" after rank 0"},
       {"rank 0= slot=0", "rank 0 has no slot=CORES after its host"},
       {"rank 0=a", "r.txt:1: rank 0 has no slot=CORES after its host; a line is"},
-      {"rank 0=a slots=3", "r.txt:1: rank 0 has no slot=CORES after its host"},
       {"rank 0=a slot=", "r.txt:1: rank 0: \"\" are no cores; they are numbers as in 0-3 or 0,2"},
-      {"rank 0=a slot=p3", "\"p3\" are no cores"},
-      {"rank 0=a slot=*", "\"*\" are no cores"},
+      {"rank 0=a slot=p", "\"p\" are no cores"},
+      {"rank 0=a slot=p0:1",
+       "\"p0:1\" has a package, but p stands for CPUs of the operating system, as in p0-3"},
+      {"rank 0=a slot=p*", "\"p*\" has no number; all cores of the node are slot=*"},
+      {"rank 0=a slot=s0-9999", "\"s0-9999\" names more packages than a node has"},
+      {"rank 0=a slot=s*", "\"s*\" names no package"},
+      {"rank 0=a slot=L0-1", "\"L0-1\" are no cores"},
+      {"rank 0=a slot=0:0:1", "\"0:0:1\" are no cores"},
+      {"rank 0=a slot=0;", "\"\" are no cores"},
       {"rank 0=a slot=3-1", "\"3-1\" runs backwards"},
       {"rank 0=a slot=x:1", "\"x:1\" does not begin with the number of a package"},
-      {"rank 0=a slot=1:0,2",
-       "\"1:0,2\" names some cores with their package and some without; write it before each"},
+      {"rank 0=a slot=0,1:2",
+       "\"0,1:2\" names cores without a package before others with one; write \";\" between them, as in "
+       "0;1:2"},
       {"rank 0=a slot=99999999999999999999", "are no cores"},
       {"rank 0=+1 slot=0", "\"+1\" is not a host's index, as in +n0"},
       {"rank 0=-oProxyCommand slot=0", "r.txt:1: rank 0: "},
