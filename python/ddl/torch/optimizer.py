@@ -166,6 +166,10 @@ class _Gradients:
             self.submit_alone(parameter)
 
     def submit_alone(self, parameter: torch.Tensor) -> None:
+        if not parameter.requires_grad:  # since it was frozen
+            if parameter in self.group_of:
+                self._submit_nothing(parameter, lambda: None)
+            return
         gradient = parameter.grad
         if gradient.is_sparse:
             self.sparse_dimensions[parameter] = gradient.sparse_dim()
@@ -212,13 +216,7 @@ class _Gradients:
         for parameter in self.names:
             if parameter in self.open:
                 continue
-            if not parameter.requires_grad:  # since it was frozen, if it is in a bucket or group
-                if self.flat is not None and self.flat.submit(parameter):
-                    continue
-                if parameter in self.group_of:
-                    self._submit_nothing(parameter, lambda: None)
-                continue
-            if parameter.grad is None:
+            if parameter.requires_grad and parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
                 if parameter in self.sparse_dimensions:
                     parameter.grad = parameter.grad.to_sparse(self.sparse_dimensions[parameter])
@@ -314,8 +312,8 @@ class _Deltas(_Gradients):
         for parameter in self.names:
             if parameter in self.starts:
                 self._submit_dense(parameter, parameter.detach() - self.starts[parameter])
-            elif parameter in self.group_of:  # since it was frozen
-                self._submit_nothing(parameter, lambda: None)
+            else:
+                self.submit_alone(parameter)
         self._finish()
         return result
 
