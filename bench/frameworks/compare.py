@@ -3,14 +3,15 @@
     compare.py steps [--rounds N] [--steps N]     a training step on two ranks, less that of one process
     compare.py keras [--rounds N] [--steps N]     the same of Keras's fit()
     compare.py zero [--rounds N] [--steps N]      a step of AdamW whose state two ranks divide, and its memory
+    compare.py hooks [--rounds N] [--steps N]     what a gradient costs the thread of the backward pass, on two ranks
     compare.py start [--rounds N]                 two ranks that do nothing, started by each launcher
     compare.py restart [--rounds N]               from the end of one of two ranks until both are there again
     compare.py continue [--rounds N]              from the end of one of four ranks until the others make steps again
     compare.py commit [--rounds N]                how long the check for changes takes, and how fast a state is copied
 
 All print a table; --json FILE writes all figures. scripts/frameworks makes the environments that they need (torch and
-horovod; for zero and restart torch; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of the MPIs;
-for continue and commit horovod); what is not there is left out, and said.
+horovod; for zero, hooks and restart torch; for keras tensorflow, tensorflow-2.16 and horovod; for start also those of
+the MPIs; for continue and commit horovod); what is not there is left out, and said.
 ddlrun must be in PATH. In every round each way has its turn, so a figure of another way of the same round was taken
 under the same conditions. The ratios are medians over the rounds.
 """
@@ -113,6 +114,27 @@ def compare_zero(options):
         megabytes = statistics.median(one["bytes"] for one in rounds) / 1e6
         print(f"| {way} | {statistics.median(ms):.1f} | {min(ms):.1f} to {max(ms):.1f} | {ratio:.2f} |",
               f"{megabytes:.0f} |")
+    return found
+
+
+def hook_us(place, way, steps):
+    program = [f"{place}/bin/python", os.path.join(BENCH, "hook.py"), way, str(steps)]
+    return json.loads(run(["ddlrun", "-np", "2", "--no-tag-output", *program], place).splitlines()[-1])
+
+
+def compare_hooks(options):
+    subprocess.run([f"{ROOT}/tests/frameworks/package", ROOT, PACKAGE], check=True, stdout=subprocess.DEVNULL)
+    place = environment("torch")
+    if place is None:
+        raise SystemExit("compare.py: hooks needs the environment torch")
+    ways = {way: (place, way, options.steps) for way in ["c", "ddl.torch", "ddl.torch-views", "ddl.torch-sharded"]}
+    found = in_turns(options, ways, hook_us)
+    about = found["c"][0]
+    print(f"{about['tensors']} tensors of ResNet-50, PyTorch {about['torch']}\n")
+    print("| 2 ranks | us a tensor | least to most | of which the thread computes |\n|---|---|---|---|")
+    for way, rounds in found.items():
+        us, cpu = ([one[name] for one in rounds] for name in ("us", "cpu_us"))
+        print(f"| {way} | {statistics.median(us):.1f} | {min(us):.1f} to {max(us):.1f} | {statistics.median(cpu):.1f} |")
     return found
 
 
@@ -250,7 +272,7 @@ def compare_commit(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["steps", "keras", "zero", "start", "restart", "continue", "commit"])
+    parser.add_argument("what", choices=["steps", "keras", "zero", "hooks", "start", "restart", "continue", "commit"])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=20, help="of each way in a round")
     parser.add_argument("--json", metavar="FILE")
@@ -260,7 +282,7 @@ def main():
     if shutil.which("ddlrun") is None:
         parser.error("ddlrun is not in PATH; scripts/quickstart builds it and prints the line that puts it there")
     ways = {"start": compare_start, "restart": compare_restart, "continue": compare_continue,
-            "commit": compare_commit, "zero": compare_zero}
+            "commit": compare_commit, "zero": compare_zero, "hooks": compare_hooks}
     results = ways.get(options.what, compare_steps)(options)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:

@@ -33,17 +33,23 @@ class ProcessSet:
         self.ranks = None if ranks is None else sorted(int(rank) for rank in ranks)
         self.process_set_id: int | None = None  # the same on all ranks; 0 is the job. None: it is not registered
         self._set: ddl.ProcessSet | None = None
+        self._rank: int | None = None
+
+    def _register(self, one: ddl.ProcessSet | None, number: int | None) -> None:
+        """one: libddl's set, or None as long as there is none."""
+        self._set, self.process_set_id = one, number
+        self._rank = None if one is None else one.rank
 
     def included(self) -> bool | None:
         """Whether this rank is in it; None: it is not registered."""
-        return None if self._set is None else ddl.rank() in self.ranks
+        return None if self._set is None else self._rank is not None
 
     def size(self) -> int | None:
         return None if self._set is None else len(self.ranks)
 
     def rank(self) -> int | None:
         """This rank's number in it; None: it is not in it."""
-        return self.ranks.index(ddl.rank()) if self.included() else None
+        return self._rank
 
     def __repr__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
@@ -62,8 +68,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     one = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
     if one._set is not None or any(one.ranks == other.ranks for other in (*_added, global_process_set)):
         raise ValueError(f"a process set of the ranks {one.ranks} has been added already")
-    one._set = ddl.ProcessSet.of(one.ranks)
-    one.process_set_id = next(_ids)
+    one._register(ddl.ProcessSet.of(one.ranks), next(_ids))
     _added.append(one)
     return one
 
@@ -74,7 +79,7 @@ def remove_process_set(process_set: ProcessSet) -> bool:
         return False
     if process_set.included():
         process_set._set.free()
-    process_set._set = process_set.process_set_id = None
+    process_set._register(None, None)
     _added.remove(process_set)
     return True
 
@@ -83,7 +88,7 @@ def set_of(process_set: ProcessSet) -> ddl.ProcessSet:
     if process_set._set is None:
         context()  # says that init() is missing, if it is
         raise ValueError(f"{process_set} has not been added; call add_process_set() first")
-    if not process_set.included():
+    if process_set._rank is None:
         raise ValueError(f"rank {ddl.rank()} is not in {process_set}")
     return process_set._set
 
@@ -117,7 +122,7 @@ def _begin(_context: Any) -> None:
     ddl.allreduce(sizes, ddl.MAX, out=sizes)
     _is_homogeneous = sum(sizes) == 0
     global_process_set.ranks = list(range(ddl.size()))
-    global_process_set._set, global_process_set.process_set_id = ddl.world, 0
+    global_process_set._register(ddl.world, 0)
     if _sets_of_init != "dynamic":
         for one in _sets_of_init or ():
             add_process_set(one)
@@ -127,7 +132,7 @@ def _end() -> None:
     """Before ddl.shutdown(), which frees the sets."""
     global _ids
     for one in (*_added, global_process_set):
-        one._set = one.process_set_id = None
+        one._register(None, None)
     _added.clear()
     _ids = itertools.count(1)  # as a process that is new has them
 

@@ -1,5 +1,5 @@
-// Horovod, built with Gloo: its ranks find each other by ddlrun's rendezvous. And the package horovod of ddlrun, by
-// Horovod's names, Horovod's own tests, and its benchmarks.
+// Horovod, built with Gloo: its ranks find each other by ddlrun's rendezvous; built with MPI, for Adasum. And the package
+// horovod of ddlrun, by Horovod's names, Horovod's own tests, and its benchmarks.
 #include <cstdio>
 #include <filesystem>
 
@@ -53,6 +53,14 @@ TEST_CASE("ranks of Horovod train with Keras", "[horovod]") {
 }
 TEST_CASE("ranks of Horovod train in a job of Slurm", "[horovod_in_slurm]") {
   run(Place::kSlurm, by_gloo("horovod_torch.py", "2"));
+}
+TEST_CASE("Adasum of ddl.torch is that of Horovod, built with MPI, but for rounding", "[horovod_adasum]") {
+  for (const int ranks : {2, 4})  // Horovod needs a power of two
+    run(Place::kHere, {.environment = "horovod-mpi",
+                       .file = "horovod_adasum.py",
+                       .options = {"-np", std::to_string(ranks)},
+                       .lines = ranks,
+                       .has_ddl = true});
 }
 TEST_CASE(
     "every public name of Horovod is in the package horovod of ddlrun, which hides an installed Horovod",

@@ -1,4 +1,7 @@
 // PyTorch: its own DistributedDataParallel, what is built on that, and ddl.torch.
+#include <sys/stat.h>
+
+#include "e2e/harness/scratch.h"
 #include "frameworks/run.h"
 #include "support/catch.h"
 
@@ -27,6 +30,25 @@ Program compiled(std::vector<std::string> also = {}) {
 }
 const Program kSharded{
     .environment = "torch", .file = "torch_sharded.py", .options = kTwoRanks, .has_ddl = true};
+
+/// Ranks over the hosts divide an optimizer, and fewer on one host go on from what they have written.
+void run_resharded(Place place, int ranks, int fewer) {
+  const e2e::Scratch shared("/home/shared");
+  REQUIRE(::chmod(shared.path().c_str(), 0777) == 0);
+  const auto go_on = [&](int count, int hosts, int before) {
+    run(place, {.environment = "torch",
+                .file = "torch_resharded.py",
+                .options = {"-np", std::to_string(count), "--map-by", hosts == 1 ? "slot" : "node"},
+                .arguments = {shared.path()},
+                .lines = count,
+                .printed = " of " + std::to_string(count) + " on " + std::to_string(hosts) +
+                           " hosts, after " + std::to_string(before) + ": right\n",
+                .has_ddl = true});
+  };
+  go_on(ranks, 2, 0);
+  go_on(fewer, 1, ranks);
+}
+
 const Program kAccelerate{.environment = "torch", .file = "torch_accelerate.py", .options = kTwoRanks};
 const Program kLightning{.environment = "torch", .file = "torch_lightning.py", .options = kTwoRanks};
 const Program kDeepspeed{.environment = "torch", .file = "torch_deepspeed.py", .options = kTwoRanks};
@@ -69,6 +91,13 @@ TEST_CASE("Lightning finds its ranks in a job of Slurm, beside Slurm's own varia
 TEST_CASE("DeepSpeed trains with ZeRO-1", "[deepspeed]") { run(Place::kHere, kDeepspeed); }
 TEST_CASE("ddl.torch, PyTorch and DeepSpeed train alike with a divided optimizer", "[torch_sharded]") {
   run(Place::kHere, kSharded);
+}
+TEST_CASE("ddl.torch divides an optimizer among two hosts, and goes on with fewer ranks on one",
+          "[torch_on_hosts]") {
+  run_resharded(Place::kTwoHosts, 3, 2);
+}
+TEST_CASE("ddl.torch divides an optimizer in a job of Slurm, and goes on with one rank", "[torch_in_slurm]") {
+  run_resharded(Place::kSlurm, 2, 1);
 }
 TEST_CASE("DeepSpeed trains on two hosts", "[deepspeed_on_hosts]") { run(Place::kTwoHosts, kDeepspeed); }
 

@@ -12,6 +12,10 @@ import threading
 import numpy as np
 
 import ddl
+from ddl._buffers import buffer_of
+from ddl._library import ffi, lib
+from ddl._tensors import Options
+from ddl.errors import check
 from harness import raises, run
 
 
@@ -175,6 +179,42 @@ def test_named_tensors():
     assert ddl.join() in range(ranks)
     # What has no name is numbered anew: the ranks have made different numbers of calls.
     assert ddl.allreduce_async(np.ones(1)).wait() == ranks
+
+
+def test_ready_tensors_of_a_higher_priority_go_first():
+    """Each rank submits all of them in a callback, during which libddl carries nothing out."""
+    if ddl.size() == 1:
+        return
+    # Together they are too large to be carried out as one.
+    arrays = {name: np.ones(1 << 18, np.float32) for name in ("start", "low", "none", "high")}
+    priorities, order, handles = {"start": 0, "low": -1, "none": 0, "high": 7}, [], []
+
+    def submit(name):
+        options, array = Options(priority=priorities[name]), buffer_of(arrays[name], name)
+        options._values.completed = callbacks[name]
+        call = array.address, array.address, array.count, array.dtype, ddl.SUM
+        handles.append(options.submit(lib.ddl_allreduce_async, name.encode(), *call))
+
+    def completed(name):
+        def complete(*_):
+            order.append(name)
+            if name == "start":
+                for one in ("low", "none", "high"):
+                    submit(one)
+
+        return ffi.callback("ddl_completion", complete)
+
+    callbacks = {name: completed(name) for name in arrays}
+    submit("start")
+    while handles:
+        check(lib.ddl_wait(handles.pop(0)))
+    assert order == ["start", "high", "none", "low"], order
+    assert all((array == ddl.size()).all() for array in arrays.values())
+    # As a program says it.
+    result = ddl.allreduce_async(np.ones(2), "by name", priority=3).wait()
+    assert (result == ddl.size()).all()
+    with raises(ddl.Mismatch, "priority"):
+        ddl.allreduce_async(np.ones(2), "by name", priority=ddl.rank() % 2).wait()
 
 
 def test_mistakes():

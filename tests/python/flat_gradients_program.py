@@ -3,12 +3,15 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 
 import torch
 
 import ddl
 import ddl.torch as hvd
-from ddl.torch._buckets import Bucket, is_dense, shared_zeros
+from ddl._library import lib
+from ddl.torch import _buckets
+from ddl.torch._buckets import Bucket, is_dense, shared_zeros, why_not
 from harness import raises, run
 
 hvd.init()
@@ -60,15 +63,17 @@ def equal(one, other):
 
 @contextlib.contextmanager
 def verbose(*parts):
-    """What the body says with DDL_VERBOSE=1 has these parts, on the first rank of a host."""
+    """What the body says with DDL_VERBOSE=1 has these parts once, and nothing else, on the first rank of a host."""
     os.environ["DDL_VERBOSE"], text = "1", io.StringIO()
     try:
         with contextlib.redirect_stderr(text):
             yield
     finally:
         del os.environ["DDL_VERBOSE"]
-    for part in parts if ddl.local_rank() == 0 else ():
-        assert part in text.getvalue(), f"{part!r} is not in: {text.getvalue()}"
+    said = text.getvalue().splitlines()
+    assert len(said) == (len(parts) if ddl.local_rank() == 0 else 0), said
+    for part in parts if said else ():
+        assert sum(part in line for line in said) == 1, f"{part!r} is not in: {said}"
 
 
 def test_buckets_by_hand():
@@ -85,6 +90,31 @@ def test_buckets_by_hand():
     mean = (SIZE + 1) / 2
     for i, one in enumerate(weights):
         assert one.tolist() == [-(i + 1) * mean] * one.numel()
+
+
+def test_priorities_by_hand():
+    """What the next forward pass needs first has the highest, also in groups that are cut anyhow."""
+    if SIZE == 1:
+        return
+    for groups, expected in (
+        (0, [([5, 4], 0), ([3, 2], 1)]),
+        ([[2], [5, 3]], [([4], 0), ([5, 3], 1), ([2], 2)]),
+        ([[2, 5]], [([4, 3], 0), ([5, 2], 1)]),
+    ):
+        weights = {n: torch.nn.Parameter(torch.zeros(n)) for n in (2, 3, 4, 5)}  # in the order of the forward pass
+        lists = groups and [[weights[n] for n in group] for group in groups]
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD(weights.values(), lr=1.0), groups=lists, gradient_as_bucket_view=True,
+            bucket_cap_mb=36 / 2**20,
+        )
+        for weight in reversed(weights.values()):  # as a backward pass computes them
+            weight.sum().backward()
+        found = [
+            ([one.numel() for one in bucket.parameters], bucket.options._values.priority)
+            for bucket in optimizer._ddl.flat._buckets
+        ]
+        assert found == expected, (groups, found)
+        optimizer.step()
 
 
 def test_padding():
@@ -220,19 +250,91 @@ def test_sparse_on_one_rank_alone_is_an_error():
         optimizer.step()
 
 
+class NoSharedMemory:
+    """libddl, if it has no memory that ranks share."""
+
+    DDL_OK, ddl_last_error = lib.DDL_OK, lib.ddl_last_error
+
+    @staticmethod
+    def ddl_alloc(*_):
+        return lib.DDL_ERROR_SYSTEM
+
+
+def steps_of(optimizer, loss_of_step, **backward):
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss_of_step().backward(**backward)
+        optimizer.step()
+
+
 def test_what_cannot_be_a_view_says_so():
-    holes = torch.nn.Parameter(torch.zeros(4, 2)[:, 0])
     net = model()
-    with verbose("in no buckets, because they are compressed"):
-        optimizer = wrapped(net, compression=hvd.Compression.fp16)
-    assert optimizer._ddl.flat._buckets == []
-    with verbose("the gradient of holes is in no bucket, because the parameter has holes between its elements"):
+    for options, reason in (
+        (dict(compression=hvd.Compression.fp16), "they are compressed"),
+        (dict(op=hvd.Adasum), "Adasum is of each tensor by itself"),
+    ):
+        with verbose(f"gradients are in no buckets, because {reason}"):
+            optimizer = wrapped(net, **options)
+            steps_of(optimizer, lambda: loss_of(net))
+        assert optimizer._ddl.flat._buckets == []
+    holes = torch.nn.Parameter(torch.zeros(4, 2)[:, 0])
+    alone = {
+        "holes": (holes, "has holes between its elements"),
+        "device": (torch.nn.Parameter(torch.zeros(2, device="meta")), "is on a device"),
+        "numbers": (torch.nn.Parameter(torch.zeros(2, dtype=torch.complex64)), "is of torch.complex64"),
+        "dense": (torch.nn.Parameter(torch.zeros(2)), "is in a group with others that cannot be in one buffer"),
+    }
+    named = [(name, one) for name, (one, _) in alone.items()]
+    groups = [[alone["holes"][0], alone["dense"][0]]]
+    with verbose(*[
+        f"the gradient of {name} is in no bucket, because the parameter {reason}" for name, (_, reason) in alone.items()
+    ]):
         optimizer = hvd.DistributedOptimizer(
-            torch.optim.SGD([holes], lr=1.0), [("holes", holes)], gradient_as_bucket_view=True
+            torch.optim.SGD([one for _, one in named], lr=1.0), named, groups=groups, gradient_as_bucket_view=True
         )
+    assert why_not(torch.nn.Parameter(torch.eye(2).to_sparse())) == "is sparse"
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([holes], lr=1.0), [("holes", holes)], gradient_as_bucket_view=True
+    )
     (holes.sum() * (RANK + 1)).backward()
     optimizer.step()
     assert holes.tolist() == [-(SIZE + 1) / 2] * 4
+
+
+def test_what_cannot_be_a_view_in_a_step_says_so():
+    if SIZE == 1:
+        return  # the gradients are this rank's
+    net = model()
+    net[0].requires_grad_(False)
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([*net[0].parameters(), *net[2].parameters()], lr=0.1), net.named_parameters(),
+        gradient_as_bucket_view=True,
+    )
+    net[0].weight.requires_grad_(True)
+    optimizer.add_param_group({"params": net[3].parameters()})
+    with verbose(*[
+        f"the gradient of {name} is in no bucket, because the parameter was added or unfrozen"
+        for name in ("0.weight", "3.weight", "3.bias")
+    ]):
+        steps_of(optimizer, lambda: loss_of(net))
+    weights = hvd.allgather_object(net[0].weight.detach())
+    assert all(torch.equal(one, weights[0]) for one in weights)
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([weight], lr=0.1), [("weight", weight)], gradient_as_bucket_view=True
+    )
+    with warnings.catch_warnings(), verbose("the gradient of weight is copied in and out of its bucket, because it has"):
+        warnings.simplefilter("ignore")  # of PyTorch, about graphs and memory
+        steps_of(optimizer, lambda: weight.pow(2).sum(), create_graph=True)
+    _buckets.lib = NoSharedMemory
+    try:
+        net = model()
+        optimizer = wrapped(net)
+        with verbose("gradients lie in memory of this rank alone"):
+            steps_of(optimizer, lambda: loss_of(net))
+        assert len(optimizer._ddl.flat._buckets) > 1
+    finally:
+        _buckets.lib = lib
 
 
 def test_other_orders_of_dimensions():

@@ -379,6 +379,75 @@ def test_groups_with_sparse_and_with_frozen_parameters_complete():
         net["frozen"].requires_grad_(False)
 
 
+def mixed():
+    torch.manual_seed(1)
+    layers = {name: torch.nn.Linear(2, 1) for name in ("a", "b", "unused", "frozen")}
+    return torch.nn.ModuleDict({"table": embedding(), **layers})
+
+
+def trained_in_groups(net, optimizer, passes=1):
+    """Each rank uses one of two layers, and nobody uses another one. A fourth is frozen after the optimizer was made."""
+    net["frozen"].requires_grad_(False)
+    used = net["a" if hvd.rank() % 2 == 0 else "b"]
+    for step in range(3):
+        optimizer.zero_grad()
+        for one in range(passes):
+            rows = net["table"](torch.tensor([hvd.rank(), 5]))
+            (used(rows) * (hvd.rank() + step + one + 1)).sum().backward()
+        optimizer.step()
+        if step == 1:
+            net["b"].requires_grad_(False)
+    return net
+
+
+def test_groups_change_no_bits():
+    """Groups of which a rank uses a part, with sparse and with frozen members."""
+
+    def own_groups(net):
+        return [[net["table"].weight, net["a"].weight], [net["b"].bias, *net["unused"].parameters(), net["b"].weight]]
+
+    for passes in (1, 2):
+        net = mixed()
+        plain = hvd.DistributedOptimizer(
+            torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), backward_passes_per_step=passes
+        )
+        expected = trained_in_groups(net, plain, passes)
+        for groups in (lambda _: 1, lambda _: 4, own_groups, lambda net: [list(net.parameters())]):
+            for views in (False, True):
+                net = mixed()
+                optimizer = hvd.DistributedOptimizer(
+                    torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), groups=groups(net),
+                    backward_passes_per_step=passes, gradient_as_bucket_view=views,
+                )
+                trained_in_groups(net, optimizer, passes)
+                assert all(torch.equal(a, b) for a, b in zip(net.parameters(), expected.parameters())), (passes, views)
+        assert same_everywhere(expected)
+
+
+def test_groups_of_two_sets_are_apart():
+    """The groups and parameters of two optimizers have the same names, and are on their way at the same time."""
+    if hvd.size() == 1:
+        return
+    inside = hvd.add_process_set(range(hvd.size() - 1))
+    for views in (False, True):
+        nets = [model(), model()]
+        optimizers = [
+            hvd.DistributedOptimizer(
+                torch.optim.SGD(net.parameters(), lr=0.1), net.named_parameters(), groups=2, process_set=one,
+                gradient_as_bucket_view=views,
+            )
+            for net, one in zip(nets, (hvd.global_process_set, inside))
+        ]
+        for net in nets[:: -1 if hvd.rank() % 2 else 1]:
+            loss_of(net, own_share()).backward()
+        for optimizer in optimizers:
+            optimizer.step()
+        assert same_everywhere(nets[0])
+        weights = hvd.allgather_object(nets[1][0].weight.detach())
+        assert all(torch.equal(one, weights[0]) for one in weights[:-1]) and not torch.equal(weights[-1], weights[0])
+    hvd.remove_process_set(inside)
+
+
 def test_sparse_on_one_rank_and_dense_on_another_is_an_error():
     if hvd.size() == 1:
         return

@@ -24,9 +24,13 @@ from ddl.torch._tensors import TYPES
 MEGABYTE = 1 << 20
 
 
+_said: set[str] = set()
+
+
 def say(text: str) -> None:
-    """With DDL_VERBOSE=1, on the first rank of each host."""
-    if os.environ.get("DDL_VERBOSE", "0") not in ("", "0") and ddl.local_rank() == 0:
+    """With DDL_VERBOSE=1, on the first rank of each host, once until this process leaves the job."""
+    if text not in _said and os.environ.get("DDL_VERBOSE", "0") not in ("", "0") and ddl.local_rank() == 0:
+        _said.add(text)
         print(f"ddl.torch: {text}", file=sys.stderr, flush=True)
 
 
@@ -123,8 +127,11 @@ class Bucket:
         elif gradient is not view:
             with torch.no_grad():
                 view.copy_(gradient)
-            if not gradient.requires_grad:  # of backward(create_graph=True): the program may need its graph
+            if not gradient.requires_grad:
                 parameter.grad = view
+            else:  # of backward(create_graph=True): the program may need its graph
+                name = dict(zip(self.parameters, self.names))[parameter]
+                say(f"the gradient of {name} is copied in and out of its bucket, because it has a graph of its own")
         self._ready.add(parameter)
         return len(self._ready) == len(self.parameters)
 
@@ -169,6 +176,7 @@ def _release_all() -> None:
     """Before this process leaves the job, and with it the memory."""
     for bucket in list(Bucket._all):
         bucket.release()
+    _said.clear()
 
 
 _context.call_when_joined(lambda _: None, _release_all)

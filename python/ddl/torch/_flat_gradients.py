@@ -42,6 +42,7 @@ class FlatGradients:
         self._gradients = gradients
         self._bucket_of: dict[torch.Tensor, _Reduced] = {}
         self._buckets: list[_Reduced] = []
+        self._known = {one for one in gradients.names if one.requires_grad}  # when the buckets were made
         reason = None
         if gradients.compression is not Compression.none:
             reason = "they are compressed"
@@ -74,6 +75,9 @@ class FlatGradients:
             else:
                 lists.append(members)
         lists += cut([one for one in alone if reasons[one] is None], most_bytes)
+        # The priority of a bucket is its place: those that the next forward pass needs first come last.
+        places = {one: place for place, one in enumerate(reversed(order))}
+        lists.sort(key=lambda members: places[members[-1]])
         for one in order:
             if reasons[one] is not None:
                 say(f"the gradient of {gradients.names[one]} is in no bucket, because the parameter {reasons[one]}")
@@ -83,6 +87,10 @@ class FlatGradients:
         """Takes a gradient that has been computed. False: it is in no bucket."""
         bucket = self._bucket_of.get(parameter)
         if bucket is None:
+            if parameter.requires_grad and parameter not in self._known:
+                self._known.add(parameter)
+                say(f"the gradient of {self._gradients.names[parameter]} is in no bucket, because the parameter was "
+                    "added or unfrozen after the optimizer was made")
             return False
         if parameter.grad is not None and parameter.grad.is_sparse:
             bucket.is_broken = True

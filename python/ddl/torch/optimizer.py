@@ -27,8 +27,27 @@ from ddl._tensors import Options
 from ddl.errors import Mismatch
 from ddl.torch._flat_gradients import FlatGradients
 from ddl.torch._sparse import sparse_allreduce_async
-from ddl.torch._tensors import TYPES, address, stream_of
+from ddl.torch._tensors import TYPES, address, checked, stream_of
 from ddl.torch.compression import Compression
+
+
+class _Call:
+    """The allreduce of a gradient, which is submitted in each step."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, **options: Any):
+        checked(tensor)
+        self.name = f"allreduce.{name}".encode()
+        self.shape, self.dtype = tensor.shape, tensor.dtype
+        self._count, self._type = tensor.numel(), TYPES[tensor.dtype]
+        self._options = Options(tensor.shape, zeros_if_joined=True, **options)
+
+    def submit(self, tensor: torch.Tensor, op: int, process_set: ProcessSet) -> int:
+        place, stream = address(tensor), stream_of(tensor)
+        arguments = (self.name, place, place, self._count, self._type, op)
+        handle = self._options.submit(
+            lib.ddl_allreduce_async, *arguments, process_set=set_of(process_set), stream=stream
+        )
+        return opened(handle, lambda: tensor, tensor, self.name, process_set)
 
 
 # By id: a parameter, and what removes its hook, of the last optimizer that was made of it.
@@ -70,7 +89,7 @@ class _Gradients:
         self.left = {parameter: passes for parameter in self.names}
         # Of gradients on their way, what waits and returns the combined one; None: there is none.
         self.open: dict[torch.Tensor, Callable[[], torch.Tensor | None]] = {}
-        self.options: dict[torch.Tensor, Options] = {}
+        self.calls: dict[torch.Tensor, _Call] = {}
         # Of parameters whose gradients have been sparse, how many of their dimensions are.
         self.sparse_dimensions: dict[torch.Tensor, int] = {}
         self.is_synchronized = False
@@ -150,13 +169,14 @@ class _Gradients:
         def submit(*_: Any) -> None:
             if not self.is_shared:  # since the others were lost
                 return
-            if parameter in self.open or self.left[parameter] <= 0:
+            left = self.left[parameter]
+            if left <= 0 or parameter in self.open:
                 raise AssertionError(
                     "Gradients were computed more than backward_passes_per_step times before call to step(). "
                     "Increase backward_passes_per_step to accumulate gradients locally."
                 )
-            self.left[parameter] -= 1
-            if self.left[parameter] == 0:
+            self.left[parameter] = left - 1
+            if left == 1:
                 self.submit(parameter)
 
         return submit
@@ -166,6 +186,10 @@ class _Gradients:
             self.submit_alone(parameter)
 
     def submit_alone(self, parameter: torch.Tensor) -> None:
+        if not parameter.requires_grad:  # since it was frozen
+            if parameter in self.group_of:
+                self._submit_nothing(parameter, lambda: None)
+            return
         gradient = parameter.grad
         if gradient.is_sparse:
             self.sparse_dimensions[parameter] = gradient.sparse_dim()
@@ -184,17 +208,12 @@ class _Gradients:
         self.open[parameter] = lambda: self.compression.decompress(synchronize(number), kept)
 
     def _submitted(self, parameter: torch.Tensor, tensor: torch.Tensor) -> int:
-        options = self.options.get(parameter)
-        if options is None or options.shape != tensor.shape:
+        call = self.calls.get(parameter)
+        if call is None or call.shape != tensor.shape or call.dtype is not tensor.dtype:
             group, size = self.group_of.get(parameter, (None, 0))
-            options = self.options[parameter] = Options(
-                tensor.shape, self.prescale, self.postscale, group=group, group_size=size, zeros_if_joined=True
-            )
-        name, place = f"allreduce.{self.names[parameter]}".encode(), address(tensor)
-        arguments = (place, place, tensor.numel(), TYPES[tensor.dtype], self.op.number)
-        chosen, stream = set_of(self.process_set), stream_of(tensor)
-        handle = options.submit(lib.ddl_allreduce_async, name, *arguments, process_set=chosen, stream=stream)
-        return opened(handle, lambda: tensor, tensor, name, self.process_set)
+            options = dict(prescale=self.prescale, postscale=self.postscale, group=group, group_size=size)
+            call = self.calls[parameter] = _Call(self.names[parameter], tensor, **options)
+        return call.submit(tensor, self.op.number, self.process_set)
 
     def _submit_nothing(self, parameter: torch.Tensor, then: Callable[[], torch.Tensor | None]) -> None:
         """Submits no elements by the parameter's name: its group counts them, and a rank with a dense gradient is
@@ -212,13 +231,7 @@ class _Gradients:
         for parameter in self.names:
             if parameter in self.open:
                 continue
-            if not parameter.requires_grad:  # since it was frozen, if it is in a bucket or group
-                if self.flat is not None and self.flat.submit(parameter):
-                    continue
-                if parameter in self.group_of:
-                    self._submit_nothing(parameter, lambda: None)
-                continue
-            if parameter.grad is None:
+            if parameter.requires_grad and parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
                 if parameter in self.sparse_dimensions:
                     parameter.grad = parameter.grad.to_sparse(self.sparse_dimensions[parameter])
@@ -314,8 +327,8 @@ class _Deltas(_Gradients):
         for parameter in self.names:
             if parameter in self.starts:
                 self._submit_dense(parameter, parameter.detach() - self.starts[parameter])
-            elif parameter in self.group_of:  # since it was frozen
-                self._submit_nothing(parameter, lambda: None)
+            else:
+                self.submit_alone(parameter)
         self._finish()
         return result
 
