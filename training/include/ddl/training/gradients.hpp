@@ -3,10 +3,12 @@
 #define DDL_TRAINING_GRADIENTS_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,15 +43,18 @@ struct GradientOptions {
   /// What float gradients are sent as: DDL_FLOAT16, DDL_BFLOAT16, or DDL_FLOAT32.
   ddl_dtype wire = DDL_FLOAT32;
   Unused unused = Unused::kZeros;
-  /// Names of parameters whose gradients are sent when all of a group are there. The others are sent one by one.
+  /// Names of parameters whose gradients are submitted when all of a group are there.
   std::vector<std::vector<std::string>> groups;
+  /// The others are submitted together, too, from the last parameter on, as soon as there are at least so many bytes. A
+  /// call of libddl, and the wakeup of its thread, cost as much for one small gradient as for some. 0: one by one.
+  std::size_t bucket_bytes = std::size_t{1} << 20;
   std::uint64_t process_set = DDL_WORLD;
 };
 
-/// The gradients of parameters. The backward pass says ready() of each, in any order and from any thread, and libddl
-/// combines it meanwhile with those of the other ranks, several in one call. finish() waits for all, before the
-/// optimizer's step. Gradients without memory of their own lie one behind the other in the shared heap, where nothing has
-/// to be copied before it is sent.
+/// The gradients of parameters. The backward pass says ready() of each, in any order and from any thread. When it has said
+/// so of all in a bucket, they are submitted by one call, and libddl combines them meanwhile with those of the other
+/// ranks. finish() waits for all, before the optimizer's step. Gradients without memory of their own lie one behind the
+/// other in the shared heap, where nothing has to be copied before it is sent.
 ///
 /// Must be destroyed before the Context. In an elastic job it is made anew in each generation.
 class Gradients {
@@ -67,7 +72,7 @@ class Gradients {
       slots_[i].name = "gradient." + parameters_[i].name;
       slots_[i].passes_left = options_.passes;
     }
-    make_groups();
+    make_buckets();
   }
 
   /// Those that were given; each has a gradient.
@@ -78,7 +83,7 @@ class Gradients {
   void ready(std::size_t number) {
     Slot& slot = slots_[number];
     if (slot.passes_left == 0) detail::fail_of_pass(parameters_[number].name, options_.passes);
-    if (--slot.passes_left == 0) submit(number);
+    if (--slot.passes_left == 0) add(number);
   }
 
   /// Submits the gradients that were not computed, waits for all, and begins to count passes anew. Throws the first
@@ -86,7 +91,7 @@ class Gradients {
   void finish() {
     if (options_.unused == Unused::kKeep) submit_uses();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].passes_left > 0) submit_missing(i);
+      if (slots_[i].passes_left > 0) add_missing(i);
     }
     ddl_status failure = DDL_OK;
     std::string text;
@@ -99,10 +104,14 @@ class Gradients {
       }
     };
     if (options_.unused == Unused::kKeep) wait(uses_handle_);
-    for (Slot& slot : slots_) {
-      wait(slot.handle);
-      slot.passes_left = options_.passes;
+    for (const auto& bucket : buckets_) {
+      for (ddl_handle*& handle : bucket->handles) {
+        ddl::detail::Handle owner(std::exchange(handle, nullptr));
+        wait(owner);
+      }
+      bucket->missing = bucket->tensors.size();
     }
+    for (Slot& slot : slots_) slot.passes_left = options_.passes;
     if (failure != DDL_OK) throw Error(failure, text);
     for (std::size_t i = 0; i < slots_.size(); ++i) store(i);
   }
@@ -120,13 +129,26 @@ class Gradients {
 
   struct Slot {
     std::string name;
-    const std::string* group = nullptr;
-    std::uint32_t group_size = 0;
+    std::size_t bucket = 0, place = 0;  ///< its number, and that of the tensor in it
     int passes_left = 1;
-    bool was_computed = false;
     /// What is sent in place of the gradient: 16 bits for each element, or zeros; empty: the gradient itself.
     std::vector<std::uint8_t> sent;
-    ddl::detail::Handle handle;  // behind what it uses
+  };
+
+  /// Gradients that are submitted by one call. Its memory is made once, as ready() is called for every gradient.
+  struct Bucket {
+    explicit Bucket(ddl_dtype wire) : dtype(wire) {}
+    ~Bucket() {
+      for (ddl_handle* handle : handles) {
+        if (handle != nullptr) (void)ddl_wait(handle);
+      }
+    }
+    ddl_dtype dtype;
+    std::int32_t priority = 0;
+    std::size_t bytes = 0;
+    std::vector<ddl_tensor> tensors;
+    std::vector<ddl_handle*> handles;  ///< null unless they are submitted
+    std::atomic<std::size_t> missing{0};
   };
 
   void check_options() const {
@@ -154,82 +176,102 @@ class Gradients {
     }
   }
 
-  void make_groups() {
+  void make_buckets() {
     std::map<std::string, std::size_t> numbers;
     for (std::size_t i = 0; i < parameters_.size(); ++i) numbers[parameters_[i].name] = i;
-    group_names_.reserve(options_.groups.size());
+    std::vector<bool> is_in_group(parameters_.size());
     for (const std::vector<std::string>& group : options_.groups) {
-      group_names_.push_back("gradients " + std::to_string(group_names_.size()));
+      std::map<ddl_dtype, std::size_t> of_type;
       for (const std::string& name : group) {
         const auto found = numbers.find(name);
         if (found == numbers.end())
           throw Error(DDL_ERROR_INVALID_ARGUMENT, "a group has \"" + name + "\", which is no parameter");
-        Slot& slot = slots_[found->second];
-        if (slot.group != nullptr)
+        if (is_in_group[found->second])
           throw Error(DDL_ERROR_INVALID_ARGUMENT, "parameter \"" + name + "\" is in groups twice");
-        slot.group = &group_names_.back();
-        slot.group_size = static_cast<std::uint32_t>(group.size());
+        is_in_group[found->second] = true;
+        put(found->second, of_type);
       }
     }
+    std::map<ddl_dtype, std::size_t> open;
+    for (std::size_t i = parameters_.size(); i-- > 0;) {
+      if (is_in_group[i]) continue;
+      if (put(i, open).bytes >= options_.bucket_bytes) open.erase(wire_of(parameters_[i]));
+    }
+    for (const auto& bucket : buckets_) {
+      bucket->handles.resize(bucket->tensors.size());
+      bucket->missing = bucket->tensors.size();
+    }
+  }
+
+  /// Into the bucket of its type, which is made if there is none.
+  Bucket& put(std::size_t number, std::map<ddl_dtype, std::size_t>& of_type) {
+    const Parameter& one = parameters_[number];
+    const auto found = of_type.try_emplace(wire_of(one), buckets_.size()).first;
+    if (found->second == buckets_.size()) buckets_.push_back(std::make_unique<Bucket>(wire_of(one)));
+    Bucket& bucket = *buckets_[found->second];
+    Slot& slot = slots_[number];
+    slot.bucket = found->second;
+    slot.place = bucket.tensors.size();
+    bucket.tensors.push_back({slot.name.c_str(), nullptr, nullptr, one.count});
+    bucket.bytes += one.bytes();
+    // The next forward pass needs the first parameters first.
+    bucket.priority = std::max(bucket.priority, static_cast<std::int32_t>(slots_.size() - number));
+    return bucket;
   }
 
   bool is_narrowed(const Parameter& one) const {
     return one.dtype == DDL_FLOAT32 && options_.wire != DDL_FLOAT32;
   }
 
-  void submit(std::size_t number) {
+  ddl_dtype wire_of(const Parameter& one) const { return is_narrowed(one) ? options_.wire : one.dtype; }
+
+  /// A gradient that this rank has computed.
+  void add(std::size_t number) {
     Slot& slot = slots_[number];
     const Parameter& one = parameters_[number];
-    slot.was_computed = true;
-    if (is_narrowed(one)) {
-      slot.sent.resize(2 * one.count);
-      const auto* const from = static_cast<const float*>(one.gradient);
-      if (options_.wire == DDL_FLOAT16) {
-        narrow<float16>(from, slot.sent.data(), one.count);
-      } else {
-        narrow<bfloat16>(from, slot.sent.data(), one.count);
-      }
-      send(number, slot.sent.data(), options_.wire);
-    } else {
+    if (!is_narrowed(one)) {
       slot.sent.clear();
-      send(number, one.gradient, one.dtype);
+      return add(number, one.gradient);
     }
+    slot.sent.resize(2 * one.count);
+    const auto* const from = static_cast<const float*>(one.gradient);
+    if (options_.wire == DDL_FLOAT16) {
+      narrow<float16>(from, slot.sent.data(), one.count);
+    } else {
+      narrow<bfloat16>(from, slot.sent.data(), one.count);
+    }
+    add(number, slot.sent.data());
   }
 
-  /// Of a gradient that this rank has not computed in all passes, or in none.
-  void submit_missing(std::size_t number) {
+  /// One that this rank has not computed in all passes, or in none.
+  void add_missing(std::size_t number) {
     Slot& slot = slots_[number];
     const Parameter& one = parameters_[number];
-    if (slot.passes_left < options_.passes) {
-      slot.passes_left = 0;
-      submit(number);
-      return;
-    }
-    slot.was_computed = false;
-    if (options_.unused == Unused::kZeros) {
-      std::memset(one.gradient, 0, one.bytes());
-      slot.passes_left = 0;
-      submit(number);
-      return;
+    const bool was_computed = slot.passes_left < options_.passes;
+    slot.passes_left = 0;
+    if (was_computed || options_.unused == Unused::kZeros) {
+      if (!was_computed) std::memset(one.gradient, 0, one.bytes());
+      return add(number);
     }
     slot.sent.assign(is_narrowed(one) ? 2 * one.count : one.bytes(), 0);
-    send(number, slot.sent.data(), is_narrowed(one) ? options_.wire : one.dtype);
+    add(number, slot.sent.data());
   }
 
-  void send(std::size_t number, void* memory, ddl_dtype dtype) {
-    Slot& slot = slots_[number];
+  /// The last of a bucket submits it.
+  void add(std::size_t number, void* memory) {
+    const Slot& slot = slots_[number];
+    Bucket& bucket = *buckets_[slot.bucket];
+    bucket.tensors[slot.place].send = bucket.tensors[slot.place].recv = memory;
+    if (bucket.missing.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
     c.process_set = options_.process_set;
     c.prescale = 1.0 / options_.predivide;
     c.postscale = options_.predivide;
-    // The next forward pass needs the first parameters first.
-    c.priority = static_cast<std::int32_t>(slots_.size() - number);
-    c.group = slot.group == nullptr ? nullptr : slot.group->c_str();
-    c.group_size = slot.group_size;
+    c.priority = bucket.priority;
     c.zeros_if_joined = 1;
-    ddl::detail::check(ddl_allreduce_async(context_->get(), slot.name.c_str(), memory, memory,
-                                           parameters_[number].count, dtype, static_cast<ddl_op>(options_.op),
-                                           &c, slot.handle.out()));
+    ddl::detail::check(ddl_grouped_allreduce_async(
+        context_->get(), bucket.tensors.data(), bucket.tensors.size(), bucket.dtype,
+        static_cast<ddl_op>(options_.op), &c, bucket.handles.data()));
   }
 
   /// Which gradients any rank has computed.
@@ -280,10 +322,11 @@ class Gradients {
   GradientOptions options_;
   std::vector<Parameter> parameters_;
   SharedBuffer<std::uint8_t> memory_;
-  std::vector<std::string> group_names_;
   std::vector<std::uint8_t> uses_;
   ddl::detail::Handle uses_handle_;
-  std::vector<Slot> slots_;  // the last: its handles are waited for before the memory is freed
+  std::vector<Slot> slots_;
+  std::vector<std::unique_ptr<Bucket>>
+      buckets_;  // the last: what is submitted is waited for before memory is freed
 };
 
 }  // namespace ddl::training
