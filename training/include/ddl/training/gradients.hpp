@@ -53,8 +53,9 @@ struct GradientOptions {
 
 /// The gradients of parameters. The backward pass says ready() of each, in any order and from any thread. When it has said
 /// so of all in a bucket, they are submitted by one call, and libddl combines them meanwhile with those of the other
-/// ranks. finish() waits for all, before the optimizer's step. Gradients without memory of their own lie one behind the
-/// other in the shared heap, where nothing has to be copied before it is sent.
+/// ranks. finish() waits for all, before the optimizer's step. Gradients without memory of their own, and what is sent in
+/// 16 bits, lie in the shared heap, where nothing has to be copied before it is sent, and one behind the other, so that a
+/// bucket is one tensor of libddl's: "gradients FIRST to LAST". To Adasum each is one of its own.
 ///
 /// Must be destroyed before the Context. In an elastic job it is made anew in each generation.
 class Gradients {
@@ -66,13 +67,11 @@ class Gradients {
     CallOptions call;
     call.process_set = options_.process_set;
     check_alike(context, parameters_, call);
-    allocate();
     slots_.resize(parameters_.size());
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      slots_[i].name = "gradient." + parameters_[i].name;
-      slots_[i].passes_left = options_.passes;
-    }
+    for (Slot& slot : slots_) slot.passes_left = options_.passes;
     make_buckets();
+    allocate();
+    for (const auto& bucket : buckets_) make_tensors(*bucket);
   }
 
   /// Those that were given; each has a gradient.
@@ -109,11 +108,11 @@ class Gradients {
         ddl::detail::Handle owner(std::exchange(handle, nullptr));
         wait(owner);
       }
-      bucket->missing = bucket->tensors.size();
+      bucket->missing = bucket->parameters.size();
     }
     for (Slot& slot : slots_) slot.passes_left = options_.passes;
+    for (std::size_t i = 0; i < slots_.size(); ++i) store(i, failure == DDL_OK);
     if (failure != DDL_OK) throw Error(failure, text);
-    for (std::size_t i = 0; i < slots_.size(); ++i) store(i);
   }
 
   /// Whether a gradient has a meaning after finish(): always, but for Unused::kKeep, where no rank may have computed it.
@@ -128,11 +127,10 @@ class Gradients {
   static constexpr std::size_t kLine = 64;  // bytes; a view begins where a cache line does
 
   struct Slot {
-    std::string name;
-    std::size_t bucket = 0, place = 0;  ///< its number, and that of the tensor in it
+    std::size_t bucket = 0;
     int passes_left = 1;
-    /// What is sent in place of the gradient: 16 bits for each element, or zeros; empty: the gradient itself.
-    std::vector<std::uint8_t> sent;
+    std::uint8_t* sent = nullptr;    ///< the gradient, or its elements in 16 bits
+    std::vector<std::uint8_t> kept;  ///< what the gradient was, while zeros are sent for it
   };
 
   /// Gradients that are submitted by one call. Its memory is made once, as ready() is called for every gradient.
@@ -146,6 +144,8 @@ class Gradients {
     ddl_dtype dtype;
     std::int32_t priority = 0;
     std::size_t bytes = 0;
+    std::vector<std::size_t> parameters;
+    std::vector<std::string> names;  ///< of the tensors
     std::vector<ddl_tensor> tensors;
     std::vector<ddl_handle*> handles;  ///< null unless they are submitted
     std::atomic<std::size_t> missing{0};
@@ -159,21 +159,6 @@ class Gradients {
     ddl::detail::require(
         options_.wire == DDL_FLOAT32 || options_.wire == DDL_FLOAT16 || options_.wire == DDL_BFLOAT16,
         "gradients are sent as DDL_FLOAT32, DDL_FLOAT16 or DDL_BFLOAT16");
-  }
-
-  void allocate() {
-    std::size_t bytes = 0;
-    for (const Parameter& one : parameters_) {
-      if (one.gradient == nullptr) bytes += (one.bytes() + kLine - 1) / kLine * kLine;
-    }
-    if (bytes == 0) return;
-    memory_ = context_->alloc<std::uint8_t>(bytes);
-    std::uint8_t* next = memory_.data();
-    for (Parameter& one : parameters_) {
-      if (one.gradient != nullptr) continue;
-      one.gradient = next;
-      next += (one.bytes() + kLine - 1) / kLine * kLine;
-    }
   }
 
   void make_buckets() {
@@ -197,10 +182,6 @@ class Gradients {
       if (is_in_group[i]) continue;
       if (put(i, open).bytes >= options_.bucket_bytes) open.erase(wire_of(parameters_[i]));
     }
-    for (const auto& bucket : buckets_) {
-      bucket->handles.resize(bucket->tensors.size());
-      bucket->missing = bucket->tensors.size();
-    }
   }
 
   /// Into the bucket of its type, which is made if there is none.
@@ -209,14 +190,70 @@ class Gradients {
     const auto found = of_type.try_emplace(wire_of(one), buckets_.size()).first;
     if (found->second == buckets_.size()) buckets_.push_back(std::make_unique<Bucket>(wire_of(one)));
     Bucket& bucket = *buckets_[found->second];
-    Slot& slot = slots_[number];
-    slot.bucket = found->second;
-    slot.place = bucket.tensors.size();
-    bucket.tensors.push_back({slot.name.c_str(), nullptr, nullptr, one.count});
+    slots_[number].bucket = found->second;
+    bucket.parameters.push_back(number);
     bucket.bytes += one.bytes();
     // The next forward pass needs the first parameters first.
     bucket.priority = std::max(bucket.priority, static_cast<std::int32_t>(slots_.size() - number));
     return bucket;
+  }
+
+  static std::size_t lines_of(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+  /// Memory of gradients that have none, and of what is sent in 16 bits, in the order of the buckets.
+  void allocate() {
+    std::size_t bytes = 0;
+    const auto for_each_place = [&](auto function) {
+      for (const auto& bucket : buckets_) {
+        for (const std::size_t number : bucket->parameters) {
+          Parameter& one = parameters_[number];
+          if (one.gradient == nullptr) function(one.gradient, one.bytes());
+        }
+        for (const std::size_t number : bucket->parameters) {
+          const Parameter& one = parameters_[number];
+          if (is_narrowed(one)) function(slots_[number].sent, one.count * ddl_dtype_size(bucket->dtype));
+        }
+      }
+    };
+    for_each_place([&](auto*&, std::size_t size) { bytes += lines_of(size); });
+    if (bytes > 0) memory_ = context_->alloc<std::uint8_t>(bytes);
+    std::fill(memory_.data(), memory_.data() + memory_.size(), std::uint8_t{0});
+    std::uint8_t* next = memory_.data();
+    for_each_place([&](auto*& place, std::size_t size) {
+      place = next;
+      next += lines_of(size);
+    });
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].sent == nullptr) slots_[i].sent = static_cast<std::uint8_t*>(parameters_[i].gradient);
+    }
+  }
+
+  /// One for those whose memory follows each other; what lies between them is zeros, and stays so.
+  void make_tensors(Bucket& bucket) {
+    const std::size_t element = ddl_dtype_size(bucket.dtype);
+    const std::uint8_t* const begin = memory_.data();
+    const std::uint8_t* next = nullptr;  // where the gradient has to lie that is to be in the last tensor
+    std::string first;
+    for (const std::size_t number : bucket.parameters) {
+      const Parameter& one = parameters_[number];
+      std::uint8_t* const sent = slots_[number].sent;
+      if (sent == next && options_.op != Op::adasum) {
+        ddl_tensor& tensor = bucket.tensors.back();
+        tensor.count =
+            static_cast<std::uint64_t>(sent - static_cast<std::uint8_t*>(tensor.recv)) / element + one.count;
+        bucket.names.back() = "gradients " + first;
+        if (first.size() + one.name.size() < 1000) bucket.names.back() += " to " + one.name;
+      } else {
+        first = one.name;
+        bucket.names.push_back("gradient " + one.name);
+        bucket.tensors.push_back({nullptr, sent, sent, one.count});
+      }
+      const bool is_here = begin != nullptr && sent >= begin && sent < begin + memory_.size();
+      next = is_here ? sent + lines_of(one.count * element) : nullptr;
+    }
+    for (std::size_t i = 0; i < bucket.tensors.size(); ++i) bucket.tensors[i].name = bucket.names[i].c_str();
+    bucket.handles.resize(bucket.tensors.size());
+    bucket.missing = bucket.parameters.size();
   }
 
   bool is_narrowed(const Parameter& one) const {
@@ -227,20 +264,16 @@ class Gradients {
 
   /// A gradient that this rank has computed.
   void add(std::size_t number) {
-    Slot& slot = slots_[number];
     const Parameter& one = parameters_[number];
-    if (!is_narrowed(one)) {
-      slot.sent.clear();
-      return add(number, one.gradient);
+    if (is_narrowed(one)) {
+      const auto* const from = static_cast<const float*>(one.gradient);
+      if (options_.wire == DDL_FLOAT16) {
+        narrow<float16>(from, slots_[number].sent, one.count);
+      } else {
+        narrow<bfloat16>(from, slots_[number].sent, one.count);
+      }
     }
-    slot.sent.resize(2 * one.count);
-    const auto* const from = static_cast<const float*>(one.gradient);
-    if (options_.wire == DDL_FLOAT16) {
-      narrow<float16>(from, slot.sent.data(), one.count);
-    } else {
-      narrow<bfloat16>(from, slot.sent.data(), one.count);
-    }
-    add(number, slot.sent.data());
+    submit_if_last(*buckets_[slots_[number].bucket]);
   }
 
   /// One that this rank has not computed in all passes, or in none.
@@ -249,19 +282,16 @@ class Gradients {
     const Parameter& one = parameters_[number];
     const bool was_computed = slot.passes_left < options_.passes;
     slot.passes_left = 0;
-    if (was_computed || options_.unused == Unused::kZeros) {
-      if (!was_computed) std::memset(one.gradient, 0, one.bytes());
-      return add(number);
+    if (was_computed) return add(number);
+    if (options_.unused == Unused::kKeep) {
+      const auto* const gradient = static_cast<const std::uint8_t*>(one.gradient);
+      slot.kept.assign(gradient, gradient + one.bytes());
     }
-    slot.sent.assign(is_narrowed(one) ? 2 * one.count : one.bytes(), 0);
-    add(number, slot.sent.data());
+    std::memset(one.gradient, 0, one.bytes());
+    add(number);
   }
 
-  /// The last of a bucket submits it.
-  void add(std::size_t number, void* memory) {
-    const Slot& slot = slots_[number];
-    Bucket& bucket = *buckets_[slot.bucket];
-    bucket.tensors[slot.place].send = bucket.tensors[slot.place].recv = memory;
+  void submit_if_last(Bucket& bucket) {
     if (bucket.missing.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     ddl_async_options c = DDL_ASYNC_OPTIONS_INIT;
     c.process_set = options_.process_set;
@@ -287,19 +317,21 @@ class Gradients {
                                            uses_handle_.out()));
   }
 
-  /// Puts what was sent in place of the gradient back into it.
-  void store(std::size_t number) {
-    const Slot& slot = slots_[number];
+  /// Puts what was sent in 16 bits back into the gradient, or what it was if nobody has computed it, or if
+  /// the ranks have failed.
+  void store(std::size_t number, bool is_complete) {
+    Slot& slot = slots_[number];
     const Parameter& one = parameters_[number];
-    if (slot.sent.empty()) return;
-    if (!is_used(number)) return;
-    if (!is_narrowed(one)) {
-      std::memcpy(one.gradient, slot.sent.data(), one.bytes());
-    } else if (options_.wire == DDL_FLOAT16) {
-      widen<float16>(slot.sent.data(), static_cast<float*>(one.gradient), one.count);
-    } else {
-      widen<bfloat16>(slot.sent.data(), static_cast<float*>(one.gradient), one.count);
+    if (!is_complete || !is_used(number)) {
+      if (!slot.kept.empty()) std::memcpy(one.gradient, slot.kept.data(), one.bytes());
+    } else if (is_narrowed(one)) {
+      if (options_.wire == DDL_FLOAT16) {
+        widen<float16>(slot.sent, static_cast<float*>(one.gradient), one.count);
+      } else {
+        widen<bfloat16>(slot.sent, static_cast<float*>(one.gradient), one.count);
+      }
     }
+    slot.kept.clear();
   }
 
   template <class Half>
