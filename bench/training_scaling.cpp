@@ -54,7 +54,7 @@ class Computation {
   float result() const { return c_[0]; }
 
  private:
-  __attribute__((optimize("O3"))) void multiply() {
+  void multiply() {
     for (std::size_t row = 0; row < kSide; ++row) {
       std::array<float, kSide> sums{};
       for (std::size_t i = 0; i < kSide; ++i) {

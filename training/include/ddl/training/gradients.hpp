@@ -70,8 +70,12 @@ class Gradients {
     slots_.resize(parameters_.size());
     for (Slot& slot : slots_) slot.passes_left = options_.passes;
     make_buckets();
+    // A gradient in the program's memory, on any rank, is a tensor of its own.
+    std::vector<std::uint8_t> is_theirs;
+    for (const Parameter& one : parameters_) is_theirs.push_back(one.gradient != nullptr ? 1 : 0);
+    context.allreduce(is_theirs, Op::max, call);
     allocate();
-    for (const auto& bucket : buckets_) make_tensors(*bucket);
+    for (const auto& bucket : buckets_) make_tensors(*bucket, is_theirs);
   }
 
   /// Those that were given; each has a gradient.
@@ -228,19 +232,20 @@ class Gradients {
     }
   }
 
-  /// One for those whose memory follows each other; what lies between them is zeros, and stays so.
-  void make_tensors(Bucket& bucket) {
-    const std::size_t element = ddl_dtype_size(bucket.dtype);
-    const std::uint8_t* const begin = memory_.data();
-    const std::uint8_t* next = nullptr;  // where the gradient has to lie that is to be in the last tensor
+  /// One for gradients whose memory follows each other on all ranks; what lies between them is zeros, and stays so.
+  void make_tensors(Bucket& bucket, const std::vector<std::uint8_t>& is_theirs) {
+    enum class Place { kTheirs, kGradients, kNarrowed } before = Place::kTheirs;
     std::string first;
     for (const std::size_t number : bucket.parameters) {
       const Parameter& one = parameters_[number];
       std::uint8_t* const sent = slots_[number].sent;
-      if (sent == next && options_.op != Op::adasum) {
+      const Place place = is_narrowed(one)         ? Place::kNarrowed
+                          : is_theirs[number] != 0 ? Place::kTheirs
+                                                   : Place::kGradients;
+      if (place == before && place != Place::kTheirs && options_.op != Op::adasum) {
         ddl_tensor& tensor = bucket.tensors.back();
-        tensor.count =
-            static_cast<std::uint64_t>(sent - static_cast<std::uint8_t*>(tensor.recv)) / element + one.count;
+        const auto bytes = static_cast<std::size_t>(sent - static_cast<std::uint8_t*>(tensor.recv));
+        tensor.count = bytes / ddl_dtype_size(bucket.dtype) + one.count;
         bucket.names.back() = "gradients " + first;
         if (first.size() + one.name.size() < 1000) bucket.names.back() += " to " + one.name;
       } else {
@@ -248,8 +253,7 @@ class Gradients {
         bucket.names.push_back("gradient " + one.name);
         bucket.tensors.push_back({nullptr, sent, sent, one.count});
       }
-      const bool is_here = begin != nullptr && sent >= begin && sent < begin + memory_.size();
-      next = is_here ? sent + lines_of(one.count * element) : nullptr;
+      before = place;
     }
     for (std::size_t i = 0; i < bucket.tensors.size(); ++i) bucket.tensors[i].name = bucket.names[i].c_str();
     bucket.handles.resize(bucket.tensors.size());
