@@ -47,7 +47,7 @@ struct GradientOptions {
   std::vector<std::vector<std::string>> groups;
   /// The others are submitted together, too, from the last parameter on, as soon as there are at least so many bytes. A
   /// call of libddl, and the wakeup of its thread, cost as much for one small gradient as for some. 0: one by one.
-  std::size_t bucket_bytes = std::size_t{1} << 20;
+  std::size_t bucket_bytes = std::size_t{8} << 20;
   std::uint64_t process_set = DDL_WORLD;
 };
 
