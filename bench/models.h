@@ -23,6 +23,12 @@ std::vector<std::uint64_t> tensors_of(Model model);
 /// The same in the order in which training computes them: the last layer first.
 std::vector<std::uint64_t> tensors_backward(Model model);
 
+/// The multiplications of a forward pass of one sample that each of these tensors takes part in, of convolutions and
+/// products of matrices: an image of 224 by 224 pixels, or a sequence of as many tokens.
+std::vector<double> multiplications_of(Model model);
+inline constexpr int kTokensOfBert = 128;
+inline constexpr int kTokensOfGpt2 = 1024;
+
 /// A run of gradients that are reduced by one call.
 struct Bucket {
   std::size_t first = 0;

@@ -5,6 +5,8 @@
 //
 // Rounds of both kinds alternate. A round is ten steps with gradients that are there already, so there is nothing to hide
 // the communication behind. Medians over the rounds, in ms, and the smallest and the largest.
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "bench/models.h"
+#include "bench/training_memory.h"
 #include "ddl/training/optimizer.hpp"
 #include "ddl/training/sharded_optimizer.hpp"
 
@@ -25,9 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSteps = 10;
 
-double milliseconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
+double milliseconds_since(Clock::time_point begin) { return 1e3 * ddl::bench::seconds_since(begin); }
 
 std::string median_of(std::vector<double> times) {
   std::sort(times.begin(), times.end());
@@ -37,37 +38,33 @@ std::string median_of(std::vector<double> times) {
   return text;
 }
 
-/// What is trained, in memory of this rank.
-class Memory {
- public:
-  explicit Memory(const std::vector<std::uint64_t>& counts) {
-    for (const std::uint64_t count : counts) tensors_.emplace_back(count, 0.5f);
-  }
-  std::vector<Parameter> parameters() {
-    std::vector<Parameter> all;
-    for (std::size_t i = 0; i < tensors_.size(); ++i)
-      all.push_back(parameter("tensor " + std::to_string(i), tensors_[i].data(), tensors_[i].size()));
-    return all;
-  }
+/// What this thread has computed; without the time in which others had its core, or in which it slept.
+double milliseconds_on_cpu() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
 
- private:
-  std::vector<std::vector<float>> tensors_;
+/// Of all ready() of a step, in milliseconds.
+struct Submitting {
+  double elapsed = 0, on_cpu = 0;
 };
 
-/// Milliseconds of a step. submitting: of all ready() of a step.
+/// Milliseconds of a step.
 template <class Optimizing, class Wait>
-double time_steps(ddl::Context& context, Optimizing& optimizer, double* submitting, Wait wait) {
+double time_steps(ddl::Context& context, Optimizing& optimizer, Submitting& submitting, Wait wait) {
   context.barrier();
-  double submitted = 0;
+  submitting = {};
   const auto begin = Clock::now();
   for (int step = 0; step < kSteps; ++step) {
     const auto first = Clock::now();
+    const double first_on_cpu = milliseconds_on_cpu();
     for (std::size_t i = optimizer.parameters().size(); i-- > 0;) optimizer.ready(i);
-    submitted += milliseconds_since(first);
+    submitting.on_cpu += (milliseconds_on_cpu() - first_on_cpu) / kSteps;
+    submitting.elapsed += milliseconds_since(first) / kSteps;
     optimizer.step();
     wait();
   }
-  *submitting = submitted / kSteps;
   return milliseconds_since(begin) / kSteps;
 }
 
@@ -75,20 +72,23 @@ void run(ddl::Context& context, ddl::bench::Model model, int rounds) {
   const std::vector<std::uint64_t> counts = ddl::bench::tensors_of(model);
   std::uint64_t elements = 0;
   for (const std::uint64_t count : counts) elements += count;
-  Memory whole_memory(counts), sharded_memory(counts);
+  ddl::bench::TrainedMemory whole_memory(counts), sharded_memory(counts);
   Optimizer<Adam> whole(context, whole_memory.parameters(), Adam{});
   ShardedOptimizer<Adam> sharded(context, sharded_memory.parameters(), Adam{});
-  std::vector<double> whole_times, sharded_times, whole_hooks, sharded_hooks;
+  std::vector<double> whole_times, sharded_times, whole_hooks, sharded_hooks, whole_cpu, sharded_cpu;
+  const double microseconds =
+      1000 / static_cast<double>(counts.size());   // of a tensor, for a step's milliseconds
   for (int round = -1; round < rounds; ++round) {  // the first one is not counted
-    double hooks = 0;
-    const double one = time_steps(context, whole, &hooks, [] {});
-    const double one_hook = 1000 * hooks / static_cast<double>(counts.size());
-    const double other = time_steps(context, sharded, &hooks, [&] { sharded.use_all(); });
+    Submitting of_whole, of_sharded;
+    const double one = time_steps(context, whole, of_whole, [] {});
+    const double other = time_steps(context, sharded, of_sharded, [&] { sharded.use_all(); });
     if (round < 0) continue;
     whole_times.push_back(one);
-    whole_hooks.push_back(one_hook);
+    whole_hooks.push_back(microseconds * of_whole.elapsed);
+    whole_cpu.push_back(microseconds * of_whole.on_cpu);
     sharded_times.push_back(other);
-    sharded_hooks.push_back(1000 * hooks / static_cast<double>(counts.size()));
+    sharded_hooks.push_back(microseconds * of_sharded.elapsed);
+    sharded_cpu.push_back(microseconds * of_sharded.on_cpu);
   }
   if (context.rank() != 0) return;
   std::vector<double> ratios;
@@ -99,7 +99,9 @@ void run(ddl::Context& context, ddl::bench::Model model, int rounds) {
   std::printf("  step, in slices, ms            %s\n", median_of(sharded_times).c_str());
   std::printf("  slices / whole, paired         %s\n", median_of(ratios).c_str());
   std::printf("  ready() of a tensor, whole, us %s\n", median_of(whole_hooks).c_str());
+  std::printf("    of it on the CPU             %s\n", median_of(whole_cpu).c_str());
   std::printf("  ready() of a tensor, slices    %s\n", median_of(sharded_hooks).c_str());
+  std::printf("    of it on the CPU             %s\n", median_of(sharded_cpu).c_str());
   std::printf("  bytes for an element in slices %8.3f; the formula 8 + 8/N is %.3f\n",
               static_cast<double>(sharded.bytes()) / static_cast<double>(elements), 8 + 8.0 / context.size());
 }

@@ -1,6 +1,7 @@
 #include "bench/workload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "support/catch.h"
@@ -30,6 +31,19 @@ TEST_CASE("models have as many gradients and parameters as their authors say") {
     CHECK(buckets_of(tensors, kInOneBuffer).size() == 1);
   }
   CHECK(!parse_model("resnet"));
+}
+
+TEST_CASE("models have as many multiplications as torchvision says, and BERT as its matrices are applied") {
+  const auto sum = [](Model model) {
+    const auto all = multiplications_of(model);
+    CHECK(all.size() == tensors_of(model).size());
+    return std::accumulate(all.begin(), all.end(), 0.0) / 1e9;
+  };
+  CHECK(std::abs(sum(Model::kResnet50) - 4.09) < 0.005);
+  CHECK(std::abs(sum(Model::kResnet101) - 7.80) < 0.005);
+  CHECK(std::abs(sum(Model::kVgg16) - 15.47) < 0.005);
+  // 12 layers of 12 * 768 * 768 weights for each of 128 tokens, and the pooler for one.
+  CHECK(sum(Model::kBertBase) == (12 * 12 * 768.0 * 768.0 * 128 + 768.0 * 768.0) / 1e9);
 }
 
 TEST_CASE("most gradients of ResNet-50 are small, and few hold most of its bytes") {

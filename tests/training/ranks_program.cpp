@@ -155,6 +155,127 @@ void test_options_of_gradients(ddl::Context& context) {
   expect(ga[4] == mean, "the second pass");
 }
 
+/// What the others submit by libddl itself has to be what Gradients submits: names, numbers, priorities and scales.
+/// Otherwise the tensors fail.
+void test_what_is_submitted(ddl::Context& context) {
+  const bool is_first = context.rank() == 0;
+  const auto submit = [&](const std::string& name, std::vector<float>& values, std::int32_t priority,
+                          double divisor) {
+    ddl_async_options options = DDL_ASYNC_OPTIONS_INIT;
+    options.priority = priority;
+    options.prescale = 1 / divisor;
+    options.postscale = divisor;
+    options.zeros_if_joined = 1;
+    ddl::detail::Handle handle;
+    ddl::detail::check(ddl_allreduce_async(context.get(), name.c_str(), values.data(), values.data(),
+                                           values.size(), DDL_FLOAT32, DDL_AVERAGE, &options, handle.out()));
+    return handle;
+  };
+  struct Case {
+    std::size_t bucket_bytes;
+    std::vector<std::vector<std::string>> groups;
+    double divisor;
+    std::vector<std::pair<std::string, std::pair<std::size_t, std::int32_t>>> tensors;  // number, priority
+  };
+  // Of a, b and c with 3, 20 and 1 elements, each of which begins at a line of 16 floats. The first parameter has the
+  // highest priority, and a bucket that of the first in it.
+  for (const Case& one :
+       {Case{0, {}, 1, {{"gradient c", {1, 1}}, {"gradient b", {20, 2}}, {"gradient a", {3, 3}}}},
+        Case{80, {}, 4, {{"gradients c to b", {36, 2}}, {"gradient a", {3, 3}}}},
+        Case{1000, {}, 1, {{"gradients c to a", {51, 3}}}},
+        Case{1000, {{"a", "c"}}, 2, {{"gradients a to c", {17, 3}}, {"gradient b", {20, 2}}}}}) {
+    std::vector<float> a(3), b(20), c(1);
+    GradientOptions options;
+    options.bucket_bytes = one.bucket_bytes;
+    options.groups = one.groups;
+    options.predivide = one.divisor;
+    Gradients gradients(
+        context, {parameter("a", a.data(), 3), parameter("b", b.data(), 20), parameter("c", c.data(), 1)},
+        options);
+    if (is_first) {
+      for (const Parameter& of : gradients.parameters())
+        std::fill_n(static_cast<float*>(of.gradient), of.count, static_cast<float>(context.size()));
+      for (std::size_t i = 3; i-- > 0;) gradients.ready(i);
+      gradients.finish();
+      for (const Parameter& of : gradients.parameters())
+        expect(static_cast<float*>(of.gradient)[of.count - 1] == 1.0f, "the mean of " + of.name);
+    } else {
+      std::vector<std::vector<float>> values;
+      std::vector<ddl::detail::Handle> handles;
+      for (const auto& [name, terms] : one.tensors) values.emplace_back(terms.first, 0.0f);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        handles.push_back(submit(one.tensors[i].first, values[i], one.tensors[i].second.second, one.divisor));
+      for (ddl::detail::Handle& handle : handles) handle.wait();
+    }
+  }
+  // A tensor that differs fails on all ranks, and the next step is good.
+  if (context.size() == 1) return;
+  std::vector<float> a(3), wrong(2);
+  Gradients gradients(context, {parameter("a", a.data(), 3)});
+  if (is_first) {
+    gradients.ready(0);
+    expect_error(DDL_ERROR_MISMATCH, "different tensors the name \"gradient a\"",
+                 [&] { gradients.finish(); });
+  } else {
+    expect_error(DDL_ERROR_MISMATCH, "gradient a", [&] { submit("gradient a", wrong, 1, 1).wait(); });
+  }
+  gradients.set_to_zero();
+  static_cast<float*>(gradients.parameters()[0].gradient)[2] = static_cast<float>(context.rank());
+  gradients.ready(0);
+  gradients.finish();
+  expect(static_cast<float*>(gradients.parameters()[0].gradient)[2] ==
+             static_cast<float>(context.size() - 1) / 2,
+         "the step after one that failed");
+}
+
+/// Only the first rank computes b in each pass, others never or in the last one alone; nobody computes c.
+void test_groups_with_unused_parameters(ddl::Context& context) {
+  const bool is_first = context.rank() == 0;
+  const auto size = static_cast<float>(context.size());
+  for (const Unused unused : {Unused::kZeros, Unused::kKeep}) {
+    for (const ddl_dtype wire : {DDL_FLOAT32, DDL_FLOAT16}) {
+      for (const bool are_late : {false, true}) {
+        std::vector<float> a(5), b(4), c(3), own_memory(4);
+        GradientOptions options;
+        options.unused = unused;
+        options.wire = wire;
+        options.passes = 2;
+        options.groups = {{"a", "b"}, {"c"}};
+        // The first rank has memory of its own for b.
+        Gradients gradients(
+            context,
+            {parameter("a", a.data(), 5), parameter("b", b.data(), 4, is_first ? own_memory.data() : nullptr),
+             parameter("c", c.data(), 3)},
+            options);
+        const auto add = [&](std::size_t number, float value) {
+          const Parameter& one = gradients.parameters()[number];
+          for (std::size_t i = 0; i < one.count; ++i) static_cast<float*>(one.gradient)[i] += value;
+          gradients.ready(number);
+        };
+        const auto last = [&](std::size_t number) {
+          const Parameter& one = gradients.parameters()[number];
+          return static_cast<float*>(one.gradient)[one.count - 1];
+        };
+        for (int step = 0; step < 2; ++step) {
+          gradients.set_to_zero();
+          std::fill_n(static_cast<float*>(gradients.parameters()[2].gradient), 3, 7.0f);
+          for (int pass = 0; pass < 2; ++pass) {
+            if (is_first || (are_late && pass == 1)) add(1, 0.5f * size);
+            add(0, 1.0f);
+          }
+          gradients.finish();
+          expect(last(0) == 2.0f, "what all ranks have added up in two passes");
+          // The first adds up size, each other one half of it if it is late.
+          expect(last(1) == (are_late ? 1.0f + (size - 1) / 2 : 1.0f), "what some have not computed");
+          expect(last(2) == (unused == Unused::kKeep ? 7.0f : 0.0f), "what nobody has computed");
+          expect(gradients.is_used(2) == (unused == Unused::kZeros) && gradients.is_used(1),
+                 "who has used it");
+        }
+      }
+    }
+  }
+}
+
 void test_models_that_differ(ddl::Context& context) {
   const bool is_last = context.rank() == context.size() - 1;
   std::vector<float> a(5), b(4);
@@ -480,6 +601,8 @@ int main() {
   return ddl::test::run_on_ranks({
       {"gradients", test_gradients},
       {"options of gradients", test_options_of_gradients},
+      {"what is submitted", test_what_is_submitted},
+      {"groups with unused parameters", test_groups_with_unused_parameters},
       {"models that differ", test_models_that_differ},
       {"slices have the bits of the whole", test_slices_have_the_bits_of_the_whole},
       {"16 bits are updated in float", test_16_bits_are_updated_in_float},

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -81,6 +82,42 @@ void test_ranks_train_as_one_process(ddl::Context& context) {
     expect(torch::allclose(flat(*model), flat(*alone), 1e-4, 1e-5), "the same as one process");
     expect(is_same_on_all(context, flat(*model)), "the same bits on all ranks");
   }
+}
+
+/// Sees what a hook sees.
+struct Seen {
+  explicit Seen(std::vector<Parameter> all) : parameters_(std::move(all)) {
+    for (Parameter& one : parameters_) {
+      memory.emplace_back(one.count, 0.0f);
+      one.gradient = memory.back().data();
+    }
+  }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  void ready(std::size_t number) { values[number].push_back(memory[number][0]); }
+
+  std::vector<std::vector<float>> memory;
+  std::map<std::size_t, std::vector<float>>
+      values;  ///< the gradient's first element, by the parameter's number
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+/// A weight that is used twice has one gradient in each pass, and the hook comes when it is in the sum of the passes.
+void test_hooks_come_after_accumulation(ddl::Context&) {
+  torch::nn::Linear model(torch::nn::LinearOptions(3, 1).bias(false));
+  Seen seen(parameters_of(*model));
+  const Tensor x = torch::full({1, 3}, 2.0f);
+  const auto pass = [&] { (model->forward(x) + model->forward(x)).sum().backward(); };
+  {
+    const ModuleHooks<Seen> hooks(*model, seen);
+    pass();
+    pass();
+    expect(seen.values[0] == std::vector<float>{4.0f, 8.0f}, "a hook before its gradient");
+  }
+  pass();
+  expect(seen.values[0].size() == 2, "a hook after its object has gone");
+  expect(model->weight.grad()[0][0].item<float>() == 12.0f, "the gradient without hooks");
 }
 
 void test_gradients_stay_views(ddl::Context& context) {
@@ -246,6 +283,7 @@ int main() {
   torch::set_num_threads(1);
   return ddl::test::run_on_ranks({
       {"ranks train as one process", test_ranks_train_as_one_process},
+      {"hooks come after accumulation", test_hooks_come_after_accumulation},
       {"gradients stay views", test_gradients_stay_views},
       {"parameters that are not used", test_parameters_that_are_not_used},
       {"slices", test_slices},
