@@ -21,7 +21,12 @@ TEST_CASE("when a host is cut off, the ranks of the others go on, and with it wh
   job.before().without_sshd_on("node2");  // sshd cannot detect the partition
   cluster.partition("node2");
   job.job().wait_for("generation 1: rank ", 2);
-  CHECK_THAT(job.err(), Contains("node2: ") && Contains("generation 1: going on with 2 ranks on node1"));
+  CHECK_THAT(job.err(), Contains("node2: nothing has been heard from its agent for 3.2 s") &&
+                            Contains("generation 1: going on with 2 ranks on node1"));
+  const auto is_rank_there = [](const HostProcess& one) {
+    return one.host == "node2" && one.name == "elastic_program";
+  };
+  CHECK(job.before().wait_until_none_left(is_rank_there, Deadline::after(e2e::kTestTimeout)).empty());
   cluster.heal("node2");
   job.before().with_all_sshd();
   job.job().wait_for("generation 2: rank ", 4);
