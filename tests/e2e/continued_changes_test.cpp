@@ -45,8 +45,16 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
   hosts.set("127.0.0.1:2\n");
   const auto fifth = job.pids(4, 2);
   for (const int rank : {0, 1}) CHECK(fifth.at(rank) == fourth.at(rank));
+  // While the script fails there are the hosts that it has named last, and that is said once.
+  const std::string keeps = "; the job keeps the hosts that it has\n";
+  hosts.fail();
+  job.job().wait_for(keeps);
+  CHECK(job.job().is_silent_for(std::chrono::milliseconds(1500)));  // it is run again each second
+  hosts.set("127.0.0.1:1\n");
+  CHECK(job.pids(5, 1).at(0) == third.at(0));
   CHECK(job.stop() == 0);
   CHECK(job.job().out().find("lost:") == std::string::npos);
+  CHECK(occurrences(job.job().err(), keeps) == 1);
 }
 
 TEST_CASE(

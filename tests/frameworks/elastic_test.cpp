@@ -4,6 +4,7 @@
 
 #include "cluster/harness/cluster.h"
 #include "cluster/harness/host_job.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/scratch.h"
 #include "frameworks/environment.h"
 #include "frameworks/run.h"
