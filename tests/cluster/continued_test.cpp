@@ -44,7 +44,7 @@ TEST_CASE("hosts that do not answer, or have another version, do not disturb the
       "node3", DDL_E2E_DDLRUN,
       files.write("other-version", "#!/bin/sh\necho \"ddlrun-agent 9.8.7 $2\"\nexec cat >/dev/null\n", true));
   HostJob job({"-np", "2", "--min-np", "1", "--host-discovery-script", hosts.script(), "--elastic-settle",
-               "0", "--start-timeout", "2", "--blacklist-cooldown-range", "1", "1",
+               "0", "--start-timeout", "5", "--blacklist-cooldown-range", "1", "1",
                program("elastic_program"), "stop1"});
   job.job().wait_for("generation 0: rank ", 2);
   hosts.set("node1:2\nnode2:2\nnode3:2\n");
