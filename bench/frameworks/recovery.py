@@ -9,12 +9,16 @@ allreduces, and their state is an array of NumPy. The table has medians over the
 - going on: from the kill until the last of the others has made a step again
 - joining: the longest time between two steps of a rank while a process that is ready becomes a rank
 
+The last row is of two hosts of a cluster (tests/cluster/cluster, which needs root), of which one is cut off: no
+connection of its closes. There the time begins before the command that cuts it off.
+
 ddlrun must be in PATH, and a Python with ddl and NumPy run this.
 """
 import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -25,6 +29,8 @@ import time
 LAYOUTS = {"2 names x 2": ["localhost:2", "127.0.0.1:2"], "4 names x 4": [f"127.0.0.{i}:4" for i in range(1, 5)]}
 STEPS_BEFORE = 35  # commits are after every ten
 KILLED = ["rank", "agent"]
+SILENT = "host"
+CLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/cluster/cluster")
 
 
 def parent_of(pid):
@@ -60,7 +66,11 @@ def run_as_rank(killed, megabytes, ended):
             if step == 0 and last_step:
                 print(f"{'joined' if joined else 'again'} {now} {now - last_step}\n", end="", flush=True)
             last_step = now
-            if elastic.generation() == 0 and step == STEPS_BEFORE and ddl.rank() == ddl.size() - 1:
+            if killed == SILENT and step == STEPS_BEFORE:
+                if elastic.generation() > 0:
+                    return
+                print("steps\n", end="", flush=True)
+            elif elastic.generation() == 0 and step == STEPS_BEFORE and ddl.rank() == ddl.size() - 1:
                 with open(ended, "w", encoding="utf-8") as file:  # an agent takes the last output with it
                     file.write(str(time.time()))
                 os.kill(os.getpid() if killed == "rank" else parent_of(os.getppid()), signal.SIGKILL)
@@ -87,12 +97,55 @@ def measure(hosts, killed, megabytes):
     return [1000 * one for one in (max(times["noticed"]) - ended, max(times["again"]) - ended, max(pauses))]
 
 
+def measure_silence(cluster, megabytes):
+    """Milliseconds of the first two."""
+    words = [*cluster, "exec", "head", shutil.which("ddlrun"), "--timeout", "120", "--min-np", "1", "-H",
+             "node1:2,node2:2", "--blacklist-cooldown-range", "3600", "3600", sys.executable, os.path.abspath(__file__),
+             "--rank", SILENT, "--megabytes", megabytes]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            for _ in range(4):
+                while "steps" not in job.stdout.readline():
+                    if job.poll() is not None:
+                        raise SystemExit(f"recovery.py: {' '.join(words)} ended with {job.returncode}")
+            begin = time.time()
+            subprocess.run([*cluster, "partition", "node2"], check=True)
+            printed = job.stdout.read()
+        finally:
+            job.kill()
+    subprocess.run([*cluster, "heal", "node2"], check=True)
+    times = [[float(one) for one in re.findall(word + r" ([0-9.]+)", printed)] for word in ("noticed", "again")]
+    # What the lost host has printed does not come.
+    if [len(one) for one in times] != [2, 2]:
+        raise SystemExit(f"recovery.py: {' '.join(words)}: {printed}")
+    return [1000 * (max(one) - begin) for one in times]
+
+
+def silence(rounds, megabytes):
+    """The measurements; none where no cluster can be made."""
+    with tempfile.TemporaryDirectory() as folder:
+        cluster = [CLUSTER, "--state", f"{folder}/state"]
+        trees = [os.path.dirname(os.path.dirname(one)) for one in (shutil.which("ddlrun"), sys.executable)]
+        up = [*cluster, "up", "2", *(word for tree in trees for word in ("--tree", tree))]
+        if subprocess.run(up, stdout=subprocess.DEVNULL).returncode != 0:
+            return []
+        try:
+            return [measure_silence(cluster, megabytes) for _ in range(rounds)]
+        finally:
+            subprocess.run([*cluster, "down"], check=True, stdout=subprocess.DEVNULL)
+
+
+def print_row(layout, killed, megabytes, rounds):
+    cells = [f"{statistics.median(one):.0f} ({min(one):.0f} to {max(one):.0f})" for one in zip(*rounds)]
+    print(f"| {layout} | {killed} | {megabytes} | {' | '.join(cells + ['-'] * (3 - len(cells)))} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--megabytes", default="1,205", help="of the state")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--rank", choices=KILLED, help=argparse.SUPPRESS)
+    parser.add_argument("--rank", choices=[*KILLED, SILENT], help=argparse.SUPPRESS)
     parser.add_argument("--ended", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
@@ -103,9 +156,13 @@ def main():
         for layout, hosts in LAYOUTS.items():
             for killed in KILLED:
                 rounds = [measure(hosts, killed, megabytes) for _ in range(options.rounds)]
-                cells = (f"{statistics.median(one):.0f} ({min(one):.0f} to {max(one):.0f})" for one in zip(*rounds))
-                print(f"| {layout} | {killed} | {megabytes} | {' | '.join(cells)} |", flush=True)
+                print_row(layout, killed, megabytes, rounds)
                 results[f"{layout}, {killed}, {megabytes}"] = rounds
+    megabytes = options.megabytes.split(",")[0]
+    rounds = silence(options.rounds, megabytes)
+    if rounds:
+        print_row("2 hosts x 2", "a host is cut off", megabytes, rounds)
+        results["silence"] = rounds
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump(results, file)

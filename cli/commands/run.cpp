@@ -15,6 +15,7 @@
 #include "cli/reports/plan_report.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
+#include "launcher/elastic/generation_planner.h"
 #include "launcher/head/check_hosts.h"
 #include "launcher/head/continued_job.h"
 #include "launcher/head/elastic_job.h"
@@ -151,11 +152,14 @@ std::vector<launcher::DefaultVariable> home_of(const Environment& own) {
 /// own: ddlrun's environment, of which the plan shows the differences.
 int print_plan(const Request& request, const Environment& own, const Environment& environment,
                const std::vector<launcher::DefaultVariable>& defaults, const Console& console) {
-  const auto plan = launcher::dry_run(request.job, request.allocation, environment, request.probes_hosts,
-                                      request.job.quiet ? nullptr : console.progress());
+  launcher::JobSpec job = request.job;
+  launcher::Allocation allocation = request.allocation;
+  launcher::limit_to_first_generation(job, allocation.nodes);
+  const auto plan = launcher::dry_run(job, allocation, environment, request.probes_hosts,
+                                      job.quiet ? nullptr : console.progress());
   if (!plan) return finish(error_report(plan.error()), request, console);
-  return console.print(request.json ? plan_json(*plan, request.job, own, defaults)
-                                    : plan_text(*plan, request.job, own, defaults));
+  return console.print(request.json ? plan_json(*plan, job, own, defaults)
+                                    : plan_text(*plan, job, own, defaults));
 }
 
 Result<launcher::JobReport> run_in_mode(const Request& request, const Environment& environment,

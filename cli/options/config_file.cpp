@@ -40,9 +40,10 @@ const OptionEntry* find_in_group(std::string_view group, std::string_view key) {
   return nullptr;
 }
 
-/// Options whose value is a list separated by commas.
+/// Options whose value is a list separated by commas, or may be one.
 bool has_commas(OptionId id) {
-  return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces;
+  return id == OptionId::kHosts || id == OptionId::kHostsExclude || id == OptionId::kNetworkInterfaces ||
+         id == OptionId::kCooldown;
 }
 
 constexpr std::string_view kNoMap =

@@ -109,15 +109,19 @@ void read_ready_timeout_of_gloo(ValueReader& values, const Environment& own, Job
         "give more, or a smaller --gloo-timeout-seconds");
 }
 
-/// Spares need slots, too. Of hosts that a script lists nothing is known yet.
-void check_spares(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
+/// Ranks that go on start at once, and no host of these comes later. Of hosts that a script lists nothing is known yet.
+void check_slots(ValueReader& values, const launcher::Allocation& allocation, const JobSpec& job) {
   const ElasticSpec& elastic = job.elastic;
-  if (elastic.spares == 0 || job.oversubscribe || job.ranks_per_node > 0 || !elastic.discovery.empty())
-    return;
+  if (elastic.mode != ElasticMode::kContinue || job.oversubscribe || !elastic.discovery.empty()) return;
   int slots = 0;
-  for (const launcher::AllocatedNode& node : allocation.nodes) slots += node.slots.value_or(0);
+  for (const launcher::AllocatedNode& node : allocation.nodes)
+    slots += job.ranks_per_node > 0 ? job.ranks_per_node : node.slots.value_or(job.num_ranks);
+  if (slots < elastic.start_ranks)
+    values.refuse_once(counted(elastic.start_ranks, "rank") + " are to start, and " + allocation.origin +
+                           " has " + counted(slots, "slot"),
+                       "name more hosts or slots, give a smaller number, or add --oversubscribe");
   const int wanted = elastic.max_ranks + elastic.spares;
-  if (slots > 0 && slots < wanted)
+  if (elastic.spares > 0 && slots < wanted)
     values.refuse_once(OptionId::kSpares,
                        counted(elastic.max_ranks, "rank") + " (--max-np) and " +
                            counted(elastic.spares, "spare") + " need " + counted(wanted, "slot") +
@@ -190,7 +194,7 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
   const bool may_grow = values.has(OptionId::kMinNp) || values.has(OptionId::kMaxNp) ||
                         elastic.max_hosts > 0 || !elastic.discovery.empty();
   elastic.start_ranks = elastic.min_ranks = elastic.max_ranks = job.num_ranks;
-  if (!may_grow) return;
+  if (!may_grow) return check_slots(values, allocation, job);
   if (!job.roles.empty())
     return values.refuse_once("the number of ranks that have roles cannot change",
                               "omit --min-np and --max-np");
@@ -213,6 +217,8 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
     elastic.max_ranks = most;
   }
   values.take(OptionId::kMaxNp, parse_rank_count, elastic.max_ranks);
+  // As many as there are slots, if nobody says how many.
+  if (!values.has(OptionId::kNumProc)) elastic.min_ranks = std::min(elastic.min_ranks, elastic.max_ranks);
   values.take(OptionId::kMinNp, parse_rank_count, elastic.min_ranks);
   // A host that does not come up at the start is left out, unless a number of ranks is asked for.
   if (elastic.mode == ElasticMode::kContinue && !values.has(OptionId::kNumProc) &&
@@ -225,7 +231,7 @@ void complete_elastic(ValueReader& values, const launcher::Allocation& allocatio
                        "the least number of ranks, " + std::to_string(elastic.min_ranks) +
                            ", is above the largest, " + std::to_string(elastic.max_ranks),
                        "give --min-np <= -np <= --max-np");
-  check_spares(values, allocation, job);
+  check_slots(values, allocation, job);
 }
 
 }  // namespace ddl::cli

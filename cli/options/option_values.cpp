@@ -106,8 +106,7 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {
   const auto number = parse_number(text);
   if (!number) return refuse(in_quotes(text) + " is not a number of seconds, such as 90 or 0.5");
   if (*number < 0) return refuse(in_quotes(text) + " seconds is negative");
-  if (*number == 0 && !zero_is_allowed)
-    return refuse(in_quotes(text) + " seconds leaves no time; omit it for no limit");
+  if (*number == 0 && !zero_is_allowed) return refuse(in_quotes(text) + " seconds leaves no time");
   if (*number > kMaxSeconds) return refuse(in_quotes(text) + " seconds is more than three years");
   return *number;
 }

@@ -107,6 +107,12 @@ class ScriptReader {
   void read_size() {
     script().num_ranks = job().num_ranks;
     script().ranks_per_node = job().ranks_per_node;
+    if (job().elastic.spares > 0) {
+      int most = 0;
+      values_.take(OptionId::kMaxNp, parse_rank_count, most);
+      if (script().num_ranks == 0) script().num_ranks = most;
+      script().num_processes = most + job().elastic.spares;
+    }
     values_.take(OptionId::kNodes, parse_count, script().nodes, 1, kMaxNodes);
     values_.take(OptionId::kGpusPerNode, parse_count, script().gpus_per_node, 0, kMaxGpus);
     take_slurm(OptionId::kMem, script().memory);

@@ -93,7 +93,8 @@ std::string_view option_in(const OptionEntry& entry, const GivenValue& value) {
 /// What to write if the option is the value after all.
 std::string how_to_give(const OptionEntry& entry, const GivenValue& value, const std::string& option) {
   if (names_a_file(entry)) return "for a file of this name write ./" + option;
-  if ((entry.rules & kNameAndValue) == 0 || value.text.starts_with('-')) return usage_line(entry);
+  const bool takes_any_word = (entry.rules & kNameAndValue) != 0 && entry.id != OptionId::kCooldown;
+  if (!takes_any_word || value.text.starts_with('-')) return usage_line(entry);
   return usage_line(entry) + "; for this value write " + value.name + " " + shell_quote(value.text);
 }
 

@@ -104,6 +104,36 @@ std::string stdin_text(launcher::StdinTarget target) {
   return "";
 }
 
+/// What may change while the job runs.
+std::string elastic_text(const launcher::ElasticSpec& elastic) {
+  const bool continues = elastic.mode == launcher::ElasticMode::kContinue;
+  std::string text = continues ? "ranks go on when others fail: " : "all ranks start again: ";
+  if (!continues && elastic.max_restarts == 0) text = "all ranks start again when a host is lost: ";
+  if (!continues && elastic.max_restarts > 0)
+    text += fmt::format("at most {} after failures of ranks; ", counted(elastic.max_restarts, "time"));
+  text += fmt::format("{} at least", counted(elastic.min_ranks, "rank"));
+  if (elastic.max_ranks < launcher::kMaxRanks) text += fmt::format(", {} at most", elastic.max_ranks);
+  if (elastic.spares > 0) text += fmt::format("; {} in reserve", elastic.spares);
+  if (elastic.state_directory.empty()) return text;
+  text += "; the state goes to " + elastic.state_directory;
+  if (elastic.state_interval > 0)
+    text += fmt::format(" after every {}", counted(elastic.state_interval, "commit"));
+  return text;
+}
+
+/// null: the job is not elastic.
+Json elastic_json(const launcher::ElasticSpec& elastic) {
+  using launcher::ElasticMode;
+  if (elastic.mode == ElasticMode::kOff) return nullptr;
+  return {
+      {"mode", elastic.mode == ElasticMode::kContinue ? "continue" : "restart"},
+      {"min_ranks", elastic.min_ranks},
+      {"max_ranks", elastic.max_ranks < launcher::kMaxRanks ? Json(elastic.max_ranks) : Json(nullptr)},
+      {"spares", elastic.spares},
+      {"max_restarts", elastic.max_restarts},
+      {"state_directory", elastic.state_directory.empty() ? Json(nullptr) : Json(elastic.state_directory)}};
+}
+
 std::string output_text(const JobSpec& job) {
   std::string text = job.tag_output ? "lines tagged with their rank" : "lines unchanged";
   if (job.timestamp_output) text += ", with the time";
@@ -218,6 +248,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
   text += field("output", output_text(job));
   if (job.timeout_seconds > 0) text += field("timeout", fmt::format("{} s", job.timeout_seconds));
   text += field("kill grace", fmt::format("{} s", job.kill_grace_seconds));
+  if (job.elastic.mode != launcher::ElasticMode::kOff) text += field("elastic", elastic_text(job.elastic));
 
   const EnvironmentChange change = environment_change(plan.launch, head_environment);
   text += "\nEvery rank inherits ddlrun's environment";
@@ -271,6 +302,7 @@ std::string plan_json(const launcher::DryPlan& plan, const launcher::JobSpec& jo
   json["output_directory"] = job.output_directory.empty() ? Json(nullptr) : Json(job.output_directory);
   json["timeout_seconds"] = job.timeout_seconds > 0 ? Json(job.timeout_seconds) : Json(nullptr);
   json["kill_grace_seconds"] = job.kill_grace_seconds;
+  json["elastic"] = elastic_json(job.elastic);
   json["hosts_from"] = plan.hosts_from;
   json["hosts_asked"] = plan.asked_all;
   json["environment_set"] = environment_json(change.set);

@@ -77,6 +77,17 @@ std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector
   return generation;
 }
 
+void limit_to_first_generation(JobSpec& spec, std::vector<AllocatedNode>& hosts) {
+  if (spec.elastic.mode == ElasticMode::kOff) return;
+  if (auto first = plan_generation(spec, hosts, spec.elastic.start_ranks)) {
+    spec.num_ranks = first->num_ranks;
+    hosts = std::move(first->hosts);
+  }
+  if (spec.elastic.mode == ElasticMode::kRestart) return;
+  spec.framework = spec.serves_gloo ? Framework::kHorovod : Framework::kNone;
+  spec.stdin_target = StdinTarget::kNone;
+}
+
 GenerationPlanner::GenerationPlanner(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
                                      std::function<double()> random)
     : spec_(spec),

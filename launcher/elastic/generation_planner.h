@@ -25,6 +25,10 @@ struct Generation {
 std::optional<Generation> plan_generation(const JobSpec& spec, const std::vector<AllocatedNode>& hosts,
                                           int required);
 
+/// Makes of an elastic job, and of its hosts, what starts first if all of them come up. It changes nothing else, and
+/// nothing if they have too few slots. Pure.
+void limit_to_first_generation(JobSpec& spec, std::vector<AllocatedNode>& hosts);
+
 /// A state machine without clock and I/O. One thread.
 class GenerationPlanner {
  public:

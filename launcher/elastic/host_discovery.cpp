@@ -1,5 +1,6 @@
 #include "launcher/elastic/host_discovery.h"
 
+#include <filesystem>
 #include <unordered_set>
 #include <utility>
 
@@ -19,12 +20,17 @@ constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
 constexpr std::string_view kSlurmPrefix = "slurm:";
 
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
 Result<DiscoveredHosts> hosts_of(const Result<CommandOutput>& output, const std::string& source,
                                  std::optional<int> slots) {
   const bool is_slurm = slurm_jobs_of(source).has_value();
   if (!output)
     return refuse("--host-discovery-script: " + output.error().message(),
-                  output.error().code() == ErrorCode::kPermissionDenied && !is_slurm
+                  output.error().code() == ErrorCode::kPermissionDenied && !is_slurm && !is_folder(source)
                       ? "make it executable: chmod +x " + source
                       : "");
   if (output->wait_status != 0)

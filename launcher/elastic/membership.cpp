@@ -305,7 +305,7 @@ Membership::Decision Membership::gather(Time now, std::optional<Time> other_host
   const auto other_slot = next_rest_end(now);
   const bool may_others_come =
       !takes_no_others() && (!starting.empty() || (other_slot && *other_slot <= enough_until) ||
-                             (other_host && *other_host <= enough_until));
+                             (other_host && *other_host <= std::max(now, enough_until)));
   if (now < enough_until && may_others_come) return Wait{enough_until, why};
   return end_with_failure(may_others_come ? fmt::format("{}; that was waited for {} s (--elastic-timeout)",
                                                         why, spec_.elastic.timeout_seconds)

@@ -193,7 +193,12 @@ class ContinuedJob {
   }
 
   int slots_of(const AllocatedNode& host) const {
-    return spec_.ranks_per_node > 0 ? spec_.ranks_per_node : host.slots.value_or(spec_.num_ranks);
+    if (spec_.ranks_per_node > 0) return spec_.ranks_per_node;
+    const int slots = host.slots.value_or(spec_.num_ranks);
+    if (!spec_.oversubscribe || !spec_.elastic.discovery.empty()) return slots;
+    const int hosts = static_cast<int>(std::ssize(allocation_.nodes));
+    const int share = (spec_.num_ranks + hosts - 1) / hosts;
+    return std::min(std::max(slots, share), host.max_slots.value_or(share));
   }
 
   void start_launches() {

@@ -37,6 +37,17 @@ def first_difference(one: list[str], other: list[str]) -> tuple[str, str]:
     return next((here, there) for here, there in pairs if here != there)
 
 
+def _holder_of(lock: int) -> str:
+    """Who holds the lock of this descriptor's file, as words."""
+    status = os.fstat(lock)
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with contextlib.suppress(OSError), open("/proc/locks", encoding="utf-8") as locks:
+        for words in map(str.split, locks):
+            if words[1] == "FLOCK" and words[5:6] == [file]:
+                return f"process {words[4]} of this host"
+    return "another process"
+
+
 def interval_of_job() -> int:
     """Commits after which the state is to be written, by ddlrun's --state-interval; 0: it is written at the end only."""
     has_folder = bool(os.environ.get("DDL_ELASTIC_STATE_DIR"))
@@ -151,13 +162,19 @@ class StateFile:
         """Where the file system has no locks, there is none."""
         self._lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         until = time.monotonic() + _LOCK_SECONDS
+        holder = ""
         while True:
             try:
                 return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if not holder:
+                    holder = _holder_of(self._lock)
+                    print(f"ddl: {self.folder} is used by {holder}; waiting {_LOCK_SECONDS:g} s for its end",
+                          file=sys.stderr, flush=True)
                 if time.monotonic() > until:
                     raise InvalidArgument(
-                        f"{self.folder} is used by another job, which runs now; give each job a folder of its own"
+                        f"{self.folder} is used by another job, which runs now ({holder}); give each job a folder of "
+                        "its own"
                     ) from None
                 time.sleep(0.05)
             except OSError:

@@ -122,23 +122,27 @@ class JobMaker {
     job_.nodes = request_.nodes;
     int& per_node = job_.tasks_per_node;
     const int node_gpus = request_.gpus_per_node.value_or(known_gpus());
+    const int processes = std::max(job_.num_ranks, request_.num_processes);
     if (request_.ranks_per_node > 0) {
       per_node = request_.ranks_per_node;
     } else if (job_.num_ranks > 0 && job_.nodes > 0) {
-      per_node = divide_up(job_.num_ranks, job_.nodes);
+      per_node = divide_up(processes, job_.nodes);
     } else if (node_gpus > 0) {
       per_node = std::max(node_gpus * ranks_per_gpu() / gpus_per_rank(), 1);
-      if (job_.num_ranks > 0) per_node = std::min(per_node, job_.num_ranks);
+      if (job_.num_ranks > 0) per_node = std::min(per_node, processes);
     }
-    if (job_.nodes == 0 && job_.num_ranks > 0 && per_node > 0)
-      job_.nodes = divide_up(job_.num_ranks, per_node);
+    if (job_.nodes == 0 && job_.num_ranks > 0 && per_node > 0) job_.nodes = divide_up(processes, per_node);
     if (job_.num_ranks == 0 && job_.nodes > 0 && per_node > 0) job_.num_ranks = job_.nodes * per_node;
     if (job_.num_ranks == 0)
       return refuse("the number of ranks is unknown: -np N, or --nodes N with --ranks-per-node N");
-    if (per_node > 0 && job_.num_ranks > job_.nodes * per_node)
-      return refuse("-np " + std::to_string(job_.num_ranks) + " is more than " + counted(job_.nodes, "node") +
-                    " of " + counted(per_node, "rank") + " hold");
-    if (job_.nodes > job_.num_ranks)
+    if (per_node > 0 && processes > job_.nodes * per_node)
+      return refuse("-np " + std::to_string(job_.num_ranks) +
+                    (processes > job_.num_ranks
+                         ? " with " + counted(processes - job_.num_ranks, "process") + " in reserve"
+                         : "") +
+                    " is more than " + counted(job_.nodes, "node") + " of " + counted(per_node, "rank") +
+                    " hold");
+    if (job_.nodes > std::max(job_.num_ranks, processes))
       return refuse("--nodes " + std::to_string(job_.nodes) + " is more than the " +
                     counted(job_.num_ranks, "rank") + " that are to run there");
     return {};

@@ -25,6 +25,7 @@ struct ScriptRequest {
   int num_ranks = 0;
   int nodes = 0;
   int ranks_per_node = 0;
+  int num_processes = 0;             ///< room for so many, of which some wait to replace ranks
   std::optional<int> gpus_per_node;  ///< 0: none, although the site has some
   std::string memory;                ///< as --mem has it; so are the next two
   std::string memory_per_cpu;

@@ -58,7 +58,7 @@ void add_size(DirectiveList& list, const ScriptRequest& request, const BatchJob&
   const bool by_total =
       job.tasks_per_node == 0 || (site != nullptr && site->slurm.task_request == TaskRequest::kTotal);
   if (by_total) {
-    list.add("--ntasks", job.num_ranks);
+    list.add("--ntasks", std::max(job.num_ranks, request.num_processes));
     if (job.tasks_per_node > 0) list.add("--mincpus", job.tasks_per_node * std::max(job.cpus_per_task, 1));
   } else {
     list.add("--ntasks-per-node", job.tasks_per_node);

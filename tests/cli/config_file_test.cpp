@@ -64,6 +64,7 @@ TEST_CASE("options that are lists or may be repeated accept lists") {
   CHECK(one(accepted_file("hosts: [a:2, b:2]"), OptionId::kHosts) == "a:2,b:2");
   CHECK(one(accepted_file("network-interfaces:\n- eth0\n- ib0\n"), OptionId::kNetworkInterfaces) ==
         "eth0,ib0");
+  CHECK(one(accepted_file("blacklist-cooldown-range: [1, 2]"), OptionId::kCooldown) == "1,2");
   const GivenOptions exports = accepted_file("x:\n- A=1\n- B\n");
   REQUIRE(exports[OptionId::kExport].size() == 2);
   CHECK(exports[OptionId::kExport][1].text == "B");

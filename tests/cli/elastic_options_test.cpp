@@ -121,6 +121,13 @@ TEST_CASE("the details of an elastic job") {
   CHECK(spec.cooldown_max_seconds == 100);
 }
 
+TEST_CASE("without -np an elastic job has as many ranks as slots, but not more than --max-np") {
+  CHECK(ranks({"--max-np", "2", "-H", "a:3"}) == "2 2-2");
+  CHECK(ranks({"--max-np", "2", "--min-np", "1", "-H", "a:3"}) == "1 1-2");
+  CHECK(ranks({"--max-np", "4", "-H", "a:3"}) == "3 3-4");
+  CHECK(ranks({"-np", "4", "--min-np", "1", "-H", "a:1,b:1", "--oversubscribe"}) == "4 1-4");
+}
+
 TEST_CASE("ranks that go on may begin without hosts that do not come up, unless their number is given") {
   CHECK(ranks({"--min-np", "1", "-H", "a:2,b:2"}) == "1 1-");
   CHECK(ranks({"-np", "4", "--min-np", "1", "-H", "a:2,b:2"}) == "4 1-");
@@ -142,6 +149,12 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
   CHECK_THAT(
       refused_elastic({"-np", "4", "--elastic", "continue", "--max-np", "4", "--spares", "2", "-H", "a:5"}),
       Contains("need 6 slots, and the hosts have 5"));
+  CHECK_THAT(refused_elastic({"--min-np", "3", "-H", "a:1,b:1"}),
+             Contains("3 ranks are to start, and -H has 2 slots"));
+  CHECK_THAT(refused_elastic({"-np", "3", "--elastic", "continue", "-H", "a:2,b:2", "--ranks-per-node", "1"}),
+             Contains("-H has 2 slots"));
+  CHECK_THAT(refused_elastic({"-np", "2", "--min-np", "1", "-H", "a:2", "--elastic-timeout", "0"}),
+             Contains("leaves no time; --elastic-timeout SECONDS: "));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--state-dir", "states"}),
              Contains("use --elastic continue"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "continue", "--state-interval", "5", "-H", "a:4"}),
@@ -154,6 +167,10 @@ TEST_CASE("options of elastic jobs that contradict each other, or lack something
   CHECK_THAT(refused_elastic({"-np", "2", "--slots-per-host", "9"}), Contains("--ranks-per-node N"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--blacklist-cooldown-range=9"}),
              Contains("two are needed"));
+  CHECK_THAT(
+      refused_elastic({"--blacklist-cooldown-range", "9", "--min-np", "1", "-H", "a:2"}),
+      Contains("needs a value, but the option --min-np follows; --blacklist-cooldown-range MIN MAX: ") &&
+          !Contains("write --blacklist"));
   CHECK_THAT(refused_elastic({"-np", "2", "--elastic", "restart", "--blacklist-cooldown-range", "9", "5"}),
              Contains("the least first"));
   CHECK_THAT(refused_elastic({"--nnodes", "3:1", "-H", "a:1,b:1,c:1"}),

@@ -65,6 +65,7 @@ const std::vector<SameOption> kSame = {
     {{"-H", "a,b", "--ntasks-per-node=2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
     {{"-H", "a,b", "--nproc-per-node=2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
     {{"-H", "a,b", "--nproc_per_node", "2"}, {"-H", "a,b", "--ranks-per-node", "2"}},
+    {{"-n", "2", "--shutdown-timeout=7"}, {"-n", "2", "--kill-grace", "7"}},
     {{"-H", "a,b", "--map-by", "ppr:2:node"}, {"-H", "a,b", "--ranks-per-node", "2"}},
     {{"-H", "a,b,c", "--nnodes", "2", "--nproc-per-node", "4"}, {"-H", "a:4,b:4", "--ranks-per-node", "4"}},
     {{"-machinefile", "hosts", "--nnodes=2"}, {"-H", "n1:2,n2:2"}},
@@ -146,7 +147,6 @@ const std::vector<HintedOption> kHinted = {
     {{"-H", "a,b", "--nproc_per_node=auto"}, "write a number"},
     {{"-n", "2", "--local-addr", "a"}, "--network-interfaces"},
     {{"-n", "2", "--start-method", "spawn"}, "omit it"},
-    {{"-n", "2", "--monitor_interval", "5"}, "omit it"},
     {{"-n", "2", "--run-path"}, "python FILE"},
     {{"-n", "2", "--output", "tag,timestamp,dir=logs,merge"}, "--output-filename DIR"},
     {{"-n", "2", "--bind-to", "core:if-supported"}, "--strict-bind"},
@@ -184,7 +184,8 @@ TEST_CASE("other options of other launchers get a hint that says what to type") 
 TEST_CASE("options that ask for what ddlrun does anyway change nothing, and that is said") {
   for (const Words& words :
        {Words{"--standalone"}, Words{"--allow-run-as-root"}, Words{"--nooversubscribe"}, Words{"-genvall"},
-        Words{"-K"}, Words{"--rdzv-backend", "c10d"}, Words{"--rdzv_id=7"}}) {
+        Words{"-K"}, Words{"--rdzv-backend", "c10d"}, Words{"--rdzv_id=7"},
+        Words{"--rdzv-conf", "join_timeout=5"}, Words{"--monitor_interval=0.1"}}) {
     CAPTURE(words.front());
     Words all{"-n", "2"};
     all.insert(all.end(), words.begin(), words.end());

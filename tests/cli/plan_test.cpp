@@ -85,6 +85,37 @@ TEST_CASE("the plan as text") {
       "    rank 2: RANK=2 (torch)\n");
 }
 
+TEST_CASE("the plan says what may change in an elastic job") {
+  JobSpec changing = job();
+  ElasticSpec& elastic = changing.elastic;
+  const auto line = [&] {
+    const std::string text = ddl::cli::plan_text(plan(), changing, kHead), begin = "  elastic     ";
+    const std::size_t at = text.find(begin);
+    return at == std::string::npos ? ""
+                                   : text.substr(at + begin.size(), text.find('\n', at) - at - begin.size());
+  };
+  CHECK(line().empty());
+  CHECK(json::parse(ddl::cli::plan_json(plan(), changing, kHead))["elastic"].is_null());
+  elastic = {.mode = ElasticMode::kContinue, .min_ranks = 1, .max_ranks = kMaxRanks};
+  CHECK(line() == "ranks go on when others fail: 1 rank at least");
+  elastic.max_ranks = 3;
+  elastic.spares = 2;
+  elastic.state_directory = "/state";
+  elastic.state_interval = 5;
+  CHECK(line() ==
+        "ranks go on when others fail: 1 rank at least, 3 at most; 2 in reserve; the state goes to /state "
+        "after "
+        "every 5 commits");
+  CHECK(json::parse(ddl::cli::plan_json(plan(), changing, kHead))["elastic"] ==
+        json::parse(R"({"mode": "continue", "min_ranks": 1, "max_ranks": 3, "spares": 2, "max_restarts": 0,
+                        "state_directory": "/state"})"));
+  elastic = {.mode = ElasticMode::kRestart, .min_ranks = 2, .max_ranks = 2, .max_restarts = 3};
+  CHECK(line() ==
+        "all ranks start again: at most 3 times after failures of ranks; 2 ranks at least, 2 at most");
+  elastic.max_restarts = 0;
+  CHECK(line() == "all ranks start again when a host is lost: 2 ranks at least, 2 at most");
+}
+
 TEST_CASE("after a node was asked, the plan gives the reason for the position of each rank") {
   DryPlan asked = plan();
   asked.asked_all = true;
@@ -141,7 +172,7 @@ TEST_CASE("the plan as JSON") {
                                          R"(", "kind": "launch_plan", "size": 3,
     "command": ["python", "train.py", "--name", "my run"], "workdir": "/home/me", "stdin": "0",
     "tag_output": true, "timestamp_output": false, "output_directory": "/home/me/logs", "timeout_seconds": 90.0,
-    "kill_grace_seconds": 5.0, "hosts_from": "-H", "hosts_asked": false,
+    "kill_grace_seconds": 5.0, "elastic": null, "hosts_from": "-H", "hosts_asked": false,
     "environment_set": {"ADDED": "a b", "LANG": "C.UTF-8", "MASTER_PORT": null, "WORLD_SIZE": "3"},
     "environment_origins": {}, "environment_removed": ["PMIX_RANK"],
     "environment_frameworks": {"torch": ["RANK", "WORLD_SIZE", "MASTER_PORT"]},

@@ -185,7 +185,7 @@ std::vector<Golden> goldens() {
                   "two\nlines"}});
   all.push_back({"elastic",
                  {"-np", "8", "--elastic", "continue", "--state-dir", "/scratch/state", "--requeue-on", "119",
-                  "--remote-path", "ddlrun", "--", "./train"}});
+                  "--max-np", "8", "--spares", "2", "--remote-path", "ddlrun", "--", "./train"}});
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include "e2e/harness/elastic_job.h"
 #include "e2e/harness/fifo.h"
 #include "e2e/harness/listed_hosts.h"
+#include "e2e/harness/processes.h"
 #include "support/catch.h"
 #include "timeline/trace_checker.h"
 
@@ -39,11 +40,55 @@ TEST_CASE("hosts that a discovery script adds and removes join and leave at a st
   CHECK(third.at(0) == second.at(1));
   // A host may get more slots, and fewer.
   hosts.set("127.0.0.1:3\n");
-  CHECK(job.pids(3, 3).at(0) == third.at(0));
+  const auto fourth = job.pids(3, 3);
+  CHECK(fourth.at(0) == third.at(0));
   hosts.set("127.0.0.1:2\n");
-  CHECK(job.pids(4, 2).at(0) == third.at(0));
+  const auto fifth = job.pids(4, 2);
+  for (const int rank : {0, 1}) CHECK(fifth.at(rank) == fourth.at(rank));
+  // While the script fails there are the hosts that it has named last, and that is said once.
+  const std::string keeps = "; the job keeps the hosts that it has\n";
+  hosts.fail();
+  job.job().wait_for(keeps);
+  CHECK(job.job().is_silent_for(std::chrono::milliseconds(1500)));  // it is run again each second
+  hosts.set("127.0.0.1:1\n");
+  CHECK(job.pids(5, 1).at(0) == third.at(0));
   CHECK(job.stop() == 0);
   CHECK(job.job().out().find("lost:") == std::string::npos);
+  CHECK(occurrences(job.job().err(), keeps) == 1);
+}
+
+TEST_CASE(
+    "a host that goes before the ranks commit changes nothing; one that waits joins when a rank is lost",
+    "[continued]") {
+  const Scratch scratch;
+  const ListedHosts hosts(scratch, "localhost:2\n");
+  ElasticJob job(
+      Words{"-np", "2", "--min-np", "1", "--host-discovery-script", hosts.script(), "--elastic-settle", "0"} +
+          kNoOthers,
+      "waits");
+  const auto first = job.pids(0, 2);
+  const auto wait_for_another = [&](std::size_t number, const std::string& host) {
+    const std::string joins = "joins later: pid ";
+    hosts.set("localhost:2\n" + host);
+    job.job().wait_for(joins, number);
+    const std::string& out = job.job().out();
+    return std::stoi(out.substr(out.rfind(joins) + joins.size()));
+  };
+  const int gone = wait_for_another(1, "127.0.0.1:1\n");
+  hosts.set("localhost:2\n");
+  REQUIRE(wait_for_end_of(gone, Deadline::after(kTestTimeout)));
+  job.scratch().write("go", "");
+  (void)wait_for_another(2, "127.0.0.1:1\n");
+  const auto second = job.pids(1, 3);
+  for (const int rank : {0, 1}) CHECK(second.at(rank) == first.at(rank));
+
+  std::filesystem::remove(job.scratch().path("go"));
+  const int another = wait_for_another(3, "127.0.0.1:2\n");
+  ::kill(first.at(1), SIGKILL);
+  job.scratch().write("go", "");
+  job.job().wait_for(" rank 2 of 3, local 1 of 2, pid " + std::to_string(another));
+  CHECK(job.stop() == 0);
+  CHECK_THAT(job.job().err(), !Contains("generation 4"));
 }
 
 TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
@@ -51,7 +96,7 @@ TEST_CASE("a fit through kills has the result of one without them", "[continued]
   const Scratch scratch;
   Job elastic(scratch, ddlrun(words + kNoOthers + Words{"--min-np", "1", fit_program(), "60000"}));
   elastic.wait_for("generation 0: rank ", 4);
-  for (const std::string name : {"[3]", "[1]"}) {
+  for (const std::string name : {"[3]", "[0]"}) {
     const auto line = elastic.out().find(name + "<stdout>:generation 0: ");
     ::kill(std::stoi(elastic.out().substr(elastic.out().find("process ", line) + 8)), SIGKILL);
     elastic.wait_for(name == "[3]" ? " of 3 (process " : " of 2 (process ", name == "[3]" ? 3 : 2);

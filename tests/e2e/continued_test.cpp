@@ -12,6 +12,7 @@
 #include "contract/ddlrun.h"
 #include "e2e/harness/elastic_job.h"
 #include "e2e/harness/fifo.h"
+#include "e2e/harness/processes.h"
 #include "support/catch.h"
 
 namespace ddl::e2e {
@@ -47,11 +48,17 @@ TEST_CASE("when a rank is killed, the others go on as the same processes", "[con
 TEST_CASE("two ranks that end at once, and one more during the recovery, are survived", "[continued]") {
   ElasticJob job(Words{"-H", "localhost:3,127.0.0.1:3", "--min-np", "2"} + kNoOthers);
   const auto first = job.pids(0, 6);
-  ::kill(first.at(1), SIGKILL);
-  ::kill(first.at(5), SIGKILL);
-  ::kill(first.at(2), SIGKILL);
-  job.job().wait_until("a generation of three",
-                       [&] { return job.job().out().find(" rank 2 of 3, ") != std::string::npos; });
+  // Nobody goes on before both have been killed.
+  for (const int rank : {0, 2, 3, 4}) ::kill(first.at(rank), SIGSTOP);
+  for (const int rank : {1, 5}) ::kill(first.at(rank), SIGKILL);
+  for (const int rank : {0, 2, 3, 4}) ::kill(first.at(rank), SIGCONT);
+  const auto second = job.pids(1, 4);
+  CHECK(pid_set(second) == std::set<int>{first.at(0), first.at(2), first.at(3), first.at(4)});
+  ::kill(second.at(1), SIGKILL);
+  job.job().wait_until("the next generation begins",
+                       [&] { return job.job().err().find("generation 2: going on") != std::string::npos; });
+  ::kill(second.at(3), SIGKILL);
+  CHECK(pid_set(job.pids(3, 2)) == std::set<int>{first.at(0), first.at(3)});
   CHECK(job.stop() == 0);
 }
 
@@ -65,16 +72,22 @@ TEST_CASE("one rank of many goes on alone", "[continued]") {
 
 TEST_CASE("a process is started in the place of one that has failed, and joins at the same step",
           "[continued]") {
-  ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", "2"});
-  const auto first = job.pids(0, 4);
-  ::kill(first.at(1), SIGKILL);
-  const auto third = job.pids(2, 4);
-  // It has the old rank, and the others have theirs.
-  for (const int rank : {0, 2, 3}) CHECK(third.at(rank) == first.at(rank));
-  CHECK(third.at(1) != first.at(1));
-  CHECK_THAT(job.job().out(), Contains("[1]<stdout>:generation 2: rank 1 of 4, local 1 of 2, pid " +
-                                       std::to_string(third.at(1)) + ", at step 1"));
-  CHECK(job.stop() == 0);
+  for (const int killed : {1, 0}) {
+    CAPTURE(killed);
+    // The second job does not go on without that process.
+    const bool waits = killed == 0;
+    ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", waits ? "4" : "2"});
+    const auto first = job.pids(0, 4);
+    ::kill(first.at(killed), SIGKILL);
+    const auto last = job.pids(waits ? 1 : 2, 4);
+    // It has the old rank, and the others have theirs.
+    for (int rank = 0; rank < 4; ++rank) CHECK((last.at(rank) == first.at(rank)) == (rank != killed));
+    const std::string number = std::to_string(killed);
+    CHECK_THAT(job.job().out(), Contains("[" + number + "]<stdout>:generation " + (waits ? "1" : "2") +
+                                         ": rank " + number + " of 4, local " + number + " of 2, pid " +
+                                         std::to_string(last.at(killed)) + ", at step 1"));
+    CHECK(job.stop() == 0);
+  }
 }
 
 TEST_CASE("what a killed rank had started is ended, although the job goes on", "[continued]") {
@@ -90,7 +103,7 @@ TEST_CASE("what a killed rank had started is ended, although the job goes on", "
   const int child = number_after("of slot 1: "), other = number_after("of slot 0: ");
   ::kill(number_after("rank 1 of 2, local 1 of 2, pid "), SIGKILL);
   job.wait_for(": rank 0 of 1, ");
-  job.wait_until("the child of the killed rank has ended", [&] { return !is_running(child); });
+  CHECK(wait_for_end_of(child, Deadline::after(kTestTimeout)));
   CHECK(is_running(other));
   scratch.write("stop", "");
   CHECK(job.wait_and_require_nothing_left() == 0);
@@ -107,6 +120,7 @@ TEST_CASE("when an agent, a spawner or a head is killed, the ranks of other host
     const auto second = job.pids(1, 2);
     CHECK(second.at(0) == first.at(0));
     CHECK(second.at(1) == first.at(1));
+    for (const int rank : {2, 3}) CHECK(wait_for_end_of(first.at(rank), Deadline::after(kTestTimeout)));
     CHECK(job.stop() == 0);
     CHECK_THAT(job.job().err(), Contains("127.0.0.1: the "));
     const std::string err = job.job().err().substr(0, job.job().err().size() - 1);
@@ -172,10 +186,28 @@ TEST_CASE("a program that does not join again ends as in an ordinary job", "[con
                  Contains("rank 1 on localhost") && Contains("was killed by SIGTERM"));
 }
 
-TEST_CASE("a rank that exits with 0 before its work is done has left", "[continued]") {
-  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"}, "early");
-  job.job().wait_for(": rank 0 of 1, ");
-  CHECK(job.stop() == 0);
+TEST_CASE("a rank that exits before its work is done has left, also with 0", "[continued]") {
+  for (const std::string mode : {"early", "exits7"}) {
+    CAPTURE(mode);
+    ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"}, mode);
+    const auto first = job.pids(0, 4);
+    job.job().wait_for(": rank 0 of 1, local 0 of 1, pid " + std::to_string(first.at(0)));
+    CHECK(job.stop() == 0);
+    CHECK_THAT(job.job().err(), Contains("rank 1 on localhost (pid " + std::to_string(first.at(1)) +
+                                         ") exited with " + (mode == "early" ? "0" : "7")));
+  }
+}
+
+TEST_CASE("a job ends that does not advance, or changes more often than it may", "[continued]") {
+  for (const auto& [mode, options, why] :
+       {std::tuple("fails", Words{}, "ranks have failed 3 times without a commit between them"),
+        std::tuple("exits7", Words{"--reset-limit", "1"},
+                   "there were as many new generations as --reset-limit 1 allows")}) {
+    CAPTURE(mode);
+    ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "1"} + options, mode);
+    CHECK(job.job().wait_and_require_nothing_left() == 7);
+    CHECK_THAT(job.job().err(), Contains(std::string("the job ends: ") + why));
+  }
 }
 
 TEST_CASE("a check with a tensor that is not complete fails on all ranks, and names it", "[continued]") {

@@ -2,7 +2,11 @@
 // as two hosts.
 #include <filesystem>
 
+#include "cluster/harness/cluster.h"
+#include "cluster/harness/host_job.h"
+#include "e2e/harness/fifo.h"
 #include "e2e/harness/scratch.h"
+#include "frameworks/environment.h"
 #include "frameworks/run.h"
 #include "support/catch.h"
 
@@ -96,6 +100,33 @@ TEST_CASE("a loop of PyTorch with Horovod itself goes on when a rank is killed, 
                                    "--gloo-timeout-seconds", "20"},
                        .arguments = {dies},
                        .lines = 3});
+}
+
+TEST_CASE(
+    "a loop of PyTorch with Horovod itself goes on over hosts, when a rank is killed and when a host dies",
+    "[horovod_elastic_on_hosts]") {
+  const auto python = python_of("horovod");
+  if (!python) return;
+  const std::vector<std::string> gloo{"--ranks-per-node",       "2", "--min-np", "2", "--gloo",
+                                      "--gloo-timeout-seconds", "20"};
+  run(Place::kTwoHosts, {.environment = "horovod",
+                         .file = "horovod_elastic.py",
+                         .options = gloo,
+                         .arguments = {"3"},
+                         .lines = 3});
+  cluster::Cluster cluster;
+  std::vector<std::string> words{"-H", "node1,node2"};
+  words.insert(words.end(), gloo.begin(), gloo.end());
+  words.insert(words.end(), {*python, DDL_FRAMEWORK_PROGRAMS "/horovod_elastic.py", "host"});
+  e2e::Command settings;
+  settings.patience = kPatience;
+  cluster::HostJob job(words, settings);
+  job.job().wait_for("waits", 4);
+  cluster.kill("node2");
+  CHECK(job.wait() == 0);
+  INFO(job.out() << job.err());
+  CHECK(e2e::occurrences(job.out(), ": right\n") == 2);
+  CHECK_THAT(job.err(), Catch::Contains("generation 1: going on with 2 ranks on node1"));
 }
 
 }  // namespace ddl::frameworks

@@ -1,10 +1,11 @@
 """What run() and states do when ranks are lost or the job changes. A stand-in says so: the ranks of this job stay."""
+import contextlib
 import copy
+import io
 import os
 import pickle
 import shutil
 import tempfile
-from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy
@@ -62,7 +63,7 @@ class Elastic:
         return self._lib.DDL_OK
 
 
-@contextmanager
+@contextlib.contextmanager
 def elastic_job(first=0):
     real = _context.lib
     job = _context.lib = ddl.elastic.lib = Elastic(real, first)
@@ -172,7 +173,7 @@ def test_planned_changes():
         assert len(seen) == 1 and seen[0][1] == 3
 
 
-@contextmanager
+@contextlib.contextmanager
 def state_folder():
     """Of all ranks, as --state-dir has it."""
     folder = ddl.broadcast_object(tempfile.mkdtemp() if RANK == 0 else None)
@@ -267,8 +268,11 @@ def test_files_that_are_no_state():
             file.check(["a"], lambda: None)
         assert file.read(["a"]) == (7, {"b": 1}) and os.listdir(folder) == ["ddl-state.pickle"]
         # Two jobs would take each other's state.
-        with patch("ddl._state_file._LOCK_SECONDS", 0.1), raises(ddl.InvalidArgument, "used by another job"):
-            StateFile(folder).open()
+        told, holder = io.StringIO(), f"process {os.getpid()} of this host"
+        with patch("ddl._state_file._LOCK_SECONDS", 0.1), contextlib.redirect_stderr(told):
+            with raises(ddl.InvalidArgument, f"used by another job, which runs now ({holder})"):
+                StateFile(folder).open()
+        assert told.getvalue() == f"ddl: {folder} is used by {holder}; waiting 0.1 s for its end\n"
         file.close()
         StateFile(folder).open()
         assert StateFile(folder).read(["a"]) == (7, {"b": 1})
@@ -423,7 +427,9 @@ def network():
 def step(model, optimizer, number):
     torch.manual_seed(number * 100 + RANK)
     optimizer.zero_grad()
-    model(torch.randn(5, 3)).pow(2).sum().backward()
+    with torch.autocast("cpu", torch.bfloat16):  # where matrices are multiplied
+        loss = model(torch.randn(5, 3)).pow(2).sum()
+    loss.backward()
     optimizer.step()
 
 

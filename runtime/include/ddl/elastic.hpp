@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,6 +41,22 @@ class Descriptor {
  private:
   int fd_;
 };
+
+/// Who holds the lock of this descriptor's file, as words.
+inline std::string holder_of(int lock) {
+  struct stat status = {};
+  if (::fstat(lock, &status) != 0) return "another process";
+  char file[64];
+  std::snprintf(file, sizeof file, "%02x:%02x:%llu", major(status.st_dev), minor(status.st_dev),
+                static_cast<unsigned long long>(status.st_ino));
+  std::ifstream locks("/proc/locks");
+  std::string number, kind, advisory, access, pid, locked;
+  while (locks >> number >> kind >> advisory >> access >> pid >> locked) {
+    if (kind == "FLOCK" && locked == file) return "process " + pid + " of this host";
+    std::getline(locks, locked);
+  }
+  return "another process";
+}
 
 }  // namespace ddl::detail
 
@@ -189,7 +207,7 @@ class State {
   static std::filesystem::path file(const char* folder) {
     return std::filesystem::path(folder) / "ddl-state.bin";
   }
-  static void require_of_file(bool condition, const std::filesystem::path& path, const char* what) {
+  static void require_of_file(bool condition, const std::filesystem::path& path, const std::string& what) {
     detail::require(condition, (path.string() + " " + what).c_str());
   }
   using Header = std::array<std::uint64_t, 3>;
@@ -230,10 +248,15 @@ class State {
     const int lock = ::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     // A rank that has written here before may not know yet that it is not rank 0 any more.
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    std::string holder;
     while (lock >= 0 && ::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      require_of_file(
-          std::chrono::steady_clock::now() < until, folder,
-          "is used by another job, which runs now (--state-dir); give each job a folder of its own");
+      if (holder.empty()) {
+        holder = detail::holder_of(lock);
+        std::fprintf(stderr, "ddl: %s is used by %s; waiting 10 s for its end\n", folder, holder.c_str());
+      }
+      require_of_file(std::chrono::steady_clock::now() < until, folder,
+                      "is used by another job, which runs now (--state-dir): " + holder +
+                          "; give each job a folder of its own");
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     return lock;

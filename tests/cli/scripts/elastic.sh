@@ -2,7 +2,7 @@
 # Written by ddlrun VERSION.
 
 #SBATCH --job-name=train
-#SBATCH --ntasks=8
+#SBATCH --ntasks=10
 #SBATCH --output=%x-%j.out
 #SBATCH --no-kill
 #SBATCH --requeue
@@ -23,6 +23,8 @@ fi
 
 ddlrun -np 8 \
   --elastic continue \
+  --max-np 8 \
+  --spares 2 \
   --state-dir /scratch/state \
   -- ./train &
 launch=$!

@@ -23,6 +23,8 @@ class ListedHosts {
     std::ofstream(file_ + ".new") << text;
     std::filesystem::rename(file_ + ".new", file_);
   }
+  /// The script fails until set().
+  void fail() const { std::filesystem::remove(file_); }
 
  private:
   std::string file_;

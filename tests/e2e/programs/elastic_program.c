@@ -1,6 +1,7 @@
 /* A rank of an elastic job: counts steps with the others until there is a file "stop", and prints who it is in each
- * generation. Arguments: "once" does not join again; "early" exits with 0 after a step, as rank 1, without having
- * finished; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "shrinks"
+ * generation. After a planned change no step is made again. Arguments: "once" does not join again; "early" exits with 0
+ * after a step, as rank 1, because it gets SIGTERM, without having finished; "exits7" does with 7, and "fails" before
+ * its first step; "waits" makes steps only while there is a file "go"; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "shrinks"
  * when there are fewer ranks than in the generation before; "die" kills rank 1 in
  * generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained; "never" makes no steps;
  * "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +26,11 @@ static void pause_a_moment(void) {
   struct timespec moment = {0, is("slow") ? 700000000 : 1000000};
   while (nanosleep(&moment, &moment) != 0) {
   }
+}
+
+static void exit_well(int signal) {
+  (void)signal;
+  _exit(0);
 }
 
 static void print_usage(ddl_context* context) {
@@ -68,9 +75,15 @@ static void submit_a_tensor(ddl_context* context) {
 }
 
 static ddl_status work(ddl_context* context, uint64_t* reason) {
+  const uint64_t joined = *reason;
+  *reason = DDL_ELASTIC_FIRST;
   int64_t agreed = 0;
   ddl_status status = ddl_allreduce(context, &step, &agreed, 1, DDL_INT64, DDL_MAX, NULL);
   if (status != DDL_OK) return status;
+  if (joined == DDL_ELASTIC_CHANGED && step != agreed) {
+    fprintf(stderr, "ranks change at steps %lld and %lld\n", (long long)step, (long long)agreed);
+    _exit(3);
+  }
   step = agreed;
   printf("generation %d: rank %d of %d, local %d of %d, pid %d, at step %d\n",
          ddl_elastic_generation(context), ddl_rank(context), ddl_size(context), ddl_local_rank(context),
@@ -83,8 +96,10 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
                          ddl_elastic_generation(context) == mode[4] - '0'))
     pause();
   if (is("open")) submit_a_tensor(context);
+  if (is("fails") && ddl_rank(context) == 1) _exit(7);
   for (;;) {
     int32_t change = DDL_ELASTIC_STAYS, stops = 0;
+    while (is("waits") && access("go", F_OK) != 0) pause_a_moment();
     status = make_step(context, &change, &stops);
     if (status != DDL_OK || stops) return status;
     if (is("resets")) {
@@ -105,13 +120,22 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
       return DDL_OK;
     }
     if (is("die") && ddl_rank(context) == 1) raise(SIGKILL);
-    if (is("early") && ddl_rank(context) == 1) _exit(0);
+    if (is("exits7") && ddl_rank(context) == 1) _exit(7);
+    if (is("early") && ddl_rank(context) == 1) {
+      signal(SIGTERM, exit_well);
+      raise(SIGTERM);
+    }
     pause_a_moment();
   }
 }
 
 int main(int argc, char** argv) {
   if (argc > 1) mode = argv[1];
+  const char* const generation = getenv("DDL_GENERATION");
+  if (is("waits") && generation != NULL && strcmp(generation, "0") != 0) {
+    printf("joins later: pid %d\n", (int)getpid());
+    fflush(stdout);
+  }
   ddl_elastic_join_options options = DDL_ELASTIC_JOIN_OPTIONS_INIT;
   for (;;) {
     ddl_context* context = NULL;
@@ -120,7 +144,6 @@ int main(int argc, char** argv) {
       printf("join: %s\n", ddl_last_error());
       return 1;
     }
-    options.reason = DDL_ELASTIC_FIRST;
     const ddl_status status = work(context, &options.reason);
     if (status != DDL_OK) {
       printf("lost: %s: %s\n", ddl_status_name(status), ddl_last_error());
