@@ -175,9 +175,9 @@ class ScriptReader {
     take_text(OptionId::kConda, script().conda);
     take_text(OptionId::kVenv, script().venv);
     take_list(OptionId::kSetup, script().setup_lines);
-    take_text(OptionId::kContainer, script().container);
-    values_.take(OptionId::kContainerRuntime, container_runtime, script().container_runtime);
-    take_list(OptionId::kContainerBind, script().container_binds);
+    take_text(OptionId::kContainer, script().container.image);
+    values_.take(OptionId::kContainerRuntime, container_runtime, script().container.runtime);
+    take_list(OptionId::kContainerBind, script().container.binds);
     if (!has(OptionId::kContainer))
       values_.refuse_given({OptionId::kContainerRuntime, OptionId::kContainerBind}, " belongs to --container",
                            usage_line(entry_of(OptionId::kContainer)));

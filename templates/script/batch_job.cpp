@@ -197,7 +197,7 @@ class JobMaker {
         job_.gpu_vendor = site_->slurm.gpu_vendor;
     }
     if (request_.gpu_vendor) job_.gpu_vendor = request_.gpu_vendor;
-    if (job_.gpu_vendor || !job_.has_gpus || request_.container.empty()) return {};
+    if (job_.gpu_vendor || !job_.has_gpus || request_.container.image.empty()) return {};
     return refuse(
         "a container needs --nv to see GPUs of NVIDIA, and --rocm for those of AMD, but the vendor of the "
         "GPUs is unknown: --gpu-vendor nvidia, amd or intel");

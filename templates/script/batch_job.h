@@ -19,6 +19,13 @@ enum class ScriptLauncher {
   kSrun,  ///< for where ddlrun is not installed: srun with ddlrun's binding
 };
 
+/// The container in which each rank runs.
+struct ContainerRequest {
+  std::string image;  ///< "": none
+  std::string runtime;
+  std::vector<std::string> binds;
+};
+
 /// Numbers are 0 and texts "" if the user gave none.
 struct ScriptRequest {
   // How large.
@@ -58,9 +65,7 @@ struct ScriptRequest {
   std::string venv;              ///< a folder
   std::vector<SiteVariable> variables;
   std::vector<std::string> setup_lines;  ///< of shell, unchanged
-  std::string container;                 ///< an image
-  std::string container_runtime;
-  std::vector<std::string> container_binds;
+  ContainerRequest container;
 
   // How the ranks are started.
   ScriptLauncher launcher = ScriptLauncher::kDdlrun;

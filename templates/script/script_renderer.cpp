@@ -19,7 +19,9 @@
 #include "templates/cluster/slurm_values.h"
 #include "templates/profile/site_environment.h"
 #include "templates/profile/site_profile.h"
+#include "templates/script/bash_words.h"
 #include "templates/script/batch_system.h"
+#include "templates/script/container.h"
 #include "templates/shipped_files.h"
 
 namespace ddl::templates {
@@ -64,19 +66,6 @@ namespace {
 using kainjow::mustache::data;
 using kainjow::mustache::mustache;
 using kainjow::mustache::partial;
-
-/// Quotes text as one word of bash without a line break, so that a person reads the script by lines as bash does.
-std::string bash_quote(std::string_view word) {
-  std::string quoted;
-  for (const char c : shell_quote(word)) quoted += c == '\n' ? "'$'\\n''" : std::string(1, c);
-  return quoted;
-}
-
-std::string quoted(const std::vector<std::string>& words) {
-  std::vector<std::string> all;
-  for (const std::string& word : words) all.push_back(bash_quote(word));
-  return join(all, " ");
-}
 
 /// [{key: text}, ...]
 data items(const char* key, const std::vector<std::string>& texts) {
@@ -180,25 +169,8 @@ class ScriptData {
   }
 
   void container() {
-    if (request_.container.empty()) return;
-    set("image", bash_quote(request_.container));
-    std::string runtime = request_.container_runtime;
-    if (runtime.empty() && site_ != nullptr) runtime = site_->setup.container_runtime;
-    set("container-runtime",
-        runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
-    std::vector<std::string> options;
-    // Intel's GPUs need no option: the container has the node's /dev.
-    const bool has_option = job_.has_gpus && (site_ == nullptr || site_->setup.container_gpu_option);
-    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
-    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
-    std::vector<std::string> binds =
-        site_ != nullptr ? site_->setup.container_binds : std::vector<std::string>();
-    binds.insert(binds.end(), request_.container_binds.begin(), request_.container_binds.end());
-    for (const std::string& bind : binds) {
-      options.emplace_back("--bind");
-      options.push_back(bash_quote(bind));
-    }
-    set("container-option", items("word", options));
+    if (request_.container.image.empty()) return;
+    set("container-words", join(container_launch(request_, job_, site_).words, " "));
   }
 
   bool chooses_gpus() const { return by_srun() && job_.has_gpus && !job_.gpus_of_ranks.empty(); }
@@ -233,10 +205,10 @@ class ScriptData {
     set("ddlrun-by-name", request_.ddlrun.find('/') == std::string::npos);
     std::vector<std::string> command = words_of_env();
     command.insert(command.end(), request_.command.begin(), request_.command.end());
-    set("command", quoted(command));
+    set("command", bash_words(command));
     std::vector<std::string> groups;
     const auto& options = by_srun() ? srun_options() : request_.ddlrun_options;
-    for (const auto& words : options) groups.push_back(quoted(words));
+    for (const auto& words : options) groups.push_back(bash_words(words));
     set("has-launch-options", !groups.empty());
     set("launch-option", items("words", groups));
   }
