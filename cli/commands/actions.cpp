@@ -9,6 +9,7 @@
 #include "cli/options/command_mistakes.h"
 #include "cli/options/given_options.h"
 #include "cli/options/option_table.h"
+#include "cli/options/other_launchers.h"
 #include "cli/options/readers.h"
 #include "cli/options/typing_mistakes.h"
 
@@ -162,6 +163,11 @@ std::vector<std::string> notes_of(const ActionOption& action, const GivenOptions
   return notes;
 }
 
+bool starts_a_command(const ActionOption& action) {
+  return action.action == Action::kRun || action.action == Action::kDryRun ||
+         action.action == Action::kScript;
+}
+
 /// --help and --version are obeyed whatever else is given.
 bool is_obeyed_first(const ActionOption& action) {
   return action.action == Action::kHelp || action.action == Action::kVersion;
@@ -188,12 +194,13 @@ Result<Request> parse_command_line(std::span<const std::string> words, const Com
     if (action.action != Action::kInspect && given.is_typed(kWatch))
       return refuse("--watch belongs to --inspect, which shows a running job", "add --inspect, or omit it");
     DDL_TRY(refuse_words(action, given, split.command));
+    if (starts_a_command(action)) DDL_TRY(refuse_launcher(split, given));
     request.notes = notes_of(action, given);
     request.json = given.has(kJson);
     request.job.verbose = given.has(kVerbose);
     request.job.quiet = given.has(kQuiet);
   }
-  DDL_TRY(action.read(request, {given, split.command, context}));
+  DDL_TRY(action.read(request, {given, split, context}));
   DDL_TRY(refuse_unused(action, given));
   return request;
 }

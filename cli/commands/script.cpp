@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -157,6 +158,41 @@ Result<Script> script_of(const Request& all, const Environment& environment) {
   return script;
 }
 
+/// Slurm makes no folder for the output of a job, and drops the output if there is none. The folders that are named
+/// and are not there; one with % in its name has no name yet.
+std::vector<std::string> missing_folders(const templates::ScriptRequest& request) {
+  std::vector<std::string> missing;
+  for (const std::string& file : {request.output, request.error}) {
+    const std::size_t slash = file.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : file.substr(0, slash);
+    std::error_code error;
+    const bool is_there = folder.empty() || std::filesystem::is_directory(folder, error);
+    if (!is_there && std::find(missing.begin(), missing.end(), folder) == missing.end())
+      missing.push_back(folder);
+  }
+  return missing;
+}
+
+/// Makes them for a job that is submitted from here; for another script says that they have to be made.
+Status provide_folders(const Request& request, const Console& console) {
+  for (const std::string& folder : missing_folders(request.script.request)) {
+    const bool has_name = folder.find('%') == std::string::npos;
+    std::error_code error;
+    if (request.script.submits && has_name) {
+      std::filesystem::create_directories(folder, error);
+      if (error)
+        return refuse(
+            "the folder " + shell_quote(folder) + " of the job's output cannot be made: " + error.message(),
+            "name another file with --output");
+    } else if (!request.job.quiet) {
+      console.note("warning: the folder " + shell_quote(folder) +
+                   " of the job's output has to be there when the job starts, or Slurm drops the output" +
+                   (has_name ? ": mkdir -p " + shell_quote(folder) : ""));
+    }
+  }
+  return {};
+}
+
 /// After an error of write_new_file().
 int refuse_file(const std::string& file, const Error& error, const Console& console) {
   struct stat status {};
@@ -220,6 +256,8 @@ int write_script(const Request& request, const Environment& environment, const C
          "no script was written because of the errors" + std::string(request.job.quiet ? " in it" : " above"),
          document("reference/lint.md") + " explains each rule"});
   }
+  if (const Status provided = provide_folders(request, console); !provided)
+    return console.refuse(provided.error());
   if (!task.script_file.empty()) {
     constexpr unsigned kExecutable = 0755;
     const auto written = write_new_file(task.script_file, script->text, kExecutable, task.overwrites);

@@ -1,7 +1,6 @@
 #include "cli/options/command_mistakes.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include "base/text.h"
@@ -55,40 +54,6 @@ std::string command_excerpt(const std::vector<std::string>& command) {
   return text.empty() ? "command args..." : text;
 }
 
-struct Launcher {
-  std::string_view program;
-  std::string_view why;
-  std::string_view instead;
-};
-
-constexpr std::string_view kReplaced = "is a launcher itself, and ddlrun takes its place";
-constexpr std::string_view kPythonScript =
-    "omit it, and write the Python: ddlrun -np N python3 SCRIPT ARGUMENTS...";
-constexpr std::string_view kProgram =
-    "omit it: ddlrun -np N PROGRAM ARGUMENTS... takes most of its options, before the program";
-
-constexpr Launcher kLaunchers[] = {
-    {"sbatch", "submits a script, and ddlrun starts programs",
-     "type sbatch SCRIPT without ddlrun, which stands in the script; ddlrun --slurm -np N PROGRAM writes "
-     "one"},
-    {"salloc", "asks for the nodes on which ddlrun then starts ranks",
-     "write it first: salloc OPTIONS ddlrun PROGRAM"},
-    {"torchrun", kReplaced, kPythonScript},
-    {"deepspeed", kReplaced, kPythonScript},
-    {"accelerate", kReplaced, kPythonScript},
-    {"horovodrun", kReplaced, kProgram},
-    {"mpirun", kReplaced, kProgram},
-    {"mpiexec", kReplaced, kProgram},
-    {"srun", kReplaced, kProgram},
-};
-
-const Launcher* launcher_of(std::string_view command) {
-  const std::string_view name = command.substr(command.rfind('/') + 1);
-  const auto* found = std::find_if(std::begin(kLaunchers), std::end(kLaunchers),
-                                   [name](const Launcher& one) { return one.program == name; });
-  return found == std::end(kLaunchers) ? nullptr : found;
-}
-
 bool is_rank_count(const std::string& word) {
   const OptionEntry* entry = find_spelling(std::string_view(word).substr(0, word.find('=')));
   return entry != nullptr && entry->id == OptionId::kNumProc;
@@ -120,9 +85,6 @@ Status missing_rank_count(const std::vector<std::string>& command, int cpus) {
   const std::string first = command.empty() ? "" : command.front();
   if (command.size() == 1 && (first == "help" || first == "version"))
     return refuse("-np is missing for the command " + first, "for ddlrun's own: ddlrun --" + first);
-  if (const Launcher* launcher = launcher_of(first); launcher != nullptr)
-    return refuse(std::string(launcher->program) + " " + std::string(launcher->why),
-                  std::string(launcher->instead));
   if (is_number(first) && command.size() > 1)
     return refuse("-np is missing before " + first,
                   "type ddlrun -np " + first + " " + command_excerpt({command.begin() + 1, command.end()}));

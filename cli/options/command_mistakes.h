@@ -1,5 +1,4 @@
-// What stands in the place of the command by mistake: a piece of an option's value, a number of ranks, or another
-// launcher, which ddlrun replaces.
+// What stands in the place of the command by mistake: a piece of an option's value, or a number of ranks.
 #pragma once
 
 #include <string>

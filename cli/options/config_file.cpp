@@ -175,7 +175,8 @@ class ConfigReader {
       return {};
     }
     const std::string name = display_name(entry);
-    const bool may_be_list = entry.id == OptionId::kExport || has_commas(entry.id);
+    const bool is_repeatable = (entry.rules & kRepeatable) != 0;
+    const bool may_be_list = is_repeatable || has_commas(entry.id);
     if (value.kind == NodeKind::kNull) return refuse_line(line, name + " needs a value", usage_line(entry));
     if (value.kind != NodeKind::kSequence)
       return refuse_line(
@@ -187,7 +188,7 @@ class ConfigReader {
       if (item.kind != NodeKind::kScalar)
         return refuse_line(item.line, name + " takes a list of strings",
                            item.kind == NodeKind::kMap ? std::string(kNoMap) : usage_line(entry));
-      if (entry.id == OptionId::kExport) given_[entry.id].push_back({item.text, where(item.line)});
+      if (is_repeatable) given_[entry.id].push_back({item.text, where(item.line)});
       parts.push_back(item.text);
     }
     if (has_commas(entry.id)) given_[entry.id].push_back({join(parts, ","), where(line)});

@@ -69,10 +69,14 @@ constexpr OptionEntry kForeignOptions[] = {
      "ddlrun learns at once when a rank ends"},
 
     // Of mpirun, srun and torchrun: what to use instead.
-    {kForeign, "-c", "N", "use -np N for N ranks (mpirun's -c), --cores-per-rank N for their cores (srun's)"},
+    {kForeign, "-c", "N",
+     "use -np N for N ranks (mpirun's -c), --cores-per-rank N for their cores (srun's); with --slurm it is "
+     "sbatch's"},
     {kForeign, "-N", "N",
-     "use --ranks-per-node N for N ranks on each host (mpirun's -N), --nnodes N for N hosts (srun's)"},
+     "use --ranks-per-node N for N ranks on each host (mpirun's -N), --nnodes N for N hosts (srun's); with "
+     "--slurm it is sbatch's"},
     {kForeign, "-host,--host,--nodelist,-w", "HOSTS", kHostsAreGiven},
+    {kForeign, "-C", "FEATURES", "use --constraint FEATURES in a job script; with --slurm it is sbatch's"},
     {kForeign, "-f", "FILE", "use --hostfile FILE, one host a line"},
     {kForeign, "-l,--label", "", "omit it: lines of several ranks begin with their rank"},
     {kForeign, "-m,--distribution", "WHAT",
@@ -82,7 +86,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "-byslot,--byslot", "", "omit it, or use --map-by slot: one host is filled after the other"},
     {kForeign, "--multi-prog", "FILE",
      "start a shell script that runs one program or the other, depending on $RANK"},
-    {kForeign, "--cpus-per-task,--cpus-per-rank,--depth", "N",
+    {kForeign, "--cpus-per-rank,--depth", "N",
      "use --cores-per-rank N, and --smt for all hardware threads of these cores"},
     {kForeign, "--use-hwthread-cpus,-use-hwthread-cpus", "",
      "use --smt, which gives ranks all hardware threads of their cores"},
@@ -91,7 +95,7 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "--gpu-bind,--gpus-per-task,--ntasks-per-gpu", "WHAT",
      "use --gpus-per-rank N or --ranks-per-gpu N; each rank gets GPUs near its cores"},
     {kForeign, "--gpus,-G,--gres,--reservation,--licenses,-L,--mincpus,--nice,--comment,--begin,--hint",
-     "WHAT", "ask Slurm for it: salloc OPTIONS ddlrun ..., or ddlrun --slurm --sbatch=OPTION"},
+     "WHAT", "ask Slurm for it: salloc OPTIONS ddlrun ..., or give it with --slurm, for a job script"},
     {kForeign, "-genv,--genv,-env,--env,-genvlist,--genvlist,--export,-E", "NAME",
      "use -x NAME=VALUE, or -x NAME to pass on ddlrun's own"},
     {kForeign, "--prtemca,--pmixmca", "NAME",
@@ -107,7 +111,8 @@ constexpr OptionEntry kForeignOptions[] = {
     {kForeign, "--tee,-tee,--redirects,-r,--log-dir,--log_dir,-e", "WHAT",
      "use --output-filename DIR, which writes files beside what is shown"},
     {kForeign, "-t", "WHAT",
-     "use --timeout SECONDS (srun's -t), or --output-filename DIR beside what is shown (torchrun's)"},
+     "use --timeout SECONDS (srun's -t), or --output-filename DIR beside what is shown (torchrun's); with "
+     "--slurm it is sbatch's --time"},
     {kForeign, "--local-addr,--local_addr", "VALUE",
      "use --network-interfaces NAMES for the network of the ranks"},
     {kForeign, "--start-method,--start_method,--role,--logs-specs,--logs_specs", "VALUE",

@@ -35,8 +35,15 @@ struct SplitArgv {
 /// not parsed. option_table() states which options take a value. A value is the rest of the word ("-np=4", "-xNAME")
 /// or the next word, which may start with a dash but is never "--"; an optional value that is not there is "". An
 /// unknown option has no value. So has a word that begins with a dash or a quote of a word processor, which nobody
-/// names a program with. Pure; words are those after argv[0].
+/// names a program with. With --slurm, sbatch_spellings() are sbatch's, and an unknown option has the value of the one
+/// that it is close to. Pure; words are those after argv[0].
 SplitArgv split_argv(std::span<const std::string> words);
+
+/// The same for the words behind srun, whose letters are sbatch's. Pure.
+SplitArgv split_srun(std::span<const std::string> words);
+
+/// The command line as the user typed it, with each unknown option replaced by the one that it is close to. Pure.
+std::string corrected_line(const SplitArgv& split);
 
 struct GivenValue {
   std::string text;       ///< "" for a flag
@@ -52,10 +59,18 @@ struct OptionWithoutEffect {
   std::string where;  ///< as in GivenValue
 };
 
+/// An option of a job script that does not exist or has no value.
+struct WrongOption {
+  Error error;
+  std::string instead;  ///< "--time": what may be meant; "" if nothing is close
+};
+
 /// The values of every available option, in the order given; a flag has one for each time it was given.
 class GivenOptions {
  public:
   std::vector<OptionWithoutEffect> without_effect;
+  std::vector<WrongOption>
+      wrong;  ///< only with --slurm: the reader of scripts reports them with wrong values
 
   std::vector<GivenValue>& operator[](OptionId id) { return values_[static_cast<std::size_t>(id)]; }
   const std::vector<GivenValue>& operator[](OptionId id) const {
@@ -92,7 +107,7 @@ constexpr OptionId kSaidByRankfile[] = {OptionId::kRankBy,     OptionId::kBindTo
                                         OptionId::kRanksPerGpu};
 
 /// The options of a command line. Error: an option that is unknown, that is not in this version, or that lacks its
-/// value; unless help or the version is requested. Pure.
+/// value; unless help or the version is requested. With --slurm these are no error, but GivenOptions::wrong. Pure.
 Result<GivenOptions> collect_options(const SplitArgv& split);
 
 /// The refusal of an option of foreign_options(). name: as it was typed, or the key of a file.

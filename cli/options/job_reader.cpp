@@ -9,6 +9,7 @@
 #include "cli/options/command_mistakes.h"
 #include "cli/options/option_table.h"
 #include "cli/options/option_values.h"
+#include "cli/options/other_launchers.h"
 #include "cli/options/readers.h"
 #include "contract/environment.h"
 #include "contract/event_ring.h"
@@ -57,14 +58,16 @@ MpiTask read_mpi_task(const GivenOptions& given, ValueReader& values) {
 /// Turns the given options into a job.
 class JobReader {
  public:
-  JobReader(Request& request, const GivenOptions& given, const CommandLineContext& context)
-      : request_(request), given_(given), context_(context), values_(given) {}
+  JobReader(Request& request, ValueReader& values, const CommandLineContext& context)
+      : request_(request), given_(values.given()), context_(context), values_(values) {}
 
   Status read(const std::vector<std::string>& command) {
     job().workdir = context_.current_directory;
     read_ranks();
     read_rankfile(values_, context_, job());
     read_binding(values_, job().binding);
+    if (starts_own_ranks(command) && job().binding == affinity::BindingPolicy{})
+      job().binding.bind_to = affinity::BindTo::kNone;
     job().binding.oversubscribe = job().oversubscribe;
     take(OptionId::kVisibleGpus, parse_gpu_view, job().gpu_view);
     job().report_bindings = has(OptionId::kReportBindings);
@@ -222,6 +225,9 @@ class JobReader {
   void read_srun() {
     if (request_.action == Action::kScript) return;
     take(OptionId::kMpiType, not_empty, request_.script.request.mpi_type);
+    for (const GivenValue& value : given_[OptionId::kSrunOption])
+      request_.script.request.srun_options.push_back(
+          values_.value_of(OptionId::kSrunOption, value, parse_option(value.text)));
     values_.check(refuse_beyond_srun(given_));
     if (has(OptionId::kJobName))
       values_.refuse_once(
@@ -440,7 +446,7 @@ class JobReader {
   Request& request_;
   const GivenOptions& given_;
   const CommandLineContext& context_;
-  ValueReader values_;
+  ValueReader& values_;
   int num_hosts_ = 0;  ///< of --nnodes; 0: all
 };
 
@@ -457,9 +463,9 @@ std::string variable_of_ranks(const JobSpec& job, const Environment& own, const 
   return given == job.exports.rend() ? value_of(own, name) : *given->value;
 }
 
-Status refuse_beyond_srun(const GivenOptions& given) {
+Status refuse_beyond_srun(const GivenOptions& given, OptionId allowed) {
   for (const OptionEntry& entry : option_table()) {
-    if ((entry.rules & kNotWithSrun) == 0 || !given.has(entry.id)) continue;
+    if ((entry.rules & kNotWithSrun) == 0 || !given.has(entry.id) || entry.id == allowed) continue;
     return fail(Error(ErrorCode::kInvalidArgument,
                       display_name(entry) + " needs ddlrun's agents, and srun runs without them",
                       "omit it, or omit --launcher srun")
@@ -468,8 +474,13 @@ Status refuse_beyond_srun(const GivenOptions& given) {
   return {};
 }
 
+Status read_job_by(ValueReader& values, Request& request, const CommandLine& line) {
+  return JobReader(request, values, line.context).read(line.split.command);
+}
+
 Status read_job(Request& request, const CommandLine& line) {
-  return JobReader(request, line.given, line.context).read(line.command);
+  ValueReader values(line.given);
+  return read_job_by(values, request, line);
 }
 
 }  // namespace ddl::cli

@@ -34,7 +34,7 @@ constexpr OptionEntry kTable[] = {
     {kOversubscribe, "--oversubscribe,-oversubscribe,--overcommit,-O", "",
      "allow more ranks than slots; a host has one for each CPU", kRanks, kForScript},
     {kExport, "-x", "NAME[=VALUE]", "set a variable for the ranks, or pass on ddlrun's own; repeatable",
-     kRanks, kForScript},
+     kRanks, kForScript | kRepeatable},
     {kCpuOperations, "--cpu-operations", "ddl|mpi", "what runs libddl's collectives (default: ddl, itself)",
      kRanks, kForScript},
     {kGpuOperations, "--gpu-operations", "auto|nccl|staged", "the same on memory of GPUs (default: auto)",
@@ -107,7 +107,7 @@ constexpr OptionEntry kTable[] = {
     {kSite, "--site", "NAME|FILE", "follow a site's rules, or plan for it: lumi-g; see --list-sites",
      kBinding},
     {kTopologyText, "--topology-text", "FILE",
-     "plan for output of lscpu, amd-smi, rocm-smi, nvidia-smi; repeatable", kBinding},
+     "plan for output of lscpu, amd-smi, rocm-smi, nvidia-smi; repeatable", kBinding, kRepeatable},
 
     {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots: node1:4,node2:4", kHostsAndLauncher,
      kNotInScript},
@@ -119,14 +119,18 @@ constexpr OptionEntry kTable[] = {
      kHostsAndLauncher, kNotInScript},
     {kLauncher, "--launcher", "auto|local|ssh|srun|mpirun",
      "how to start ranks (default: ssh, but not to this machine)", kHostsAndLauncher},
-    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kHostsAndLauncher},
+    {kMpi, "--mpi", "", "same as --launcher mpirun: the MPI's mpirun starts the ranks", kHostsAndLauncher,
+     kForScript},
     {kMpirun, "--mpirun", "FILE", "with --launcher mpirun: which mpirun to use (default: mpirun)",
-     kHostsAndLauncher},
-    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kHostsAndLauncher},
+     kHostsAndLauncher, kForScript},
+    {kMpiArgs, "--mpi-args", "ARGS", "further options for mpirun, before the command", kHostsAndLauncher,
+     kForScript},
     {kBindingArgs, "--binding-args", "ARGS", "mpirun's options for binding, instead of ddlrun's binding",
-     kHostsAndLauncher},
-    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kHostsAndLauncher},
-    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers", kHostsAndLauncher, kNotInScript},
+     kHostsAndLauncher, kForScript},
+    {kTcp, "--tcp", "", "with --launcher mpirun: use only TCP and shared memory", kHostsAndLauncher,
+     kForScript},
+    {kSshPort, "-p,--ssh-port", "PORT", "port of the ssh servers (with --slurm, -p is the partition)",
+     kHostsAndLauncher, kNotInScript},
     {kSshIdentityFile, "-i,--ssh-identity-file", "FILE", "private key for ssh", kHostsAndLauncher,
      kNotInScript},
     {kSshArgs, "--ssh-args", "ARGS", "further options for ssh: --ssh-args \"-J me@bastion\"",
@@ -202,12 +206,16 @@ constexpr OptionEntry kTable[] = {
      "put the time before every line", kInputOutput, kForScript | kNotWithSrun},
 
     {kSlurm, "--slurm", "", "print a job script for sbatch, and start nothing", kScripts},
-    {kNodes, "--nodes", "N", "number of nodes (default: what -np and the site's nodes require)", kScripts},
-    {kGpusPerNode, "--gpus-per-node", "N", "GPUs of each node; 0: none (default: the site's)", kScripts},
+    {kNodes, "--nodes", "N|MIN-MAX", "number of nodes (default: what -np and the site's nodes require)",
+     kScripts},
+    {kGpusPerNode, "--gpus-per-node", "[TYPE:]N", "GPUs of each node; 0: none (default: the site's)",
+     kScripts},
+    {kCpusPerTask, "--cpus-per-task", "N", "CPUs of each rank, as Slurm counts them (default: the site's)",
+     kScripts},
     {kAccount, "-A,--account", "NAME", "the account, or project, to charge", kScripts},
     {kPartition, "--partition", "NAME", "partition (default: the site's)", kScripts},
     {kQos, "--qos", "NAME", "quality of service", kScripts},
-    {kTime, "--time", "LIMIT", "time limit: 30:00, 2:00:00 or 1-12:00:00", kScripts},
+    {kTime, "--time", "LIMIT", "time limit: 30:00, 2:00:00, 1-12:00:00, 90m or 2h", kScripts},
     {kMem, "--mem", "SIZE", "memory of each node: 64G", kScripts},
     {kMemPerCpu, "--mem-per-cpu", "SIZE", "memory of each CPU", kScripts},
     {kMemPerGpu, "--mem-per-gpu", "SIZE", "memory of each GPU", kScripts},
@@ -223,18 +231,29 @@ constexpr OptionEntry kTable[] = {
     {kError, "--error", "PATTERN", "file of the job's errors (default: the output's)", kScripts},
     {kMailUser, "--mail-user", "ADDRESS", "send mail to this address", kScripts},
     {kMailType, "--mail-type", "EVENTS", "send mail on these events: END,FAIL", kScripts},
-    {kSbatch, "--sbatch", "OPTION", "any other option of sbatch: --sbatch=--licenses=x; repeatable",
-     kScripts},
-    {kModule, "--module", "NAME", "load this module first; repeatable", kScripts},
+    {kSbatch, "--sbatch", "OPTION", "any other option of sbatch: --sbatch=--licenses=x; repeatable", kScripts,
+     kRepeatable},
+    {kBeforeModules, "--before-modules", "LINE", "run a line of shell before modules are loaded; repeatable",
+     kScripts, kRepeatable},
+    {kModule, "--module", "NAME", "load this module first; repeatable", kScripts, kRepeatable},
     {kEasybuildPrefix, "--easybuild-prefix", "DIR", "where EasyBuild installed your own modules", kScripts},
     {kEessi, "--eessi", "VERSION", "take software from EESSI: 2023.06", kScripts},
     {kConda, "--conda", "NAME|DIR", "activate this conda environment", kScripts},
     {kVenv, "--venv", "DIR", "activate this Python environment", kScripts},
-    {kSetup, "--setup", "LINE", "run a line of shell before the ranks start; repeatable", kScripts},
-    {kContainer, "--container", "IMAGE", "run each rank in this image of Apptainer or Singularity", kScripts},
+    {kSetup, "--setup", "LINE", "run a line of shell before the ranks start; repeatable", kScripts,
+     kRepeatable},
+    {kAfter, "--after", "LINE", "run one after the ranks, also if they have failed; repeatable", kScripts,
+     kRepeatable},
+    {kContainer, "--container", "IMAGE", "run each rank in this image", kScripts},
     {kContainerBind, "--container-bind", "DIR[:DIR]", "mount this folder in the container; repeatable",
-     kScripts},
-    {kContainerRuntime, "--container-runtime", "NAME", "apptainer or singularity", kScripts},
+     kScripts, kRepeatable},
+    {kContainerRuntime, "--container-runtime", "NAME",
+     "apptainer, singularity, pyxis, shifter, podman-hpc, ...", kScripts},
+    {kContainerOption, "--container-option", "OPTION",
+     "any other option of that, as in =--cleanenv; repeatable", kScripts, kRepeatable},
+    {kExpand, "--expand", "", "the script replaces $NAME, $1 and $@ in the command", kScripts},
+    {kSrunOption, "--srun-option", "OPTION", "any other option of srun, with --launcher srun; repeatable",
+     kScripts, kRepeatable},
     {kGpuChoice, "--gpu-choice", "visible-devices|gpu-bind",
      "how srun's ranks get theirs (default: the site's)", kScripts},
     {kGpuVendor, "--gpu-vendor", "nvidia|amd|intel", "of the nodes (default: the site's)", kScripts},
@@ -277,6 +296,33 @@ constexpr OptionEntry kTable[] = {
      kOptionalValue},
 };
 
+constexpr SbatchSpelling kSbatchSpellings[] = {
+    {"-t", kTime},
+    {"-N", kNodes},
+    {"-c", kCpusPerTask},
+    {"-p", kPartition},
+    {"-J", kJobName},
+    {"-e", kError},
+    {"-C", kConstraint},
+    {"-q", kQos},
+    {"-d", kDependency},
+    {"-a", kArray},
+    {"-w", kSbatch, "--nodelist"},
+    {"--nodelist", kSbatch, "--nodelist"},
+    {"-G", kSbatch, "--gpus"},
+    {"--gpus", kSbatch, "--gpus"},
+    {"--gres", kSbatch, "--gres"},
+    {"--exclude", kSbatch, "--exclude"},
+    {"--reservation", kSbatch, "--reservation"},
+    {"-L", kSbatch, "--licenses"},
+    {"--licenses", kSbatch, "--licenses"},
+    {"--mincpus", kSbatch, "--mincpus"},
+    {"--comment", kSbatch, "--comment"},
+    {"--begin", kSbatch, "--begin"},
+    {"--hint", kSbatch, "--hint"},
+    {"--nice", kSbatch, "--nice"},
+};
+
 /// Does not use split(), which allocates: this is called for every word of the command line.
 bool has_spelling(const OptionEntry& entry, std::string_view wanted) {
   std::string_view rest = entry.spellings;
@@ -304,6 +350,15 @@ const OptionEntry* find_spelling(std::string_view spelling) {
     }
   }
   return nullptr;
+}
+
+std::span<const SbatchSpelling> sbatch_spellings() { return kSbatchSpellings; }
+
+const SbatchSpelling* find_sbatch_spelling(std::string_view spelling) {
+  const auto* found =
+      std::find_if(std::begin(kSbatchSpellings), std::end(kSbatchSpellings),
+                   [spelling](const SbatchSpelling& one) { return one.spelling == spelling; });
+  return found == std::end(kSbatchSpellings) ? nullptr : found;
 }
 
 const OptionEntry& entry_of(OptionId id) {

@@ -95,6 +95,7 @@ enum class OptionId {
   kQos,
   kTime,
   kJobName,
+  kCpusPerTask,
   kMem,
   kMemPerCpu,
   kMemPerGpu,
@@ -110,15 +111,20 @@ enum class OptionId {
   kMailUser,
   kMailType,
   kSbatch,
+  kBeforeModules,
   kModule,
   kEasybuildPrefix,
   kEessi,
   kConda,
   kVenv,
   kSetup,
+  kAfter,
   kContainer,
   kContainerBind,
   kContainerRuntime,
+  kContainerOption,
+  kExpand,
+  kSrunOption,
   kGpuChoice,
   kGpuVendor,
   kMpiType,
@@ -181,6 +187,7 @@ enum OptionRule : unsigned {
   kNotInScript = 16,    ///< has no meaning in a job script, for which Slurm chooses the hosts
   kOptionalValue = 32,  ///< may have no value: the next word is its value unless that starts with a dash
   kNameAndValue = 64,   ///< NAME=VALUE, or as two words
+  kRepeatable = 128,    ///< may be given several times, and in a file be a list
 };
 
 struct OptionEntry {
@@ -199,6 +206,17 @@ std::span<const OptionEntry> option_table();
 
 /// The entry of option_table() or foreign_options() that has exactly this spelling, with its dashes; else null.
 const OptionEntry* find_spelling(std::string_view spelling);
+
+/// What a spelling means beside --slurm, where letters and some names are sbatch's.
+struct SbatchSpelling {
+  std::string_view spelling;        ///< "-t", "-w"
+  OptionId id;                      ///< kTime; kSbatch for an option that is passed on
+  std::string_view passed_on = {};  ///< "--nodelist", for kSbatch
+};
+std::span<const SbatchSpelling> sbatch_spellings();
+/// null: it means there what it means everywhere.
+const SbatchSpelling* find_sbatch_spelling(std::string_view spelling);
+
 /// The entry of an available option.
 const OptionEntry& entry_of(OptionId id);
 /// The only spelling that the parser knows: the first with two dashes, else the first ("-x").

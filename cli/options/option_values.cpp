@@ -290,6 +290,12 @@ Result<std::string> parse_remote_path(std::string_view text) {
   return std::string(text);
 }
 
+Result<std::string> parse_option(const std::string& text) {
+  if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
+  if (!text.starts_with("-")) return refuse(in_quotes(text) + " is not an option, as in --licenses=x");
+  return text;
+}
+
 Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
   constexpr std::size_t kMaxName = 15;  // IFNAMSIZ less its zero
   std::vector<std::string> names;
@@ -306,8 +312,24 @@ Result<std::vector<std::string>> parse_interfaces(std::string_view text) {
   return names;
 }
 
+ValueReader::ValueReader(const GivenOptions& given) : given_(given) {
+  for (const WrongOption& one : given.wrong) errors_.push_back(one.error);
+}
+
+Status ValueReader::status() const {
+  if (errors_.empty()) return {};
+  if (errors_.size() == 1) return fail(errors_.front());
+  std::vector<std::string> messages, hints;
+  for (const Error& error : errors_) {
+    messages.push_back(error.message());
+    if (!error.hint().empty() && std::find(hints.begin(), hints.end(), error.hint()) == hints.end())
+      hints.push_back(error.hint());
+  }
+  return refuse(join(messages, "; "), join(hints, "; "));
+}
+
 void ValueReader::check(Status step) {
-  if (status_) status_ = std::move(step);
+  if (!step && errors_.empty()) errors_.push_back(std::move(step.error()));
 }
 
 void ValueReader::check(OptionId blamed, Status step) {
@@ -338,7 +360,10 @@ void ValueReader::refuse_repeated(OptionId id) {
 
 void ValueReader::refuse_value(OptionId id, const GivenValue& value, Error error) {
   const OptionEntry& entry = entry_of(id);
-  check(fail(error.during(name_of(entry, value)).during(value.where).with_hint(usage_line(entry))));
+  const Error whole = error.during(name_of(entry, value)).during(value.where).with_hint(usage_line(entry));
+  const bool is_new = std::none_of(errors_.begin(), errors_.end(),
+                                   [&](const Error& one) { return one.message() == whole.message(); });
+  if (is_new) errors_.push_back(whole);
 }
 
 void ValueReader::exclude(OptionId one, OptionId other) {

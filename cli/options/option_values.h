@@ -82,18 +82,22 @@ Result<std::vector<std::string>> parse_ssh_args(std::string_view text);
 Result<std::vector<std::string>> parse_launch_agent(std::string_view text);
 /// An absolute path or a bare name, of letters, digits and "/._-+@:,=": every shell reads it as one word.
 Result<std::string> parse_remote_path(std::string_view text);
+/// "--label": an option of another program, as one word.
+Result<std::string> parse_option(const std::string& text);
 /// Names of interfaces, separated by commas.
 Result<std::vector<std::string>> parse_interfaces(std::string_view text);
 
-/// Applies the parsers to the options that were given, one by one, and keeps the first error.
+/// Applies the parsers to the options that were given, one by one. Keeps every wrong value, so that all are answered at
+/// once. What contradicts each other or is missing it keeps only if nothing was wrong before: it may follow from that.
 class ValueReader {
  public:
-  explicit ValueReader(const GivenOptions& given) : given_(given) {}
+  explicit ValueReader(const GivenOptions& given);
 
   bool has(OptionId id) const { return given_.has(id); }
   const GivenOptions& given() const { return given_; }
-  /// The first error.
-  const Status& status() const { return status_; }
+  /// What is wrong, in one sentence for each.
+  Status status() const;
+  std::size_t num_errors() const { return errors_.size(); }
   /// Keeps the error of a step, unless there is one already.
   void check(Status step);
   /// The same; the option that is to blame adds its place in a file.
@@ -133,7 +137,7 @@ class ValueReader {
   void refuse_value(OptionId id, const GivenValue& value, Error error);
 
   const GivenOptions& given_;
-  Status status_;
+  std::vector<Error> errors_;
 };
 
 }  // namespace ddl::cli

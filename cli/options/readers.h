@@ -48,8 +48,9 @@ std::string mpirun_choice(const GivenOptions& given);
 /// By -x, or else from ddlrun's own environment; "" if it has none. Pure.
 std::string variable_of_ranks(const launcher::JobSpec& job, const Environment& own, const char* name);
 
-/// Refuses the first option that needs ddlrun's agents, which --launcher srun does not start. Pure.
-Status refuse_beyond_srun(const GivenOptions& given);
+/// Refuses the first option that needs ddlrun's agents, which --launcher srun does not start; not the option that is
+/// allowed. Pure.
+Status refuse_beyond_srun(const GivenOptions& given, OptionId allowed = OptionId::kCount);
 
 /// Refuses the first option on the command line that belongs to --slurm. A configuration file may contain them. Pure.
 Status refuse_script_options(const GivenOptions& given);
@@ -57,13 +58,16 @@ Status refuse_script_options(const GivenOptions& given);
 /// What the readers of actions read.
 struct CommandLine {
   const GivenOptions& given;  ///< with those of the configuration file
-  const std::vector<std::string>& command;
+  const SplitArgv& split;     ///< as typed, with the command
   const CommandLineContext& context;
 };
 
 /// Fills what the action needs of a request whose action is set. Error: the first invalid value, options that
 /// contradict each other, or one that is missing.
 using ReadOptions = Status(Request& request, const CommandLine& line);
+
+/// Reads the options of a job by the reader, which keeps what is wrong. As read_job.
+Status read_job_by(ValueReader& values, Request& request, const CommandLine& line);
 
 ReadOptions read_job;       ///< the job and its allocation; reads the hostfile if one was given
 ReadOptions read_job_here;  ///< the same for actions without a script: typed options of --slurm are refused

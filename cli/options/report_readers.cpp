@@ -38,9 +38,9 @@ Status read_inspection(Request& request, const CommandLine& line) {
 }
 
 Status read_timeline(Request& request, const CommandLine& line) {
-  if (line.command.size() > 1)
+  if (line.split.command.size() > 1)
     return refuse(line.given.typed_name(OptionId::kTimeline) + " starts no command, but " +
-                      shell_quote(line.command[1]) + " follows the options",
+                      shell_quote(line.split.command[1]) + " follows the options",
                   "name one job, after all options: ddlrun --timeline start JOB");
   ValueReader values(line.given);
   const auto starts = [](const std::string& text) -> Result<bool> {
@@ -52,8 +52,8 @@ Status read_timeline(Request& request, const CommandLine& line) {
   DDL_TRY(values.status());
   if (!request.timeline.starts && line.given.is_typed(OptionId::kTimelineFile))
     return refuse("--timeline-filename belongs to --timeline start", "omit it");
-  if (line.command.empty()) return {};
-  request.inspect.job = line.command.front();
+  if (line.split.command.empty()) return {};
+  request.inspect.job = line.split.command.front();
   if (request.inspect.job.empty())
     return refuse("the name of the job is empty", "name one, or omit it if you have one job");
   return {};
@@ -73,9 +73,9 @@ Status read_help(Request& request, const CommandLine& line) {
 
 Status read_version(Request& request, const CommandLine& line) {
   // mpirun's and srun's -v means --verbose. A job must not seem to have run because the version was printed.
-  if (!line.command.empty() && line.given.typed_name(OptionId::kVersion) == "-v")
+  if (!line.split.command.empty() && line.given.typed_name(OptionId::kVersion) == "-v")
     return refuse("-v prints the version and starts nothing, but the command " +
-                      shell_quote(line.command.front()) + " follows",
+                      shell_quote(line.split.command.front()) + " follows",
                   "write --verbose to see each step of the start, or --version alone");
   request.text = version_text();
   return {};

@@ -1,11 +1,16 @@
 // Reads the options of --slurm, --lint, --list-sites and --show-site.
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <tuple>
 
+#include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/options/option_values.h"
+#include "cli/options/other_launchers.h"
 #include "cli/options/readers.h"
 #include "templates/cluster/slurm_values.h"
+#include "templates/profile/site_profile.h"
 
 namespace ddl::cli {
 
@@ -15,6 +20,7 @@ using templates::ScriptLauncher;
 using templates::ScriptRequest;
 
 constexpr int kMaxNodes = 1 << 20;
+constexpr int kMaxCpusPerTask = 1 << 14;
 
 Result<std::string> one_line(const std::string& text) {
   if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
@@ -22,7 +28,36 @@ Result<std::string> one_line(const std::string& text) {
 }
 
 Result<std::string> container_runtime(const std::string& text) {
-  return one_of<std::string>(text, {{"apptainer", "apptainer"}, {"singularity", "singularity"}});
+  const auto names = templates::container_runtimes();
+  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
+  return refuse_word(text, {names.begin(), names.end()});
+}
+
+/// "4", "2-4".
+Result<std::pair<int, int>> node_range(const std::string& text) {
+  const std::size_t dash = std::min(text.find('-', 1), text.size());
+  DDL_ASSIGN(min, parse_count(text.substr(0, dash), 1, kMaxNodes));
+  if (dash == text.size()) return std::pair(min, 0);
+  DDL_ASSIGN(max, parse_count(text.substr(dash + 1), 1, kMaxNodes));
+  if (max <= min) return refuse(in_quotes(text) + " is not a range of nodes, the least number first");
+  return std::pair(min, max);
+}
+
+/// "4", "a100:4".
+struct GpuCount {
+  std::string type;
+  int count = 0;
+};
+Result<GpuCount> gpu_count(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string type = colon == std::string::npos ? "" : text.substr(0, colon);
+  const bool is_plain = std::all_of(type.begin(), type.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  if (!is_plain || colon == 0)
+    return refuse(in_quotes(text) + " is not a number of GPUs, or a type and a number, as in a100:4");
+  DDL_ASSIGN(count, parse_count(colon == std::string::npos ? text : text.substr(colon + 1), 0, kMaxGpus));
+  return GpuCount{type, count};
 }
 
 Result<templates::GpuChoice> gpu_choice(const std::string& text) {
@@ -36,16 +71,11 @@ Result<affinity::GpuVendor> gpu_vendor(const std::string& text) {
       text, {{name_of(kNvidia), kNvidia}, {name_of(kAmd), kAmd}, {name_of(kIntel), kIntel}});
 }
 
-Result<std::string> directive(const std::string& text) {
-  auto line = one_line(text);
-  if (line && !line->starts_with("-"))
-    return refuse("'" + text + "' is not an option, as in --sbatch=--licenses=x");
-  return line;
-}
-
 Result<std::string> time_limit(const std::string& text) {
   if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
-  return refuse("'" + text + "' is not a time limit of Slurm: minutes, 30:00, 2:00:00, 1-12 or 1-12:00:00");
+  if (const auto slurms = templates::slurm_time_of(text)) return *slurms;
+  return refuse("'" + text +
+                "' is not a time limit: minutes, 30:00, 2:00:00, 1-12, 1-12:00:00, 90m, 2h or 1d12h");
 }
 
 /// A parser of values that sbatch would refuse.
@@ -60,8 +90,8 @@ auto slurm_value(std::string_view option) {
 
 class ScriptReader {
  public:
-  ScriptReader(Request& request, const GivenOptions& given)
-      : request_(request), given_(given), values_(given) {}
+  ScriptReader(Request& request, ValueReader& values)
+      : request_(request), given_(values.given()), values_(values) {}
 
   Status read() {
     for (const OptionEntry& entry : option_table()) {
@@ -79,6 +109,7 @@ class ScriptReader {
     values_.exclude(OptionId::kSubmit, OptionId::kTestOnly);
     if (has(OptionId::kForce) && !has(OptionId::kScriptFile))
       values_.refuse_once("--force belongs to -o", "name the file with -o FILE");
+    refuse_letters_of_sbatch();
     read_size();
     read_directives();
     read_setup();
@@ -99,9 +130,31 @@ class ScriptReader {
   void take_slurm(OptionId id, std::string& target) {
     values_.take(id, slurm_value(canonical_spelling(entry_of(id))), target);
   }
+  void take_options(OptionId id, std::vector<std::string>& target) {
+    for (const GivenValue& value : given_[id])
+      target.push_back(values_.value_of(id, value, parse_option(value.text)));
+  }
   void take_list(OptionId id, std::vector<std::string>& target) {
     for (const GivenValue& value : given_[id])
       target.push_back(values_.value_of(id, value, one_line(value.text)));
+  }
+
+  /// -o and -x are letters of ddlrun, and their values show where sbatch's are meant.
+  void refuse_letters_of_sbatch() {
+    for (const GivenValue& value : given_[OptionId::kScriptFile]) {
+      if (value.text.find('%') != std::string::npos || value.text.ends_with(".out") ||
+          value.text.ends_with(".log"))
+        values_.refuse_once(OptionId::kScriptFile,
+                            value.name + " names the file of the script, and " + value.text +
+                                " looks like that of the job's output",
+                            "for sbatch's -o write --output " + value.text);
+    }
+    for (const GivenValue& value : given_[OptionId::kExport]) {
+      if (value.text.find('=') == std::string::npos && value.text.find('[') != std::string::npos)
+        values_.refuse_once(OptionId::kExport,
+                            "-x passes on a variable, and " + value.text + " looks like names of nodes",
+                            "for sbatch's -x write --exclude " + value.text);
+    }
   }
 
   void read_size() {
@@ -113,8 +166,17 @@ class ScriptReader {
       if (script().num_ranks == 0) script().num_ranks = most;
       script().num_processes = most + job().elastic.spares;
     }
-    values_.take(OptionId::kNodes, parse_count, script().nodes, 1, kMaxNodes);
-    values_.take(OptionId::kGpusPerNode, parse_count, script().gpus_per_node, 0, kMaxGpus);
+    std::pair<int, int> nodes;
+    values_.take(OptionId::kNodes, node_range, nodes);
+    std::tie(script().nodes, script().max_nodes) = nodes;
+    if (has(OptionId::kGpusPerNode)) {
+      GpuCount gpus;
+      values_.take(OptionId::kGpusPerNode, gpu_count, gpus);
+      script().gpus_per_node = gpus.count;
+      script().gpu_type = gpus.type;
+    }
+    values_.take(OptionId::kCpusPerTask, parse_count, script().cpus_per_task, 1, kMaxCpusPerTask);
+    values_.exclude(OptionId::kCpusPerTask, OptionId::kCoresPerRank);
     take_slurm(OptionId::kMem, script().memory);
     take_slurm(OptionId::kMemPerCpu, script().memory_per_cpu);
     take_slurm(OptionId::kMemPerGpu, script().memory_per_gpu);
@@ -144,8 +206,7 @@ class ScriptReader {
     take_text(OptionId::kError, script().error);
     take_slurm(OptionId::kMailUser, script().mail_user);
     take_slurm(OptionId::kMailType, script().mail_type);
-    for (const GivenValue& value : given_[OptionId::kSbatch])
-      script().directives.push_back(values_.value_of(OptionId::kSbatch, value, directive(value.text)));
+    take_options(OptionId::kSbatch, script().directives);
     for (const std::string& one : script().directives) {
       if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
         values_.refuse_once("--submit does not wait for the job, but --sbatch=" + one + " would",
@@ -175,37 +236,63 @@ class ScriptReader {
   }
 
   void read_setup() {
+    take_list(OptionId::kBeforeModules, script().lines_before_modules);
     take_list(OptionId::kModule, script().modules);
     take_text(OptionId::kEasybuildPrefix, script().easybuild_prefix);
     take_text(OptionId::kEessi, script().eessi_version);
     take_text(OptionId::kConda, script().conda);
     take_text(OptionId::kVenv, script().venv);
     take_list(OptionId::kSetup, script().setup_lines);
-    take_text(OptionId::kContainer, script().container);
-    values_.take(OptionId::kContainerRuntime, container_runtime, script().container_runtime);
-    take_list(OptionId::kContainerBind, script().container_binds);
+    take_list(OptionId::kAfter, script().lines_after);
+    for (const std::string& line : script().setup_lines) refuse_trap(line);
+    take_text(OptionId::kContainer, script().container.image);
+    values_.take(OptionId::kContainerRuntime, container_runtime, script().container.runtime);
+    take_list(OptionId::kContainerBind, script().container.binds);
+    take_options(OptionId::kContainerOption, script().container.options);
     if (!has(OptionId::kContainer))
-      values_.refuse_given({OptionId::kContainerRuntime, OptionId::kContainerBind}, " belongs to --container",
-                           usage_line(entry_of(OptionId::kContainer)));
+      values_.refuse_given(
+          {OptionId::kContainerRuntime, OptionId::kContainerBind, OptionId::kContainerOption},
+          " belongs to --container", usage_line(entry_of(OptionId::kContainer)));
+  }
+
+  /// While the script waits for the ranks it has traps of its own, and any other signal that is caught would end the
+  /// wait. A trap for the exit is right.
+  void refuse_trap(const std::string& line) {
+    const auto words = split_shell_words(line);
+    if (!words || words->size() < 3 || words->front() != "trap") return;
+    const std::string& action = (*words)[1];
+    if (action.empty() || action == "-") return;
+    const auto caught = std::find_if(words->begin() + 2, words->end(), [](const std::string& signal) {
+      return signal != "EXIT" && signal != "0" && signal != "ERR" && signal != "DEBUG";
+    });
+    if (caught != words->end())
+      values_.refuse_once(
+          OptionId::kSetup, "--setup: a trap for " + *caught + " would end the script while its ranks run",
+          "what is to run after the ranks: --after LINE; a signal for the ranks: --signal B:USR1@120");
   }
 
   void read_launch() {
     script().command = job().command;
     script().binding = job().binding;
     script().has_rank_order = has(OptionId::kRankOrder);
+    script().starts_own_ranks = starts_own_ranks(job().command);
+    script().expands_command = has(OptionId::kExpand);
+    if (!script().expands_command) note_variables();
     values_.take(OptionId::kGpuChoice, gpu_choice, script().gpu_choice);
     values_.take(OptionId::kGpuVendor, gpu_vendor, script().gpu_vendor);
     take_text(OptionId::kMpiType, script().mpi_type);
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
-    values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType}, " belongs to --launcher srun",
+    values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType, OptionId::kSrunOption},
+                         " belongs to --launcher srun",
                          "add --launcher srun, or omit it: ddlrun does this itself");
-    if (job().launcher != launcher::LauncherChoice::kAuto) {
-      const OptionId id = has(OptionId::kMpi) ? OptionId::kMpi : OptionId::kLauncher;
-      const std::string value = has(OptionId::kMpi) ? "" : " " + given_[id].front().text;
-      values_.refuse_once(id, std::string(entry_of(id).spellings) + value + " cannot be used in a job script",
-                          "omit it, or --launcher srun where ddlrun is not installed");
-    }
+    const bool by_mpirun = job().launcher == launcher::LauncherChoice::kMpirun;
+    if (job().launcher != launcher::LauncherChoice::kAuto && !by_mpirun)
+      values_.refuse_once(
+          OptionId::kLauncher,
+          "--launcher " + given_[OptionId::kLauncher].front().text + " cannot be used in a job script",
+          "omit it, or --launcher srun where ddlrun is not installed");
     script().ddlrun = job().ssh.remote_path;
+    if (by_mpirun && !has(OptionId::kMpi)) script().ddlrun_options.push_back({"--launcher", "mpirun"});
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kForScript) == 0) continue;
       for (const GivenValue& value : given_[entry.id]) {
@@ -218,7 +305,9 @@ class ScriptReader {
 
   void read_srun() {
     script().launcher = ScriptLauncher::kSrun;
-    values_.check(refuse_beyond_srun(given_));
+    values_.check(refuse_beyond_srun(given_, OptionId::kFramework));
+    read_framework_of_srun();
+    take_options(OptionId::kSrunOption, script().srun_options);
     values_.refuse_given({OptionId::kMapBy, OptionId::kOversubscribe, OptionId::kStdin, OptionId::kAsHorovod},
                          " cannot be used in a script with --launcher srun",
                          "omit it, or omit --launcher srun");
@@ -230,9 +319,43 @@ class ScriptReader {
     if (has(OptionId::kTagOutput)) script().srun_options.emplace_back("--label");
   }
 
+  /// JAX finds the ranks of a step of Slurm by itself, and so does an MPI.
+  void read_framework_of_srun() {
+    using launcher::Framework;
+    const Framework framework = job().framework;
+    script().torch_variables = framework == Framework::kTorch || framework == Framework::kDeepspeed;
+    if (framework == Framework::kTensorflow || framework == Framework::kHorovod ||
+        framework == Framework::kMxnet)
+      values_.refuse_once(OptionId::kFramework,
+                          "--framework " + given_[OptionId::kFramework].back().text +
+                              " needs ddlrun's agents, and srun runs without them",
+                          "omit it, or omit --launcher srun");
+    const std::string_view program =
+        job().command.empty() ? std::string_view() : std::string_view(job().command.front());
+    if (framework == Framework::kAuto && program.substr(program.rfind('/') + 1).starts_with("python"))
+      request_.notes.emplace_back(
+          "ranks that srun starts get no variables of a framework: --framework torch adds MASTER_ADDR, RANK "
+          "and the "
+          "others of PyTorch");
+  }
+
+  /// Variables of a job array and arguments of the script have no value before the job runs. A shell as the command
+  /// has its own use of them.
+  void note_variables() {
+    const auto& command = job().command;
+    if (std::find(command.begin(), command.end(), "-c") != command.end()) return;
+    const auto found = std::find_if(command.begin(), command.end(), [](const std::string& word) {
+      return word == "$@" || word == "$1" || word.find("$SLURM_") != std::string::npos ||
+             word.find("${SLURM_") != std::string::npos;
+    });
+    if (found != command.end())
+      request_.notes.push_back("the program gets " + in_quotes(*found) +
+                               " as it is; with --expand the script replaces what $ begins");
+  }
+
   Request& request_;
   const GivenOptions& given_;
-  ValueReader values_;
+  ValueReader& values_;
 };
 
 /// "tag,timestamp,dir=logs,merge": of mpirun 5.
@@ -252,10 +375,12 @@ bool is_output_of_mpirun(std::string_view text) {
 Status refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
-    if (entry.id == OptionId::kMpiType && given.has(OptionId::kLauncher)) {
+    const bool is_of_srun = entry.id == OptionId::kMpiType || entry.id == OptionId::kSrunOption;
+    if (is_of_srun && given.has(OptionId::kLauncher)) {
       if (given[OptionId::kLauncher].back().text == "srun") continue;
       return refuse(display_name(entry) + " belongs to --launcher srun",
-                    "omit it: ddlrun serves every type of MPI itself");
+                    entry.id == OptionId::kMpiType ? "omit it: ddlrun serves every type of MPI itself"
+                                                   : "omit it, or add --launcher srun");
     }
     if (!given.is_typed(entry.id)) continue;
     const std::string& value = given[entry.id].back().text;
@@ -264,6 +389,9 @@ Status refuse_script_options(const GivenOptions& given) {
                     "use --tag-output, --prefix-output-with-timestamp, --output-filename DIR, "
                     "--merge-stderr-to-stdout");
     }
+    if (entry.id == OptionId::kCpusPerTask)
+      return refuse(display_name(entry) + " belongs to --slurm, which writes a job script",
+                    "use --cores-per-rank N, and --smt for all hardware threads of these cores");
     const bool is_output = entry.id == OptionId::kOutput || entry.id == OptionId::kError ||
                            entry.id == OptionId::kScriptFile;  // srun's -o
     return refuse(
@@ -274,8 +402,19 @@ Status refuse_script_options(const GivenOptions& given) {
 }
 
 Status read_script(Request& request, const CommandLine& line) {
-  DDL_TRY(read_job(request, line));
-  return ScriptReader(request, line.given).read();
+  ValueReader values(line.given);
+  // Both read their values, so that all wrong ones are known.
+  const Status job = read_job_by(values, request, line);
+  const Status script = ScriptReader(request, values).read();
+  if (job && script) return {};
+  const auto& wrong = line.given.wrong;
+  const Status all = values.status();
+  const bool has_line =
+      values.num_errors() == wrong.size() && !wrong.empty() &&
+      std::all_of(wrong.begin(), wrong.end(), [](const WrongOption& one) { return !one.instead.empty(); });
+  if (has_line)
+    return fail(all.error().with_hint(all.error().hint() + " type " + corrected_line(line.split)));
+  return all ? (job ? script : job) : all;
 }
 
 Status read_job_here(Request& request, const CommandLine& line) {

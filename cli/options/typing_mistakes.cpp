@@ -61,8 +61,8 @@ std::string meant_option(std::string_view word) {
 /// Options whose value is a part of a command line, where an option is not a mistake.
 bool takes_words(OptionId id) {
   using enum OptionId;
-  return id == kSbatch || id == kSshArgs || id == kMpiArgs || id == kBindingArgs || id == kSetup ||
-         id == kLaunchAgent;
+  return id == kSbatch || id == kSrunOption || id == kContainerOption || id == kSshArgs || id == kMpiArgs ||
+         id == kBindingArgs || id == kBeforeModules || id == kSetup || id == kAfter || id == kLaunchAgent;
 }
 
 bool names_a_file(const OptionEntry& entry) {

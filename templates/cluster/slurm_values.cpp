@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -46,6 +47,36 @@ std::optional<int> slurm_minutes(std::string_view text) {
   const std::int64_t minutes = (seconds + kMinute - 1) / kMinute;
   if (minutes > std::numeric_limits<int>::max()) return std::nullopt;
   return static_cast<int>(minutes);
+}
+
+std::optional<std::string> slurm_time_of(std::string_view text) {
+  constexpr std::pair<std::string_view, std::int64_t> kUnits[] = {
+      {"days", 86400}, {"day", 86400},  {"d", 86400},   {"hours", 3600}, {"hour", 3600},
+      {"h", 3600},     {"minutes", 60}, {"minute", 60}, {"min", 60},     {"m", 60},
+      {"seconds", 1},  {"sec", 1},      {"s", 1}};
+  std::int64_t seconds = 0;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const auto count = digits == 0 ? std::nullopt : time_count(text.substr(0, digits));
+    text.remove_prefix(digits);
+    const std::size_t letters = std::min(text.find_first_of("0123456789"), text.size());
+    const auto* const unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) {
+      return one.first == text.substr(0, letters);
+    });
+    if (!count || unit == std::end(kUnits)) return std::nullopt;
+    seconds += *count * unit->second;
+    text.remove_prefix(letters);
+  }
+  constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  const auto two_digits = [](std::int64_t number) {
+    return (number < 10 ? ":0" : ":") + std::to_string(number);
+  };
+  const std::string days = seconds >= kDay ? std::to_string(seconds / kDay) + "-" : "";
+  std::string time = days + std::to_string(seconds % kDay / kHour) + two_digits(seconds % kHour / kMinute) +
+                     two_digits(seconds % kMinute);
+  if (!slurm_minutes(time)) return std::nullopt;
+  return time;
 }
 
 std::optional<std::int64_t> slurm_megabytes(std::string_view text) {

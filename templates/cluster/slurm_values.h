@@ -16,6 +16,10 @@ namespace ddl::templates {
 /// UNLIMITED.
 std::optional<int> slurm_minutes(std::string_view text);
 
+/// Slurm's form of a length of time with units, of which sbatch takes none: "2:00:00" of "2h", "1-12:00:00" of "1d12h",
+/// "0:45:00" of "45m" or "45min". nullopt for anything else.
+std::optional<std::string> slurm_time_of(std::string_view text);
+
 // Sizes of memory as Slurm writes them.
 
 /// Megabytes, rounded up, of what sbatch's --mem takes: a whole number, with K, M, G or T, or in megabytes without a

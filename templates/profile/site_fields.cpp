@@ -68,6 +68,12 @@ YamlReader into_partitions(std::vector<PartitionValues>& target, std::string_vie
 
 }  // namespace
 
+std::span<const std::string_view> container_runtimes() {
+  static constexpr std::string_view kRuntimes[] = {"apptainer", "singularity", "pyxis",
+                                                   "shifter",   "podman-hpc",  "container-engine"};
+  return kRuntimes;
+}
+
 std::vector<YamlField> partition_fields(PartitionValues& target) {
   return {{"cpus-per-task", into(target.cpus_per_task, 1, kMaxCpus),
            "as in `slurm`, for jobs of this partition", "that of `slurm`"}};
@@ -164,8 +170,13 @@ std::vector<YamlField> needed_fields(NeededEnvironment& target) {
 
 std::vector<YamlField> setup_fields(SiteSetup& target, std::string_view file) {
   const auto container_gpu = into_choice(target.container_gpu_option, {{"option", true}, {"none", false}});
-  const auto container_runtime = into_choice<std::string>(
-      target.container_runtime, {{"apptainer", "apptainer"}, {"singularity", "singularity"}});
+  const auto container_runtime =
+      into_choice<std::string>(target.container_runtime, {{"apptainer", "apptainer"},
+                                                          {"singularity", "singularity"},
+                                                          {"pyxis", "pyxis"},
+                                                          {"shifter", "shifter"},
+                                                          {"podman-hpc", "podman-hpc"},
+                                                          {"container-engine", "container-engine"}});
   const auto read_needed = [&target, file](const YamlNode& map) {
     return read_fields(map, file, needed_fields(target.needed.emplace()));
   };

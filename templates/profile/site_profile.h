@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,6 +105,9 @@ struct NeededEnvironment {
   bool between_nodes = false;  ///< jobs of one node do not need them
 };
 
+/// What runs containers: "apptainer", "pyxis", ... Static.
+std::span<const std::string_view> container_runtimes();
+
 /// What is set up before the ranks start. Modules, lines and containers are for job scripts alone; the variables also
 /// for ranks that ddlrun starts (profile/site_environment.h).
 struct SiteSetup {
@@ -113,8 +117,9 @@ struct SiteSetup {
   std::vector<SiteVariable> between_nodes_variables;  ///< the same, for jobs of several nodes
   /// Each names a folder of the node's own, below /tmp: the value is a part of the folder's name.
   std::vector<SiteVariable> node_folders;
-  std::vector<std::string> lines;    ///< of shell, unchanged
-  std::string container_runtime;     ///< "apptainer" or "singularity"; "" for whichever is there
+  std::vector<std::string> lines;  ///< of shell, unchanged
+  std::string
+      container_runtime;  ///< of container_runtimes(); "" for apptainer or singularity, whichever is there
   bool container_gpu_option = true;  ///< false: containers see GPUs without --nv or --rocm
   std::vector<std::string> container_binds;
   std::optional<NeededEnvironment> needed;

@@ -5,6 +5,7 @@
 #include "affinity/output/binding_format.h"
 #include "affinity/plan/binding_plan.h"
 #include "base/text.h"
+#include "templates/script/container.h"
 
 namespace ddl::templates {
 namespace {
@@ -16,7 +17,9 @@ int divide_up(int a, int b) { return (a + b - 1) / b; }
 std::string job_name_of(const std::vector<std::string>& command) {
   const auto file_name = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
   std::string_view name = file_name(command.front());
-  if (name.starts_with("python")) {
+  const bool starts_script =
+      name.starts_with("python") || name == "torchrun" || name == "accelerate" || name == "deepspeed";
+  if (starts_script) {
     const auto script = std::find_if(command.begin() + 1, command.end(),
                                      [](std::string_view word) { return word.ends_with(".py"); });
     if (script != command.end()) name = file_name(*script);
@@ -73,7 +76,9 @@ class JobMaker {
                                            : "%x-%A_%a.out";
     job_.gpu_choice =
         request_.gpu_choice.value_or(site_ != nullptr ? site_->slurm.gpu_choice : GpuChoice::kVisibleDevices);
+    job_.container_runtime = runtime_of_container(request_, site_);
     DDL_TRY(gpu_vendor());
+    DDL_TRY(check_container(request_, job_));
     mpi_type();
     DDL_TRY(plan());
     cpus();
@@ -123,14 +128,15 @@ class JobMaker {
     int& per_node = job_.tasks_per_node;
     const int node_gpus = request_.gpus_per_node.value_or(known_gpus());
     const int processes = std::max(job_.num_ranks, request_.num_processes);
-    if (request_.ranks_per_node > 0) {
-      per_node = request_.ranks_per_node;
+    if (request_.ranks_per_node > 0 || request_.starts_own_ranks) {
+      per_node = std::max(request_.ranks_per_node, 1);
     } else if (job_.num_ranks > 0 && job_.nodes > 0) {
       per_node = divide_up(processes, job_.nodes);
     } else if (node_gpus > 0) {
       per_node = std::max(node_gpus * ranks_per_gpu() / gpus_per_rank(), 1);
       if (job_.num_ranks > 0) per_node = std::min(per_node, processes);
     }
+    if (request_.max_nodes > 0) return size_of_range();
     if (job_.nodes == 0 && job_.num_ranks > 0 && per_node > 0) job_.nodes = divide_up(processes, per_node);
     if (job_.num_ranks == 0 && job_.nodes > 0 && per_node > 0) job_.num_ranks = job_.nodes * per_node;
     if (job_.num_ranks == 0)
@@ -148,6 +154,19 @@ class JobMaker {
     return {};
   }
 
+  /// How many ranks there are is known when Slurm has chosen the nodes.
+  Status size_of_range() {
+    job_.max_nodes = request_.max_nodes;
+    const std::string range = "--nodes " + std::to_string(job_.nodes) + "-" + std::to_string(job_.max_nodes);
+    if (request_.num_ranks > 0)
+      return refuse(
+          "with " + range + " the number of ranks is that of the nodes which the job gets, and -np " +
+          std::to_string(request_.num_ranks) + " is one number: omit it, and give --ranks-per-node N");
+    if (job_.tasks_per_node == 0)
+      return refuse("with " + range + " the number of ranks of a node has to be known: --ranks-per-node N");
+    return {};
+  }
+
   int ranks_per_gpu() const { return std::max(request_.binding.ranks_per_gpu, 1); }
   int gpus_per_rank() const { return std::max(request_.binding.gpus_per_rank, 1); }
 
@@ -161,7 +180,9 @@ class JobMaker {
   Status gpus() {
     const std::string option = gpu_option();
     const bool has_own = ask_for_gpus(request_.directives);
-    const int needed = divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
+    const int needed = request_.starts_own_ranks
+                           ? known_gpus()
+                           : divide_up(job_.tasks_per_node * gpus_per_rank(), ranks_per_gpu());
     const bool is_needed = request_.binding.gpus_per_rank > 0 || request_.binding.ranks_per_gpu > 0;
     if (request_.gpus_per_node == 0 && !option.empty())
       return refuse(option + " requests GPUs, and --gpus-per-node 0 requests none: omit one of them");
@@ -183,6 +204,7 @@ class JobMaker {
             (option.empty() ? ", or --gpus-per-node 0 for a job without GPUs" : ""));
       job_.gpus_per_node = used_gpus_ = needed;
     }
+    job_.gpu_type = request_.gpu_type.empty() && site_ != nullptr ? site_->slurm.gpu_type : request_.gpu_type;
     const int there = request_.gpus_per_node.value_or(known_gpus());
     if (is_needed && there > 0 && needed > there)
       return refuse(counted(job_.tasks_per_node, "rank") + " of a node need " + counted(needed, "GPU") +
@@ -201,7 +223,7 @@ class JobMaker {
         job_.gpu_vendor = site_->slurm.gpu_vendor;
     }
     if (request_.gpu_vendor) job_.gpu_vendor = request_.gpu_vendor;
-    if (job_.gpu_vendor || !job_.has_gpus || request_.container.empty()) return {};
+    if (job_.gpu_vendor || !job_.has_gpus || !needs_gpu_vendor(request_, job_)) return {};
     return refuse(
         "a container needs --nv to see GPUs of NVIDIA, and --rocm for those of AMD, but the vendor of the "
         "GPUs is unknown: --gpu-vendor nvidia, amd or intel");
@@ -241,6 +263,7 @@ class JobMaker {
     const int ranks = job_.tasks_per_node;
     const std::optional<int> known = cpus_per_core();
     const int each = known.value_or(1);
+    if (const int cpus = request_.cpus_per_task; cpus > 0) return {std::max(cpus / each, 1), cpus};
     if (const int cores = request_.binding.cores_per_rank; cores > 0) return {cores, cores * each};
     if (site_ == nullptr || ranks == 0) return {};
     if (const int published = cpus_per_task_in(site_->slurm, job_.partition); published > 0) {
@@ -263,6 +286,9 @@ class JobMaker {
     job_.threads_per_rank = plan_ ? fewest_threads() : part.cores;
     const bool fits = !by_srun() || !plan_ || part.cpus * job_.tasks_per_node == all_cpus();
     job_.cpus_per_task = fits ? part.cpus : 0;
+    if (request_.starts_own_ranks && job_.cpus_per_task == 0 && !job_.has_whole_nodes)
+      job_.notes.push_back("the CPUs of a node are not known, so Slurm gives " + request_.command.front() +
+                           " its default, which may be one CPU: add --exclusive or --cpus-per-task N");
   }
   int fewest_threads() const {
     return std::ranges::min_element(plan_->ranks, {}, &affinity::RankBinding::threads)->threads;
@@ -307,6 +333,8 @@ class JobMaker {
   Status plan() {
     if (!topology_ || job_.tasks_per_node == 0 || !job_.has_whole_nodes) return {};
     if (request_.binding.bind_to == affinity::BindTo::kNone) return {};
+    const int cpus = request_.cpus_per_task * job_.tasks_per_node;
+    if (by_srun() && cpus > 0 && cpus != all_cpus()) return {};
     auto plan = affinity::plan_binding(*topology_, request_.binding, job_.tasks_per_node);
     if (!plan) return refuse("on the nodes of " + site_->name + ": " + plan.error().message());
     plan_ = *std::move(plan);
@@ -340,8 +368,18 @@ class JobMaker {
     return by_rank;
   }
 
+  static bool are_local_ranks(const std::vector<std::vector<int>>& gpus_by_rank) {
+    for (int rank = 0; rank < std::ssize(gpus_by_rank); ++rank) {
+      if (gpus_by_rank[rank] != std::vector<int>{rank}) return false;
+    }
+    return true;
+  }
+
   void choose_gpus() {
+    if (request_.starts_own_ranks) return;
     const auto by_rank = plan_ ? gpus_of_plan() : gpus_in_order();
+    // A program of PyTorch chooses the GPU whose index is its local rank.
+    if (request_.torch_variables && !request_.gpu_choice && are_local_ranks(by_rank)) return;
     std::vector<std::string> masks;
     bool is_one_each = true;
     for (const std::vector<int>& gpus : by_rank) {
@@ -362,7 +400,8 @@ class JobMaker {
 
   /// The script chooses the GPU of each rank, or a note to the user says that it does not.
   Status check_gpu_choice() {
-    if (!by_srun() || !job_.has_gpus) return {};
+    const bool sees_all = request_.starts_own_ranks || request_.torch_variables;
+    if (!by_srun() || !job_.has_gpus || (sees_all && job_.gpus_of_ranks.empty())) return {};
     if (request_.gpu_choice && job_.gpus_of_ranks.empty())
       return refuse(
           "--gpu-choice needs the numbers of ranks and of GPUs of a node: --nodes N and --gpus-per-node N");
@@ -408,8 +447,8 @@ class JobMaker {
   }
 
   Status check_srun() {
-    if (!by_srun() || job_.tasks_per_node == 0 || job_.num_ranks == job_.nodes * job_.tasks_per_node)
-      return {};
+    const bool is_even = job_.max_nodes > 0 || job_.num_ranks == job_.nodes * job_.tasks_per_node;
+    if (!by_srun() || job_.tasks_per_node == 0 || is_even) return {};
     return refuse("srun places the same number of ranks on each node, and " +
                   counted(job_.num_ranks, "rank") + " on " + counted(job_.nodes, "node") +
                   " do not divide evenly: choose another -np, or let ddlrun start them");

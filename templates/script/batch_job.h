@@ -19,14 +19,26 @@ enum class ScriptLauncher {
   kSrun,  ///< for where ddlrun is not installed: srun with ddlrun's binding
 };
 
+/// The container in which each rank runs.
+struct ContainerRequest {
+  std::string image;    ///< "": none; of the container engine the name of an environment, or its file
+  std::string runtime;  ///< of container_runtimes()
+  std::vector<std::string> binds;    ///< "/scratch", "/scratch:/data"
+  std::vector<std::string> options;  ///< "--cleanenv": of the runtime
+};
+
 /// Numbers are 0 and texts "" if the user gave none.
 struct ScriptRequest {
   // How large.
   int num_ranks = 0;
   int nodes = 0;
+  int max_nodes =
+      0;  ///< of a range, from nodes on: how many the job gets is known when it starts; 0: no range
   int ranks_per_node = 0;
   int num_processes = 0;             ///< room for so many, of which some wait to replace ranks
   std::optional<int> gpus_per_node;  ///< 0: none, although the site has some
+  std::string gpu_type;              ///< "a100"
+  int cpus_per_task = 0;             ///< as Slurm counts them
   std::string memory;                ///< as --mem has it; so are the next two
   std::string memory_per_cpu;
   std::string memory_per_gpu;
@@ -51,17 +63,17 @@ struct ScriptRequest {
   std::string mail_type;
   std::vector<std::string> directives;  ///< "--licenses=matlab": more of them
 
-  // What the script sets up.
+  // What the script does before and after the ranks. Lines are of shell, and written unchanged.
+  std::vector<std::string> lines_before_modules;
   std::vector<std::string> modules;
   std::string easybuild_prefix;  ///< a folder of modules that EasyBuild made
   std::string eessi_version;     ///< of the European Environment for Scientific Software Installations
   std::string conda;             ///< an environment's name or folder
   std::string venv;              ///< a folder
   std::vector<SiteVariable> variables;
-  std::vector<std::string> setup_lines;  ///< of shell, unchanged
-  std::string container;                 ///< an image
-  std::string container_runtime;
-  std::vector<std::string> container_binds;
+  std::vector<std::string> setup_lines;
+  std::vector<std::string> lines_after;  ///< run whatever the ranks have ended with
+  ContainerRequest container;
 
   // How the ranks are started.
   ScriptLauncher launcher = ScriptLauncher::kDdlrun;
@@ -72,7 +84,11 @@ struct ScriptRequest {
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::string mpi_type;
   affinity::BindingPolicy binding;
-  bool has_rank_order = false;  ///< the user's own, not the site's
+  bool has_rank_order = false;   ///< the user's own, not the site's
+  bool torch_variables = false;  ///< srun's ranks get those by which PyTorch finds the others
+  bool starts_own_ranks =
+      false;  ///< the command is a launcher, such as torchrun, which has its node to itself
+  bool expands_command = false;  ///< the script's shell replaces $NAME in the words of the launch line
   std::vector<std::string> command;
 };
 
@@ -85,10 +101,12 @@ struct BatchBinding {
 };
 
 struct BatchJob {
-  int num_ranks = 0;
+  int num_ranks = 0;       ///< 0: as many as the nodes that the job gets have
   int nodes = 0;           ///< 0: as many as Slurm needs
+  int max_nodes = 0;       ///< of a range; else 0
   int tasks_per_node = 0;  ///< 0: as Slurm places them
   int gpus_per_node = 0;   ///< to request; 0: none, or another option requests them, or they need no request
+  std::string gpu_type;    ///< "a100", for that request; "" for any
   bool has_gpus = false;
   bool has_whole_nodes = false;
   std::string smt_directive;  ///< gives the job the second hardware threads that its ranks use; "" for none
@@ -103,7 +121,8 @@ struct BatchJob {
   std::string cpu_bind;  ///< for srun, if there is no plan: "cores"
   GpuChoice gpu_choice = GpuChoice::kVisibleDevices;
   std::optional<affinity::GpuVendor> gpu_vendor;
-  std::vector<std::string> gpus_of_ranks;  ///< by local rank: "3", "0,1"; empty without GPUs
+  std::string container_runtime;           ///< "" for apptainer or singularity, whichever is there
+  std::vector<std::string> gpus_of_ranks;  ///< by local rank: "3", "0,1"; empty if ranks see all
   std::string gpu_bind;                    ///< the same for srun: "map:0,1" or "mask:0x3,0xc"
   std::optional<BatchBinding> binding;     ///< nullopt if the node is not known, or is shared
   std::vector<std::string> notes;          ///< sentences for the user

@@ -54,9 +54,12 @@ class DirectiveList {
 
 void add_size(DirectiveList& list, const ScriptRequest& request, const BatchJob& job,
               const SiteProfile* site) {
-  list.add("--nodes", job.nodes);
-  const bool by_total =
-      job.tasks_per_node == 0 || (site != nullptr && site->slurm.task_request == TaskRequest::kTotal);
+  if (job.max_nodes > 0)
+    list.add("--nodes", std::to_string(job.nodes) + "-" + std::to_string(job.max_nodes));
+  else
+    list.add("--nodes", job.nodes);
+  const bool by_total = job.tasks_per_node == 0 || (job.num_ranks > 0 && site != nullptr &&
+                                                    site->slurm.task_request == TaskRequest::kTotal);
   if (by_total) {
     list.add("--ntasks", std::max(job.num_ranks, request.num_processes));
     if (job.tasks_per_node > 0) list.add("--mincpus", job.tasks_per_node * std::max(job.cpus_per_task, 1));
@@ -64,9 +67,8 @@ void add_size(DirectiveList& list, const ScriptRequest& request, const BatchJob&
     list.add("--ntasks-per-node", job.tasks_per_node);
   }
   if (job.gpus_per_node > 0) {
-    const std::string type =
-        site != nullptr && !site->slurm.gpu_type.empty() ? site->slurm.gpu_type + ":" : "";
-    const std::string count = type + std::to_string(job.gpus_per_node);
+    const std::string count =
+        (job.gpu_type.empty() ? "" : job.gpu_type + ":") + std::to_string(job.gpus_per_node);
     const bool is_gres = site != nullptr && site->slurm.gpu_request == GpuRequest::kGres;
     list.add(is_gres ? "--gres" : "--gpus-per-node", is_gres ? "gpu:" + count : count);
   }
@@ -132,7 +134,7 @@ class Sbatch : public BatchSystem {
     list.add("--mail-type", request.mail_type);
     if (site != nullptr) {
       for (const std::string& directive : site->slurm.directives) list.add_unchanged(directive);
-      if (job.nodes == 1) {
+      if (job.nodes == 1 && job.max_nodes == 0) {
         for (const std::string& directive : site->slurm.one_node_directives) list.add_unchanged(directive);
       }
     }

@@ -19,7 +19,9 @@
 #include "templates/cluster/slurm_values.h"
 #include "templates/profile/site_environment.h"
 #include "templates/profile/site_profile.h"
+#include "templates/script/bash_words.h"
 #include "templates/script/batch_system.h"
+#include "templates/script/container.h"
 #include "templates/shipped_files.h"
 
 namespace ddl::templates {
@@ -65,19 +67,6 @@ using kainjow::mustache::data;
 using kainjow::mustache::mustache;
 using kainjow::mustache::partial;
 
-/// Quotes text as one word of bash without a line break, so that a person reads the script by lines as bash does.
-std::string bash_quote(std::string_view word) {
-  std::string quoted;
-  for (const char c : shell_quote(word)) quoted += c == '\n' ? "'$'\\n''" : std::string(1, c);
-  return quoted;
-}
-
-std::string quoted(const std::vector<std::string>& words) {
-  std::vector<std::string> all;
-  for (const std::string& word : words) all.push_back(bash_quote(word));
-  return join(all, " ");
-}
-
 /// [{key: text}, ...]
 data items(const char* key, const std::vector<std::string>& texts) {
   data list{data::type::list};
@@ -107,7 +96,7 @@ class ScriptData {
     if (site_ != nullptr) set("site-name", site_->name);
     set("warning", items("sentence", warnings));
     set("directive", items("option", directives));
-    set("num-proc", std::to_string(job_.num_ranks));
+    if (job_.num_ranks > 0) set("num-proc", std::to_string(job_.num_ranks));
     if (job_.nodes > 0) set("nodes", std::to_string(job_.nodes));
     if (job_.tasks_per_node > 0) set("tasks-per-node", std::to_string(job_.tasks_per_node));
     if (job_.gpus_per_node > 0) set("gpus-per-node", std::to_string(job_.gpus_per_node));
@@ -115,6 +104,7 @@ class ScriptData {
     modules();
     environment();
     container();
+    torch_variables();
     binding();
     launch();
     return std::move(data_);
@@ -126,6 +116,11 @@ class ScriptData {
   void set(const char* key, const data& value) { data_.set(key, value); }
   void set(const char* key, const std::string& text) {
     if (!text.empty()) data_.set(key, text);
+  }
+  /// The lines as a list of "line", and "has-KEY" if there are any.
+  void set_lines(const std::string& key, const std::vector<std::string>& lines) {
+    data_.set("has-" + key, lines.empty() ? data::type::bool_false : data::type::bool_true);
+    data_.set(key, items("line", lines));
   }
   void set(const char* key, bool value) {
     data_.set(key, value ? data::type::bool_true : data::type::bool_false);
@@ -139,11 +134,17 @@ class ScriptData {
     set("module", items("name", names));
     set("easybuild-prefix", quote_if_any(request_.easybuild_prefix));
     set("eessi-version", quote_if_any(request_.eessi_version));
-    set("conda", quote_if_any(request_.conda));
-    set("venv", quote_if_any(request_.venv));
-    // The function that loads modules comes from the files that a login shell reads.
-    set("login-shell", !names.empty() || !request_.conda.empty());
+    set_lines("line-before-modules", request_.lines_before_modules);
+    if (!in_container()) {
+      set("conda", quote_if_any(request_.conda));
+      set("venv", quote_if_any(request_.venv));
+    }
+    // The functions module and conda come from the files that a login shell reads.
+    set("login-shell", !names.empty() || !request_.lines_before_modules.empty() ||
+                           (!request_.conda.empty() && !in_container()));
   }
+
+  bool in_container() const { return !request_.container.image.empty(); }
 
   static std::string quote_if_any(const std::string& text) { return text.empty() ? "" : bash_quote(text); }
 
@@ -180,25 +181,28 @@ class ScriptData {
   }
 
   void container() {
-    if (request_.container.empty()) return;
-    set("image", bash_quote(request_.container));
-    std::string runtime = request_.container_runtime;
-    if (runtime.empty() && site_ != nullptr) runtime = site_->setup.container_runtime;
-    set("container-runtime",
-        runtime.empty() ? std::string("\"$(command -v apptainer || command -v singularity)\"") : runtime);
-    std::vector<std::string> options;
-    // Intel's GPUs need no option: the container has the node's /dev.
-    const bool has_option = job_.has_gpus && (site_ == nullptr || site_->setup.container_gpu_option);
-    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kNvidia) options.emplace_back("--nv");
-    if (has_option && job_.gpu_vendor == affinity::GpuVendor::kAmd) options.emplace_back("--rocm");
-    std::vector<std::string> binds =
-        site_ != nullptr ? site_->setup.container_binds : std::vector<std::string>();
-    binds.insert(binds.end(), request_.container_binds.begin(), request_.container_binds.end());
-    for (const std::string& bind : binds) {
-      options.emplace_back("--bind");
-      options.push_back(bash_quote(bind));
-    }
-    set("container-option", items("word", options));
+    container_ = container_launch(request_, job_, site_);
+    set("container-words", join(container_.words, " "));
+    if (!in_container()) return;
+    // A Python environment of the image; the host's would be another Python's.
+    std::vector<std::string> commands;
+    if (!request_.venv.empty()) commands.push_back(". " + bash_quote(request_.venv) + "/bin/activate");
+    if (!request_.conda.empty())
+      commands.push_back("eval \"$(conda shell.bash hook)\"; conda activate " + bash_quote(request_.conda));
+    if (commands.empty()) return;
+    commands.emplace_back("exec \"$@\"");
+    set("in-container", bash_quote(join(commands, "; ")));
+  }
+
+  /// A launcher that runs once on each node may be told in the command where it meets the others.
+  void torch_variables() {
+    const bool has_variables = by_srun() && request_.torch_variables;
+    set("torch-variables", has_variables);
+    const bool names_master =
+        std::any_of(request_.command.begin(), request_.command.end(),
+                    [](const std::string& word) { return word.find("$MASTER_") != std::string::npos; });
+    set("master-for-launchers",
+        !has_variables && request_.starts_own_ranks && request_.expands_command && names_master);
   }
 
   bool chooses_gpus() const { return by_srun() && job_.has_gpus && !job_.gpus_of_ranks.empty(); }
@@ -224,6 +228,9 @@ class ScriptData {
   }
 
   void launch() {
+    set_lines("line-after", request_.lines_after);
+    // What the user's lines have started, or are to do at the exit, needs the shell that ran them.
+    set("stays", request_.requeue_on > 0 || !request_.lines_after.empty() || !request_.setup_lines.empty());
     if (request_.requeue_on > 0) set("requeue-on", std::to_string(request_.requeue_on));
     if (const std::string_view signal = shells_signal(request_.signal); !signal.empty())
       set("shell-signal", std::string(signal));
@@ -233,10 +240,10 @@ class ScriptData {
     set("ddlrun-by-name", request_.ddlrun.find('/') == std::string::npos);
     std::vector<std::string> command = words_of_env();
     command.insert(command.end(), request_.command.begin(), request_.command.end());
-    set("command", quoted(command));
+    set("command", bash_words(command, request_.expands_command));
     std::vector<std::string> groups;
     const auto& options = by_srun() ? srun_options() : request_.ddlrun_options;
-    for (const auto& words : options) groups.push_back(quoted(words));
+    for (const auto& words : options) groups.push_back(bash_words(words, request_.expands_command));
     set("has-launch-options", !groups.empty());
     set("launch-option", items("words", groups));
   }
@@ -259,6 +266,7 @@ class ScriptData {
       options.push_back({"--distribution=" + site_->slurm.distribution});
     if (chooses_gpus() && job_.gpu_choice == GpuChoice::kGpuBind)
       options.push_back({"--gpu-bind=" + job_.gpu_bind, "--gres-flags=allow-task-sharing"});
+    for (const std::string& option : container_.srun_options) options.push_back({option});
     for (const std::string& option : request_.srun_options) options.push_back({option});
     return options;
   }
@@ -266,6 +274,7 @@ class ScriptData {
   const ScriptRequest& request_;
   const BatchJob& job_;
   const SiteProfile* site_;
+  ContainerLaunch container_;
   data data_;
 };
 

@@ -217,6 +217,73 @@ TEST_CASE("what would look like a job that has run is refused") {
   CHECK(ddl::cli::parse_command_line(std::vector<std::string>{"--version", "a"}, {"/", 2, "head"}));
 }
 
+TEST_CASE("a launcher in the place of the command is named, with its program in a line to type") {
+  const auto line = [](std::string text) { return "type ddlrun " + std::move(text); };
+  check_refused({
+      {{"-np", "8", "--", "torchrun", "--standalone", "--nproc_per_node=8", "-m", "pkg.train", "--lr", "1"},
+       "torchrun is a launcher itself",
+       line("-np 8 --ranks-per-node 8 -- python3 -m pkg.train --lr 1")},
+      {{"python", "-m", "torch.distributed.run", "--nproc-per-node", "4", "a.py"},
+       "torchrun is a launcher itself",
+       line("--ranks-per-node 4 python3 a.py")},
+      {{"--slurm", "-t", "1h", "accelerate", "launch", "--multi_gpu", "--num_processes", "8",
+        "--num_machines", "2", "--mixed_precision", "bf16", "a.py", "x y"},
+       "accelerate is a launcher itself",
+       line("--slurm -t 1h -np 8 --nodes 2 python3 a.py 'x y'")},
+      {{"--slurm", "-N", "2", "deepspeed", "--num_gpus", "4", "a.py", "--deepspeed", "d.json"},
+       "deepspeed is a launcher itself",
+       line("--slurm -N 2 --ranks-per-node 4 python3 a.py --deepspeed d.json")},
+      {{"horovodrun", "-np", "4", "-H", "a:2,b:2", "--log-level", "INFO", "python", "a.py"},
+       "horovodrun is a launcher itself",
+       line("-np 4 -H a:2,b:2 python a.py")},
+      {{"--slurm", "--mem", "4G", "srun", "-n8", "-N", "2", "--mpi=pmix", "-c", "4", "-w", "n1", "./a"},
+       "srun is a launcher itself",
+       line("--slurm --mem 4G -np 8 --nodes 2 -c 4 -w n1 ./a")},
+      {{"-np", "2", "sbatch", "job.sh"}, "sbatch submits a script", "type sbatch SCRIPT without ddlrun"},
+      {{"-np", "2", "torchrun"}, "torchrun is a launcher itself", "omit it, and write the program"},
+      {{"--slurm", "-N", "2", "--ranks-per-node", "2", "torchrun", "a.py"},
+       "torchrun is a launcher",
+       "python3 a.py"},
+  });
+  const auto read = [](std::vector<std::string> words) {
+    return ddl::cli::parse_command_line(words, {"/", 2, "head"});
+  };
+  // One on each node has all of the node.
+  const auto one =
+      read({"--slurm", "-N", "2", "--ranks-per-node", "1", "torchrun", "--nproc-per-node", "8", "a.py"});
+  REQUIRE(one);
+  CHECK(one->script.request.starts_own_ranks);
+  CHECK(one->job.binding.bind_to == ddl::affinity::BindTo::kNone);
+  CHECK(read({"-H", "a,b", "--ranks-per-node", "1", "deepspeed", "a.py"}));
+  CHECK(read({"--slurm", "-N", "2", "-np", "2", "accelerate", "launch", "a.py"}));
+  CHECK(read({"-np", "2", "accelerate", "config"}));
+}
+
+TEST_CASE("all wrong options of a job script are answered at once, with the line to type if there is one") {
+  const auto refused = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "--slurm");
+    const auto request = ddl::cli::parse_command_line(words, {"/", 2, "head"});
+    REQUIRE_FALSE(request);
+    return request.error().message() + "|" + request.error().hint();
+  };
+  CHECK(refused({"--tiem", "30:00", "-n", "8", "--partiton=gpu", "-w", "n 1", "./a", "x y"}) ==
+        "unknown option --tiem; unknown option --partiton=gpu|did you mean --time?; did you mean "
+        "--partition? type "
+        "ddlrun --slurm --time 30:00 -n 8 --partition gpu -w 'n 1' ./a 'x y'");
+  CHECK(refused({"--tiem", "30:00", "-np", "x", "--mem", "lots", "--frob", "./a"}) ==
+        "unknown option --tiem; unknown option --frob; -np/--num-proc: 'x' is not a whole number of ranks; "
+        "--mem: "
+        "'lots' is not a size of memory: a whole number of megabytes, or as in 64G|did you mean --time?; if "
+        "it is the "
+        "program's, write it behind the program; ddlrun --help all lists ddlrun's own; -np N: start N ranks "
+        "(default: "
+        "the number of slots of the hosts); --mem SIZE: memory of each node: 64G");
+  // What contradicts each other may follow from a wrong value, and is not mentioned behind it.
+  CHECK(
+      refused({"-np", "2", "--mem", "lots", "--mem-per-cpu", "1G", "./a"})
+          .starts_with("--mem: 'lots' is not a size of memory: a whole number of megabytes, or as in 64G|"));
+}
+
 TEST_CASE("what stands in the place of the command by mistake is named, with the line to type") {
   check_refused({
       {{"sbatch", "job.sh"},
@@ -225,8 +292,9 @@ TEST_CASE("what stands in the place of the command by mistake is named, with the
       {{"salloc", "-N", "2"}, "salloc asks for the nodes", "salloc OPTIONS ddlrun PROGRAM"},
       {{"torchrun", "--nproc-per-node", "2", "a.py"},
        "torchrun is a launcher itself",
-       "ddlrun -np N python3 SCRIPT"},
-      {{"/opt/mpi/bin/mpirun", "./a"}, "mpirun is a launcher itself", "ddlrun -np N PROGRAM"},
+       "type ddlrun --ranks-per-node 2 python3 a.py; or, to have one torchrun on each node: --ranks-per-node "
+       "1"},
+      {{"/opt/mpi/bin/mpirun", "./a"}, "mpirun is a launcher itself", "type ddlrun -np N ./a"},
       {{"2", "hostname"}, "-np is missing before 2", "type ddlrun -np 2 hostname"},
       {{"-H", "node1", "node2", "hostname"}, "the hosts of -H end at a space: node2", "-H node1:4,node2:4"},
       {{"-np", "2", "-H", "a:1,gpu07:2", "gpu11", "./a"},

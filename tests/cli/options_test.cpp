@@ -221,8 +221,8 @@ const std::vector<Refused> kRefused = {
     // Messages quote the spelling that was typed.
     {{"-np", "2", "-genv", "A", "1", "a"}, "-genv is not an option of ddlrun", "-x NAME=VALUE"},
     {{"-np", "2", "--mpi", "--json", "a"}, "--json needs ddlrun's agents", "omit --mpi"},
-    {{"-np", "2", "--slurm", "--launcher", "mpirun", "a"}, "--launcher mpirun cannot be used in a job script", ""},
-    {{"-np", "2", "--slurm", "--mpi", "a"}, "--mpi cannot be used in a job script", ""},
+    {{"-np", "2", "--slurm", "--launcher", "ssh", "a"}, "--launcher ssh cannot be used in a job script", ""},
+    {{"-np", "2", "--slurm", "--mpi", "--fan-out", "2", "a"}, "--fan-out needs ddlrun's agents, and mpirun", ""},
     {{"--explain-bind", "-np", "2", "-H", "b"}, "--explain-bind is for one node, but -H/--hosts names", ""},
     {{"--explain-bind"}, "-np is missing", "ddlrun --explain-bind -np 8"},
     {{"-np", "2", "--launcher", "ssh", "--mpi-type", "pmix", "a"}, "--mpi-type belongs to --launcher srun", "omit it"},

@@ -56,7 +56,234 @@ struct Golden {
   Words words;
 };
 
-/// A script for every site, with ddlrun and with srun, and one that uses all other options.
+/// What people write job scripts for. Each is one line of ddlrun.
+std::vector<Golden> requests() {
+  return {
+      {"request-ddp-nodes",
+       {"-N",
+        "4",
+        "--gpus-per-node",
+        "a100:4",
+        "-p",
+        "gpu",
+        "-A",
+        "project",
+        "-t",
+        "12h",
+        "--mem",
+        "0",
+        "--exclusive",
+        "--before-modules",
+        "module purge",
+        "--module",
+        "CUDA/12.4",
+        "--venv",
+        "/project/venv",
+        "-x",
+        "NCCL_DEBUG=WARN",
+        "--remote-path",
+        "ddlrun",
+        "--ranks-per-node",
+        "4",
+        "--",
+        "python",
+        "train.py",
+        "--epochs",
+        "90"}},
+      {"request-ddp-srun",
+       {"-N",
+        "2",
+        "--ranks-per-node",
+        "4",
+        "--gpus-per-node",
+        "4",
+        "--gpu-vendor",
+        "nvidia",
+        "-c",
+        "12",
+        "-t",
+        "2h",
+        "--launcher",
+        "srun",
+        "--framework",
+        "torch",
+        "--srun-option=--kill-on-bad-exit=1",
+        "--srun-option=--wait=60",
+        "--srun-option=--label",
+        "--",
+        "python",
+        "train.py"}},
+      {"request-torchrun-on-each-node",
+       {"-N",
+        "2",
+        "--ranks-per-node",
+        "1",
+        "--site",
+        "perlmutter-gpu",
+        "-A",
+        "m1234_g",
+        "-t",
+        "30",
+        "--remote-path",
+        "ddlrun",
+        "--expand",
+        "--",
+        "torchrun",
+        "--nnodes",
+        "2",
+        "--nproc-per-node",
+        "4",
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        "$MASTER_ADDR:$MASTER_PORT",
+        "train.py"}},
+      {"request-torchrun-on-one-node",
+       {"-N", "1", "--ranks-per-node", "1", "--site", "lumi-g", "-A", "project_465", "-t", "30",
+        "--remote-path", "ddlrun", "--", "torchrun", "--standalone", "--nproc-per-node", "8", "train.py"}},
+      {"request-deepspeed",
+       {"-N",
+        "2",
+        "--gpus-per-node",
+        "8",
+        "--ranks-per-node",
+        "8",
+        "-q",
+        "long",
+        "-t",
+        "1d",
+        "--framework",
+        "deepspeed",
+        "--conda",
+        "deepspeed",
+        "--remote-path",
+        "ddlrun",
+        "--",
+        "python",
+        "train.py",
+        "--deepspeed",
+        "--deepspeed_config",
+        "zero3.json"}},
+      {"request-accelerate-container",
+       {"-N",
+        "1",
+        "-np",
+        "4",
+        "--gpus-per-node",
+        "4",
+        "--gpu-vendor",
+        "amd",
+        "--container",
+        "pytorch.sif",
+        "--container-bind",
+        "/scratch",
+        "--container-option=--cleanenv",
+        "--container-option=--env=HF_HOME=/scratch/hf",
+        "--conda",
+        "/opt/conda/envs/hf",
+        "--remote-path",
+        "ddlrun",
+        "--",
+        "python",
+        "finetune.py"}},
+      {"request-horovod",
+       {"-np", "16", "-N", "4", "--gpus-per-node", "4", "-t", "08:00:00", "-C", "v100", "--framework",
+        "horovod", "--module", "Horovod/0.28.1", "--remote-path", "ddlrun", "--", "python",
+        "keras_train.py"}},
+      {"request-jax",
+       {"-N", "8", "--ranks-per-node", "1", "--gpus-per-node", "h100:8", "-c", "96", "--exclusive", "-t",
+        "4:00:00", "--launcher", "srun", "--framework", "jax", "--", "python", "train_jax.py"}},
+      {"request-pyxis",
+       {"-N",
+        "2",
+        "--ranks-per-node",
+        "8",
+        "--gpus-per-node",
+        "8",
+        "--launcher",
+        "srun",
+        "--framework",
+        "torch",
+        "--container-runtime",
+        "pyxis",
+        "--container",
+        "nvcr.io#nvidia/pytorch:24.10-py3",
+        "--container-bind",
+        "/data:/data,/home/me/src:/src",
+        "--container-option=--no-container-mount-home",
+        "--",
+        "python",
+        "/src/train.py"}},
+      {"request-container-engine",
+       {"--site", "alps-gh200", "-A", "a123", "-N", "2", "-t", "1h", "--launcher", "srun", "--framework",
+        "torch", "--container-runtime", "container-engine", "--container", "pytorch", "--", "python",
+        "train.py"}},
+      {"request-shifter",
+       {"--site", "perlmutter-gpu", "-A", "m1234_g", "-N", "2", "-t", "1h", "--container-runtime", "shifter",
+        "--container", "docker:me/train:1", "--container-bind", "/pscratch/me:/data", "--remote-path",
+        "ddlrun", "--", "python", "train.py"}},
+      {"request-podman-hpc",
+       {"--site", "perlmutter-gpu", "-A", "m1234_g", "-N", "2", "-t", "1h", "--container-runtime",
+        "podman-hpc", "--container", "me/train:1", "--container-bind", "/pscratch/me:/data", "--remote-path",
+        "ddlrun", "--", "python", "train.py"}},
+      {"request-array",
+       {"-np",
+        "4",
+        "--gpus-per-node",
+        "4",
+        "-a",
+        "0-99%8",
+        "-t",
+        "45m",
+        "--expand",
+        "--remote-path",
+        "ddlrun",
+        "--output-filename",
+        "logs/$SLURM_ARRAY_TASK_ID",
+        "--",
+        "python",
+        "fit.py",
+        "--seed",
+        "$SLURM_ARRAY_TASK_ID",
+        "--cost",
+        "5\\$",
+        "$@"}},
+      {"request-staging",
+       {"-np", "64", "-N", "1", "-t", "6h", "-d", "afterok:4711", "--setup",
+        "cp -r /project/input \"$TMPDIR\"", "--after", "cp -r \"$TMPDIR/output\" /project/", "--after",
+        "[ \"$status\" -eq 0 ] || cp core.* /project/", "--remote-path", "ddlrun", "--", "./simulate"}},
+      {"request-server-and-steps",
+       {"-np",
+        "8",
+        "-N",
+        "2",
+        "-G",
+        "8",
+        "-w",
+        "node[01-02]",
+        "--setup",
+        "./prepare --out input",
+        "--setup",
+        "redis-server --port 6380 &",
+        "--setup",
+        "export REDIS_URL=\"$HOSTNAME:6380\"",
+        "--after",
+        "[ \"$status\" -ne 0 ] || ddlrun -np 8 -- ./evaluate",
+        "--remote-path",
+        "ddlrun",
+        "--",
+        "./train"}},
+      {"request-nodes-as-there-are",
+       {"--nodes", "2-4", "--ranks-per-node", "48", "-c", "2", "-J", "climate", "-e", "climate.err",
+        "--launcher", "srun", "--", "./climate"}},
+      {"request-mpirun",
+       {"-np", "32", "-N", "2", "-t", "90m", "--module", "OpenMPI/5.0.3", "--launcher", "mpirun",
+        "--mpi-args", "--mca btl_tcp_if_include ib0", "--remote-path", "ddlrun", "--", "./solver",
+        "input.nml"}},
+  };
+}
+
+/// A script for every site, with ddlrun and with srun, one that uses all other options, and those of requests().
 std::vector<Golden> goldens() {
   const Words usual = {"-np", "8", "--nodes", "2", "--time", "30:00"};
   const std::vector<std::pair<std::string, Words>> sites = {
@@ -183,6 +410,7 @@ std::vector<Golden> goldens() {
                   "--name",
                   "it's \"me\" & more",
                   "two\nlines"}});
+  for (Golden& request : requests()) all.push_back(std::move(request));
   all.push_back({"elastic",
                  {"-np", "8", "--elastic", "continue", "--state-dir", "/scratch/state", "--requeue-on", "119",
                   "--max-np", "8", "--spares", "2", "--remote-path", "ddlrun", "--", "./train"}});
@@ -332,6 +560,68 @@ TEST_CASE("-o writes an executable file, and replaces an existing one only with 
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("a folder for the job's output that is not there is a warning, because Slurm makes none") {
+  const TemporaryDirectory folder;
+  std::filesystem::create_directory(folder.path() + "/here");
+  const auto warning = [&](const std::string& output) {
+    return slurm({"-np", "2", "--remote-path", "ddlrun", "--output", output, "./a"}, folder.path()).err;
+  };
+  CHECK(warning("here/%j.out").empty());
+  CHECK(warning("%j.out").empty());
+  CHECK_THAT(warning("logs/x y/%j.out"), Contains("Slurm drops the output: mkdir -p 'logs/x y'\n"));
+  CHECK_THAT(warning("%j/out"), Contains("warning: the folder %j ") && !Contains("mkdir"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/logs"));
+}
+
+TEST_CASE("with --expand the script replaces variables and its arguments in the command") {
+  const TemporaryDirectory folder;
+  const std::string echo = folder.path() + "/echo_words";
+  std::ofstream(echo) << "#!/bin/sh\nprintf '<%s>' \"$@\"\n";
+  REQUIRE(::chmod(echo.c_str(), 0755) == 0);
+  const std::string file = folder.path() + "/job.sh";
+  std::ofstream(file) << script({"-np", "2", "--expand", "--remote-path", echo, "-x", "SEED=$TASK", "--",
+                                 "./a", "$TASK", "it's \"$TASK\"", "\\$TASK", "a\\b `c` $1", "$@",
+                                 "two\n$2"});
+  ProgramSetup setup;
+  setup.argv = {"/bin/bash", file, "one", "two words"};
+  setup.environment = {"TASK=x y"};
+  const ProgramRun ran = run_program(setup);
+  INFO(*ddl::read_file(file) << ran.err);
+  CHECK(ran.out ==
+        "<-np><2><-x><SEED=x y><--><./a><x y><it's \"x y\"><$TASK><a\\b `c` one><one><two words><two\ntwo "
+        "words>");
+  // Without it the words are as they were given, and a note says what is there.
+  const ProgramRun noted = slurm({"-np", "2", "--remote-path", echo, "--", "./a", "$SLURM_ARRAY_TASK_ID"});
+  CHECK_THAT(noted.out, Contains("./a '$SLURM_ARRAY_TASK_ID'"));
+  CHECK_THAT(noted.err, Contains("with --expand the script replaces"));
+}
+
+TEST_CASE("lines after the ranks run whatever these have ended with, and so does a trap for the exit") {
+  const TemporaryDirectory folder;
+  const auto run = [&](const std::string& ranks, Words options) {
+    const std::string file = folder.path() + "/job.sh";
+    options.insert(options.begin(), {"-np", "2", "--remote-path", "/bin/sh"});
+    options.insert(options.end(), {"--", "./a"});
+    // Stands in for ddlrun: a shell whose first argument is "-np".
+    std::string text = script(options);
+    const std::size_t at = text.find("/bin/sh -np 2");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, std::string("/bin/sh -np 2").size(), "/bin/sh -c '" + ranks + "'");
+    std::ofstream(file, std::ios::trunc) << text;
+    return run_here({"/bin/bash", file}, folder.path());
+  };
+  const ProgramRun failed = run("exit 7", {"--after", "echo \"after $status\"", "--after", "false"});
+  CHECK(failed.exit_code == 7);
+  CHECK(failed.out == "after 7\n");
+  const ProgramRun passed =
+      run("echo ranks", {"--after", "(exit 3)", "--after", "echo last", "--after", "false"});
+  CHECK(passed.exit_code == 3);
+  CHECK(passed.out == "ranks\nlast\n");
+  const ProgramRun trapped = run("exit 5", {"--setup", "trap 'echo \"exit $?\"' EXIT"});
+  CHECK(trapped.exit_code == 5);
+  CHECK(trapped.out == "exit 5\n");
+}
+
 TEST_CASE("a template and a partial of the user are used, and errors in them are reported") {
   const TemporaryDirectory folder;
   const std::string frame = folder.path() + "/frame.sh";
@@ -371,7 +661,14 @@ TEST_CASE("options that a script cannot have are refused with a hint") {
       {{"-np", "2", "--site", "lumi-g", "./a"}, "--account PROJECT"},
       {{"-np", "2", "--site", "nris-saga", "--account", "p", "./a"}, "--mem-per-cpu 4G"},
       {{"-np", "2", "--job-name", "a\nb", "./a"}, "several lines"},
-      {{"-np", "2", "--time", "2h", "./a"}, "'2h' is not a time limit of Slurm"},
+      {{"-np", "2", "--time", "2w", "./a"}, "'2w' is not a time limit: minutes"},
+      {{"-np", "2", "--container", "x", "--container-runtime", "pyxis", "./a"},
+       "add --launcher srun, or choose"},
+      {{"-np", "2", "--launcher", "srun", "--container", "e", "--container-runtime", "container-engine",
+        "--container-bind", "/x", "./a"},
+       "add /x to its mounts, and omit --container-bind"},
+      {{"-np", "8", "--nodes", "2-4", "./a"}, "-np 8 is one number: omit it, and give --ranks-per-node N"},
+      {{"--nodes", "2-4", "./a"}, "the number of ranks of a node has to be known"},
       {{"-np", "2", "--sbatch", "licenses=x", "./a"}, "--sbatch=--licenses=x"},
       {{"-np", "2", "--container-bind", "/x", "./a"}, "--container-bind belongs to --container"},
       {{"-np", "2", "--force", "./a"}, "--force belongs to -o"},

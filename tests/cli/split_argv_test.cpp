@@ -57,6 +57,20 @@ const std::vector<Case> kCases = {
     {{"-timeout", "3", "./a"}, {"-timeout"}, {"3", "./a"}},
     {{"--verbose=3", "./a"}, {"--verbose=3"}, {"./a"}},
     {{"---", "./a"}, {"---"}, {"./a"}},
+    // With --slurm, before or behind them, letters are sbatch's.
+    {{"-t", "30", "-N2", "-c", "4", "-p", "gpu", "-J", "n", "-e", "e", "-C", "a&b", "-q", "q", "-d", "1", "-a", "0-9",
+      "--slurm", "-n", "8", "./a"},
+     {"--time", "30", "--nodes", "2", "--cpus-per-task", "4", "--partition", "gpu", "--job-name", "n", "--error", "e",
+      "--constraint", "a&b", "--qos", "q", "--dependency", "1", "--array", "0-9", "--slurm", "--num-proc", "8"},
+     {"./a"}},
+    {{"--slurm", "-w", "n[1-2]", "-G=8", "--exclude=n3", "-A", "p", "-o", "f", "-x", "A", "./a", "-t", "3"},
+     {"--slurm", "--sbatch", "--nodelist=n[1-2]", "--sbatch", "--gpus=8", "--sbatch", "--exclude=n3", "--account", "p",
+      "--script-file", "f", "-x", "A"},
+     {"./a", "-t", "3"}},
+    {{"-p", "22", "./a", "--slurm"}, {"--ssh-port", "22"}, {"./a", "--slurm"}},
+    // There an unknown option that is close to one has its value.
+    {{"--slurm", "--tiem", "30", "./a"}, {"--slurm", "--tiem", "30"}, {"./a"}},
+    {{"--slurm", "--bogus", "30", "./a"}, {"--slurm", "--bogus"}, {"30", "./a"}},
 };
 // clang-format on
 

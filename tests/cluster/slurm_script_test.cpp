@@ -113,6 +113,77 @@ TEST_CASE("members of an ensemble get their task and rank numbers", "[slurm_scri
   }
 }
 
+TEST_CASE(
+    "lines of a script run before, beside and after the ranks, also if these fail, and see its variables",
+    "[slurm_script]") {
+  const JobFolder folder;
+  // \$ is for the shell of the rank, and the array's variable for that of the script.
+  const Words say_task = {"sh", "-c", "echo \"task \\$0 of rank \\$SLURM_PROCID\"; exit 7",
+                          "$SLURM_ARRAY_TASK_ID"};
+  const std::string failing =
+      folder.submit("logs/failing-%a",
+                    {"-n", "1", "-a", "1-2", "--expand", "--after", "echo \"ended with $status\"", "--after",
+                     "false", "--after", "echo still after"},
+                    say_task);
+  const std::string around =
+      folder.submit("around",
+                    {"--nodes", "1-2", "--ranks-per-node", "2", "--setup", "sleep 1000 & server=$!",
+                     "--setup", "trap 'kill $server && echo served' EXIT", "--after", "false"},
+                    {"sh", "-c", "echo \"rank $SLURM_PROCID of $SLURM_NTASKS\""});
+  const std::string told = folder.submit(
+      "told",
+      {"-n", "4", "-N", "2", "--launcher", "srun", "--mpi-type", "none", "--framework", "torch",
+       "--srun-option=--label", "--srun-option=--kill-on-bad-exit=1"},
+      {"sh", "-c",
+       "echo \"$RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE, $MASTER_ADDR is $(hostname)\""});
+  folder.await({failing, around, told});
+  for (const std::string member : {"1", "2"}) {
+    const std::string out = folder.output("logs/failing-" + member);
+    INFO(out);
+    CHECK(lines_with(out, "task " + member + " of rank 0") == 1);
+    CHECK(lines_with(out, "ended with 7") == 1);
+    CHECK(lines_with(out, "still after") == 1);
+    CHECK_THAT(folder.checked_output({"scontrol", "show", "job", failing + "_" + member}),
+               Contains("ExitCode=7:0"));
+  }
+  INFO(folder.output("around"));
+  const int ranks = lines_with(folder.output("around"), " of 4") == 4 ? 4 : 2;
+  CHECK(lines_with(folder.output("around"), " of " + std::to_string(ranks)) == ranks);
+  CHECK(lines_with(folder.output("around"), "served") == 1);
+  CHECK_THAT(folder.checked_output({"scontrol", "show", "job", around}), Contains("ExitCode=1:0"));
+  INFO(folder.output("told"));
+  for (const std::string rank : {"0", "1", "2", "3"}) {
+    const std::string local = rank == "0" || rank == "2" ? "0" : "1";
+    CHECK(lines_with(folder.output("told"), rank + ": " + rank + " of 4, " + local + " of 2, node") == 1);
+  }
+}
+
+TEST_CASE("a cancelled job still runs what is to run after its ranks", "[slurm_script]") {
+  const JobFolder folder;
+  folder.checked_output({"mkfifo", "never"});
+  const std::string job =
+      folder.submit("out", {"-np", "2", "-N", "2", "--after", "echo \"ended with $status\""},
+                    {"bash", "-c", "exec 3<>never; echo begins; read -rt 100 -u 3"});
+  folder.await_lines("out", "begins", 2);
+  folder.checked_output({"scancel", job});
+  folder.await({job});
+  INFO(folder.output("out"));
+  CHECK(lines_with(folder.output("out"), "ended with 143") == 1);
+}
+
+#ifdef DDL_CLUSTER_OPEN_MPI
+TEST_CASE("a script has the site's mpirun start the ranks", "[slurm_script]") {
+  const JobFolder folder;
+  const std::string job = folder.submit(
+      "out", {"-np", "2", "-N", "2", "--launcher", "mpirun", "--mpi-args", "--mca btl tcp,self"},
+      {"sh", "-c", "echo \"rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)\""});
+  folder.await({job});
+  INFO(folder.output("out"));
+  CHECK(lines_with(folder.output("out"), "rank 0 of 2 on node") == 1);
+  CHECK(lines_with(folder.output("out"), "rank 1 of 2 on node") == 1);
+}
+#endif
+
 TEST_CASE("the warning signal reaches every rank, and the requeued job continues from its checkpoint",
           "[slurm_script]") {
   const JobFolder folder;

@@ -213,7 +213,8 @@ TEST_CASE("srun's input variables in the shell change nothing, and reach the ran
 }
 
 TEST_CASE("srun and mpirun, started by a rank of a Slurm job, start ranks of their own", "[slurm]") {
-  HostJob by_srun({"-np", "2", "srun", "-N", "1", "-n", "1", "hostname"}, in_salloc({"-N", "2", "-n", "2"}));
+  HostJob by_srun({"-np", "2", "env", "srun", "-N", "1", "-n", "1", "hostname"},
+                  in_salloc({"-N", "2", "-n", "2"}));
   CHECK(by_srun.wait() == 0);
   INFO(by_srun.err());
   // Slurm chooses the node of each step; if one ends before the other begins, that may be the same.

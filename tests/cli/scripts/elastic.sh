@@ -35,6 +35,7 @@ while [ "$seen" -ne "$signals" ]; do
   status=0
   wait "$launch" || status=$?
 done
+
 # The ranks have saved what they need, and ask to be started again.
 if [ "$status" -eq 119 ] && [ -z "$cancelled" ]; then
   scontrol requeue "$SLURM_JOB_ID"

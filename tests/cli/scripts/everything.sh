@@ -33,15 +33,20 @@ export EBU_USER_PREFIX='/projects/my modules'
 
 module load GCC/12.3.0
 
-eval "$(conda shell.bash hook)"
-conda activate torch
-
 ulimit -c 0
 
 # Each rank runs in this container.
 container=("$(command -v apptainer || command -v singularity)" exec --nv --bind /scratch --bind '/my data:/data' image.sif)
 
-exec /opt/ddl/bin/ddlrun -np 4 \
+# What a rank does in its container before the command.
+# shellcheck disable=SC2016 # the shell in the container expands it
+in_container='eval "$(conda shell.bash hook)"; conda activate torch; exec "$@"'
+
+# Slurm sends SIGTERM to every process of a job that is cancelled. This shell stays until the ranks have ended.
+signals=0 seen=-1
+trap 'signals=$((signals + 1))' TERM
+
+/opt/ddl/bin/ddlrun -np 4 \
   -x LR=0.1 \
   -x TOKEN \
   --timeout 3600 \
@@ -50,4 +55,14 @@ exec /opt/ddl/bin/ddlrun -np 4 \
   --cores-per-rank 4 \
   --output-filename logs \
   --tag-output \
-  -- "${container[@]}" python train.py --name 'it'\''s "me" & more' 'two'$'\n''lines'
+  -- "${container[@]}" bash -c "$in_container" bash python train.py --name 'it'\''s "me" & more' 'two'$'\n''lines' &
+launch=$!
+
+# A signal ends wait, too.
+while [ "$seen" -ne "$signals" ]; do
+  seen=$signals
+  status=0
+  wait "$launch" || status=$?
+done
+
+exit "$status"
