@@ -32,6 +32,20 @@ def share_of(images, labels):
     return images[own, :, :, None].astype("float32") / 255, labels[own]
 
 
+def newest(folder):
+    """How many epochs the newest checkpoint has, and its file."""
+    files = sorted(folder.glob("epoch-*.keras"))
+    return (int(files[-1].stem.split("-")[1]), files[-1]) if files else (0, None)
+
+
+def save(model, folder, epochs):
+    """Whenever the job is killed, the newest checkpoint is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / "unfinished.keras"
+    model.save(unfinished)
+    unfinished.replace(folder / f"epoch-{epochs:04}.keras")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, metavar="DIRECTORY", help="where the files of MNIST are")
@@ -39,7 +53,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch", type=int, default=32, help="samples of each rank in a step")
     parser.add_argument("--rate", type=float, default=0.02, help="the learning rate of one rank")
-    parser.add_argument("--checkpoint", metavar="FILE", help="such as digits.keras: written after each epoch")
+    parser.add_argument("--checkpoint", type=Path, metavar="DIRECTORY",
+                        help="go on from the newest file there, and write one after each epoch")
     options = parser.parse_args()
     if min(options.samples, options.epochs, options.batch) < 1:
         parser.error("--samples, --epochs and --batch are at least 1")
@@ -77,24 +92,34 @@ def main():
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile(optimizer=optimizer, loss=loss, metrics=["accuracy"])
 
-    # Step 5: all ranks start with the weights of rank 0. What is told of an epoch is the mean over all ranks.
+    # Step 5: all ranks start with the weights of rank 0, or of the checkpoint that it reads, and so do the optimizers.
+    # The rate of the checkpoint was that of another number of ranks, perhaps. What is told of an epoch is the mean over
+    # all ranks.
+    first = 0
+    if options.checkpoint:
+        first, saved = newest(options.checkpoint) if hvd.rank() == 0 else (0, None)
+        if saved:
+            model = hvd.load_model(saved)
+            model.optimizer.learning_rate = rate
+        first = int(hvd.broadcast(first, root_rank=0))
+        if first >= options.epochs:
+            raise SystemExit(f"mnist_keras.py: the checkpoint has {first} epochs already")
     callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback(), warmup]
 
     # Step 6: rank 0 alone prints and writes the checkpoint.
-    if hvd.rank() == 0:
+    def end_epoch(epoch, logs):
+        print(f"epoch {epoch + 1}  loss {logs['loss']:.4f}  accuracy {logs['val_accuracy']:.4f}", flush=True)
         if options.checkpoint:
-            callbacks.append(keras.callbacks.ModelCheckpoint(options.checkpoint))
-        callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=print_epoch))
+            save(model, options.checkpoint, epoch + 1)
 
-    history = model.fit(images, labels, batch_size=options.batch, epochs=options.epochs, callbacks=callbacks,
-                        validation_data=share_of(*test), verbose=0).history
+    if hvd.rank() == 0:
+        callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=end_epoch))
+
+    history = model.fit(images, labels, batch_size=options.batch, initial_epoch=first, epochs=options.epochs,
+                        callbacks=callbacks, validation_data=share_of(*test), verbose=0).history
     if hvd.rank() == 0:
         count = len(test[1]) // hvd.size() * hvd.size()
         print(f"{hvd.size()} ranks: accuracy {history['val_accuracy'][-1]:.4f} over {count} images", flush=True)
-
-
-def print_epoch(epoch, logs):
-    print(f"epoch {epoch + 1}  loss {logs['loss']:.4f}  accuracy {logs['val_accuracy']:.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,10 +40,10 @@ void run_mnist(const std::string& environment) {
   run(Place::kHere, two_ranks(environment, "keras_mnist.py", {"ddl.tensorflow.keras"}, "tensorflow"));
 }
 
-/// Runs the example of digits with these arguments, on two ranks.
-Output digits_of(const std::string& python, const std::vector<std::string>& arguments) {
+/// Runs the example of digits with these arguments.
+Output digits_of(const std::string& python, int ranks, const std::vector<std::string>& arguments) {
   std::vector<std::string> words = {"-np",
-                                    "2",
+                                    std::to_string(ranks),
                                     "--oversubscribe",
                                     "--no-tag-output",
                                     "-x",
@@ -62,20 +62,28 @@ void run_digits(const std::string& environment) {
   const auto python = python_of(environment);
   if (!python) return;
   const e2e::Scratch scratch;
-  const std::string model = scratch.path() + "/digits.keras";
-  const Output result =
-      digits_of(*python, {"--samples", "4000", "--batch", "16", "--epochs", "2", "--checkpoint", model});
+  const std::string folder = scratch.path() + "/digits";
+  const auto train = [&](int ranks, const std::string& epochs) {
+    return digits_of(*python, ranks,
+                     {"--samples", "4000", "--batch", "16", "--epochs", epochs, "--checkpoint", folder});
+  };
+  const Output result = train(2, "1");
   INFO(environment << "\n" << result.out << "\n" << result.err);
   CHECK(result.status == 0);
   // Rank 0 alone prints, and writes the model.
-  CHECK(e2e::occurrences(result.out, "epoch 2  loss ") == 1);
-  CHECK(std::filesystem::exists(model));
-  const std::string begin = "2 ranks: accuracy ";
-  const std::size_t at = result.out.find(begin);
+  CHECK(e2e::occurrences(result.out, "epoch 1  loss ") == 1);
+  CHECK(e2e::names_in(folder) == std::vector<std::string>{"epoch-0001.keras"});
+  // Another number of ranks goes on from the checkpoint.
+  const Output more = train(1, "2");
+  INFO(more.out << "\n" << more.err);
+  CHECK(e2e::occurrences(more.out, "epoch 1  loss ") == 0);
+  CHECK(e2e::occurrences(more.out, "epoch 2  loss ") == 1);
+  const std::string begin = "1 ranks: accuracy ";
+  const std::size_t at = more.out.find(begin);
   REQUIRE(at != std::string::npos);
-  CHECK(std::stod(result.out.substr(at + begin.size())) > 0.85);
+  CHECK(std::stod(more.out.substr(at + begin.size())) > 0.85);
 
-  const Output missing = digits_of(*python, {"--data", scratch.path()});
+  const Output missing = digits_of(*python, 2, {"--data", scratch.path()});
   INFO(missing.err);
   CHECK(missing.status != 0);
   CHECK(missing.err.find("mnist_keras.py: neither train-images-idx3-ubyte nor") != std::string::npos);
@@ -113,7 +121,7 @@ TEST_CASE("a tutorial's program of Keras trains as in one process", "[keras_mnis
   run_mnist("tensorflow-2.15");
   run_mnist("tensorflow");
 }
-TEST_CASE("the example of Keras learns digits on two ranks", "[keras_example]") {
+TEST_CASE("the example of Keras learns digits on two ranks, and goes on with one", "[keras_example]") {
   run_digits("tensorflow-2.15");
   run_digits("tensorflow");
 }
