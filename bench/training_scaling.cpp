@@ -7,7 +7,8 @@
 // A step computes for SECONDS (1) on one core: products of small matrices, as many for each layer as its share in the
 // model's multiplications, a third of them in the forward pass. So the step is that of a part of a sample, or of some,
 // and samples a second are those that this core computes. The backward pass says ready() of each gradient behind its
-// layer. Kinds of steps alternate, ROUNDS (3) times; medians.
+// layer. Kinds of steps alternate, ROUNDS (3) times; medians. Efficiency is that of N ranks, of N times one rank alone;
+// "each rank alone" has what they lose by sharing memory and cores, without communication.
 //
 // "Hidden" is 1 - (step - step without communication) / communication without computation.
 #include <algorithm>
@@ -145,15 +146,22 @@ class Steps {
   double rate_ = 0, samples_ = 0;
 };
 
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 struct Kind {
   const char* name;
   std::function<double()> seconds_of_step;
   std::vector<double> seconds = {};
 
-  double median() const {
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
+  double median() const { return median_of(seconds); }
+  /// How much longer its steps take than another kind's, in the same round.
+  double longer_than(const Kind& other) const {
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < seconds.size(); ++i) differences.push_back(seconds[i] - other.seconds[i]);
+    return median_of(differences);
   }
 };
 
@@ -191,7 +199,7 @@ void run(ddl::Context& context, ddl::bench::Model model, double seconds, int rou
   }
   if (context.rank() != 0) return;
   const auto& [single, own_steps, wholes, slices, idle_alone, idle_whole] = kinds;
-  const double communication = idle_whole.median() - idle_alone.median();
+  const double communication = idle_whole.longer_than(idle_alone);
   std::printf("%s, %zu tensors, %d ranks, SGD; a step of a rank is %.3f samples, at %.1f GFLOP/s\n",
               ddl::bench::name_of(model), steps.counts().size(), size, steps.samples(), steps.gigaflops());
   std::printf("  %-28s %10s %14s %12s %8s\n", "", "ms a step", "samples/s", "efficiency", "hidden");
@@ -199,7 +207,7 @@ void run(ddl::Context& context, ddl::bench::Model model, double seconds, int rou
     const double time = kind.median();
     std::printf("  %-28s %10.1f %14.3f %12.3f", kind.name, 1e3 * time, ranks * steps.samples() / time,
                 single.median() / time);
-    if (communicates) std::printf(" %8.2f", 1 - (time - own_steps.median()) / communication);
+    if (communicates) std::printf(" %8.2f", 1 - kind.longer_than(own_steps) / communication);
     std::printf("\n");
   };
   print(single, 1, false);

@@ -5,6 +5,7 @@
 //
 // Rounds of both kinds alternate. A round is ten steps with gradients that are there already, so there is nothing to hide
 // the communication behind. Medians over the rounds, in ms, and the smallest and the largest.
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -48,7 +49,14 @@ double milliseconds_on_cpu() {
 /// Of all ready() of a step, in milliseconds.
 struct Submitting {
   double elapsed = 0, on_cpu = 0;
+  double sleeps = 0;  ///< how often the thread gave its core up by itself, as for a lock
 };
+
+double sleeps_of_thread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<double>(usage.ru_nvcsw);
+}
 
 /// Milliseconds of a step.
 template <class Optimizing, class Wait>
@@ -58,10 +66,11 @@ double time_steps(ddl::Context& context, Optimizing& optimizer, Submitting& subm
   const auto begin = Clock::now();
   for (int step = 0; step < kSteps; ++step) {
     const auto first = Clock::now();
-    const double first_on_cpu = milliseconds_on_cpu();
+    const double first_on_cpu = milliseconds_on_cpu(), first_sleeps = sleeps_of_thread();
     for (std::size_t i = optimizer.parameters().size(); i-- > 0;) optimizer.ready(i);
     submitting.on_cpu += (milliseconds_on_cpu() - first_on_cpu) / kSteps;
     submitting.elapsed += milliseconds_since(first) / kSteps;
+    submitting.sleeps += (sleeps_of_thread() - first_sleeps) / kSteps;
     optimizer.step();
     wait();
   }
@@ -75,7 +84,7 @@ void run(ddl::Context& context, ddl::bench::Model model, int rounds) {
   ddl::bench::TrainedMemory whole_memory(counts), sharded_memory(counts);
   Optimizer<Adam> whole(context, whole_memory.parameters(), Adam{});
   ShardedOptimizer<Adam> sharded(context, sharded_memory.parameters(), Adam{});
-  std::vector<double> whole_times, sharded_times, whole_hooks, sharded_hooks, whole_cpu, sharded_cpu;
+  std::vector<double> whole_times, sharded_times, whole_hooks, sharded_hooks, whole_cpu, sharded_cpu, sleeps;
   const double microseconds =
       1000 / static_cast<double>(counts.size());   // of a tensor, for a step's milliseconds
   for (int round = -1; round < rounds; ++round) {  // the first one is not counted
@@ -86,6 +95,7 @@ void run(ddl::Context& context, ddl::bench::Model model, int rounds) {
     whole_times.push_back(one);
     whole_hooks.push_back(microseconds * of_whole.elapsed);
     whole_cpu.push_back(microseconds * of_whole.on_cpu);
+    sleeps.push_back(of_whole.sleeps);
     sharded_times.push_back(other);
     sharded_hooks.push_back(microseconds * of_sharded.elapsed);
     sharded_cpu.push_back(microseconds * of_sharded.on_cpu);
@@ -100,6 +110,7 @@ void run(ddl::Context& context, ddl::bench::Model model, int rounds) {
   std::printf("  slices / whole, paired         %s\n", median_of(ratios).c_str());
   std::printf("  ready() of a tensor, whole, us %s\n", median_of(whole_hooks).c_str());
   std::printf("    of it on the CPU             %s\n", median_of(whole_cpu).c_str());
+  std::printf("    sleeps in all of a step      %s\n", median_of(sleeps).c_str());
   std::printf("  ready() of a tensor, slices    %s\n", median_of(sharded_hooks).c_str());
   std::printf("    of it on the CPU             %s\n", median_of(sharded_cpu).c_str());
   std::printf("  bytes for an element in slices %8.3f; the formula 8 + 8/N is %.3f\n",

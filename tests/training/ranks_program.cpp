@@ -276,6 +276,31 @@ void test_groups_with_unused_parameters(ddl::Context& context) {
   }
 }
 
+/// No GPU is here: memory of a CPU with the function that a GPU's program gives.
+void test_gradients_that_the_program_sets_to_zero(ddl::Context& context) {
+  std::vector<float> a(5), b(4), ga(5, 1.0f), gb(4, 7.0f);
+  int calls = 0;
+  GradientOptions options;
+  options.unused = Unused::kKeep;
+  options.zero_on_device = [&](void* memory, std::size_t bytes) {
+    ++calls;
+    std::memset(memory, 0, bytes);
+  };
+  const std::vector<Parameter> parameters{parameter("a", a.data(), 5, ga.data()),
+                                          parameter("b", b.data(), 4, gb.data())};
+  Gradients gradients(context, parameters, options);
+  gradients.ready(0);
+  gradients.finish();
+  expect(ga[4] == 1.0f && gb[3] == 0.0f && calls == 1 && !gradients.is_used(1), "the program's zeros");
+  gradients.set_to_zero();
+  expect(ga[4] == 0.0f && calls == 3, "all gradients");
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "needs memory there",
+               [&] { const Gradients other(context, {parameter("a", a.data(), 5)}, options); });
+  options.wire = DDL_FLOAT16;
+  expect_error(DDL_ERROR_INVALID_ARGUMENT, "in their own type",
+               [&] { const Gradients other(context, parameters, options); });
+}
+
 void test_models_that_differ(ddl::Context& context) {
   const bool is_last = context.rank() == context.size() - 1;
   std::vector<float> a(5), b(4);
@@ -603,6 +628,7 @@ int main() {
       {"options of gradients", test_options_of_gradients},
       {"what is submitted", test_what_is_submitted},
       {"groups with unused parameters", test_groups_with_unused_parameters},
+      {"gradients that the program sets to zero", test_gradients_that_the_program_sets_to_zero},
       {"models that differ", test_models_that_differ},
       {"slices have the bits of the whole", test_slices_have_the_bits_of_the_whole},
       {"16 bits are updated in float", test_16_bits_are_updated_in_float},

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,11 @@ struct GradientOptions {
   /// call of libddl, and the wakeup of its thread, cost as much for one small gradient as for some. 0: one by one.
   std::size_t bucket_bytes = std::size_t{8} << 20;
   std::uint64_t process_set = DDL_WORLD;
+  /// For gradients in the memory of a GPU: sets bytes to zero, on stream. Then all parameters have gradients that the
+  /// program has allocated, which are sent as they are, and Unused::kKeep leaves zeros where no rank has computed any.
+  std::function<void(void* memory, std::size_t bytes)> zero_on_device;
+  /// The stream of that GPU on which a gradient is complete that ready() is said of.
+  void* stream = nullptr;
 };
 
 /// The gradients of parameters. The backward pass says ready() of each, in any order and from any thread. When it has said
@@ -124,7 +130,7 @@ class Gradients {
 
   /// Sets all gradients to zero, for the first pass of the next step.
   void set_to_zero() {
-    for (const Parameter& one : parameters_) std::memset(one.gradient, 0, one.bytes());
+    for (const Parameter& one : parameters_) set_to_zero(one);
   }
 
  private:
@@ -163,6 +169,19 @@ class Gradients {
     ddl::detail::require(
         options_.wire == DDL_FLOAT32 || options_.wire == DDL_FLOAT16 || options_.wire == DDL_BFLOAT16,
         "gradients are sent as DDL_FLOAT32, DDL_FLOAT16 or DDL_BFLOAT16");
+    if (!options_.zero_on_device) return;
+    ddl::detail::require(options_.wire == DDL_FLOAT32, "gradients on a GPU are sent in their own type");
+    for (const Parameter& one : parameters_)
+      ddl::detail::require(one.gradient != nullptr || one.count == 0,
+                           "a gradient on a GPU needs memory there");
+  }
+
+  void set_to_zero(const Parameter& one) const {
+    if (options_.zero_on_device) {
+      options_.zero_on_device(one.gradient, one.bytes());
+    } else {
+      std::memset(one.gradient, 0, one.bytes());
+    }
   }
 
   void make_buckets() {
@@ -287,11 +306,11 @@ class Gradients {
     const bool was_computed = slot.passes_left < options_.passes;
     slot.passes_left = 0;
     if (was_computed) return add(number);
-    if (options_.unused == Unused::kKeep) {
+    if (options_.unused == Unused::kKeep && !options_.zero_on_device) {
       const auto* const gradient = static_cast<const std::uint8_t*>(one.gradient);
       slot.kept.assign(gradient, gradient + one.bytes());
     }
-    std::memset(one.gradient, 0, one.bytes());
+    set_to_zero(one);
     add(number);
   }
 
@@ -301,6 +320,7 @@ class Gradients {
     c.process_set = options_.process_set;
     c.prescale = 1.0 / options_.predivide;
     c.postscale = options_.predivide;
+    c.stream = options_.stream;
     c.priority = bucket.priority;
     c.zeros_if_joined = 1;
     ddl::detail::check(ddl_grouped_allreduce_async(

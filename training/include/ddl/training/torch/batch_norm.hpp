@@ -33,7 +33,7 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
                                const torch::Tensor& weight, const torch::Tensor& bias, Means* given) {
     Means& means = *given;
     const torch::Tensor shifted = by_channel(input) - means.shift.unsqueeze(1);
-    const torch::Tensor own = torch::full({1}, static_cast<double>(shifted.size(1)), torch::kFloat64);
+    const torch::Tensor own = torch::full({1}, static_cast<double>(shifted.size(1)), shifted.options());
     torch::Tensor sums = torch::cat({shifted.sum(1), shifted.square().sum(1), own}).contiguous();
     add_up(*means.context, means.name + ".sums", sums);
     const std::int64_t channels = shifted.size(0);
@@ -101,10 +101,12 @@ class SyncBatchNormFunction : public torch::autograd::Function<SyncBatchNormFunc
   static void add_up(Context& context, const std::string& name, torch::Tensor& sums) {
     AsyncOptions options;
     options.zeros_if_joined = true;
+    torch::Tensor here = sums.cpu();  // the same tensor, unless it is on a GPU
     context
-        .allreduce_async(name, sums.data_ptr<double>(), static_cast<std::size_t>(sums.numel()), Op::sum,
+        .allreduce_async(name, here.data_ptr<double>(), static_cast<std::size_t>(here.numel()), Op::sum,
                          options)
         .get();
+    if (!here.is_same(sums)) sums.copy_(here);
   }
 };
 

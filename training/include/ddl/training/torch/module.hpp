@@ -10,10 +10,14 @@
 //   torch::mse_loss(model->forward(x), y).backward();
 //   optimizer.step();
 //
-// For tensors in CPU memory. libtorch 1.13 or newer; the program links it, libddl does not.
+// libtorch 1.13 or newer; the program links it, libddl does not. DistributedOptimizer and the broadcasts are also for
+// modules on a GPU; nobody has run that yet. The rest is for tensors in CPU memory.
 #ifndef DDL_TRAINING_TORCH_MODULE_HPP
 #define DDL_TRAINING_TORCH_MODULE_HPP
 
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/torch.h>
@@ -23,6 +27,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,33 +59,93 @@ inline void require_on_cpu(const torch::Tensor& tensor, const std::string& name)
   if (!tensor.device().is_cpu())
     throw Error(DDL_ERROR_INVALID_ARGUMENT,
                 "\"" + name + "\" is on " + tensor.device().str() +
-                    ": ddl/training/torch/module.hpp is for tensors in CPU memory");
+                    ": of ddl/training/torch/module.hpp, only DistributedOptimizer is for modules on a GPU");
 }
 
 /// The elements at memory in the shape of tensor, and in its order if they lie there without gaps.
 inline torch::Tensor view_like(const torch::Tensor& tensor, void* memory) {
-  const auto options = torch::TensorOptions().dtype(tensor.scalar_type());
+  const auto options = tensor.options().requires_grad(false);
   if (tensor.is_non_overlapping_and_dense())
     return torch::from_blob(memory, tensor.sizes(), tensor.strides(), options);
   return torch::from_blob(memory, tensor.sizes(), options);
 }
 
-}  // namespace detail
-
-/// The parameters of a module that are trained, by their names in it. Their memory is the module's.
-inline std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
+inline std::vector<Parameter> trained_tensors(const torch::nn::Module& module) {
   std::vector<Parameter> parameters;
   for (const auto& item : module.named_parameters()) {
     const torch::Tensor& tensor = item.value();
     if (!tensor.requires_grad()) continue;
-    detail::require_on_cpu(tensor, item.key());
     if (!tensor.is_non_overlapping_and_dense())
       throw Error(DDL_ERROR_INVALID_ARGUMENT,
                   "the elements of \"" + item.key() + "\" do not lie one behind the other");
     parameters.push_back({item.key(), tensor.data_ptr(), nullptr, static_cast<std::size_t>(tensor.numel()),
-                          detail::dtype_of(tensor, item.key())});
+                          dtype_of(tensor, item.key())});
   }
   return parameters;
+}
+
+/// Whether this version of libtorch tells how CUDA and HIP know a stream.
+template <class Stream, class = void>
+struct TellsNative : std::false_type {};
+template <class Stream>
+struct TellsNative<Stream, decltype(static_cast<void>(std::declval<Stream>().native_handle()))>
+    : std::true_type {};
+
+/// As CUDA and HIP know it, where null is their default stream; null if libtorch does not tell.
+template <class Stream>
+void* native_stream(const Stream& stream) {
+  if constexpr (TellsNative<Stream>::value) return stream.native_handle();
+  return nullptr;
+}
+
+/// The stream on which gradients of a module are complete when libddl gets them.
+class GradientStream {
+ public:
+  explicit GradientStream(const torch::nn::Module& module) {
+    for (const torch::Tensor& one : module.parameters()) {
+      if (!one.requires_grad()) continue;
+      ddl::detail::require(!device_ || *device_ == one.device(),
+                           "the parameters of a module lie on one device");
+      device_ = one.device();
+    }
+    if (is_on_gpu()) stream_ = current();
+  }
+
+  bool is_on_gpu() const { return device_ && !device_->is_cpu(); }
+  void* native() const { return is_on_gpu() ? native_stream(*stream_) : nullptr; }
+
+  /// The stream waits for what the current one, in which a backward pass may be, has got until now.
+  void follow_current() const {
+    if (!is_on_gpu()) return;
+    const c10::Stream now = current();
+    if (!TellsNative<c10::Stream>::value) return now.synchronize();
+    if (now == *stream_) return;
+    c10::Event event(now.device_type());
+    event.record(now);
+    event.block(*stream_);
+  }
+
+  void set_to_zero(void* memory, std::size_t bytes) const {
+    const c10::StreamGuard guard(*stream_);
+    torch::from_blob(memory, {static_cast<std::int64_t>(bytes)},
+                     torch::TensorOptions().dtype(torch::kUInt8).device(*device_))
+        .zero_();
+    follow_current();
+  }
+
+ private:
+  c10::Stream current() const { return c10::impl::VirtualGuardImpl(device_->type()).getStream(*device_); }
+
+  c10::optional<torch::Device> device_;
+  c10::optional<c10::Stream> stream_;
+};
+
+}  // namespace detail
+
+/// The parameters of a module that are trained, by their names in it. Their memory is the module's.
+inline std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
+  for (const auto& item : module.named_parameters()) detail::require_on_cpu(item.value(), item.key());
+  return detail::trained_tensors(module);
 }
 
 /// Gives all ranks root's parameters and buffers. Collective.
@@ -88,9 +153,8 @@ inline void broadcast_module(Context& context, const torch::nn::Module& module, 
                              const CallOptions& options = {}) {
   const torch::NoGradGuard no_gradients;
   const auto send = [&](const std::string& name, const torch::Tensor& tensor) {
-    detail::require_on_cpu(tensor, name);
     const ddl_call_options c = ddl::detail::to_c(options);
-    torch::Tensor dense = tensor.contiguous();
+    torch::Tensor dense = tensor.cpu().contiguous();
     ddl::detail::check(ddl_broadcast(context.get(), dense.data_ptr(),
                                      static_cast<std::uint64_t>(dense.numel()), detail::dtype_of(dense, name),
                                      root, &c));
@@ -123,7 +187,7 @@ inline void broadcast_optimizer(Context& context, torch::optim::Optimizer& optim
 template <class Target>
 class ModuleHooks {
  public:
-  ModuleHooks(torch::nn::Module& module, Target& target) : target_(target) {
+  ModuleHooks(torch::nn::Module& module, Target& target) : target_(target), stream_(module) {
     for (const auto& item : module.named_parameters()) {
       if (item.value().requires_grad()) tensors_.push_back(item.value());
     }
@@ -142,6 +206,7 @@ class ModuleHooks {
               [this, i](const torch::autograd::variable_list& outputs,
                         const torch::autograd::variable_list&) {
                 adopt(i);
+                stream_.follow_current();
                 target_.ready(i);
                 return outputs;
               })));
@@ -186,6 +251,7 @@ class ModuleHooks {
   }
 
   Target& target_;
+  detail::GradientStream stream_;
   std::vector<torch::Tensor> tensors_, views_;
   // A shared pointer of libtorch's own, which differs between versions.
   std::vector<decltype(torch::autograd::impl::grad_accumulator(torch::Tensor()))> accumulators_;
@@ -200,7 +266,8 @@ class DistributedOptimizer {
   DistributedOptimizer(Context& context, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                        GradientOptions options = {})
       : optimizer_(optimizer),
-        gradients_(context, parameters_of(module), std::move(options)),
+        stream_(module),
+        gradients_(context, with_memory(module), with_stream(std::move(options))),
         hooks_(module, gradients_) {
     hooks_.zero_grad();
   }
@@ -223,7 +290,28 @@ class DistributedOptimizer {
   }
 
  private:
+  /// Gradients on a GPU lie in memory of libtorch's.
+  std::vector<Parameter> with_memory(const torch::nn::Module& module) {
+    std::vector<Parameter> parameters = detail::trained_tensors(module);
+    if (!stream_.is_on_gpu()) return parameters;
+    const torch::NoGradGuard no_gradients;
+    for (const torch::Tensor& one : module.parameters()) {
+      if (!one.requires_grad()) continue;
+      memory_.push_back(torch::zeros_like(one));
+      parameters[memory_.size() - 1].gradient = memory_.back().data_ptr();
+    }
+    return parameters;
+  }
+  GradientOptions with_stream(GradientOptions options) {
+    if (!stream_.is_on_gpu()) return options;
+    options.stream = stream_.native();
+    options.zero_on_device = [this](void* memory, std::size_t bytes) { stream_.set_to_zero(memory, bytes); };
+    return options;
+  }
+
   torch::optim::Optimizer& optimizer_;
+  detail::GradientStream stream_;
+  std::vector<torch::Tensor> memory_;
   Gradients gradients_;
   ModuleHooks<Gradients> hooks_;
   bool is_finished_ = false;
