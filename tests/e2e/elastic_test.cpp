@@ -104,21 +104,28 @@ TEST_CASE("^C ends an elastic job, and so does a signal while it waits for hosts
 }
 
 TEST_CASE("when a host is lost, the ranks start again on the others", "[elastic]") {
-  const Scratch scratch;
-  Job job(scratch,
-          ddlrun(kTwoHosts + Words{"--min-np", "2", "sh", "-c",
-                                   "echo \"$RANK of $WORLD_SIZE on agent $PPID\"; [ $WORLD_SIZE = 2 ] || "
-                                   "exec sleep 1000"}));
-  job.wait_for(" of 4 on agent ", 4);
-  // The spawner of the second host, whose agent ends with it.
-  const std::string line = "[3]<stdout>:3 of 4 on agent ";
-  const auto at = job.out().find(line);
-  REQUIRE(at != std::string::npos);
-  ::kill(std::stoi(job.out().substr(at + line.size())), SIGKILL);
-  CHECK(job.wait_and_require_nothing_left() == 0);
-  CHECK_THAT(job.err(),
-             Contains("127.0.0.1: the spawner") && Contains("generation 1: starting 2 ranks on localhost"));
-  CHECK_THAT(job.out(), Contains("[1]<stdout>:1 of 2 on agent "));
+  for (const Words& words :
+       {kTwoHosts + Words{"--min-np", "2"}, Words{"-H", "localhost:2,127.0.0.1:2", "--nnodes", "1:4"}}) {
+    CAPTURE(join(words, " "));
+    const Scratch scratch;
+    Job job(scratch,
+            ddlrun(words + Words{"sh", "-c",
+                                 "echo \"$RANK of $WORLD_SIZE at $MASTER_PORT on agent $PPID, restart "
+                                 "$TORCHELASTIC_RESTART_COUNT\"; [ $WORLD_SIZE = 2 ] || exec sleep 1000"}));
+    job.wait_for(" of 4 at ", 4);
+    const auto after = [&](const std::string& line, const std::string& word) {
+      const auto at = job.out().find(line);
+      REQUIRE(at != std::string::npos);
+      return std::stoi(job.out().substr(job.out().find(word, at) + word.size()));
+    };
+    // The spawner of the second host, whose agent ends with it.
+    ::kill(after("[3]<stdout>:3 of 4", " on agent "), SIGKILL);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+    CHECK_THAT(job.err(),
+               Contains("127.0.0.1: the spawner") && Contains("generation 1: starting 2 ranks on localhost"));
+    CHECK(after("[1]<stdout>:1 of 2", " at ") == after("[0]<stdout>:0 of 2", " at "));
+    CHECK(after("[1]<stdout>:1 of 2", ", restart ") == 0);  // no rank has failed
+  }
 }
 
 TEST_CASE("hosts that a discovery script adds and removes are joined and left", "[elastic]") {
