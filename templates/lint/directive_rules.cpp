@@ -210,7 +210,7 @@ void check_requeue(LintContext& context) {
 
 void check_directives(LintContext& context) {
   const ScriptText& script = context.script();
-  if (!script.is_heterogeneous) check_memory(context, script.directives);
+  if (!script.is_heterogeneous()) check_memory(context, script.directives);
   check_signal(context, context.directive("--signal"));
   check_requeue(context);
   check_names(context, script.directives, SlurmProgram::kSbatch);

@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,36 +28,18 @@ class LintContext {
 
   /// The last directive of the name, which is the one that counts; null if there is none.
   const SlurmOption* directive(std::string_view name) const;
-  /// The first assignment to the variable; null if there is none.
-  const ShellAssignment* assignment(std::string_view name) const;
-  /// Where a step expands its words, for expanded(): nullopt in a function, which may be called at any place.
+  const ShellVariables& variables() const { return script_.variables; }
+  /// Where a step expands its words, for ShellVariables: nullopt in a function, which may be called at any place.
   std::optional<std::size_t> place_of(const ScriptStep& step) const;
-  /// The value; if it is $NAME or ${NAME} and the script assigns that variable once, what it assigns.
-  std::string resolved(const std::string& value) const;
-
-  /// Whether anything but an assignment may set the variable: a file that the script reads, read, for, or the shell
-  /// that runs it. Only false is certain.
-  bool may_be_set_otherwise(std::string_view name) const;
-  /// The value with all of $NAME and ${NAME} replaced that the script assigns once, or in commands that each run
-  /// exactly once and in the script's order; others stay. place: of ScriptText::commands, where the value is used;
-  /// nullopt: unknown. unset: receives the names that the script never sets, or only later, each once.
-  std::string expanded(const std::string& value, std::optional<std::size_t> place,
-                       std::vector<std::string>& unset) const;
 
   /// rule: one of lint_rules().
   void report(std::string_view rule, int line, std::string sentence);
   std::vector<LintFinding> take_findings() { return std::move(findings_); }
 
  private:
-  std::optional<std::string> value_of(std::string_view name, std::optional<std::size_t> place) const;
-  bool is_set_only_behind(std::string_view name, std::size_t place) const;
-
   std::string_view raw_;
   const SiteProfile* site_;
   ScriptText script_;
-  std::set<std::string, std::less<>>
-      set_by_commands_;            ///< words of read, for and the like: names that they set
-  bool reads_other_text_ = false;  ///< by source or eval
   std::vector<LintFinding> findings_;
 };
 
@@ -76,10 +56,6 @@ const SlurmOption* option_of(const LintContext& context, const ScriptStep& step,
 bool is_jobs_own(const LintContext& context);
 
 bool is_any_of(std::span<const std::string_view> names, std::string_view name);
-/// Whether the word is env, exec or the like, or NAME=value: in front of a program.
-bool is_prefix(std::string_view word);
-/// From the program on.
-std::span<const std::string> without_prefixes(std::span<const std::string> words);
 
 // The rules, in groups. Each looks at the script and reports what it finds.
 

@@ -37,7 +37,7 @@ std::int64_t tasks_of_a_node(const LintContext& context) {
 }
 
 void check_cpus(LintContext& context, const affinity::NodeModel& node) {
-  if (context.script().is_heterogeneous || context.directive("--overcommit") != nullptr) return;
+  if (context.script().is_heterogeneous() || context.directive("--overcommit") != nullptr) return;
   const std::int64_t there = cpus_for_jobs(context, node);
   if (there == 0) return;
   const SlurmOption* per_task = context.directive("--cpus-per-task");
@@ -65,7 +65,7 @@ void check_cpus(LintContext& context, const affinity::NodeModel& node) {
 
 void check_task_request(LintContext& context, TaskRequest request) {
   const SlurmOption* per_node = context.directive("--ntasks-per-node");
-  if (request != TaskRequest::kTotal || per_node == nullptr || context.script().is_heterogeneous) return;
+  if (request != TaskRequest::kTotal || per_node == nullptr || context.script().is_heterogeneous()) return;
   context.report(
       "tasks-by-total", per_node->line,
       "this site requires the number of all tasks; write --ntasks, with --mincpus for the CPUs of a node, "
@@ -92,7 +92,7 @@ void check_srun_only(LintContext& context, const std::vector<std::string>& names
 
 void check_mpi(LintContext& context, const std::vector<std::string>& types, const std::string& value,
                int line) {
-  const std::string type = context.resolved(value);
+  const std::string type = context.variables().resolved(value);
   const bool is_known = std::any_of(types.begin(), types.end(), [&](const std::string& one) {
     // pmix stands for the newest of pmix_v3 and its like.
     return one == type || (type == "pmix" && one.starts_with("pmix_"));
@@ -109,7 +109,7 @@ void check_mpi_types(LintContext& context, const std::vector<std::string>& types
     if (const SlurmOption* mpi = find_option(step.options, "--mpi"))
       check_mpi(context, types, mpi->value, step.line);
   }
-  if (const ShellAssignment* mpi = context.assignment("SLURM_MPI_TYPE"))
+  if (const ShellAssignment* mpi = context.variables().first("SLURM_MPI_TYPE"))
     check_mpi(context, types, mpi->value, mpi->line);
 }
 
@@ -127,7 +127,8 @@ void check_closest(LintContext& context, const SiteSlurm& slurm) {
   };
   check_option(context.directive("--gpu-bind"));
   for (const ScriptStep& step : context.script().steps) check_option(find_option(step.options, "--gpu-bind"));
-  if (const ShellAssignment* bind = context.assignment("SLURM_GPU_BIND")) check(bind->value, bind->line);
+  if (const ShellAssignment* bind = context.variables().first("SLURM_GPU_BIND"))
+    check(bind->value, bind->line);
 }
 
 bool begins_alike(std::string_view text, std::string_view beginning) {
@@ -149,7 +150,7 @@ void check_needed(LintContext& context, const NeededEnvironment& needed) {
   if (needed.between_nodes && nodes != nullptr && nodes->value == "1") return;
   std::vector<std::string> exports;
   for (const SiteVariable& variable : needed.variables) {
-    if (context.assignment(variable.name) != nullptr) return;
+    if (context.variables().first(variable.name) != nullptr) return;
     exports.push_back(variable.name + "=" + shell_quote(variable.value));
   }
   std::string sentence =

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "templates/lint/rules.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::templates {
 namespace {
@@ -91,9 +92,9 @@ void report_device_variable(LintContext& context, const ShellAssignment& one) {
 void check_exported_device(LintContext& context, std::string_view name) {
   const ScriptText& script = context.script();
   const auto is_it = [&](const ScriptAssignment& one) { return one.name == name; };
-  const auto one = std::find_if(script.assignments.begin(), script.assignments.end(), is_it);
-  if (one == script.assignments.end() || !one->command || first_task_variable(one->expands) == nullptr ||
-      std::any_of(one + 1, script.assignments.end(), is_it))
+  const auto one = std::find_if(script.variables.all().begin(), script.variables.all().end(), is_it);
+  if (one == script.variables.all().end() || !one->command || first_task_variable(one->expands) == nullptr ||
+      std::any_of(one + 1, script.variables.all().end(), is_it))
     return;
   bool is_exported = false;
   for (const ShellCommand& command : script.commands) {
@@ -225,8 +226,8 @@ void check_races(LintContext& context) {
 }
 
 void check_visible_variables(LintContext& context) {
-  const ShellAssignment* rocr = context.assignment("ROCR_VISIBLE_DEVICES");
-  const ShellAssignment* hip = context.assignment("HIP_VISIBLE_DEVICES");
+  const ShellAssignment* rocr = context.variables().first("ROCR_VISIBLE_DEVICES");
+  const ShellAssignment* hip = context.variables().first("HIP_VISIBLE_DEVICES");
   if (rocr == nullptr || hip == nullptr) return;
   for (const ShellCommand& command : context.script().commands) {
     if (command.is_named("unset")) return;
