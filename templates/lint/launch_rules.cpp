@@ -1,8 +1,6 @@
 // Rules for how the script starts its program: on which nodes, how often, and with which signals.
 #include <algorithm>
 #include <array>
-#include <span>
-#include <utility>
 
 #include "base/text.h"
 #include "templates/cluster/slurm_values.h"
@@ -105,10 +103,38 @@ bool may_launch(const ShellCommand& command) {
         (command.is_named("bash") || command.is_named("sh")) && command.words.size() > 1;
     if (is_script || starts_script) return true;
   }
-  constexpr std::array<std::string_view, 24> kLaunchers = {
-      "srun", "mpirun", "mpiexec",   "ibrun",    "ddlrun",   "torchrun", "horovod", "accelerate",
-      "ssh",  "pdsh",   "clush",     "prun",     "prterun",  "aprun",    "jsrun",   "launch",
-      "ray",  "dask",   "deepspeed", "scontrol", "parallel", "spark",    "sbatch",  "$"};
+  constexpr std::array<std::string_view, 32> kLaunchers = {"srun",
+                                                           "mpirun",
+                                                           "mpiexec",
+                                                           "ibrun",
+                                                           "ddlrun",
+                                                           "torchrun",
+                                                           "horovod",
+                                                           "accelerate",
+                                                           "ssh",
+                                                           "pdsh",
+                                                           "clush",
+                                                           "prun",
+                                                           "prterun",
+                                                           "aprun",
+                                                           "jsrun",
+                                                           "launch",
+                                                           "ray",
+                                                           "dask",
+                                                           "deepspeed",
+                                                           "scontrol",
+                                                           "parallel",
+                                                           "spark",
+                                                           "sbatch",
+                                                           "scoop",
+                                                           "hosts",
+                                                           "hostfile",
+                                                           "machinefile",
+                                                           "nodelist",
+                                                           "NODELIST",
+                                                           "nodefile",
+                                                           "torch.distributed",
+                                                           "$"};
   for (const ShellWord& word : command.words) {
     const bool is_first = &word == &command.words.front();
     const bool found = std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view one) {

@@ -29,6 +29,67 @@ const SlurmOption* option_of(const LintContext& context, const ScriptStep& step,
   return own != nullptr ? own : context.directive(name);
 }
 
+std::int64_t nodes_of_job(const LintContext& context) {
+  const SlurmOption* option = context.directive("--nodes");
+  if (option == nullptr) return 1;
+  const SlurmOption first{option->name, option->value.substr(0, option->value.find('-')), option->line};
+  return count_of(&first).value_or(1);
+}
+
+TasksOfNode tasks_of_node(const LintContext& context, const ScriptStep& step) {
+  using enum TasksOfNode;
+  const SlurmOption* total = option_of(context, step, "--ntasks");
+  const SlurmOption* per_node = option_of(context, step, "--ntasks-per-node");
+  if (total != nullptr) {
+    constexpr std::array<std::string_view, 4> kNodes = {"$SLURM_NNODES", "${SLURM_NNODES}",
+                                                        "$SLURM_JOB_NUM_NODES", "${SLURM_JOB_NUM_NODES}"};
+    if (is_any_of(kNodes, total->value)) return kOne;
+    const auto tasks = count_of(total);
+    const SlurmOption* nodes = option_of(context, step, "--nodes");
+    if (!tasks || (nodes != nullptr && !count_of(nodes))) return tasks == 1 ? kOne : kUnknown;
+    return *tasks <= count_of(nodes).value_or(1) ? kOne : kSeveral;
+  }
+  if (per_node != nullptr) {
+    const auto tasks = count_of(per_node);
+    return !tasks ? kUnknown : *tasks == 1 ? kOne : kSeveral;
+  }
+  for (const std::string_view name : {"--ntasks-per-gpu", "--ntasks-per-socket", "--ntasks-per-core"}) {
+    if (option_of(context, step, name) != nullptr) return kUnknown;
+  }
+  const bool by_gpus =
+      option_of(context, step, "--gpus-per-task") != nullptr && option_of(context, step, "--gpus") != nullptr;
+  return by_gpus || !has_all_options(step) ? kUnknown : kUnsaid;
+}
+
+bool has_all_options(const ScriptStep& step) {
+  return step.program.empty() || !step.program.front().starts_with('$');
+}
+
+bool is_on_nodes_of(const LintContext& context, const SiteProfile& site) {
+  std::vector<std::string_view> partitions = {site.slurm.whole_node_partitions.begin(),
+                                              site.slurm.whole_node_partitions.end()};
+  if (!site.slurm.partition.empty()) partitions.push_back(site.slurm.partition);
+  for (const PartitionValues& one : site.slurm.partitions) partitions.push_back(one.partition);
+  const SlurmOption* partition = context.directive("--partition");
+  if (partition != nullptr && !partitions.empty()) {
+    const auto names = split(partition->value, ',');
+    if (!std::all_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return is_any_of(partitions, name); }))
+      return false;
+  }
+  constexpr std::string_view kConstraint = "--constraint=";
+  const SlurmOption* constraint = context.directive("--constraint");
+  const auto sites =
+      std::find_if(site.slurm.directives.begin(), site.slurm.directives.end(),
+                   [&](const std::string& directive) { return directive.starts_with(kConstraint); });
+  if (constraint == nullptr || sites == site.slurm.directives.end()) return true;
+  std::string features = constraint->value;
+  std::replace_if(
+      features.begin(), features.end(),
+      [](char c) { return std::string_view("&|*()[]").find(c) != std::string_view::npos; }, ',');
+  return is_any_of(split(features, ','), std::string_view(*sites).substr(kConstraint.size()));
+}
+
 bool is_jobs_own(const LintContext& context) {
   constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
   return !context.script().directive_lines.empty() ||
@@ -37,12 +98,29 @@ bool is_jobs_own(const LintContext& context) {
          });
 }
 
+bool is_task_variable(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kNames = {
+      "SLURM_LOCALID", "SLURM_PROCID",      "SLURM_NODEID",         "SLURM_TASK_PID",
+      "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
+      "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
+  return is_any_of(kNames, name);
+}
+
+std::span<const std::string_view> device_variables() {
+  static constexpr std::array<std::string_view, 5> kNames = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                                             "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+                                                             "ZE_AFFINITY_MASK"};
+  return kNames;
+}
+
 bool is_any_of(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 LintContext::LintContext(std::string_view raw, const SiteProfile* site)
-    : raw_(raw), site_(site), script_(read_script(raw)) {}
+    : raw_(raw),
+      site_(site),
+      script_(read_script(raw.substr(raw.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0))) {}
 
 const SlurmOption* LintContext::directive(std::string_view name) const {
   return find_option(script_.directives, name);

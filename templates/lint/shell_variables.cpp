@@ -242,7 +242,8 @@ std::string ShellVariables::expanded(const std::string& value, std::optional<std
       continue;
     }
     // Its value where the outer variable was assigned may be another one than here: it is not looked up again.
-    const std::string kept = is_own || is_unset ? text.substr(at, reference->size) : "${" + name + ":-}";
+    const bool is_same = is_own || first(name) == nullptr;
+    const std::string kept = is_same ? text.substr(at, reference->size) : "${" + name + ":-}";
     text.replace(at, reference->size, kept);
     at += kept.size();
   }

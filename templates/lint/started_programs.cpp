@@ -165,8 +165,7 @@ NodeLauncher node_launcher(Words program) {
     if (of == "accelerate.commands.launch") return NodeLauncher::kAccelerate;
     return NodeLauncher::kNone;
   }
-  const bool is_wrapper = name.ends_with(".sh") || program.front().starts_with("./");
-  return is_wrapper ? node_launcher(without_prefixes(program.subspan(1))) : NodeLauncher::kNone;
+  return NodeLauncher::kNone;
 }
 
 std::string_view name_of(NodeLauncher launcher) {

@@ -33,7 +33,7 @@ std::string_view text_for_shell(Words words);
 
 /// A program that starts several ranks on the node, and on other nodes only if it is started or told of there.
 enum class NodeLauncher { kNone, kTorchrun, kAccelerate, kDeepspeed, kHorovodrun };
-/// Of a command line from its program on; also where a script of the user's, such as ./select_gpu, starts it.
+/// Of a command line from its program on.
 NodeLauncher node_launcher(Words program);
 /// "torchrun", "accelerate launch"
 std::string_view name_of(NodeLauncher launcher);

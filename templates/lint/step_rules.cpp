@@ -9,6 +9,8 @@
 namespace ddl::templates {
 namespace {
 
+constexpr std::array<std::string_view, 5> kOtherBinds = {"none", "map_", "mask_", "$", "`"};
+
 bool shares_tasks(const std::vector<SlurmOption>& options) {
   const SlurmOption* flags = find_option(options, "--gres-flags");
   return flags != nullptr && flags->value.find("allow-task-sharing") != std::string::npos;
@@ -31,11 +33,22 @@ void check_tasks(LintContext& context, const ScriptStep& step) {
                      ", which is then only the maximum of a node; give only one of them");
 }
 
+/// Whether --cpu-bind is none, a list, or not certain.
+bool binds_otherwise(std::string_view bind) {
+  return std::any_of(kOtherBinds.begin(), kOtherBinds.end(),
+                     [&](std::string_view one) { return bind.find(one) != std::string_view::npos; });
+}
+
 void check_cpus_per_task(LintContext& context, const ScriptStep& step) {
   const SlurmOption* directive = context.directive("--cpus-per-task");
   if (directive == nullptr || directive->value == "1") return;
   if (find_option(step.options, "--cpus-per-task") != nullptr) return;
   if (context.variables().first("SRUN_CPUS_PER_TASK") != nullptr) return;
+  const SlurmOption* bind = find_option(step.options, "--cpu-bind");
+  const ScriptAssignment* variable = context.variables().first("SLURM_CPU_BIND");
+  const std::string binds = bind != nullptr ? bind->value : variable != nullptr ? variable->value : "";
+  // A list, or no binding at all, gives tasks their CPUs whatever the step has.
+  if (!has_all_options(step) || binds_otherwise(binds)) return;
   context.report(
       "cpus-per-task-on-srun", step.line,
       "since Slurm 22.05 srun does not inherit --cpus-per-task" + on_line(directive->line, step.line) +
@@ -61,11 +74,20 @@ void check_gpus_per_task(LintContext& context) {
   const bool steps_are_unbound =
       std::any_of(script.steps.begin(), script.steps.end(),
                   [&](const ScriptStep& step) { return is_unbound(step.options); });
+  // A single task has nobody on its node whose GPUs it could reach.
+  const auto has_peers = [&](const ScriptStep& step) {
+    const TasksOfNode tasks = tasks_of_node(context, step);
+    return tasks == TasksOfNode::kSeveral || tasks == TasksOfNode::kUnknown;
+  };
   const SlurmOption* directive = context.directive("--gpus-per-task");
-  if (directive != nullptr && !steps_are_unbound)
+  const bool have_peers = script.steps.empty()
+                              ? has_peers(ScriptStep{})
+                              : std::any_of(script.steps.begin(), script.steps.end(), has_peers);
+  if (directive != nullptr && !steps_are_unbound && have_peers)
     context.report("gpus-per-task", directive->line, std::string(kNoPeers));
   for (const ScriptStep& step : script.steps) {
-    if (find_option(step.options, "--gpus-per-task") != nullptr && !is_unbound(step.options))
+    if (find_option(step.options, "--gpus-per-task") != nullptr && !is_unbound(step.options) &&
+        has_peers(step))
       context.report("gpus-per-task", step.line, std::string(kNoPeers));
   }
 }
@@ -314,7 +336,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   }
   const SiteProfile* site = context.site();
   const SlurmOption* own = find_option(step.options, "--cpus-per-task");
-  if (site == nullptr || !site->node || own == nullptr) return;
+  if (site == nullptr || !site->node || own == nullptr || !is_on_nodes_of(context, *site)) return;
   const bool is_known = site->slurm.cpus_are != SlurmCpus::kUnknown || site->node->threads_per_core == 1;
   const SlurmOption* per_node = find_option(step.options, "--ntasks-per-node");
   if (per_node == nullptr) per_node = context.directive("--ntasks-per-node");
@@ -335,7 +357,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   if (*tasks * *each >= all) return;
   context.report("mask-in-part-of-node", step.line,
                  "--cpus-per-task=" + cpus.value + " leaves the step " + std::to_string(*tasks * *each) +
-                     " of " + std::to_string(all) + " CPUs of a node, and Slurm then may ignore the list" +
+                     " of " + counted(all, "CPU") + " of a node, and Slurm then may ignore the list" +
                      remedy);
 }
 
@@ -370,7 +392,8 @@ void check_cpu_lists(LintContext& context) {
     const auto list = read_list(text, start->is_mask);
     if (!list) continue;
     check_twice(context, use.line, *list);
-    if (context.site() != nullptr && context.site()->node) check_node(context, use, *list, *context.site());
+    if (context.site() != nullptr && context.site()->node && is_on_nodes_of(context, *context.site()))
+      check_node(context, use, *list, *context.site());
   }
 }
 
