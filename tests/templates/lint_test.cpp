@@ -2,6 +2,7 @@
 #include "templates/lint/lint.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/fd.h"
@@ -46,6 +47,7 @@ struct Case {
 };
 
 const std::string kHead = "#!/bin/bash\n";
+const std::string kTraining = "#SBATCH --gpus-per-node=8\nsrun python train.py\n";
 
 std::vector<Case> cases() {
   return {
@@ -127,11 +129,11 @@ std::vector<Case> cases() {
       {"cpus-per-task-on-srun", 5, "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK before",
        kHead + "#SBATCH --cpus-per-task=7\nexport OMP_NUM_THREADS=7\n\nexec srun \\\n  app -c 7\n",
        kHead + "#SBATCH -c 7\nexport SRUN_CPUS_PER_TASK=7\nsrun app\n"},
-      {"gpus-per-task", 2, "ask for --gpus-per-node", kHead + "#SBATCH --gpus-per-task=1\nsrun app\n",
-       kHead + "#SBATCH --gpus-per-task=1\nsrun --gres-flags=allow-task-sharing app\n"},
+      {"gpus-per-task", 2, "ask for --gpus-per-node", kHead + "#SBATCH -n 8 --gpus-per-task=1\nsrun app\n",
+       kHead + "#SBATCH -n 8 --gpus-per-task=1\nsrun --gres-flags=allow-task-sharing app\n"},
       {"gpus-per-task", 2, "add --gres-flags=allow-task-sharing",
-       kHead + "srun --gpus-per-task=1 --gpu-bind=closest app\n",
-       kHead + "#SBATCH --gpus-per-node=4\nsrun --gpus-per-task=1 --gpu-bind=none app\n"},
+       kHead + "srun -n 8 --gpus-per-task=1 --gpu-bind=closest app\n",
+       kHead + "#SBATCH --gpus-per-node=4\nsrun -n 8 --gpus-per-task=1 --gpu-bind=none app\n"},
       {"masks-on-shared-node", 3, "add #SBATCH --exclusive",
        kHead + "CPU_BIND=\"map_cpu:49,57,17,25\"\nsrun --cpu-bind=${CPU_BIND} app\n",
        kHead + "#SBATCH --exclusive\nsrun --cpu-bind=map_cpu:49,57 app\n"},
@@ -329,11 +331,11 @@ std::vector<Case> cases() {
        "data may be wrong without. Write export FI_MR_CACHE_MONITOR=userfaultfd NCCL_CROSS_NIC=1, or load a "
        "module "
        "whose name begins with NCCL",
-       kHead + "module load cuda\n", kHead + "module load cuda nccl/2.20\n", true},
-      {"needed-environment", 0, "data may be wrong", kHead + "echo NCCL_CROSS_NIC=1\n",
-       kHead + "export NCCL_CROSS_NIC=1\n", true},
-      {"needed-environment", 0, "data may be wrong", kHead + "#SBATCH --nodes=2\n",
-       kHead + "#SBATCH --nodes=1\n", true},
+       kHead + kTraining + "module load cuda\n", kHead + kTraining + "module load cuda nccl/2.20\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + kTraining + "echo NCCL_CROSS_NIC=1\n",
+       kHead + kTraining + "export NCCL_CROSS_NIC=1\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + "#SBATCH --nodes=2\n" + kTraining,
+       kHead + "#SBATCH --nodes=1\n" + kTraining, true},
   };
 }
 
@@ -379,12 +381,17 @@ TEST_CASE("every rule finds its error, and not a similar correct script") {
 TEST_CASE("every rule has a script in which it finds something, and a line in the reference") {
   std::set<std::string, std::less<>> covered;
   for (const Case& one : cases()) covered.insert(one.rule);
+  for (const auto& file : std::filesystem::directory_iterator(DDL_SOURCE_DIR "/tests/templates/corpus")) {
+    const auto script = ddl::read_file(file.path().string());
+    REQUIRE(script);
+    for (const LintFinding& finding : lint_script(*script, nullptr)) covered.insert(finding.rule);
+  }
   const auto reference = ddl::read_file(DDL_SOURCE_DIR "/docs/reference/lint.md");
   REQUIRE(reference);
   for (const LintRule& rule : lint_rules()) {
     INFO(rule.name);
     CHECK(covered.contains(rule.name));
-    const std::string severity = rule.severity == LintSeverity::kError ? "error" : "warning";
+    const std::string severity(name_of(rule.severity));
     const std::size_t row = reference->find("| `" + std::string(rule.name) + "` | " + severity + " |");
     REQUIRE(row != std::string::npos);
     const std::string_view line = std::string_view(*reference).substr(row, reference->find('\n', row) - row);
