@@ -55,10 +55,15 @@ bool is_in_brackets(std::string_view value) {
          });
 }
 
+/// Capitals alone in place of a number: "N", "NTASKS", "*FIXME*".
+bool is_number_note(std::string_view value) {
+  return value.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_-*?") == std::string_view::npos &&
+         value.find_first_not_of("-") != std::string_view::npos;
+}
+
 bool is_time_note(std::string_view lower) {
   return !lower.empty() && lower.find_first_not_of("dhms:-") == std::string_view::npos &&
-         lower.find_first_not_of(":-") != std::string_view::npos &&
-         lower.find_first_of(":") != std::string_view::npos;
+         lower.find_first_not_of(":-") != std::string_view::npos && lower.find(':') != std::string_view::npos;
 }
 
 }  // namespace
@@ -74,11 +79,16 @@ bool is_placeholder(const SlurmOption& option) {
   if (option.value.find_first_of("$`") != std::string::npos) return false;
   const std::string lower = in_lower_case(option.value);
   if (option.name == "--time" || option.name == "--time-min")
-    return is_in_brackets(lower) || is_time_note(lower) || lower == "time" || lower == "walltime";
+    return is_in_brackets(lower) || is_time_note(lower) || lower == "time" ||
+           (is_number_note(option.value) && lower != "unlimited" && lower != "infinite");
   if (option.name == "--output" || option.name == "--error" || option.name == "--input" ||
       option.name == "--chdir")
     return lower.find("/path/to/") != std::string::npos || is_in_brackets(lower) || lower.find("/your") == 0;
   if (option.name == "--array" || option.name == "--export") return false;
+  if (option.name == "--nodes" || option.name.starts_with("--ntasks") ||
+      option.name.starts_with("--cpus-per") || option.name == "--mem" ||
+      option.name.starts_with("--mem-per") || option.name == "--mincpus")
+    return is_in_brackets(lower) || is_number_note(option.value);
   if (option.name == "--mail-user") {
     const std::string_view of = std::string_view(lower).substr(std::min(lower.find('@') + 1, lower.size()));
     if (of.starts_with("example.") || of.starts_with("your") || is_note(lower.substr(0, lower.find('@'))))
@@ -185,12 +195,14 @@ void check_megabytes(LintContext& context) {
   }
 }
 
-/// Another value of the same option, which replaces the first.
+/// Another value of the same option, which replaces the first. Those of --mail-type add up.
 void check_twice(LintContext& context, const std::vector<SlurmOption>& options) {
   std::map<std::string_view, const SlurmOption*> seen;
   for (const SlurmOption& option : options) {
     const auto [first, is_new] = seen.try_emplace(option.name, &option);
-    if (is_new || first->second->value == option.value || option.value.empty()) continue;
+    if (is_new || first->second->value == option.value || option.value.empty() ||
+        option.name == "--mail-type")
+      continue;
     context.report("option-twice", option.line,
                    option.name + "=" + option.value + " replaces " + option.name + "=" +
                        first->second->value + on_line(first->second->line, option.line) +

@@ -7,4 +7,3 @@
 #SBATCH --mail-type=END,FAIL # a remark
 srun ./a
 #: 2 directive-misspelt; 3 directive-misspelt; 4 directive-misspelt; 5 directive-misspelt; 6 directive-misspelt
-#: 7 option-twice
