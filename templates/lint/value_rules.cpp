@@ -10,15 +10,12 @@
 namespace ddl::templates {
 namespace {
 
-/// Whether the word, in small letters, is what a template has in place of a name: "account", "your_account",
-/// "my-project", "project_name", "changeme".
-bool is_note(std::string_view word) {
-  constexpr std::array<std::string_view, 9> kThings = {"account",   "project",   "partition",
-                                                       "queue",     "qos",       "allocation",
-                                                       "accountid", "projectid", "reservation"};
-  // These are names, too, if no other word is with them.
-  constexpr std::array<std::string_view, 6> kNames = {"group", "user", "username",
-                                                      "email", "mail", "mailbox"};
+/// Whether a template has the word, in small letters, in place of a name: "your_account", "my-project",
+/// "project_name", "changeme". bare: also "project" alone, which is somebody's name too.
+bool is_note(std::string_view word, bool bare) {
+  constexpr std::array<std::string_view, 12> kThings = {
+      "account", "project",  "partition", "queue",     "qos",         "group",
+      "user",    "username", "accountid", "projectid", "reservation", "allocation"};
   constexpr std::array<std::string_view, 6> kRequests = {"changeme", "change_me", "todo",
                                                          "fixme",    "fill_in",   "placeholder"};
   constexpr std::array<std::string_view, 4> kEnds = {"name", "id", "number", "here"};
@@ -32,7 +29,7 @@ bool is_note(std::string_view word) {
         kJoints.find(word[word.size() - end.size() - 1]) != std::string_view::npos)
       word.remove_suffix(end.size() + 1);
   }
-  return is_any_of(kThings, word) || (word.size() < size && is_any_of(kNames, word));
+  return is_any_of(kThings, word) && (bare || word.size() < size);
 }
 
 /// "xxx" in it, or a word of # or X: "project_465xxxxxx", "nn####k".
@@ -91,11 +88,13 @@ bool is_placeholder(const SlurmOption& option) {
     return is_in_brackets(lower) || is_number_note(option.value);
   if (option.name == "--mail-user") {
     const std::string_view of = std::string_view(lower).substr(std::min(lower.find('@') + 1, lower.size()));
-    if (of.starts_with("example.") || of.starts_with("your") || is_note(lower.substr(0, lower.find('@'))))
+    if (of.starts_with("your") || is_note(std::string_view(lower).substr(0, lower.find('@')), /*bare=*/false))
       return true;
   }
   if (is_in_brackets(lower)) return true;
-  return is_any_of(kOfNames, option.name) && (is_note(lower) || has_blanks_to_fill(lower));
+  // In capitals, or as the option itself is called.
+  const bool bare = option.value == in_upper_case(option.value) || option.name.substr(2) == lower;
+  return is_any_of(kOfNames, option.name) && (is_note(lower, bare) || has_blanks_to_fill(lower));
 }
 
 namespace {

@@ -4,7 +4,7 @@
 #SBATCH --qos=qos_name
 #SBATCH --reservation={reservation}
 #SBATCH --time=HH:MM:SS
-#SBATCH --mail-user=you@example.org
+#SBATCH --mail-user=your.name@example.org
 #SBATCH --output=/path/to/logs/%j.out
 #SBATCH --nodes=<N>
 #SBATCH --job-name=<name>
