@@ -18,14 +18,12 @@ namespace {
 using templates::LintFinding;
 using templates::LintSeverity;
 
-const char* name_of(LintSeverity severity) { return severity == LintSeverity::kError ? "error" : "warning"; }
-
 /// "job.sh:7: warning: [signal-usr1] ... (sbatch(1), --signal)"; without a line: "job.sh: warning: ...".
 std::string finding_line(const LintFinding& finding, const std::string& file) {
   const std::string position = finding.line > 0 ? ":" + std::to_string(finding.line) : "";
   const std::string reference = finding.reference.empty() ? "" : " (" + finding.reference + ")";
-  return file + position + ": " + name_of(finding.severity) + ": [" + finding.rule + "] " + finding.sentence +
-         reference;
+  return file + position + ": " + std::string(templates::name_of(finding.severity)) + ": [" + finding.rule +
+         "] " + finding.sentence + reference;
 }
 
 /// One line of JSON: {"file", "findings": [{"rule", "severity", "line", "sentence", "reference"}]}.
@@ -33,7 +31,7 @@ std::string findings_json(const std::vector<LintFinding>& findings, const std::s
   nlohmann::json rows = nlohmann::json::array();
   for (const LintFinding& finding : findings) {
     rows.push_back({{"rule", finding.rule},
-                    {"severity", name_of(finding.severity)},
+                    {"severity", templates::name_of(finding.severity)},
                     {"line", finding.line},
                     {"sentence", finding.sentence},
                     {"reference", finding.reference}});

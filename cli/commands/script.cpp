@@ -213,8 +213,7 @@ int refuse_file(const std::string& file, const Error& error, const Console& cons
 
 /// Without file and line, because the script is not written yet.
 std::string sentence_of(const LintFinding& finding) {
-  const bool is_error = finding.severity == templates::LintSeverity::kError;
-  return std::string(is_error ? "error" : "warning") + ": [" + finding.rule + "] " + finding.sentence;
+  return std::string(templates::name_of(finding.severity)) + ": [" + finding.rule + "] " + finding.sentence;
 }
 
 }  // namespace

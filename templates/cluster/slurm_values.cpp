@@ -195,6 +195,41 @@ bool is_mail_type(std::string_view text) {
   });
 }
 
+/// "4"; a sign in front is taken, too.
+bool is_plain_count(std::string_view text) {
+  return is_slurm_count(text.substr(text.starts_with('+') ? 1 : 0));
+}
+
+/// "2", "2-4", "1k"; newer Slurm also takes "1,3-5" and "2-8:2".
+bool is_node_count(std::string_view text) {
+  std::string list(text);
+  std::replace_if(
+      list.begin(), list.end(), [](char c) { return c == '-' || c == ':'; }, ',');
+  const auto parts = split(list, ',');
+  return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+    const bool has_unit =
+        !part.empty() && std::string_view("kKmM").find(part.back()) != std::string_view::npos;
+    return is_slurm_count(part.substr(0, part.size() - (has_unit ? 1 : 0)));
+  });
+}
+
+/// Not "4;", "=4", "4gpus" or "a100:four". A word may be a type ("a100", "1g.10gb"), of which there is one then.
+bool is_gpu_count(std::string_view text) {
+  if (text.find_first_of(";= ") != std::string_view::npos) return false;
+  const auto items = split(text, ',');
+  return std::all_of(items.begin(), items.end(), [](std::string_view item) {
+    const std::size_t colon = item.rfind(':');
+    if (colon != std::string_view::npos) return is_slurm_count(item.substr(colon + 1));
+    const bool has_digit = !item.empty() && item.front() >= '0' && item.front() <= '9';
+    return !has_digit || is_slurm_count(item) || item.find('.') != std::string_view::npos;
+  });
+}
+
+/// Of --gres: "gpu:4", "gpu:a100:4,nvme:1". Names without a count are taken.
+bool is_gres(std::string_view text) {
+  return text.find_first_of(";= ") == std::string_view::npos && !text.ends_with(':');
+}
+
 /// Names of accounts, partitions and qualities of service.
 bool has_no_blank(std::string_view text) { return text.find_first_of(" \t") == std::string_view::npos; }
 
@@ -205,6 +240,8 @@ struct ValueRule {
 };
 
 constexpr std::string_view kMemory = " is not a size of memory: a whole number of megabytes, or as in 64G";
+constexpr std::string_view kNumber = " is not a whole number";
+constexpr std::string_view kGpus = " is not a number of GPUs, as in 4 or a100:4";
 constexpr std::string_view kNoBlanks = " has a blank, and no name in Slurm has one";
 constexpr ValueRule kValueRules[] = {
     {"--mem", is_memory, kMemory},
@@ -215,6 +252,21 @@ constexpr ValueRule kValueRules[] = {
      " is not a condition of Slurm, as in afterok:4711, afterany:4711:4712 or singleton"},
     {"--signal", is_signal, " is not a signal and a time, as in USR2@120"},
     {"--mail-type", is_mail_type, " is not a list of events, as in END,FAIL or ALL"},
+    {"--nodes", is_node_count, " is not a number of nodes, as in 2 or 2-4"},
+    {"--ntasks", is_plain_count, kNumber},
+    {"--ntasks-per-node", is_plain_count, kNumber},
+    {"--ntasks-per-gpu", is_plain_count, kNumber},
+    {"--ntasks-per-socket", is_plain_count, kNumber},
+    {"--ntasks-per-core", is_plain_count, kNumber},
+    {"--cpus-per-task", is_plain_count, kNumber},
+    {"--cpus-per-gpu", is_plain_count, kNumber},
+    {"--mincpus", is_plain_count, kNumber},
+    {"--threads-per-core", is_plain_count, kNumber},
+    {"--gpus", is_gpu_count, kGpus},
+    {"--gpus-per-node", is_gpu_count, kGpus},
+    {"--gpus-per-task", is_gpu_count, kGpus},
+    {"--gpus-per-socket", is_gpu_count, kGpus},
+    {"--gres", is_gres, " is not a list of resources, as in gpu:4 or gpu:a100:4"},
     {"--account", has_no_blank, kNoBlanks},
     {"--partition", has_no_blank, kNoBlanks},
     {"--qos", has_no_blank, kNoBlanks},

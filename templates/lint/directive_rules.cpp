@@ -20,6 +20,13 @@ std::string_view without_blanks(std::string_view text) {
 
 void check_first_line(LintContext& context) {
   if (context.raw().starts_with("#!")) return;
+  if (context.raw().starts_with(std::string(kByteOrderMark) + "#!")) {
+    context.report(
+        "no-interpreter", 1,
+        "a byte order mark, which an editor has written and does not show, is in front of #!, and sbatch "
+        "refuses the script; remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'");
+    return;
+  }
   context.report("no-interpreter", 1,
                  "the script does not begin with #! and its interpreter, and sbatch refuses it; "
                  "write #!/bin/bash as its first line");
@@ -35,13 +42,28 @@ void check_line_ends(LintContext& context) {
       "or with sed -i 's/\\r$//'");
 }
 
-/// A comment that was meant to be a directive: its first word has the letters of SBATCH, and an option follows.
-bool is_almost_directive(std::string_view comment) {
-  comment = without_blanks(comment.substr(1));
-  const std::size_t end = comment.find_first_of(" \t-\\");
-  if (end == std::string_view::npos || !without_blanks(comment.substr(end)).starts_with('-')) return false;
-  const std::string word = in_upper_case(comment.substr(0, end));
-  return std::is_permutation(word.begin(), word.end(), kSbatch.begin() + 1, kSbatch.end());
+/// The options of a comment whose first word has the letters of SBATCH, if nothing but options and their values
+/// follow: with other words it is a sentence, or a command for the shell; empty otherwise.
+std::vector<SlurmOption> options_in_comment(std::string_view comment) {
+  const std::string_view text = without_blanks(comment.substr(1));
+  const std::size_t end = text.find_first_of(" \t-\\");
+  if (end == std::string_view::npos || !without_blanks(text.substr(end)).starts_with('-')) return {};
+  const std::string word = in_upper_case(text.substr(0, end));
+  if (!std::is_permutation(word.begin(), word.end(), kSbatch.begin() + 1, kSbatch.end())) return {};
+  // A command in small letters is set off from the text of the comment, or goes on in the next line.
+  const bool is_command =
+      text.starts_with("sbatch") && (comment.size() - text.size() > 2 || trim(text).ends_with('\\'));
+  const std::vector<std::string> words = split_directive(text.substr(end));
+  SlurmOptions read = read_slurm_options(words, SlurmProgram::kSbatch, 0);
+  const bool has_wrapped = find_option(read.options, "--wrap") != nullptr;
+  if (is_command || read.used < words.size() || has_wrapped) return {};
+  return std::move(read.options);
+}
+
+/// Whether the comment keeps another value of an option that a directive has: then it is one on purpose.
+bool keeps_alternative(const LintContext& context, const std::vector<SlurmOption>& options) {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const SlurmOption& option) { return context.directive(option.name) != nullptr; });
 }
 
 void check_comments(LintContext& context) {
@@ -56,12 +78,58 @@ void check_comments(LintContext& context) {
                        "sbatch stops reading directives at the first command, on line " +
                            std::to_string(script.first_command_line) + "; move this line in front of it");
       }
-    } else if ((comment.indented || !has_magic) && is_almost_directive(comment.text)) {
+    } else if (comment.indented || !has_magic) {
+      const std::vector<SlurmOption> options = options_in_comment(comment.text);
+      if (options.empty() || keeps_alternative(context, options)) continue;
       context.report("directive-misspelt", comment.line,
                      "sbatch takes this line for a comment; begin it with #SBATCH, in capitals, at the "
                      "beginning of the line and without a blank inside, or with ## if it is to be a comment");
     }
   }
+}
+
+/// "--account=<your account>", which is reported as such.
+bool is_one_placeholder(std::string_view text) {
+  const std::size_t opens = text.find('<');
+  return opens != std::string_view::npos && text.find('>', opens) != std::string_view::npos;
+}
+
+/// A word that is neither an option nor the value of one.
+void check_stray_word(LintContext& context, const ScriptDirectiveLine& line) {
+  const std::string& word = line.not_options.front();
+  const auto& directives = context.script().directives;
+  const auto cut = std::find_if(directives.begin(), directives.end(), [&](const SlurmOption& option) {
+    const std::string& value = option.value;
+    return option.line == line.line &&
+           (value.empty() || value == "=" || value.ends_with(',') || word[0] == ',');
+  });
+  const bool takes_word =
+      cut != directives.end() && !word.starts_with('-') &&
+      line.text.find(word) > line.text.find(cut->name.substr(cut->name.find_first_not_of('-')));
+  if (takes_word && (cut->value != "" || line.text.find("= ") != std::string::npos)) {
+    const std::string joined = (cut->value == "=" ? "" : cut->value) + word;
+    context.report("directive-misspelt", line.line,
+                   "a blank ends the value of " + cut->name + ", and sbatch refuses the script because of '" +
+                       word + "' behind it; write " + cut->name + "=" + joined);
+    return;
+  }
+  context.report(
+      "directive-misspelt", line.line,
+      "'" + word +
+          "' is not an option, and sbatch refuses the script; options begin with two hyphens, which are "
+          "not the dashes that text programs make of them, and a remark begins with #");
+}
+
+/// sbatch reads a line up to its first #, and so only the first directive in it.
+void check_second_directive(LintContext& context, const ScriptDirectiveLine& line) {
+  const std::size_t at = line.text.find(kSbatch);
+  if (at == std::string::npos ||
+      !without_blanks(std::string_view(line.text).substr(at + kSbatch.size())).starts_with('-'))
+    return;
+  context.report("directives-on-one-line", line.line,
+                 "sbatch takes what follows the second # for a comment, and ignores '" +
+                     std::string(trim(std::string_view(line.text).substr(at))) +
+                     "'; write it on a line of its own");
 }
 
 void check_directive_lines(LintContext& context) {
@@ -76,13 +144,10 @@ void check_directive_lines(LintContext& context) {
                      "the backslash in front of the option comes from a document that this was copied from: "
                      "sbatch ignores it, but in front of $, # or a quote it changes what commands do; remove "
                      "all that the document has added");
-    } else if (!line.not_options.empty()) {
-      context.report(
-          "directive-misspelt", line.line,
-          "'" + line.not_options.front() +
-              "' is not an option, and sbatch refuses the script; options begin with two hyphens, which "
-              "are not the dashes that text programs make of them");
+    } else if (!line.not_options.empty() && !is_one_placeholder(line.text)) {
+      check_stray_word(context, line);
     }
+    check_second_directive(context, line);
   }
 }
 
@@ -100,6 +165,20 @@ void check_expansions(LintContext& context) {
   }
 }
 
+void check_continuations(LintContext& context) {
+  for (const BrokenContinuation& one : context.script().broken_continuations) {
+    context.report(
+        "broken-continuation", one.line,
+        one.by_comment
+            ? "this comment ends the command that the line before it continues, and the shell takes "
+              "the options behind it for a command of their own; move the comment in front of "
+              "the command"
+            : "a backslash continues a line only as its last character, and this one has a blank "
+              "behind it: the shell passes that blank on, and takes the next line for a command "
+              "of its own; remove all that follows the backslash");
+  }
+}
+
 }  // namespace
 
 void check_form(LintContext& context) {
@@ -108,6 +187,7 @@ void check_form(LintContext& context) {
   check_comments(context);
   check_directive_lines(context);
   check_expansions(context);
+  check_continuations(context);
 }
 
 namespace {
@@ -144,47 +224,6 @@ void check_names(LintContext& context, const std::vector<SlurmOption>& options, 
   }
 }
 
-/// Not for what a variable says, or a plugin of the site's may understand.
-void check_times(LintContext& context, const std::vector<SlurmOption>& options) {
-  for (const SlurmOption& option : options) {
-    if (option.name != "--time" && option.name != "--time-min") continue;
-    const std::string& value = option.value;
-    std::string word;
-    for (const char c : value) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const bool is_time = slurm_minutes(value) || word == "infinite" || word == "unlimited" || value == "-1";
-    // Days with a hyphen and no hours are a time too.
-    if (is_time || value.ends_with('-') || value.find_first_of("$`") != std::string::npos) continue;
-    context.report("bad-time", option.line,
-                   "'" + value + "' of " + option.name +
-                       " is not a time, and Slurm refuses the job; write minutes (30), 30:00, 2:00:00, 1-12 "
-                       "or 1-12:00:00");
-  }
-}
-
-/// Not for what a variable says.
-void check_values(LintContext& context, const std::vector<SlurmOption>& options) {
-  for (const SlurmOption& option : options) {
-    if (option.value.empty() || option.value.find_first_of("$`~") != std::string::npos) continue;
-    if (const std::string wrong = wrong_slurm_value(option.name, option.value); !wrong.empty())
-      context.report("bad-value", option.line, option.name + ": " + wrong + "; Slurm refuses the job");
-  }
-}
-
-/// Reports two different requests for memory.
-void check_memory(LintContext& context, const std::vector<SlurmOption>& options) {
-  const SlurmOption* first = nullptr;
-  for (const SlurmOption& option : options) {
-    if (option.name != "--mem" && option.name != "--mem-per-cpu" && option.name != "--mem-per-gpu") continue;
-    if (first == nullptr) first = &option;
-    if (first->name == option.name) continue;
-    context.report(
-        "mem-twice", option.line,
-        option.name + " is used together with " + first->name + on_line(first->line, option.line) +
-            ", and Slurm takes only one of --mem, --mem-per-cpu and --mem-per-gpu; remove one of them");
-    return;
-  }
-}
-
 /// Where the ranks get it. With B: they do not.
 void check_signal(LintContext& context, const SlurmOption* option) {
   if (option == nullptr || !shells_signal(option->value).empty()) return;
@@ -210,17 +249,12 @@ void check_requeue(LintContext& context) {
 
 void check_directives(LintContext& context) {
   const ScriptText& script = context.script();
-  if (!script.is_heterogeneous) check_memory(context, script.directives);
   check_signal(context, context.directive("--signal"));
   check_requeue(context);
   check_names(context, script.directives, SlurmProgram::kSbatch);
-  check_times(context, script.directives);
-  check_values(context, script.directives);
   for (const ScriptStep& step : script.steps) {
-    check_memory(context, step.options);
     check_signal(context, find_option(step.options, "--signal"));
     check_names(context, step.options, SlurmProgram::kSrun);
-    check_times(context, step.options);
   }
 }
 

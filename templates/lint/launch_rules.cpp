@@ -1,73 +1,20 @@
 // Rules for how the script starts its program: on which nodes, how often, and with which signals.
 #include <algorithm>
 #include <array>
-#include <span>
-#include <utility>
 
 #include "base/text.h"
 #include "templates/cluster/slurm_values.h"
 #include "templates/lint/rules.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::templates {
 namespace {
 
-using Names = std::span<const std::string_view>;
-using Strings = std::span<const std::string>;
-
-bool is_mpirun(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kNames = {"mpirun",     "mpiexec", "mpiexec.hydra",
-                                                      "mpirun_rsh", "prterun", "orterun"};
-  return is_any_of(kNames, file_name_of(word));
-}
-
-/// The words behind the options. with_value: options whose value is the next word. The value of another one is taken
-/// for the first word, which then starts nothing that is known here.
-Strings behind_options(Strings words, Names with_value) {
-  while (!words.empty() && words.front().starts_with('-')) {
-    const bool takes_next = is_any_of(with_value, words.front());
-    words = words.subspan(std::min<std::size_t>(takes_next ? 2 : 1, words.size()));
-  }
-  return words;
-}
-
-std::vector<std::string> texts_of(const ShellCommand& command) {
-  std::vector<std::string> texts;
-  for (const ShellWord& word : command.words) texts.push_back(word.text);
-  return texts;
-}
-
-/// What a container starts; empty if these words do not begin one.
-Strings words_in_container(Strings words) {
-  constexpr std::array<std::string_view, 14> kWithValue = {
-      "-B", "--bind", "--env", "--env-file", "-H",        "--home", "--pwd",
-      "-W", "--cwd",  "-S",    "--workdir",  "--overlay", "-o",     "--mount"};
-  const bool is_container =
-      words.size() > 2 && (file_name_of(words[0]) == "singularity" || file_name_of(words[0]) == "apptainer");
-  if (!is_container || words[1] != "exec") return {};
-  const Strings image = behind_options(words.subspan(2), kWithValue);
-  return image.empty() ? image : image.subspan(1);
-}
-
-/// Whether the words start a ddlrun that starts ranks, also through env, a shell's -c, or a container. depth: of -c
-/// in -c. One that only reports something about the node, or starts its ranks beside the task, may be a task.
-bool starts_ddlrun(Strings words, int depth = 0) {
+/// Whether a ddlrun starts ranks. One that only reports something about the node, or starts its ranks beside the task,
+/// may be a task.
+bool starts_ranks(Words words) {
   constexpr std::array<std::string_view, 7> kQuestions = {"--show-", "--check-", "--explain-", "--version",
                                                           "--help",  "--list-",  "--lint"};
-  constexpr int kMaxDepth = 3;
-  words = without_prefixes(words);
-  if (words.empty() || depth > kMaxDepth) return false;
-  if (const Strings inner = words_in_container(words); !inner.empty()) return starts_ddlrun(inner, depth + 1);
-  if (is_shell(words.front())) {
-    const auto option = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
-      return !word.starts_with('-') || (!word.starts_with("--") && word.ends_with('c'));
-    });
-    if (option == words.end() || !option->starts_with('-') || option + 1 == words.end()) return false;
-    const ShellText text = read_shell(*(option + 1));
-    return std::any_of(text.commands.begin(), text.commands.end(), [&](const ShellCommand& command) {
-      return starts_ddlrun(texts_of(command), depth + 1);
-    });
-  }
-  if (file_name_of(words.front()) != "ddlrun") return false;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const bool asks = std::any_of(kQuestions.begin(), kQuestions.end(),
                                   [&](std::string_view one) { return words[i].starts_with(one); });
@@ -78,13 +25,11 @@ bool starts_ddlrun(Strings words, int depth = 0) {
   return true;
 }
 
-/// What mpirun starts. Of two programs, separated by :, the first.
-Strings program_of_mpirun(Strings words) {
-  constexpr std::array<std::string_view, 24> kWithValue = {
-      "-n",       "-np", "-c",         "-N",        "-H",           "-host",     "--host",  "--n",
-      "--np",     "-f",  "--hostfile", "-hostfile", "-ppn",         "--map-by",  "-map-by", "--bind-to",
-      "-bind-to", "-x",  "--npernode", "-npernode", "-machinefile", "--rank-by", "--ppn",   "-hosts"};
-  return behind_options(words, kWithValue);
+bool starts_ddlrun(Words words) {
+  const auto programs = started_programs(words);
+  return std::any_of(programs.begin(), programs.end(), [](const std::vector<std::string>& program) {
+    return file_name_of(program.front()) == "ddlrun" && starts_ranks(program);
+  });
 }
 
 void check_ddlrun(LintContext& context) {
@@ -101,8 +46,8 @@ void check_ddlrun(LintContext& context) {
     if (!is_single && starts_ddlrun(step.program)) report(step.line, "srun", "task");
   }
   for (const ShellCommand& command : context.script().commands) {
-    const std::vector<std::string> texts = texts_of(command);
-    const Strings words = without_prefixes(texts);
+    const std::vector<std::string> texts = texts_of(command.words);
+    const Words words = without_prefixes(texts);
     if (words.empty() || !is_mpirun(words.front())) continue;
     if (starts_ddlrun(program_of_mpirun(words.subspan(1))))
       report(command.line, std::string(file_name_of(words.front())), "rank");
@@ -110,28 +55,18 @@ void check_ddlrun(LintContext& context) {
 }
 
 bool starts_python(const ShellCommand& command) {
-  constexpr std::array<std::string_view, 16> kBefore = {
-      "exec", "time", "nohup", "env",   "command",    "singularity", "apptainer", "nice",
-      "run",  "uv",   "conda", "mamba", "micromamba", "poetry",      "pixi",      "pipenv"};
-  constexpr std::array<std::string_view, 4> kEnvironments = {"-n", "--name", "-p", "--prefix"};
-  bool is_environment = false;  // the name behind -n of conda run
-  for (const ShellWord& word : command.words) {
-    if (std::exchange(is_environment, is_any_of(kEnvironments, word.text))) continue;
-    const std::string_view name = file_name_of(word.text);
-    if (name.starts_with("python")) return true;
-    const bool goes_on = is_any_of(kBefore, name) || word.text.starts_with('-') ||
-                         word.text.find('=') != std::string::npos || name.ends_with(".sif");
-    if (!goes_on) return false;
-  }
-  return false;
+  const auto programs = started_programs(texts_of(command.words));
+  return std::any_of(programs.begin(), programs.end(), [](const std::vector<std::string>& program) {
+    return file_name_of(program.front()).starts_with("python");
+  });
 }
 
 /// The program of a command that starts ranks or trains a model; "" for others.
-std::string_view rank_starter(const LintContext& context, const ShellCommand& command) {
-  const auto first = std::find_if(command.words.begin(), command.words.end(),
-                                  [](const ShellWord& word) { return !is_prefix(word.text); });
-  if (first == command.words.end()) return "";
-  const std::string_view name = file_name_of(first->text);
+std::string rank_starter(const LintContext& context, const ShellCommand& command) {
+  const std::vector<std::string> texts = texts_of(command.words);
+  const Words words = without_prefixes(texts);
+  if (words.empty()) return "";
+  const std::string name(file_name_of(words.front()));
   if (name == "srun" || name == "ddlrun" || name == "torchrun" || is_mpirun(name)) return name;
   // A script without directives may be one that starts a service.
   return starts_python(command) && !context.script().directive_lines.empty() ? "python" : "";
@@ -154,7 +89,7 @@ void check_background(LintContext& context) {
   if (!only_quick) return;
   context.report(
       "background-without-wait", last->line,
-      "this " + std::string(rank_starter(context, *last)) +
+      "this " + rank_starter(context, *last) +
           " runs in the background, and nothing waits for it: the script ends, and with it the job "
           "and all its processes; write wait as the last line");
 }
@@ -168,10 +103,38 @@ bool may_launch(const ShellCommand& command) {
         (command.is_named("bash") || command.is_named("sh")) && command.words.size() > 1;
     if (is_script || starts_script) return true;
   }
-  constexpr std::array<std::string_view, 24> kLaunchers = {
-      "srun", "mpirun", "mpiexec",   "ibrun",    "ddlrun",   "torchrun", "horovod", "accelerate",
-      "ssh",  "pdsh",   "clush",     "prun",     "prterun",  "aprun",    "jsrun",   "launch",
-      "ray",  "dask",   "deepspeed", "scontrol", "parallel", "spark",    "sbatch",  "$"};
+  constexpr std::array<std::string_view, 32> kLaunchers = {"srun",
+                                                           "mpirun",
+                                                           "mpiexec",
+                                                           "ibrun",
+                                                           "ddlrun",
+                                                           "torchrun",
+                                                           "horovod",
+                                                           "accelerate",
+                                                           "ssh",
+                                                           "pdsh",
+                                                           "clush",
+                                                           "prun",
+                                                           "prterun",
+                                                           "aprun",
+                                                           "jsrun",
+                                                           "launch",
+                                                           "ray",
+                                                           "dask",
+                                                           "deepspeed",
+                                                           "scontrol",
+                                                           "parallel",
+                                                           "spark",
+                                                           "sbatch",
+                                                           "scoop",
+                                                           "hosts",
+                                                           "hostfile",
+                                                           "machinefile",
+                                                           "nodelist",
+                                                           "NODELIST",
+                                                           "nodefile",
+                                                           "torch.distributed",
+                                                           "$"};
   for (const ShellWord& word : command.words) {
     const bool is_first = &word == &command.words.front();
     const bool found = std::any_of(kLaunchers.begin(), kLaunchers.end(), [&](std::string_view one) {
@@ -185,7 +148,7 @@ bool may_launch(const ShellCommand& command) {
 void check_nodes(LintContext& context) {
   const ScriptText& script = context.script();
   const SlurmOption* option = context.directive("--nodes");
-  if (option == nullptr || script.is_heterogeneous || !script.steps.empty()) return;
+  if (option == nullptr || script.is_heterogeneous() || !script.steps.empty()) return;
   const auto nodes = parse_integer(std::string_view(option->value).substr(0, option->value.find('-')));
   if (!nodes || *nodes < 2) return;
   const ShellCommand* python = nullptr;

@@ -21,10 +21,19 @@ constexpr std::array kRules = {
     LintRule{"unknown-option", kError, "sbatch(1) and srun(1), which refuse it"},
     LintRule{"bad-time", kError, "sbatch(1), --time"},
     LintRule{"bad-value", kError, "sbatch(1), the options that it names"},
+    LintRule{"placeholder", kWarning, "sbatch(1), the options that it names"},
+    LintRule{"equals-after-letter", kWarning, "sbatch(1) and srun(1), OPTIONS"},
+    LintRule{"directives-on-one-line", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"option-twice", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"counts-contradict", kWarning, "sbatch(1), --nodes, --ntasks, --ntasks-per-node and --gpus"},
     LintRule{"mem-twice", kError, "sbatch(1), --mem"},
+    LintRule{"mem-in-megabytes", kWarning, "sbatch(1), --mem"},
+    LintRule{"output-folder", kWarning, "sbatch(1), --output"},
+    LintRule{"array-output", kWarning, "sbatch(1), filename pattern"},
+    LintRule{"variable-without-option", kWarning, "sbatch(1), OUTPUT ENVIRONMENT VARIABLES"},
     LintRule{"signal-usr1", kWarning, "sbatch(1), --signal"},
     LintRule{"signal-to-shell", kWarning, "sbatch(1), --signal; bash(1), SIGNALS"},
-    LintRule{"requeue-open-mode", kWarning, "sbatch(1), --open-mode"},
+    LintRule{"requeue-open-mode", kNote, "sbatch(1), --open-mode"},
     LintRule{"ntasks-and-per-node", kWarning, "srun(1), --ntasks-per-node"},
     LintRule{"cpus-per-task-on-srun", kWarning, "srun(1), --cpus-per-task"},
     LintRule{"gpus-per-task", kWarning, "srun(1), --gpus-per-task and --gpu-bind"},
@@ -36,10 +45,16 @@ constexpr std::array kRules = {
     LintRule{"srun-ddlrun", kError, "srun(1) and mpirun(1), DESCRIPTION"},
     LintRule{"background-without-wait", kError, "sbatch(1), DESCRIPTION; bash(1), wait"},
     LintRule{"nodes-without-launcher", kWarning, "sbatch(1), DESCRIPTION"},
+    LintRule{"launcher-on-one-node", kWarning, "sbatch(1), DESCRIPTION; the launcher's documentation"},
+    LintRule{"launcher-per-task", kWarning, "srun(1), DESCRIPTION; the launcher's documentation"},
+    LintRule{"launcher-sees-one-gpu", kWarning, "srun(1), OUTPUT ENVIRONMENT VARIABLES, SLURM_LOCALID"},
+    LintRule{"folder-of-one-node", kWarning, "mktemp(1); sbatch(1), DESCRIPTION"},
+    LintRule{"het-group-unused", kWarning, "srun(1), --het-group"},
+    LintRule{"broken-continuation", kError, "bash(1), QUOTING"},
+    LintRule{"backslash-in-quotes", kWarning, "bash(1), QUOTING"},
     LintRule{"task-variable-expanded", kError, "bash(1), QUOTING and Here Documents"},
-    LintRule{"exec-star", kError, "bash(1), Special Parameters"},
-    LintRule{"wrapper-file-race", kWarning,
-             "LUMI's documentation, Distribution and binding, has such a file"},
+    LintRule{"exec-star", kWarning, "bash(1), Special Parameters"},
+    LintRule{"wrapper-file-race", kNote, "LUMI's documentation, Distribution and binding, has such a file"},
     LintRule{"two-visible-variables", kWarning, "AMD's documentation of ROCm, GPU isolation techniques"},
     LintRule{"too-many-cpus", kError, "sbatch(1), --cpus-per-task, and the site's profile"},
     LintRule{"cpu-beyond-node", kError, "srun(1), --cpu-bind, and the site's profile"},
@@ -54,15 +69,22 @@ constexpr std::array kRules = {
 
 }  // namespace
 
+std::string_view name_of(LintSeverity severity) {
+  return severity == kError ? "error" : severity == kWarning ? "warning" : "note";
+}
+
 std::span<const LintRule> lint_rules() { return kRules; }
 
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site) {
   LintContext context(script, site);
   check_form(context);
   check_directives(context);
+  check_values(context);
+  check_outputs(context);
   check_steps(context);
   check_cpu_lists(context);
   check_launches(context);
+  check_launchers(context);
   check_wrappers(context);
   if (site != nullptr) check_site(context, *site);
   std::vector<LintFinding> findings = context.take_findings();

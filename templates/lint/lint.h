@@ -13,9 +13,13 @@
 namespace ddl::templates {
 
 enum class LintSeverity {
+  kNote,     ///< it does what was meant, but not always, or not as well as it could
   kWarning,  ///< it may do what was meant
   kError,    ///< it does not start, or does something else
 };
+
+/// "note", "warning" or "error"
+std::string_view name_of(LintSeverity severity);
 
 struct LintRule {
   std::string_view name;  ///< "mem-twice"

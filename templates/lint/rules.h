@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +15,9 @@
 #include "templates/lint/script_text.h"
 
 namespace ddl::templates {
+
+/// What some editors write in front of a text in UTF-8.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // The input of a rule, which is the parsed script and the site, and the list of its findings.
 
@@ -30,36 +31,18 @@ class LintContext {
 
   /// The last directive of the name, which is the one that counts; null if there is none.
   const SlurmOption* directive(std::string_view name) const;
-  /// The first assignment to the variable; null if there is none.
-  const ShellAssignment* assignment(std::string_view name) const;
-  /// Where a step expands its words, for expanded(): nullopt in a function, which may be called at any place.
+  const ShellVariables& variables() const { return script_.variables; }
+  /// Where a step expands its words, for ShellVariables: nullopt in a function, which may be called at any place.
   std::optional<std::size_t> place_of(const ScriptStep& step) const;
-  /// The value; if it is $NAME or ${NAME} and the script assigns that variable once, what it assigns.
-  std::string resolved(const std::string& value) const;
-
-  /// Whether anything but an assignment may set the variable: a file that the script reads, read, for, or the shell
-  /// that runs it. Only false is certain.
-  bool may_be_set_otherwise(std::string_view name) const;
-  /// The value with all of $NAME and ${NAME} replaced that the script assigns once, or in commands that each run
-  /// exactly once and in the script's order; others stay. place: of ScriptText::commands, where the value is used;
-  /// nullopt: unknown. unset: receives the names that the script never sets, or only later, each once.
-  std::string expanded(const std::string& value, std::optional<std::size_t> place,
-                       std::vector<std::string>& unset) const;
 
   /// rule: one of lint_rules().
   void report(std::string_view rule, int line, std::string sentence);
   std::vector<LintFinding> take_findings() { return std::move(findings_); }
 
  private:
-  std::optional<std::string> value_of(std::string_view name, std::optional<std::size_t> place) const;
-  bool is_set_only_behind(std::string_view name, std::size_t place) const;
-
   std::string_view raw_;
   const SiteProfile* site_;
   ScriptText script_;
-  std::set<std::string, std::less<>>
-      set_by_commands_;            ///< words of read, for and the like: names that they set
-  bool reads_other_text_ = false;  ///< by source or eval
   std::vector<LintFinding> findings_;
 };
 
@@ -71,15 +54,33 @@ std::optional<std::int64_t> count_of(const SlurmOption* option);
 std::string on_line(int other, int line);
 /// The option of the srun, or else the directive; null if there is neither.
 const SlurmOption* option_of(const LintContext& context, const ScriptStep& step, std::string_view name);
+/// The first number of --nodes; 1 if there is none that is certain.
+std::int64_t nodes_of_job(const LintContext& context);
+/// Whether the value is a note for who fills in the script: <account>, YOUR_PROJECT, xxx, HH:MM:SS.
+bool is_placeholder(const SlurmOption& option);
+/// How many tasks of the srun a node has at most, as the script itself says.
+enum class TasksOfNode {
+  kOne,
+  kSeveral,
+  kUnsaid,   ///< it gives no number: one, unless sbatch's command line gives another
+  kUnknown,  ///< it gives one that is not certain here
+};
+TasksOfNode tasks_of_node(const LintContext& context, const ScriptStep& step);
+/// Whether srun's words are known up to its program, so that all of its options are.
+bool has_all_options(const ScriptStep& step);
+/// Whether the job's nodes are those that the profile describes: they are of a partition and have a constraint that it
+/// names, if the script or the profile names any.
+bool is_on_nodes_of(const LintContext& context, const SiteProfile& site);
 /// Whether the script is a job's own. A script without directives that takes arguments is started by another script,
 /// perhaps for each task.
 bool is_jobs_own(const LintContext& context);
 
+/// Variables that srun sets for each task. In the batch script they have the values of its first task, or are unset.
+bool is_task_variable(std::string_view name);
+/// The variables that choose a rank's GPUs.
+std::span<const std::string_view> device_variables();
+
 bool is_any_of(std::span<const std::string_view> names, std::string_view name);
-/// Whether the word is env, exec or the like, or NAME=value: in front of a program.
-bool is_prefix(std::string_view word);
-/// From the program on.
-std::span<const std::string> without_prefixes(std::span<const std::string> words);
 
 // The rules, in groups. Each looks at the script and reports what it finds.
 
@@ -87,6 +88,10 @@ std::span<const std::string> without_prefixes(std::span<const std::string> words
 void check_form(LintContext& context);
 /// The requests of directives.
 void check_directives(LintContext& context);
+/// What the values of options are, and whether they go together.
+void check_values(LintContext& context);
+/// Files and folders that the script names too early, or for one node only, and variables that no option sets.
+void check_outputs(LintContext& context);
 /// The requests of each srun.
 void check_steps(LintContext& context);
 /// Files that the script writes for srun to start, the variables that they set, and variables of a task that the
@@ -96,6 +101,8 @@ void check_wrappers(LintContext& context);
 void check_cpu_lists(LintContext& context);
 /// How the script starts the program: on which nodes, how often, and with which signals.
 void check_launches(LintContext& context);
+/// torchrun and other launchers of ranks, beside srun.
+void check_launchers(LintContext& context);
 /// The rules of the site.
 void check_site(LintContext& context, const SiteProfile& site);
 

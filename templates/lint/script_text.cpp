@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "base/text.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::templates {
 namespace {
@@ -20,10 +22,10 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 /// kept: the command's number, if it runs exactly once and belongs to the script itself.
 void add_assignments(const ShellCommand& command, std::optional<std::size_t> kept,
-                     std::vector<ScriptAssignment>& assignments) {
+                     ShellVariables& variables) {
   // In front of a program an assignment holds only for it.
   const auto own = command.words.empty() ? kept : std::nullopt;
-  for (const ShellAssignment& one : command.assignments) assignments.push_back({one, own});
+  for (const ShellAssignment& one : command.assignments) variables.add({one, own});
   if (command.words.empty()) return;
   const std::string& name = command.words.front().text;
   const bool ends_with_program = name == "env" || name == "exec";
@@ -33,36 +35,26 @@ void add_assignments(const ShellCommand& command, std::optional<std::size_t> kep
     const bool assigns = word.find('=') != std::string::npos || word.starts_with('-') || word == "env";
     if (ends_with_program && !assigns) return;
     if (auto one = assignment_in(command.words[i], command.line))
-      assignments.push_back({*std::move(one), ends_with_program ? std::nullopt : kept});
+      variables.add({*std::move(one), ends_with_program ? std::nullopt : kept});
   }
 }
 
 /// --export=ALL,NAME=value
-void add_exported(const std::vector<SlurmOption>& options, std::vector<ScriptAssignment>& assignments) {
+void add_exported(const std::vector<SlurmOption>& options, ShellVariables& variables) {
   for (const SlurmOption& option : options) {
     if (option.name != "--export") continue;
     for (const std::string_view part : split(option.value, ',')) {
       if (auto one = assignment_in({std::string(part), false, {}}, option.line))
-        assignments.push_back({*std::move(one), std::nullopt});
+        variables.add({*std::move(one), std::nullopt});
     }
   }
 }
 
-/// The position of srun in the command, or its number of words.
-std::size_t find_srun(const ShellCommand& command) {
-  for (std::size_t i = 0; i < command.words.size(); ++i) {
-    const std::string& word = command.words[i].text;
-    if (file_name_of(word) == "srun") return i;
-    const bool passes_on = is_one_of(word, {"exec", "nohup", "time", "command", "env"}) ||
-                           (i > 0 && word.find('=') != std::string::npos && !word.starts_with('-'));
-    if (!passes_on) break;
-  }
-  return command.words.size();
-}
-
 void add_step(const ShellCommand& command, std::size_t index, std::vector<ScriptStep>& steps) {
-  const std::size_t at = find_srun(command);
-  if (at == command.words.size()) return;
+  const std::vector<std::string> texts = texts_of(command.words);
+  const Words words = without_prefixes(texts);
+  if (words.empty() || file_name_of(words.front()) != "srun") return;
+  const std::size_t at = texts.size() - words.size();
   ScriptStep step;
   step.line = command.line;
   step.command = index;
@@ -70,15 +62,24 @@ void add_step(const ShellCommand& command, std::size_t index, std::vector<Script
   for (std::size_t i = 0; i < at; ++i) {
     if (auto one = assignment_in(command.words[i], command.line)) step.environment.push_back(*std::move(one));
   }
-  std::vector<std::string> words;
-  for (std::size_t i = at + 1; i < command.words.size(); ++i) {
-    words.push_back(command.words[i].text);
+  for (std::size_t i = at + 1; i < command.words.size(); ++i)
     step.expands.insert(step.expands.end(), command.words[i].expands.begin(), command.words[i].expands.end());
-  }
-  SlurmOptions read = read_slurm_options(words, SlurmProgram::kSrun, command.line);
+  const Words behind = words.subspan(1);
+  SlurmOptions read = read_slurm_options(behind, SlurmProgram::kSrun, command.line);
   step.options = std::move(read.options);
-  step.program.assign(words.begin() + read.used, words.end());
+  step.program.assign(behind.begin() + read.used, behind.end());
   steps.push_back(std::move(step));
+}
+
+/// Puts the command that eval runs in its place, if it is one and its text is certain.
+void replace_eval(ShellCommand& command) {
+  if (!command.is_named("eval") || command.words.size() < 2) return;
+  std::string text;
+  for (std::size_t i = 1; i < command.words.size(); ++i) text += command.words[i].text + " ";
+  std::vector<ShellCommand> inner = read_shell(text, command.line).commands;
+  if (inner.size() != 1) return;
+  command.words = std::move(inner.front().words);
+  command.in_background = command.in_background || inner.front().in_background;
 }
 
 /// Whether the body is a shell script, by its first line, the shell that reads it, or the name of the file that it is
@@ -103,7 +104,7 @@ void read_directive(std::string_view text, int line, ScriptText& script) {
     i += read.used;
     if (i == words.size()) break;
     if (is_one_of(words[i], {"hetjob", "packjob"}))
-      script.is_heterogeneous = true;
+      ++script.components;
     else
       directive.not_options.push_back(words[i]);
   }
@@ -134,18 +135,30 @@ ScriptText read_script(std::string_view text) {
   ShellText shell = read_shell(text);
   script.comments = std::move(shell.comments);
   script.commands = std::move(shell.commands);
-  add_exported(script.directives, script.assignments);
+  script.broken_continuations = std::move(shell.broken_continuations);
+  add_exported(script.directives, script.variables);
   for (std::size_t i = 0; i < script.commands.size(); ++i) {
     const ShellCommand& command = script.commands[i];
-    add_assignments(command, command.runs_once ? std::optional(i) : std::nullopt, script.assignments);
-    add_step(command, i, script.steps);
+    script.variables.add_setter(command);
+    add_assignments(command, command.runs_once ? std::optional(i) : std::nullopt, script.variables);
     if (!holds_shell_script(command)) continue;
-    for (ShellCommand& written : read_shell(command.here_document, command.here_document_line).commands) {
-      add_assignments(written, std::nullopt, script.assignments);
-      script.written_commands.push_back(std::move(written));
+    ShellText written = read_shell(command.here_document, command.here_document_line);
+    for (ShellCommand& one : written.commands) {
+      add_assignments(one, std::nullopt, script.variables);
+      script.written_commands.push_back(std::move(one));
     }
+    std::move(written.broken_continuations.begin(), written.broken_continuations.end(),
+              std::back_inserter(script.broken_continuations));
   }
-  for (const ScriptStep& step : script.steps) add_exported(step.options, script.assignments);
+  // A function may use what is set behind it, and so may any command what a later one sets otherwise.
+  for (std::size_t i = 0; i < script.commands.size(); ++i) {
+    ShellCommand& command = script.commands[i];
+    const auto place = command.in_function ? std::nullopt : std::optional(i);
+    command.words = script.variables.expanded_words(command.words, place);
+    replace_eval(command);
+    add_step(command, i, script.steps);
+  }
+  for (const ScriptStep& step : script.steps) add_exported(step.options, script.variables);
   return script;
 }
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "templates/lint/shell_commands.h"
+#include "templates/lint/shell_variables.h"
 #include "templates/lint/slurm_options.h"
 
 namespace ddl::templates {
@@ -29,25 +29,23 @@ struct ScriptDirectiveLine {
   std::vector<std::string> not_options;  ///< its words that are neither options nor values
 };
 
-/// An assignment of the script, or of one that it writes.
-struct ScriptAssignment : ShellAssignment {
-  /// Of ScriptText::commands, if that command sets the variable of the script's own shell, and runs exactly once.
-  std::optional<std::size_t> command = std::nullopt;
-};
-
 struct ScriptText {
   std::string shebang;  ///< the first line if it begins with #!, without that
   std::vector<SlurmOption> directives;
   std::vector<ScriptDirectiveLine> directive_lines;
   int first_command_line = 0;          ///< where sbatch stops reading directives; 0: nowhere
   std::vector<ShellComment> comments;  ///< all of them, directives too
-  std::vector<ShellCommand> commands;
+  std::vector<ShellCommand>
+      commands;  ///< with the variables in their words replaced, as far as these are certain
   /// The commands of shell scripts that it writes by here-documents, or passes to a shell.
   std::vector<ShellCommand> written_commands;
-  std::vector<ScriptStep> steps;  ///< its own, also within if and for; none from $(...)
-  /// Its own and the written ones': NAME=, export, env and --export.
-  std::vector<ScriptAssignment> assignments;
-  bool is_heterogeneous = false;  ///< directives are of several components
+  /// Its own, also within if and for, and where a variable or an array has the srun; none from $(...).
+  std::vector<ScriptStep> steps;
+  /// Those of its own and of the written ones: NAME=, export, env and --export.
+  ShellVariables variables;
+  std::vector<BrokenContinuation> broken_continuations;  ///< its own and the written ones'
+  int components = 1;                                    ///< of a heterogeneous job, each with its directives
+  bool is_heterogeneous() const { return components > 1; }
 };
 
 /// Pure. Lines may end with "\r\n". Accepts any text, and omits what it cannot parse.

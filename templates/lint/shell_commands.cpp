@@ -101,6 +101,7 @@ class Reader {
     } else if (is_at("\\\n")) {
       at_ += 2;
       ++line_;
+      continued_at_ = at_;
     } else if (c == '#') {
       read_comment();
     } else if (is_at("((") && command_.words.empty()) {
@@ -201,7 +202,32 @@ class Reader {
     // After a continued line the shell accepts a comment too, but sbatch does not read it as a line of its own.
     if (before.find_first_not_of(" \t") == kNone && command_.line == 0)
       result_.comments.push_back({line_, !before.empty(), std::string(text_.substr(at_, end - at_))});
+    const bool follows_continued =
+        continued_at_ > 0 &&
+        text_.substr(continued_at_, at_ - continued_at_).find_first_not_of(" \t") == kNone;
+    if (follows_continued && command_.line != 0 && begins_option(end))
+      result_.broken_continuations.push_back({line_, /*by_comment=*/true});
+    continued_at_ = 0;
     at_ = end;
+  }
+
+  /// Whether the line behind a line end, and behind further comments, begins with a hyphen.
+  bool begins_option(std::size_t line_end) const {
+    while (line_end < text_.size()) {
+      const std::size_t start = text_.find_first_not_of(" \t", line_end + 1);
+      if (start == kNone || text_[start] != '#') return start != kNone && text_[start] == '-';
+      line_end = text_.find('\n', start);
+    }
+    return false;
+  }
+
+  /// For a backslash at at_, outside of quotes.
+  void check_continuation() {
+    const std::size_t next = std::min(text_.find_first_not_of(" \t", at_ + 1), text_.size());
+    const bool has_blank = next > at_ + 1;
+    if (!has_blank || next == text_.size()) return;
+    if (text_[next] == '\n' || text_[next] == '\r' || text_[next] == '#')
+      result_.broken_continuations.push_back({line_});
   }
 
   /// Skips arithmetic: ((i << 2)) has no redirection.
@@ -313,6 +339,7 @@ class Reader {
         take_parentheses();
         text += text_.substr(start, at_ - start);
       } else if (c == '\\') {
+        check_continuation();
         ++at_;
         if (peek() == '\n') {
           ++at_;
@@ -453,6 +480,7 @@ class Reader {
   std::string_view text_;
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
+  std::size_t continued_at_ = 0;  ///< behind the last backslash that continues a line; 0: there was none
   int line_;
   bool across_lines_ = true;
   bool nests_ = true;

@@ -55,9 +55,17 @@ struct ShellComment {
   std::string text;  ///< from its # on
 };
 
+/// A line that was to go on and does not: its backslash has a blank behind it, or a comment follows it and then a line
+/// of options, which the shell takes for a command.
+struct BrokenContinuation {
+  int line = 0;
+  bool by_comment = false;
+};
+
 struct ShellText {
   std::vector<ShellCommand> commands;
   std::vector<ShellComment> comments;
+  std::vector<BrokenContinuation> broken_continuations;
 };
 
 /// The last part of a path.

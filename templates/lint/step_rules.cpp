@@ -9,6 +9,8 @@
 namespace ddl::templates {
 namespace {
 
+constexpr std::array<std::string_view, 5> kOtherBinds = {"none", "map_", "mask_", "$", "`"};
+
 bool shares_tasks(const std::vector<SlurmOption>& options) {
   const SlurmOption* flags = find_option(options, "--gres-flags");
   return flags != nullptr && flags->value.find("allow-task-sharing") != std::string::npos;
@@ -31,11 +33,22 @@ void check_tasks(LintContext& context, const ScriptStep& step) {
                      ", which is then only the maximum of a node; give only one of them");
 }
 
+/// Whether --cpu-bind is none, a list, or not certain.
+bool binds_otherwise(std::string_view bind) {
+  return std::any_of(kOtherBinds.begin(), kOtherBinds.end(),
+                     [&](std::string_view one) { return bind.find(one) != std::string_view::npos; });
+}
+
 void check_cpus_per_task(LintContext& context, const ScriptStep& step) {
   const SlurmOption* directive = context.directive("--cpus-per-task");
   if (directive == nullptr || directive->value == "1") return;
   if (find_option(step.options, "--cpus-per-task") != nullptr) return;
-  if (context.assignment("SRUN_CPUS_PER_TASK") != nullptr) return;
+  if (context.variables().first("SRUN_CPUS_PER_TASK") != nullptr) return;
+  const SlurmOption* bind = find_option(step.options, "--cpu-bind");
+  const ScriptAssignment* variable = context.variables().first("SLURM_CPU_BIND");
+  const std::string binds = bind != nullptr ? bind->value : variable != nullptr ? variable->value : "";
+  // A list, or no binding at all, gives tasks their CPUs whatever the step has.
+  if (!has_all_options(step) || binds_otherwise(binds)) return;
   context.report(
       "cpus-per-task-on-srun", step.line,
       "since Slurm 22.05 srun does not inherit --cpus-per-task" + on_line(directive->line, step.line) +
@@ -55,17 +68,26 @@ void check_gpus_per_task(LintContext& context) {
     const SlurmOption* bind = find_option(options, "--gpu-bind");
     return shares_tasks(options) || (bind != nullptr && bind->value.find("none") != std::string::npos);
   };
-  if (is_unbound(script.directives) || context.assignment("SLURM_GPU_BIND") != nullptr ||
-      context.assignment("SLURM_GRES_FLAGS") != nullptr)
+  if (is_unbound(script.directives) || context.variables().first("SLURM_GPU_BIND") != nullptr ||
+      context.variables().first("SLURM_GRES_FLAGS") != nullptr)
     return;
   const bool steps_are_unbound =
       std::any_of(script.steps.begin(), script.steps.end(),
                   [&](const ScriptStep& step) { return is_unbound(step.options); });
+  // A single task has nobody on its node whose GPUs it could reach.
+  const auto has_peers = [&](const ScriptStep& step) {
+    const TasksOfNode tasks = tasks_of_node(context, step);
+    return tasks == TasksOfNode::kSeveral || tasks == TasksOfNode::kUnknown;
+  };
   const SlurmOption* directive = context.directive("--gpus-per-task");
-  if (directive != nullptr && !steps_are_unbound)
+  const bool have_peers = script.steps.empty()
+                              ? has_peers(ScriptStep{})
+                              : std::any_of(script.steps.begin(), script.steps.end(), has_peers);
+  if (directive != nullptr && !steps_are_unbound && have_peers)
     context.report("gpus-per-task", directive->line, std::string(kNoPeers));
   for (const ScriptStep& step : script.steps) {
-    if (find_option(step.options, "--gpus-per-task") != nullptr && !is_unbound(step.options))
+    if (find_option(step.options, "--gpus-per-task") != nullptr && !is_unbound(step.options) &&
+        has_peers(step))
       context.report("gpus-per-task", step.line, std::string(kNoPeers));
   }
 }
@@ -95,11 +117,13 @@ void check_masks(LintContext& context) {
   for (const ScriptStep& step : script.steps) {
     const SlurmOption* bind = find_option(step.options, "--cpu-bind");
     std::vector<std::string> unset;
-    if (bind != nullptr && binds_by_list(context.expanded(bind->value, context.place_of(step), unset)))
+    if (bind != nullptr &&
+        binds_by_list(context.variables().expanded(bind->value, context.place_of(step), unset)))
       report(step.line);
   }
-  for (const ScriptAssignment& one : script.assignments) {
-    if (one.name == "SLURM_CPU_BIND" && binds_by_list(context.resolved(one.value))) report(one.line);
+  for (const ScriptAssignment& one : script.variables.all()) {
+    if (one.name == "SLURM_CPU_BIND" && binds_by_list(context.variables().resolved(one.value)))
+      report(one.line);
   }
 }
 
@@ -124,17 +148,18 @@ struct CpuListUse {
   std::optional<std::size_t> place;  ///< for LintContext::expanded
 };
 
+constexpr std::string_view kBindVariable = "SLURM_CPU_BIND";
+
 /// Whether the next assignment of SLURM_CPU_BIND only appends to this one, and no srun has used it before.
-bool is_continued(const ScriptText& script, std::size_t index) {
-  const auto& all = script.assignments;
-  const auto next = std::find_if(all.begin() + index + 1, all.end(),
-                                 [&](const ScriptAssignment& one) { return one.name == all[index].name; });
-  if (next == all.end() || !next->command || !all[index].command) return false;
-  const bool is_used = std::any_of(script.steps.begin(), script.steps.end(), [&](const ScriptStep& step) {
-    return step.command > *all[index].command && step.command < *next->command;
-  });
-  const auto& names = next->expands;
-  return !is_used && (next->appends || std::find(names.begin(), names.end(), next->name) != names.end());
+bool is_continued(const ScriptText& script, const ScriptAssignment& one, const ScriptAssignment& next) {
+  if (!next.command || !one.command) return false;
+  // Steps are in the order of their commands.
+  const auto step =
+      std::upper_bound(script.steps.begin(), script.steps.end(), *one.command,
+                       [](std::size_t command, const ScriptStep& other) { return command < other.command; });
+  const bool is_used = step != script.steps.end() && step->command < *next.command;
+  const auto& names = next.expands;
+  return !is_used && (next.appends || std::find(names.begin(), names.end(), next.name) != names.end());
 }
 
 std::vector<CpuListUse> uses_of_cpu_lists(const LintContext& context) {
@@ -144,9 +169,10 @@ std::vector<CpuListUse> uses_of_cpu_lists(const LintContext& context) {
     if (const SlurmOption* bind = find_option(step.options, "--cpu-bind"))
       uses.push_back({step.line, bind->value, &step, context.place_of(step)});
   }
-  for (std::size_t i = 0; i < script.assignments.size(); ++i) {
-    const ScriptAssignment& one = script.assignments[i];
-    if (one.name != "SLURM_CPU_BIND" || is_continued(script, i)) continue;
+  const auto& indices = script.variables.indices_of(kBindVariable);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const ScriptAssignment& one = script.variables.all()[indices[i]];
+    if (i + 1 < indices.size() && is_continued(script, one, script.variables.all()[indices[i + 1]])) continue;
     uses.push_back({one.line, (one.appends ? "${" + one.name + "}" : "") + one.value, nullptr, one.command});
   }
   return uses;
@@ -212,12 +238,15 @@ std::optional<CpuList> read_list(std::string_view list, bool is_mask) {
 
 bool has_blank(std::string_view text) { return text.find_first_of(" \t\n") != std::string_view::npos; }
 
-/// Whether the list ends with a comma or its colon, or the word that srun takes for the program begins like a list.
-bool ends_at_blank(std::string_view list, const ScriptStep* step) {
+/// Whether the list ends with a comma or its colon, and the word that srun takes for the program goes on with it. A
+/// blank in $(...) is not the list's.
+bool ends_at_blank(std::string_view value, const ScriptStep* step) {
+  const std::string list = without_substitutions(value);
   if (has_blank(list)) return true;
-  if (step == nullptr || step->program.empty()) return false;
+  if (step == nullptr || step->program.empty() || step->program.front().empty()) return false;
   const std::string& next = step->program.front();
-  const bool goes_on = std::isdigit(static_cast<unsigned char>(next[0])) != 0 || next[0] == '$';
+  const bool goes_on = std::isdigit(static_cast<unsigned char>(next[0])) != 0 || next[0] == '$' ||
+                       next.find_first_not_of("0123456789abcdefABCDEFx,*") == std::string::npos;
   return next[0] == ',' || ((list.empty() || list.ends_with(',')) && goes_on);
 }
 
@@ -227,7 +256,7 @@ void check_other_lists(LintContext& context, const ScriptStep& step) {
     const SlurmOption* bind = find_option(step.options, name);
     if (bind == nullptr) continue;
     std::vector<std::string> unset;
-    const std::string value = context.expanded(bind->value, context.place_of(step), unset);
+    const std::string value = context.variables().expanded(bind->value, context.place_of(step), unset);
     for (const std::string_view kind : {"map_mem:", "mask_mem:", "map_gpu:", "mask_gpu:", "map:", "mask:"}) {
       const std::size_t at = value.find(kind);
       if (!unset.empty() || at == std::string::npos || (at != 0 && value[at - 1] != ',')) continue;
@@ -307,7 +336,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   }
   const SiteProfile* site = context.site();
   const SlurmOption* own = find_option(step.options, "--cpus-per-task");
-  if (site == nullptr || !site->node || own == nullptr) return;
+  if (site == nullptr || !site->node || own == nullptr || !is_on_nodes_of(context, *site)) return;
   const bool is_known = site->slurm.cpus_are != SlurmCpus::kUnknown || site->node->threads_per_core == 1;
   const SlurmOption* per_node = find_option(step.options, "--ntasks-per-node");
   if (per_node == nullptr) per_node = context.directive("--ntasks-per-node");
@@ -328,7 +357,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   if (*tasks * *each >= all) return;
   context.report("mask-in-part-of-node", step.line,
                  "--cpus-per-task=" + cpus.value + " leaves the step " + std::to_string(*tasks * *each) +
-                     " of " + std::to_string(all) + " CPUs of a node, and Slurm then may ignore the list" +
+                     " of " + counted(all, "CPU") + " of a node, and Slurm then may ignore the list" +
                      remedy);
 }
 
@@ -338,10 +367,10 @@ void check_cpu_lists(LintContext& context) {
   for (const ScriptStep& step : context.script().steps) check_other_lists(context, step);
   for (const CpuListUse& use : uses_of_cpu_lists(context)) {
     std::vector<std::string> unset;
-    const std::string value = context.expanded(use.value, use.place, unset);
+    const std::string value = context.variables().expanded(use.value, use.place, unset);
     if (!unset.empty()) {
       const std::string name = "$" + unset.front();
-      const ShellAssignment* later = context.assignment(unset.front());
+      const ShellAssignment* later = context.variables().first(unset.front());
       const std::string why = later == nullptr ? "the script sets no " + name + ", which is empty then"
                                                : name + " is set only later, on line " +
                                                      std::to_string(later->line) + ": it is empty here";
@@ -363,7 +392,8 @@ void check_cpu_lists(LintContext& context) {
     const auto list = read_list(text, start->is_mask);
     if (!list) continue;
     check_twice(context, use.line, *list);
-    if (context.site() != nullptr && context.site()->node) check_node(context, use, *list, *context.site());
+    if (context.site() != nullptr && context.site()->node && is_on_nodes_of(context, *context.site()))
+      check_node(context, use, *list, *context.site());
   }
 }
 

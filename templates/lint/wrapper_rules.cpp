@@ -7,32 +7,18 @@
 
 #include "base/text.h"
 #include "templates/lint/rules.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::templates {
 namespace {
-
-/// Variables that srun sets for each task. In the batch script they have the values of its first task, or are unset.
-constexpr std::array<std::string_view, 12> kTaskVariables = {
-    "SLURM_LOCALID", "SLURM_PROCID",      "SLURM_NODEID",         "SLURM_TASK_PID",
-    "PMI_RANK",      "PMIX_RANK",         "PMI_LOCAL_RANK",       "MPI_LOCALRANKID",
-    "PALS_RANKID",   "PALS_LOCAL_RANKID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"};
 
 std::string early(const std::string& name) {
   return "the script's own shell replaces $" + name + ", once and for all ranks: ";
 }
 
 const std::string* first_task_variable(const std::vector<std::string>& names) {
-  const auto found = std::find_if(names.begin(), names.end(),
-                                  [](const std::string& name) { return is_any_of(kTaskVariables, name); });
+  const auto found = std::find_if(names.begin(), names.end(), is_task_variable);
   return found == names.end() ? nullptr : &*found;
-}
-
-/// Whether the script itself says that a node has one task of the step at most.
-bool has_one_task_per_node(const LintContext& context, const ScriptStep& step) {
-  const auto total = count_of(option_of(context, step, "--ntasks"));
-  const auto nodes = count_of(option_of(context, step, "--nodes"));
-  if (total) return *total <= nodes.value_or(1);
-  return count_of(option_of(context, step, "--ntasks-per-node")) == 1;
 }
 
 /// "./name", "$PWD/name" and "name" are the same file.
@@ -74,11 +60,6 @@ void check_echoed_wrappers(LintContext& context) {
   }
 }
 
-/// The variables that choose a rank's GPUs.
-constexpr std::array<std::string_view, 5> kDeviceVariables = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                                              "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
-                                                              "ZE_AFFINITY_MASK"};
-
 void report_device_variable(LintContext& context, const ShellAssignment& one) {
   const std::string& variable = *first_task_variable(one.expands);
   context.report("task-variable-expanded", one.line,
@@ -91,9 +72,9 @@ void report_device_variable(LintContext& context, const ShellAssignment& one) {
 void check_exported_device(LintContext& context, std::string_view name) {
   const ScriptText& script = context.script();
   const auto is_it = [&](const ScriptAssignment& one) { return one.name == name; };
-  const auto one = std::find_if(script.assignments.begin(), script.assignments.end(), is_it);
-  if (one == script.assignments.end() || !one->command || first_task_variable(one->expands) == nullptr ||
-      std::any_of(one + 1, script.assignments.end(), is_it))
+  const auto one = std::find_if(script.variables.all().begin(), script.variables.all().end(), is_it);
+  if (one == script.variables.all().end() || !one->command || first_task_variable(one->expands) == nullptr ||
+      std::any_of(one + 1, script.variables.all().end(), is_it))
     return;
   bool is_exported = false;
   for (const ShellCommand& command : script.commands) {
@@ -106,18 +87,19 @@ void check_exported_device(LintContext& context, std::string_view name) {
   }
   const bool reaches_ranks =
       std::any_of(script.steps.begin(), script.steps.end(), [&](const ScriptStep& step) {
-        return step.command > *one->command && !has_one_task_per_node(context, step);
+        return step.command > *one->command && tasks_of_node(context, step) != TasksOfNode::kOne;
       });
   if (is_exported && reaches_ranks) report_device_variable(context, *one);
 }
 
 void check_device_variables(LintContext& context) {
-  for (const std::string_view name : kDeviceVariables) check_exported_device(context, name);
+  for (const std::string_view name : device_variables()) check_exported_device(context, name);
   for (const ScriptStep& step : context.script().steps) {
     for (const ShellAssignment& one : step.environment) {
       const bool is_expanded =
-          is_any_of(kDeviceVariables, one.name) && first_task_variable(one.expands) != nullptr;
-      if (is_expanded && !has_one_task_per_node(context, step)) report_device_variable(context, one);
+          is_any_of(device_variables(), one.name) && first_task_variable(one.expands) != nullptr;
+      if (is_expanded && tasks_of_node(context, step) != TasksOfNode::kOne)
+        report_device_variable(context, one);
     }
   }
 }
@@ -126,7 +108,7 @@ void check_task_variables(LintContext& context) {
   if (!is_jobs_own(context) && context.script().steps.empty()) return;
   for (const ShellCommand& command : context.script().commands) {
     for (const ShellExpansion& one : command.here_expansions) {
-      if (!is_any_of(kTaskVariables, one.name)) continue;
+      if (!is_task_variable(one.name)) continue;
       context.report("task-variable-expanded", one.line,
                      early(one.name) + "write " + (one.is_arithmetic ? "\\$((" : "\\$" + one.name) +
                          ", or quote the word behind <<, so that each rank does it");
@@ -225,8 +207,8 @@ void check_races(LintContext& context) {
 }
 
 void check_visible_variables(LintContext& context) {
-  const ShellAssignment* rocr = context.assignment("ROCR_VISIBLE_DEVICES");
-  const ShellAssignment* hip = context.assignment("HIP_VISIBLE_DEVICES");
+  const ShellAssignment* rocr = context.variables().first("ROCR_VISIBLE_DEVICES");
+  const ShellAssignment* hip = context.variables().first("HIP_VISIBLE_DEVICES");
   if (rocr == nullptr || hip == nullptr) return;
   for (const ShellCommand& command : context.script().commands) {
     if (command.is_named("unset")) return;

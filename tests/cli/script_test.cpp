@@ -1053,6 +1053,11 @@ TEST_CASE("--lint reports the errors of a script with their lines") {
   CHECK(report["findings"].size() == 2);
   CHECK(report["findings"][0]["rule"] == "mem-twice");
   CHECK(report["findings"][0]["line"] == 2);
+  CHECK(report["findings"][1]["severity"] == "warning");
+  std::ofstream(file, std::ios::trunc) << "#!/bin/bash\n#SBATCH --requeue\nsrun ./a\n";
+  const ProgramRun noted = run_here({DDLRUN_PATH, "--lint", file});
+  CHECK(noted.exit_code == 0);
+  CHECK_THAT(noted.out, Contains(file + ":2: note: [requeue-open-mode]"));
   std::ofstream(file, std::ios::trunc) << "#!/bin/bash\nsrun --mpi=pmix ./a\n";
   CHECK(run_here({DDLRUN_PATH, "--lint", file}).exit_code == 0);
   CHECK_THAT(run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"}).out, Contains("[mpi-type]"));

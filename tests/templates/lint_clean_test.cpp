@@ -100,7 +100,8 @@ TEST_CASE("programs in the background that something waits for have no finding")
 TEST_CASE("programs that may start others on all nodes have no finding") {
   CHECK(findings_of("#!/bin/bash\n#SBATCH -N 4\n./a\n") == "");
   CHECK(findings_of("#!/bin/bash\n#SBATCH -n 64\npython train.py\n") == "");
-  CHECK(findings_of("#!/bin/bash\n#SBATCH -N 4\nconda run -n e torchrun train.py\n") == "");
+  CHECK(findings_of("#!/bin/bash\n#SBATCH -N 4\nsrun -N 1 hostname\nconda run -n e ./launch.sh train.py\n") ==
+        "");
 }
 
 TEST_CASE("a script whose variables contain each other is read in a short time") {

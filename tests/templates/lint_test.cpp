@@ -2,6 +2,7 @@
 #include "templates/lint/lint.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/fd.h"
@@ -46,11 +47,14 @@ struct Case {
 };
 
 const std::string kHead = "#!/bin/bash\n";
+const std::string kTraining = "#SBATCH --gpus-per-node=8\nsrun python train.py\n";
 
 std::vector<Case> cases() {
   return {
       {"no-interpreter", 1, "write #!/bin/bash as its first line", "#SBATCH -n 1\nsrun app\n",
        "#! /bin/bash\nsrun app\n"},
+      {"no-interpreter", 1, "a byte order mark, which an editor has written",
+       "\xEF\xBB\xBF#!/bin/bash\nsrun app\n", kHead + "echo '\xEF\xBB\xBF'\n"},
       {"dos-line-ends", 2, "convert it with dos2unix", "#!/bin/bash\nsrun app\r\n",
        "#!/bin/bash\nsrun \\r app\n"},
 
@@ -68,6 +72,11 @@ std::vector<Case> cases() {
        kHead + "#SBATCH --job-name=\\\"hvd\n"},
       {"directive-misspelt", 2, "'\xe2\x80\x93mem=5' is not an option", kHead + "#SBATCH \xe2\x80\x93mem=5\n",
        kHead + "#SBATCH -n1 # \xe2\x80\x93mem=5\n#SBATCH hetjob\n"},
+      {"directive-misspelt", 2,
+       "a blank ends the value of --mail-type, and sbatch refuses the script because of 'FAIL'",
+       kHead + "#SBATCH --mail-type=END, FAIL\n", kHead + "#SBATCH --mail-type=END,FAIL\n"},
+      {"directive-misspelt", 2, "write --ntasks=4", kHead + "#SBATCH --ntasks = 4\n",
+       kHead + "#SBATCH --ntasks=4 # 4\n"},
       {"directive-not-read", 4, "at the first command, on line 3",
        kHead + "#SBATCH -n 1\nmodule purge\n#SBATCH --time=5\n",
        kHead + "#SBATCH -n 1\n\n# text\n#SBATCH --time=5\ncat > job <<EOF\n#SBATCH --time=5\nEOF\n"},
@@ -127,11 +136,11 @@ std::vector<Case> cases() {
       {"cpus-per-task-on-srun", 5, "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK before",
        kHead + "#SBATCH --cpus-per-task=7\nexport OMP_NUM_THREADS=7\n\nexec srun \\\n  app -c 7\n",
        kHead + "#SBATCH -c 7\nexport SRUN_CPUS_PER_TASK=7\nsrun app\n"},
-      {"gpus-per-task", 2, "ask for --gpus-per-node", kHead + "#SBATCH --gpus-per-task=1\nsrun app\n",
-       kHead + "#SBATCH --gpus-per-task=1\nsrun --gres-flags=allow-task-sharing app\n"},
+      {"gpus-per-task", 2, "ask for --gpus-per-node", kHead + "#SBATCH -n 8 --gpus-per-task=1\nsrun app\n",
+       kHead + "#SBATCH -n 8 --gpus-per-task=1\nsrun --gres-flags=allow-task-sharing app\n"},
       {"gpus-per-task", 2, "add --gres-flags=allow-task-sharing",
-       kHead + "srun --gpus-per-task=1 --gpu-bind=closest app\n",
-       kHead + "#SBATCH --gpus-per-node=4\nsrun --gpus-per-task=1 --gpu-bind=none app\n"},
+       kHead + "srun -n 8 --gpus-per-task=1 --gpu-bind=closest app\n",
+       kHead + "#SBATCH --gpus-per-node=4\nsrun -n 8 --gpus-per-task=1 --gpu-bind=none app\n"},
       {"masks-on-shared-node", 3, "add #SBATCH --exclusive",
        kHead + "CPU_BIND=\"map_cpu:49,57,17,25\"\nsrun --cpu-bind=${CPU_BIND} app\n",
        kHead + "#SBATCH --exclusive\nsrun --cpu-bind=map_cpu:49,57 app\n"},
@@ -307,6 +316,10 @@ std::vector<Case> cases() {
        "for at most 7 CPUs for each task",
        kHead + "#SBATCH --ntasks-per-node=8\n#SBATCH -c 8\n",
        kHead + "#SBATCH --ntasks-per-node=8\n#SBATCH -c 7\n", true},
+      {"too-many-cpus", 2, "1 task with 57 CPUs each needs 57 CPUs of a node", kHead + "#SBATCH -c 57\n",
+       kHead + "#SBATCH -c 56\n", true},
+      {"too-many-cpus", 2, "ask for at most 1 CPU for each task",
+       kHead + "#SBATCH --ntasks-per-node=40 -c 2\n", kHead + "#SBATCH --ntasks-per-node=40 -c 1\n", true},
       {"too-many-cpus", 2, "ask for at most 56 tasks on a node", kHead + "#SBATCH -N 2 -n 128\n",
        kHead + "#SBATCH -N 2 --ntasks 112\n", true},
       {"too-many-cpus", 2, "need 128 CPUs of a node, and jobs get 112",
@@ -329,11 +342,11 @@ std::vector<Case> cases() {
        "data may be wrong without. Write export FI_MR_CACHE_MONITOR=userfaultfd NCCL_CROSS_NIC=1, or load a "
        "module "
        "whose name begins with NCCL",
-       kHead + "module load cuda\n", kHead + "module load cuda nccl/2.20\n", true},
-      {"needed-environment", 0, "data may be wrong", kHead + "echo NCCL_CROSS_NIC=1\n",
-       kHead + "export NCCL_CROSS_NIC=1\n", true},
-      {"needed-environment", 0, "data may be wrong", kHead + "#SBATCH --nodes=2\n",
-       kHead + "#SBATCH --nodes=1\n", true},
+       kHead + kTraining + "module load cuda\n", kHead + kTraining + "module load cuda nccl/2.20\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + kTraining + "echo NCCL_CROSS_NIC=1\n",
+       kHead + kTraining + "export NCCL_CROSS_NIC=1\n", true},
+      {"needed-environment", 0, "data may be wrong", kHead + "#SBATCH --nodes=2\n" + kTraining,
+       kHead + "#SBATCH --nodes=1\n" + kTraining, true},
   };
 }
 
@@ -379,12 +392,17 @@ TEST_CASE("every rule finds its error, and not a similar correct script") {
 TEST_CASE("every rule has a script in which it finds something, and a line in the reference") {
   std::set<std::string, std::less<>> covered;
   for (const Case& one : cases()) covered.insert(one.rule);
+  for (const auto& file : std::filesystem::directory_iterator(DDL_SOURCE_DIR "/tests/templates/corpus")) {
+    const auto script = ddl::read_file(file.path().string());
+    REQUIRE(script);
+    for (const LintFinding& finding : lint_script(*script, nullptr)) covered.insert(finding.rule);
+  }
   const auto reference = ddl::read_file(DDL_SOURCE_DIR "/docs/reference/lint.md");
   REQUIRE(reference);
   for (const LintRule& rule : lint_rules()) {
     INFO(rule.name);
     CHECK(covered.contains(rule.name));
-    const std::string severity = rule.severity == LintSeverity::kError ? "error" : "warning";
+    const std::string severity(name_of(rule.severity));
     const std::size_t row = reference->find("| `" + std::string(rule.name) + "` | " + severity + " |");
     REQUIRE(row != std::string::npos);
     const std::string_view line = std::string_view(*reference).substr(row, reference->find('\n', row) - row);

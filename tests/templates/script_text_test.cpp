@@ -65,7 +65,7 @@ TEST_CASE("sbatch reads directives up to the first command") {
 
 TEST_CASE("directives of several components, and words that are not options") {
   const ScriptText script = read_script("#!/bin/sh\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH mem=5 -n2\n");
-  CHECK(script.is_heterogeneous);
+  CHECK(script.components == 2);
   CHECK(texts_of(script.directives) == Lines{"2: --ntasks 1", "4: --ntasks 2"});
   REQUIRE(script.directive_lines.size() == 3);
   CHECK(script.directive_lines[1].not_options.empty());
@@ -110,7 +110,7 @@ G=6
 EOF
 )");
   Lines names;
-  for (const ShellAssignment& one : script.assignments)
+  for (const ShellAssignment& one : script.variables.all())
     names.push_back(std::to_string(one.line) + ": " + one.name + "=" + one.value);
   CHECK(names == Lines{"2: A=1", "3: B=2", "4: D=3", "7: F=$SLURM_LOCALID", "4: E=4"});
   REQUIRE(script.written_commands.size() == 1);

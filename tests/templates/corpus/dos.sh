@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH --nodes=1
+srun ./a
+#: 1 dos-line-ends
+

@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --mem=4000
+srun --mem=0 ./a
+#: none

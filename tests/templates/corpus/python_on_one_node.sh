@@ -1,0 +1,4 @@
+#!/bin/bash
+#SBATCH --nodes=4
+python train.py
+#: 3 nodes-without-launcher
