@@ -39,12 +39,11 @@ int run_by_srun(const Request& request, const Environment& environment, const Co
                         request.job.quiet ? nullptr : console.progress());
   if (!plan)
     return console.refuse(plan.error().with_hint("ddlrun --dry-run shows the plan"), contract::kStartFailure);
-  auto line = launcher::make_srun_line(request.job, *request.allocation.job, *plan, environment, *type);
+  const auto line = launcher::make_srun_line(request.job, *request.allocation.job, *plan, environment, *type,
+                                             request.script.request.srun_options);
   if (!line)
     return console.refuse(
         line.error().with_hint("omit --launcher srun: ddlrun then plans each node separately"));
-  const auto& more = request.script.request.srun_options;
-  line->words.insert(line->words.begin() + 1, more.begin(), more.end());
   if (!line->note.empty() && !request.job.quiet) console.note(line->note);
   if (is_dry) {
     if (!plan->asked_all && !request.job.quiet)

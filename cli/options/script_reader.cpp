@@ -1,6 +1,5 @@
 // Reads the options of --slurm, --lint, --list-sites and --show-site.
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <tuple>
 
@@ -9,8 +8,8 @@
 #include "cli/options/option_values.h"
 #include "cli/options/other_launchers.h"
 #include "cli/options/readers.h"
+#include "cli/options/script_values.h"
 #include "templates/cluster/slurm_values.h"
-#include "templates/profile/site_profile.h"
 
 namespace ddl::cli {
 
@@ -19,74 +18,7 @@ namespace {
 using templates::ScriptLauncher;
 using templates::ScriptRequest;
 
-constexpr int kMaxNodes = 1 << 20;
 constexpr int kMaxCpusPerTask = 1 << 14;
-
-Result<std::string> one_line(const std::string& text) {
-  if (text.find_first_of("\r\n") != std::string::npos) return refuse("its value has several lines");
-  return not_empty(text);
-}
-
-Result<std::string> container_runtime(const std::string& text) {
-  const auto names = templates::container_runtimes();
-  if (std::find(names.begin(), names.end(), text) != names.end()) return text;
-  return refuse_word(text, {names.begin(), names.end()});
-}
-
-/// "4", "2-4".
-Result<std::pair<int, int>> node_range(const std::string& text) {
-  const std::size_t dash = std::min(text.find('-', 1), text.size());
-  DDL_ASSIGN(min, parse_count(text.substr(0, dash), 1, kMaxNodes));
-  if (dash == text.size()) return std::pair(min, 0);
-  DDL_ASSIGN(max, parse_count(text.substr(dash + 1), 1, kMaxNodes));
-  if (max <= min) return refuse(in_quotes(text) + " is not a range of nodes, the least number first");
-  return std::pair(min, max);
-}
-
-/// "4", "a100:4".
-struct GpuCount {
-  std::string type;
-  int count = 0;
-};
-Result<GpuCount> gpu_count(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const std::string type = colon == std::string::npos ? "" : text.substr(0, colon);
-  const bool is_plain = std::all_of(type.begin(), type.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-  });
-  if (!is_plain || colon == 0)
-    return refuse(in_quotes(text) + " is not a number of GPUs, or a type and a number, as in a100:4");
-  DDL_ASSIGN(count, parse_count(colon == std::string::npos ? text : text.substr(colon + 1), 0, kMaxGpus));
-  return GpuCount{type, count};
-}
-
-Result<templates::GpuChoice> gpu_choice(const std::string& text) {
-  using enum templates::GpuChoice;
-  return one_of<templates::GpuChoice>(text, {{"visible-devices", kVisibleDevices}, {"gpu-bind", kGpuBind}});
-}
-
-Result<affinity::GpuVendor> gpu_vendor(const std::string& text) {
-  using enum affinity::GpuVendor;
-  return one_of<affinity::GpuVendor>(
-      text, {{name_of(kNvidia), kNvidia}, {name_of(kAmd), kAmd}, {name_of(kIntel), kIntel}});
-}
-
-Result<std::string> time_limit(const std::string& text) {
-  if (templates::slurm_minutes(text) || text == "UNLIMITED") return text;
-  if (const auto slurms = templates::slurm_time_of(text)) return *slurms;
-  return refuse("'" + text +
-                "' is not a time limit: minutes, 30:00, 2:00:00, 1-12, 1-12:00:00, 90m, 2h or 1d12h");
-}
-
-/// A parser of values that sbatch would refuse.
-auto slurm_value(std::string_view option) {
-  return [option](const std::string& text) -> Result<std::string> {
-    DDL_ASSIGN(line, one_line(text));
-    if (const std::string wrong = templates::wrong_slurm_value(option, text); !wrong.empty())
-      return refuse(wrong);
-    return line;
-  };
-}
 
 class ScriptReader {
  public:
@@ -125,10 +57,10 @@ class ScriptReader {
   ScriptRequest& script() { return request_.script.request; }
   const launcher::JobSpec& job() const { return request_.job; }
   bool has(OptionId id) const { return given_.has(id); }
-  void take_text(OptionId id, std::string& target) { values_.take(id, one_line, target); }
+  void take_text(OptionId id, std::string& target) { values_.take(id, parse_line, target); }
   /// An option of sbatch with the same name.
   void take_slurm(OptionId id, std::string& target) {
-    values_.take(id, slurm_value(canonical_spelling(entry_of(id))), target);
+    values_.take(id, parse_slurm_value, target, canonical_spelling(entry_of(id)));
   }
   void take_options(OptionId id, std::vector<std::string>& target) {
     for (const GivenValue& value : given_[id])
@@ -136,7 +68,7 @@ class ScriptReader {
   }
   void take_list(OptionId id, std::vector<std::string>& target) {
     for (const GivenValue& value : given_[id])
-      target.push_back(values_.value_of(id, value, one_line(value.text)));
+      target.push_back(values_.value_of(id, value, parse_line(value.text)));
   }
 
   /// -o and -x are letters of ddlrun, and their values show where sbatch's are meant.
@@ -167,11 +99,11 @@ class ScriptReader {
       script().num_processes = most + job().elastic.spares;
     }
     std::pair<int, int> nodes;
-    values_.take(OptionId::kNodes, node_range, nodes);
+    values_.take(OptionId::kNodes, parse_node_range, nodes);
     std::tie(script().nodes, script().max_nodes) = nodes;
     if (has(OptionId::kGpusPerNode)) {
       GpuCount gpus;
-      values_.take(OptionId::kGpusPerNode, gpu_count, gpus);
+      values_.take(OptionId::kGpusPerNode, parse_gpu_count, gpus);
       script().gpus_per_node = gpus.count;
       script().gpu_type = gpus.type;
     }
@@ -183,7 +115,7 @@ class ScriptReader {
     values_.exclude(OptionId::kMem, OptionId::kMemPerCpu);
     values_.exclude(OptionId::kMem, OptionId::kMemPerGpu);
     values_.exclude(OptionId::kMemPerCpu, OptionId::kMemPerGpu);
-    values_.take(OptionId::kTime, time_limit, script().time_limit);
+    values_.take(OptionId::kTime, parse_time_limit, script().time_limit);
     script().exclusive = has(OptionId::kExclusive);
   }
 
@@ -246,7 +178,7 @@ class ScriptReader {
     take_list(OptionId::kAfter, script().lines_after);
     for (const std::string& line : script().setup_lines) refuse_trap(line);
     take_text(OptionId::kContainer, script().container.image);
-    values_.take(OptionId::kContainerRuntime, container_runtime, script().container.runtime);
+    values_.take(OptionId::kContainerRuntime, parse_container_runtime, script().container.runtime);
     take_list(OptionId::kContainerBind, script().container.binds);
     take_options(OptionId::kContainerOption, script().container.options);
     if (!has(OptionId::kContainer))
@@ -278,8 +210,8 @@ class ScriptReader {
     script().starts_own_ranks = starts_own_ranks(job().command);
     script().expands_command = has(OptionId::kExpand);
     if (!script().expands_command) note_variables();
-    values_.take(OptionId::kGpuChoice, gpu_choice, script().gpu_choice);
-    values_.take(OptionId::kGpuVendor, gpu_vendor, script().gpu_vendor);
+    values_.take(OptionId::kGpuChoice, parse_gpu_choice, script().gpu_choice);
+    values_.take(OptionId::kGpuVendor, parse_gpu_vendor, script().gpu_vendor);
     take_text(OptionId::kMpiType, script().mpi_type);
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
     values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType, OptionId::kSrunOption},
@@ -424,9 +356,9 @@ Status read_job_here(Request& request, const CommandLine& line) {
 
 Status read_lint(Request& request, const CommandLine& line) {
   ValueReader values(line.given);
-  values.take(OptionId::kLint, one_line, request.script.lint_file);
-  values.take(OptionId::kSite, one_line, request.site);
-  values.take(OptionId::kShowSite, one_line, request.site);
+  values.take(OptionId::kLint, parse_line, request.script.lint_file);
+  values.take(OptionId::kSite, parse_line, request.site);
+  values.take(OptionId::kShowSite, parse_line, request.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
   return values.status();
 }

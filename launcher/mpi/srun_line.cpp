@@ -22,7 +22,7 @@ class SrunLineBuilder {
         is_in_step_(head_environment.contains("SLURM_STEP_ID")),
         line_{{"srun"}, srun_environment(head_environment, SrunCall::kRanks)} {}
 
-  Result<SrunLine> make(const std::string& mpi_type) {
+  Result<SrunLine> make(const std::string& mpi_type, const std::vector<std::string>& more_options) {
     if (!mpi_type.empty()) add("--mpi=" + mpi_type);
     // The shell of srun --pty holds CPUs of the job as well, and srun would wait for its end.
     if (is_in_step_) add("--overlap");
@@ -33,8 +33,9 @@ class SrunLineBuilder {
       if (one.value) line_.environment[one.name] = *one.value;
     }
     if (spec_.as_horovod) DDL_TRY(find_horovod());
-    choose_gpus();
-    line_.words.insert(line_.words.end(), spec_.command.begin(), spec_.command.end());
+    const std::vector<std::string> wrapper = choose_gpus();
+    for (const auto& words : {more_options, wrapper, spec_.command})
+      line_.words.insert(line_.words.end(), words.begin(), words.end());
     return std::move(line_);
   }
 
@@ -163,12 +164,12 @@ class SrunLineBuilder {
   }
 
   /// All GPUs of the node stay in each rank's cgroup (--gpu-bind=none), so that they can access each other's
-  /// memory. A variable selects each rank's own.
-  void choose_gpus() {
+  /// memory. A variable selects each rank's own: the words before the command that set it.
+  std::vector<std::string> choose_gpus() {
     const auto& ranks = plan_.bindings.front().plan.ranks;
     const bool has_gpus = !ranks.empty() && std::none_of(ranks.begin(), ranks.end(),
                                                          [](const auto& rank) { return rank.gpus.empty(); });
-    if (!has_gpus) return;
+    if (!has_gpus) return {};
     add("--gpu-bind=none");
     std::vector<std::string> values;
     std::string name;
@@ -180,11 +181,10 @@ class SrunLineBuilder {
         values.push_back(shell_quote(value));
       }
     }
-    if (values.size() != ranks.size()) return;
-    line_.words.insert(line_.words.end(), {"bash", "-c",
-                                           "gpus=(" + join(values, " ") + "); export " + name +
-                                               "=\"${gpus[SLURM_LOCALID]}\"; exec \"$@\"",
-                                           "bash"});
+    if (values.size() != ranks.size()) return {};
+    return {"bash", "-c",
+            "gpus=(" + join(values, " ") + "); export " + name + "=\"${gpus[SLURM_LOCALID]}\"; exec \"$@\"",
+            "bash"};
   }
 
   const JobSpec& spec_;
@@ -197,8 +197,9 @@ class SrunLineBuilder {
 }  // namespace
 
 Result<SrunLine> make_srun_line(const JobSpec& spec, const SchedulerJob& job, const DryPlan& plan,
-                                const Environment& head_environment, const std::string& mpi_type) {
-  return SrunLineBuilder(spec, job, plan, head_environment).make(mpi_type);
+                                const Environment& head_environment, const std::string& mpi_type,
+                                const std::vector<std::string>& more_options) {
+  return SrunLineBuilder(spec, job, plan, head_environment).make(mpi_type, more_options);
 }
 
 }  // namespace ddl::launcher

@@ -115,6 +115,14 @@ TEST_CASE("the documents describe every option with all its spellings, and no op
   CHECK(has_all(all, both));
 }
 
+TEST_CASE("ddlrun.md names every spelling that is sbatch's beside --slurm") {
+  const std::string page = source("docs/reference/ddlrun.md");
+  for (const SbatchSpelling& one : sbatch_spellings()) {
+    INFO(one.spelling);
+    CHECK(page.find("`" + std::string(one.spelling) + "`") != std::string::npos);
+  }
+}
+
 TEST_CASE("affinity.md names exactly the sites whose nodes are known") {
   const std::string page = source("docs/guide/affinity.md");
   const std::size_t begin = page.find("these describe a node");

@@ -30,6 +30,7 @@ struct SrunCase {
   JobSpec spec = job_of(4);
   Allocation allocation = allocation_of(2);
   std::vector<std::optional<NodeFacts>> known = {gpu_node("node0"), gpu_node("node1")};
+  std::vector<std::string> more_options;
 
   SrunCase() {
     for (AllocatedNode& node : allocation.nodes) node.slots = 2;
@@ -38,7 +39,7 @@ struct SrunCase {
   ddl::Result<SrunLine> line(const Environment& environment = {}, const std::string& mpi = "pmix") const {
     const auto plan = make_dry_plan(spec, allocation, known, facts_of("head", 4), environment);
     REQUIRE(plan);
-    return make_srun_line(spec, *allocation.job, *plan, environment, mpi);
+    return make_srun_line(spec, *allocation.job, *plan, environment, mpi, more_options);
   }
   std::string text() const {
     const auto made = line();
@@ -61,6 +62,8 @@ TEST_CASE("the options of srun are those of the plan") {
 
 TEST_CASE("the options of a job become options and environment of srun") {
   SrunCase one;
+  one.more_options = {"--wait=60", "--kill-on-bad-exit=0"};
+  CHECK_THAT(one.text(), Contains(" --gpu-bind=none --wait=60 --kill-on-bad-exit=0 bash -c "));
   one.spec.map_by = MapBy::kNode;
   one.spec.stdin_target = StdinTarget::kNone;
   one.spec.tag_output = false;
