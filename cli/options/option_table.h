@@ -130,6 +130,7 @@ enum class OptionId {
   kLint,
   kListSites,
   kShowSite,
+  kExplain,
   kStdin,
   kOutputFilename,
   kTimelineFile,
