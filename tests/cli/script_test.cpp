@@ -509,6 +509,14 @@ TEST_CASE(
   const ProgramRun unknown = with("largemem");
   CHECK(unknown.exit_code == 0);
   CHECK_THAT(unknown.err, Contains("lumi does not describe the nodes that the job requests"));
+  // A job that is there already has its partition.
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--dry-run", "-np", "1", "--site", "lumi", "./a"};
+  for (const std::string partition : {"standard-g", "standard"}) {
+    setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node1", "SLURM_JOB_PARTITION=" + partition};
+    CHECK((run_program(setup).out.find("MPICH_GPU_SUPPORT_ENABLED=1  (site lumi)") != std::string::npos) ==
+          (partition == "standard-g"));
+  }
   CHECK_THAT(slurm({"--site", "mahti", "-np", "2", "./a"}).err,
              Contains("there is no profile of mahti: its jobs ended on 2026-08-31, and Roihu follows it"));
 }
@@ -809,6 +817,13 @@ TEST_CASE("--lint reports the errors of a script with their lines") {
   std::ofstream(file, std::ios::trunc) << "#!/bin/bash\nsrun --mpi=pmix ./a\n";
   CHECK(run_here({DDLRUN_PATH, "--lint", file}).exit_code == 0);
   CHECK_THAT(run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"}).out, Contains("[mpi-type]"));
+  // The node of the site's profile is the one that the script requests.
+  for (const std::string partition : {"standard", "standard-g"}) {
+    std::ofstream(file, std::ios::trunc)
+        << "#!/bin/bash\n#SBATCH -p " << partition << " -N 1 --ntasks-per-node=128\nsrun ./a\n";
+    const ProgramRun linted = run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"});
+    CHECK((linted.out.find("[too-many-cpus]") != std::string::npos) == (partition == "standard-g"));
+  }
   const ProgramRun missing = run_here({DDLRUN_PATH, "--lint", folder.path() + "/none.sh"});
   CHECK(missing.exit_code == 127);
   CHECK_THAT(missing.err, Contains("none.sh: No such file or directory"));
