@@ -213,7 +213,9 @@ Finding probe_site_models() {
   }
   if (!broken.empty())
     return fails(join(broken, "; "), "correct it: " + document("reference/site-schema.md"));
-  return works({}, {}, counted(sites.size(), "site"));
+  const auto variants =
+      std::count_if(sites.begin(), sites.end(), [](const auto& site) { return site.is_variant; });
+  return works({}, {}, counted(sites.size() - variants, "site"));
 }
 
 }  // namespace ddl::cli

@@ -78,6 +78,7 @@ constexpr ActionOption kActions[] = {
     {kListSites, Action::kListSites, only<kListSites, kJson>, [](auto&, auto&) { return Status(); },
      list_sites, kOmit},
     {kShowSite, Action::kShowSite, only<kShowSite>, read_lint, print_text, kOmit},
+    {kExplain, Action::kExplainSite, only<kExplain, kSite, kJson>, read_lint, explain_site, kOmit},
     {kShowBind, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},
     {kExplainBind, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},
     {kShowTopology, Action::kShowBind, of_binding_view, read_binding_view, show_bind, kOmit},
@@ -209,7 +210,7 @@ int run_action(Request request, const Environment& environment, const Console& c
   if (!request.job.quiet) {
     for (const std::string& note : request.notes) console.note(note);
   }
-  if (const Status found = find_site(request, site_catalog(environment)); !found)
+  if (const Status found = find_site(request, site_catalog(environment), requested_nodes(request)); !found)
     return console.refuse(Error(found.error()).with_hint(kSitesHint));
   const auto* action = std::find_if(std::begin(kActions), std::end(kActions),
                                     [&](const ActionOption& one) { return one.action == request.action; });

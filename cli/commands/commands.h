@@ -106,13 +106,20 @@ bool has_error(const std::vector<templates::LintFinding>& findings);
 
 templates::SiteCatalog site_catalog(const Environment& environment);
 
+/// The nodes that the job or its script requests: by options, or inside a Slurm job those that it has.
+templates::NodeRequest requested_nodes(const Request& request);
+
 /// Sets the profile and the text of the request's site, and the order of ranks that it advises, unless the user has
 /// chosen one: for the job, and for the ddlrun of a script and of mpirun's ranks. Error: the site is unknown, or its
 /// profile is invalid, with the line.
-Status find_site(Request& request, const templates::SiteCatalog& catalog);
+Status find_site(Request& request, const templates::SiteCatalog& catalog,
+                 const templates::NodeRequest& nodes);
 
 /// --list-sites: names and titles.
 Command list_sites;
+
+/// --explain: the facts of the request's site with their sources, of one variant if the user has named one.
+Command explain_site;
 
 /// What to do about an unknown site.
 inline constexpr char kSitesHint[] = "ddlrun --list-sites lists them";

@@ -62,10 +62,15 @@ bool has_error(const std::vector<LintFinding>& findings) {
                      [](const LintFinding& finding) { return finding.severity == LintSeverity::kError; });
 }
 
-int lint_script_file(const Request& request, const Environment& /*environment*/, const Console& console) {
+int lint_script_file(const Request& request, const Environment& environment, const Console& console) {
   const auto text = read_user_file(request.script.lint_file);
   if (!text) return refuse_unreadable(request.script.lint_file, text.error(), console);
-  const auto findings = templates::lint_script(*text, request.profile ? &*request.profile : nullptr);
+  // What the site requires depends on the nodes that the script requests.
+  Request of_script = request;
+  if (const Status found = find_site(of_script, site_catalog(environment), templates::nodes_of_script(*text));
+      !found)
+    return console.refuse(Error(found.error()).with_hint(kSitesHint));
+  const auto findings = templates::lint_script(*text, of_script.profile ? &*of_script.profile : nullptr);
   const std::string file = request.script.lint_file == "-" ? "standard input" : request.script.lint_file;
   std::string report = request.json ? findings_json(findings, file) : "";
   for (const LintFinding& finding : findings) {

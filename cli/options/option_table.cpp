@@ -266,6 +266,7 @@ constexpr OptionEntry kTable[] = {
     {kLint, "--lint", "FILE", "check a job script that you wrote", kScripts},
     {kListSites, "--list-sites", "", "list the sites that --site knows", kScripts},
     {kShowSite, "--show-site", "NAME|FILE", "print a site's profile", kScripts},
+    {kExplain, "--explain", "", "with --site: each fact of its profile, with source and date", kScripts},
 
     {kDryRun, "--dry-run", "", "print what would be started where, and start nothing", kReports,
      kNotInScript},

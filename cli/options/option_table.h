@@ -136,6 +136,7 @@ enum class OptionId {
   kLint,
   kListSites,
   kShowSite,
+  kExplain,
   kStdin,
   kOutputFilename,
   kTimelineFile,

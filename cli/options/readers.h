@@ -74,7 +74,7 @@ ReadOptions read_job_here;  ///< the same for actions without a script: typed op
 ReadOptions read_script;    ///< --slurm: the job and request.script
 ReadOptions read_check_build;   ///< --check-build, --check-box
 ReadOptions read_binding_view;  ///< --show-bind, --explain-bind, --show-topology; and the policy of the job
-ReadOptions read_lint;          ///< --lint, --show-site
+ReadOptions read_lint;          ///< --lint, --show-site, --explain
 ReadOptions read_inspection;    ///< --inspect
 ReadOptions read_timeline;      ///< --timeline; the command is the name of the job
 ReadOptions read_help;          ///< --help

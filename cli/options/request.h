@@ -72,6 +72,7 @@ enum class Action {
   kLint,
   kListSites,
   kShowSite,
+  kExplainSite,
   kCompletion,
   kHelp,
   kVersion,

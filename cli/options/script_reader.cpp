@@ -1,4 +1,4 @@
-// Reads the options of --slurm, --lint, --list-sites and --show-site.
+// Reads the options of --slurm, --lint, --list-sites, --show-site and --explain.
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -360,6 +360,8 @@ Status read_lint(Request& request, const CommandLine& line) {
   values.take(OptionId::kSite, parse_line, request.site);
   values.take(OptionId::kShowSite, parse_line, request.site);
   values.exclude(OptionId::kShowSite, OptionId::kSite);
+  if (line.given.has(OptionId::kExplain) && !line.given.has(OptionId::kSite))
+    values.refuse_once("--explain belongs to --site", "name the site: --site lumi --explain");
   return values.status();
 }
 

@@ -75,6 +75,15 @@ std::string_view name_of(LintSeverity severity) {
 
 std::span<const LintRule> lint_rules() { return kRules; }
 
+NodeRequest nodes_of_script(std::string_view script) {
+  const ScriptText read = read_script(script);
+  const auto value = [&read](std::string_view name) {
+    const SlurmOption* option = find_option(read.directives, name);
+    return option != nullptr ? option->value : std::string();
+  };
+  return {value("--partition"), value("--constraint"), value("--qos")};
+}
+
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site) {
   LintContext context(script, site);
   check_form(context);

@@ -26,7 +26,13 @@ YamlReader into_variables(std::vector<SiteVariable>& target) {
       DDL_ASSIGN(value, yaml_text(map.items[i + 1]));
       if (!is_variable_name(name))
         return refuse("'" + name + "' is not a name that the shell of a job script can export");
-      target.push_back({std::move(name), std::move(value)});
+      const auto known = std::find_if(target.begin(), target.end(),
+                                      [&](const SiteVariable& one) { return one.name == name; });
+      if (known != target.end()) {
+        known->value = std::move(value);
+      } else {
+        target.push_back({std::move(name), std::move(value)});
+      }
     }
     return {};
   };
@@ -50,22 +56,6 @@ YamlReader into_folders(std::vector<SiteVariable>& target) {
   return {"map of `NAME: folder`", read};
 }
 
-/// {a100: {cpus-per-task: 8}}
-YamlReader into_partitions(std::vector<PartitionValues>& target, std::string_view file) {
-  const auto read = [&target, file](const YamlNode& map) -> Status {
-    if (map.kind != YamlNode::Kind::kMap || map.items.size() > 2 * kMaxProfileItems)
-      return refuse("it takes partitions and what differs there, as in a100: {cpus-per-task: 8}");
-    for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-      DDL_ASSIGN(name, yaml_text(map.items[i]));
-      PartitionValues& one = target.emplace_back();
-      one.partition = std::move(name);
-      DDL_TRY(read_fields(map.items[i + 1], file, partition_fields(one)));
-    }
-    return {};
-  };
-  return {"map of partitions, each with keys as below", read};
-}
-
 }  // namespace
 
 std::span<const std::string_view> container_runtimes() {
@@ -74,12 +64,7 @@ std::span<const std::string_view> container_runtimes() {
   return kRuntimes;
 }
 
-std::vector<YamlField> partition_fields(PartitionValues& target) {
-  return {{"cpus-per-task", into(target.cpus_per_task, 1, kMaxCpus),
-           "as in `slurm`, for jobs of this partition", "that of `slurm`"}};
-}
-
-std::vector<YamlField> slurm_fields(SiteSlurm& target, std::string_view file) {
+std::vector<YamlField> slurm_fields(SiteSlurm& target) {
   const auto gpu_request = into_choice(target.gpu_request, {{"gpus-per-node", GpuRequest::kGpusPerNode},
                                                             {"gres", GpuRequest::kGres},
                                                             {"none", GpuRequest::kNone}});
@@ -99,6 +84,7 @@ std::vector<YamlField> slurm_fields(SiteSlurm& target, std::string_view file) {
       {"account-suffix", into(target.account_suffix), "the ending of accounts for these nodes: `_g`",
        "unknown"},
       {"partition", into(target.partition), "default of `--partition`", "Slurm's"},
+      {"constraint", into(target.constraint), "the same, for `--constraint`", "none"},
       {"qos", into(target.qos), "the same, for `--qos`", "Slurm's"},
       {"time-required", into(target.time_required), "`true`: a script without `--time` is refused",
        "`false`"},
@@ -129,10 +115,6 @@ std::vector<YamlField> slurm_fields(SiteSlurm& target, std::string_view file) {
        "the node's cores by its ranks, if there is a `node`"},
       {"cpus-are", cpus_are, "what Slurm counts as a CPU if a core has several hardware threads",
        "unknown: jobs that do not share nodes ask for no `--cpus-per-task`"},
-      {"partitions", into_partitions(target.partitions, file),
-       "what differs in single partitions: `a100: {cpus-per-task: 8}`. A job that names several partitions "
-       "gets the smallest number of them",
-       ""},
       {"smt-directive", into(target.smt_directive),
        "the directive by which a job gets the second hardware threads of its cores, where `cpus-are: cores`: "
        "`--hint=multithread`. A script with `--smt` has it, and `--cpus-per-task` then counts threads",
@@ -190,6 +172,10 @@ std::vector<YamlField> setup_fields(SiteSetup& target, std::string_view file) {
        ""},
       {"between-nodes-variables", into_variables(target.between_nodes_variables),
        "more of them, for jobs of several nodes", ""},
+      {"variables-in-containers", into(target.variables_in_containers),
+       "`false`: scripts with `--container` have none of these three, and need none, because what starts "
+       "containers there sets its own",
+       "`true`"},
       {"node-folders", into_folders(target.node_folders),
        "variables that name a folder of each node's own. `NAME: cache` is `/tmp/USER-cache-JOB`, where JOB "
        "is the number of the Slurm job; outside of Slurm `/tmp/USER-cache`. What uses the folder makes it",
@@ -217,19 +203,6 @@ bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::
   const auto partitions = split(partition.empty() ? slurm.partition : partition, ',');
   return std::all_of(partitions.begin(), partitions.end(),
                      [&](std::string_view one) { return is_in(slurm.whole_node_partitions, one); });
-}
-
-int cpus_per_task_in(const SiteSlurm& slurm, std::string_view partition) {
-  std::optional<int> fewest;
-  // With several partitions the job may get any one of them.
-  for (const std::string_view one : split(partition.empty() ? slurm.partition : partition, ',')) {
-    const auto found = std::find_if(slurm.partitions.begin(), slurm.partitions.end(),
-                                    [&](const PartitionValues& values) { return values.partition == one; });
-    const bool is_own = found != slurm.partitions.end() && found->cpus_per_task > 0;
-    const int cpus = is_own ? found->cpus_per_task : slurm.cpus_per_task;
-    fewest = std::min(fewest.value_or(cpus), cpus);
-  }
-  return fewest.value_or(slurm.cpus_per_task);
 }
 
 }  // namespace ddl::templates

@@ -10,10 +10,9 @@
 
 namespace ddl::templates {
 
-/// The fields refer to the target, and to file: what errors call the text.
-std::vector<YamlField> slurm_fields(SiteSlurm& target, std::string_view file);
-/// What differs in one partition.
-std::vector<YamlField> partition_fields(PartitionValues& target);
+/// The fields refer to the target, and to file: what errors call the text. A variable that the target has already gets
+/// the new value.
+std::vector<YamlField> slurm_fields(SiteSlurm& target);
 std::vector<YamlField> setup_fields(SiteSetup& target, std::string_view file);
 std::vector<YamlField> needed_fields(NeededEnvironment& target);
 

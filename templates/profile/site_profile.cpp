@@ -1,9 +1,12 @@
 #include "templates/profile/site_profile.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "templates/profile/site_fields.h"
 #include "templates/profile/yaml.h"
 
@@ -101,18 +104,23 @@ std::vector<YamlField> binding_fields(SiteProfile& target) {
            "as `--rank-order`, which takes precedence", "`gpu`"}};
 }
 
+/// What may differ between the jobs of a site.
 std::vector<YamlField> profile_fields(SiteProfile& target, std::string_view file) {
   const auto read_binding = [&target, file](const YamlNode& map) {
     return read_fields(map, file, binding_fields(target));
   };
   const auto read_slurm = [&target, file](const YamlNode& map) {
-    return read_fields(map, file, slurm_fields(target.slurm, file));
+    return read_fields(map, file, slurm_fields(target.slurm));
   };
   const auto read_setup = [&target, file](const YamlNode& map) {
     return read_fields(map, file, setup_fields(target.setup, file));
   };
+  const auto add_notes = [&target](const YamlNode& list) -> Status {
+    DDL_ASSIGN(notes, yaml_texts(list));
+    target.notes.insert(target.notes.end(), notes.begin(), notes.end());
+    return {};
+  };
   return {
-      {"name", into(target.name), "the name for `--site`; required", ""},
       {"title", into(target.title), "a description for readers", ""},
       {"node",
        {"map, below",
@@ -122,11 +130,69 @@ std::vector<YamlField> profile_fields(SiteProfile& target, std::string_view file
       {"binding", {"map, below", read_binding}, "what the site advises", ""},
       {"slurm", {"map, below", read_slurm}, "what its Slurm requires", ""},
       {"setup", {"map, below", read_setup}, "what job scripts set up before the ranks start", ""},
-      {"notes", into(target.notes),
+      {"notes",
+       {"list of texts", add_notes},
        "sentences for users: what is not known, what needs attention. `--slurm` prints them on standard "
        "error, but not with `--quiet`",
        ""},
   };
+}
+
+/// variants: where their map goes; they are read when all else has been.
+std::vector<YamlField> site_fields(Site& target, YamlNode& variants, std::string_view file) {
+  std::vector<YamlField> fields = {{"name", into(target.all.name), "the name for `--site`; required", ""}};
+  for (YamlField& field : profile_fields(target.all, file)) fields.push_back(std::move(field));
+  fields.push_back({"closed", into(target.closed),
+                    "why there is no more to say, and which site follows; `--site` is refused with it", ""});
+  fields.push_back({"default-variant", into(target.default_variant),
+                    "the variant of jobs whose request does not tell", "what holds for all jobs"});
+  fields.push_back({"variants",
+                    {"map of variants, each with keys as below",
+                     [&variants](const YamlNode& map) -> Status {
+                       variants = map;
+                       return {};
+                     }},
+                    "jobs for which something else holds, in most cases because they get other nodes: `gpu: "
+                    "{partitions: [gpu], ...}`. `--site NAME-VARIANT` names one",
+                    ""});
+  fields.push_back({"sources", into_sources(target.sources, file),
+                    "the documents that the facts come from; `--site NAME --explain` shows them", ""});
+  return fields;
+}
+
+std::vector<YamlField> variant_fields(SiteVariant& target, std::string_view file) {
+  std::vector<YamlField> fields = {
+      {"partitions", into(target.partitions),
+       "a job that names only these with `--partition` is of this variant. `gpu*` stands for all that begin "
+       "so",
+       ""},
+      {"constraints", into(target.constraints), "the same, for one of the words of `--constraint`", ""},
+      {"qos", into(target.qos), "the same, for `--qos`", ""}};
+  for (YamlField& field : profile_fields(target.profile, file)) fields.push_back(std::move(field));
+  return fields;
+}
+
+/// {g: {partitions: [standard-g]}, c: ...}: each begins as what holds for all jobs.
+Status read_variants(const YamlNode& map, std::string_view file, Site& site) {
+  const auto at = [file](const YamlNode& node) {
+    return std::string(file) + ":" + std::to_string(node.line) + ": ";
+  };
+  if (map.kind != Kind::kMap || map.items.size() > 2 * kMaxDevices)
+    return refuse(at(map) +
+                  "variants: it takes names, each with what differs, as in gpu: {partitions: [gpu]}");
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+    const auto name = yaml_text(map.items[i]);
+    if (!name) return refuse(at(map.items[i]) + "the name of a variant is one text");
+    if (std::any_of(site.variants.begin(), site.variants.end(),
+                    [&](const SiteVariant& one) { return one.name == *name; }))
+      return refuse(at(map.items[i]) + *name + " occurs twice");
+    SiteVariant& variant = site.variants.emplace_back();
+    variant.name = *name;
+    variant.profile = site.all;
+    variant.profile.name = site.all.name + "-" + *name;
+    DDL_TRY(read_fields(map.items[i + 1], file, variant_fields(variant, file)));
+  }
+  return {};
 }
 
 SiteKeyTable table_of(std::string map, const std::vector<YamlField>& fields) {
@@ -138,30 +204,131 @@ SiteKeyTable table_of(std::string map, const std::vector<YamlField>& fields) {
   return table;
 }
 
+/// Whether word is one of these, of which "gpu*" stands for all that begin so.
+bool has_word(const std::vector<std::string>& words, std::string_view word) {
+  return std::any_of(words.begin(), words.end(), [word](std::string_view one) {
+    return one.ends_with('*') ? word.starts_with(one.substr(0, one.size() - 1)) : word == one;
+  });
+}
+
+/// What one option of a request says of a variant.
+enum class Says { kNothing, kYes, kNo };
+
+/// A job may get any one of its partitions.
+Says partitions_say(const SiteVariant& variant, std::string_view requested) {
+  if (requested.empty() || variant.partitions.empty()) return Says::kNothing;
+  const auto names = split(requested, ',');
+  const bool all = std::all_of(names.begin(), names.end(),
+                               [&](std::string_view name) { return has_word(variant.partitions, name); });
+  return all ? Says::kYes : Says::kNo;
+}
+
+/// The words of "gpu&hbm80g", "[rack1*2|rack2]".
+std::vector<std::string_view> words_of_constraint(std::string_view text) {
+  std::vector<std::string_view> words;
+  constexpr std::string_view kBetween = "&|,[]()* ";
+  for (std::size_t end = 0; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = std::min(text.find_first_of(kBetween), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+  }
+  return words;
+}
+
+using WordsOfVariant = std::vector<std::string> SiteVariant::*;
+
+/// A word that no variant has says nothing about any, except about those whose jobs need one of theirs.
+Says words_say(const Site& site, const SiteVariant& variant, const std::vector<std::string_view>& requested,
+               WordsOfVariant words, bool is_needed) {
+  const auto has_one = [&](const SiteVariant& one) {
+    return std::any_of(requested.begin(), requested.end(),
+                       [&](std::string_view word) { return has_word(one.*words, word); });
+  };
+  if (has_one(variant)) return Says::kYes;
+  if (requested.empty() || (variant.*words).empty()) return Says::kNothing;
+  const bool is_of_another = std::any_of(site.variants.begin(), site.variants.end(), has_one);
+  return is_of_another || is_needed ? Says::kNo : Says::kNothing;
+}
+
+/// Null: none.
+const SiteVariant* variant_of(const Site& site, const NodeRequest& request, std::string_view variant) {
+  const std::string_view preferred = variant.empty() ? site.default_variant : variant;
+  const SiteVariant* kept = nullptr;   // the preferred one, if nothing speaks against it
+  const SiteVariant* named = nullptr;  // by the request
+  int num_named = 0;
+  for (const SiteVariant& one : site.variants) {
+    const SiteSlurm& slurm = one.profile.slurm;
+    const Says all[] = {partitions_say(one, request.partition),
+                        words_say(site, one, words_of_constraint(request.constraint),
+                                  &SiteVariant::constraints, !slurm.constraint.empty()),
+                        words_say(site, one, split(request.qos, ','), &SiteVariant::qos, !slurm.qos.empty())};
+    if (std::ranges::find(all, Says::kNo) != std::end(all)) continue;
+    if (one.name == preferred) kept = &one;
+    if (std::ranges::find(all, Says::kYes) == std::end(all)) continue;
+    if (one.name == variant) return &one;
+    named = &one;
+    ++num_named;
+  }
+  return num_named == 1 ? named : num_named == 0 ? kept : nullptr;
+}
+
 }  // namespace
 
-Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file) {
+SiteProfile profile_of(const Site& site, const NodeRequest& request, std::string_view variant) {
+  const SiteVariant* const found = variant_of(site, request, variant);
+  SiteProfile profile = found != nullptr ? found->profile : site.all;
+  if (found == nullptr) {
+    if (!site.default_variant.empty())
+      profile.notes.push_back(
+          site.all.name +
+          " does not describe the nodes that the job requests, or it has several kinds of "
+          "them, so only what holds for all its jobs is known");
+    return profile;
+  }
+  if (variant.empty() && found->name == site.default_variant) profile.name = site.all.name;
+  return profile;
+}
+
+void leave_to_containers(SiteSetup& setup) {
+  if (setup.variables_in_containers) return;
+  setup.variables = setup.one_node_variables = setup.between_nodes_variables = {};
+  setup.needed.reset();
+}
+
+Result<Site> read_site(std::string_view text, std::string_view file) {
   DDL_ASSIGN(root, parse_yaml(text, file));
-  SiteProfile site;
-  DDL_TRY(read_fields(root, file, profile_fields(site, file)));
-  if (site.name.empty()) return refuse(std::string(file) + ": has no name");
+  Site site;
+  YamlNode variants;
+  DDL_TRY(read_fields(root, file, site_fields(site, variants, file)));
+  if (site.all.name.empty()) return refuse(std::string(file) + ": has no name");
+  if (variants.line > 0) DDL_TRY(read_variants(variants, file, site));
+  const bool has_default =
+      std::any_of(site.variants.begin(), site.variants.end(),
+                  [&](const SiteVariant& one) { return one.name == site.default_variant; });
+  if (!site.default_variant.empty() && !has_default)
+    return refuse(std::string(file) + ": default-variant: there is no variant " + site.default_variant);
   return site;
 }
 
+Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file) {
+  DDL_ASSIGN(site, read_site(text, file));
+  return profile_of(site, {});
+}
+
 std::vector<SiteKeyTable> site_key_tables() {
-  SiteProfile site;
+  Site site;
+  SiteVariant variant;
+  SiteSource source;
+  SiteProfile& profile = site.all;
+  YamlNode variants;
   NodeModel node;
-  PartitionValues partition;
   NeededEnvironment needed;
   int gigabytes = 0;
-  return {table_of("", profile_fields(site, "")),
-          table_of("node", node_fields(node, gigabytes, "")),
-          table_of("gpus", gpu_fields(node)),
-          table_of("binding", binding_fields(site)),
-          table_of("slurm", slurm_fields(site.slurm, "")),
-          table_of("partitions", partition_fields(partition)),
-          table_of("setup", setup_fields(site.setup, "")),
-          table_of("needed", needed_fields(needed))};
+  return {
+      table_of("", site_fields(site, variants, "")),      table_of("variants", variant_fields(variant, "")),
+      table_of("node", node_fields(node, gigabytes, "")), table_of("gpus", gpu_fields(node)),
+      table_of("binding", binding_fields(profile)),       table_of("slurm", slurm_fields(profile.slurm)),
+      table_of("setup", setup_fields(profile.setup, "")), table_of("needed", needed_fields(needed)),
+      table_of("sources", source_fields(source))};
 }
 
 }  // namespace ddl::templates

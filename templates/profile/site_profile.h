@@ -13,6 +13,7 @@
 #include "affinity/source/node_model.h"
 #include "affinity/topology.h"
 #include "base/error.h"
+#include "templates/profile/site_facts.h"
 
 namespace ddl::templates {
 
@@ -50,16 +51,11 @@ struct SiteVariable {
   bool operator==(const SiteVariable&) const = default;
 };
 
-/// What a job gets in one partition, where it is not what the site's other partitions give.
-struct PartitionValues {
-  std::string partition;
-  int cpus_per_task = 0;  ///< as SiteSlurm::cpus_per_task
-};
-
 struct SiteSlurm {
   bool account_required = false;
   std::string account_suffix;  ///< "_g": what accounts for these nodes end in; "" if nothing is known
   std::string partition;       ///< for jobs that name none; "" for Slurm's own default
+  std::string constraint;      ///< the same for --constraint
   std::string qos;             ///< the same for --qos
   bool time_required = false;
   bool whole_nodes = false;  ///< jobs have their nodes to themselves, except as the next two fields say
@@ -72,7 +68,6 @@ struct SiteSlurm {
   TaskRequest task_request = TaskRequest::kPerNode;
   int cpus_per_task = 0;  ///< as --cpus-per-task has it, with a rank for each GPU; 0: not published
   SlurmCpus cpus_are = SlurmCpus::kUnknown;
-  std::vector<PartitionValues> partitions;  ///< only those that differ
   /// By which a job gets the second hardware threads where CPUs are cores: "--hint=multithread".
   std::string smt_directive;
   bool memory_required = false;
@@ -91,10 +86,6 @@ struct SiteSlurm {
 /// Whether a job of this partition and quality of service has its nodes to itself, so that CPUs of the whole node can
 /// be named. Pure. "": the site's own.
 bool gives_whole_nodes(const SiteSlurm& slurm, std::string_view partition, std::string_view qos);
-
-/// SiteSlurm::cpus_per_task for a job of this partition; of several, for the one that gives the fewest. Pure. "": the
-/// site's own.
-int cpus_per_task_in(const SiteSlurm& slurm, std::string_view partition);
 
 /// Variables without which the job goes wrong, unless a module whose name begins with module is loaded, and the
 /// reason. A script in which one of them is set passes --lint.
@@ -118,19 +109,21 @@ struct SiteSetup {
   /// Each names a folder of the node's own, below /tmp: the value is a part of the folder's name.
   std::vector<SiteVariable> node_folders;
   std::vector<std::string> lines;  ///< of shell, unchanged
-  std::string
-      container_runtime;  ///< of container_runtimes(); "" for apptainer or singularity, whichever is there
-  bool container_gpu_option = true;  ///< false: containers see GPUs without --nv or --rocm
+  /// Of container_runtimes(); "": apptainer or singularity, whichever is there.
+  std::string container_runtime;
+  bool variables_in_containers = true;  ///< false: what starts containers there sets them in its own way
+  bool container_gpu_option = true;     ///< false: containers see GPUs without --nv or --rocm
   std::vector<std::string> container_binds;
   std::optional<NeededEnvironment> needed;
 };
 
 // What is known of a site: its nodes, how ranks are bound there, and how to request resources of its Slurm.
 
+/// What holds for one job: the nodes that it gets, and what its site requires of it.
 struct SiteProfile {
   std::string name;   ///< "lumi-g": as --site has it
   std::string title;  ///< "LUMI-G, HPE Cray EX with MI250X": for a person
-  /// Of a whole node; nullopt if too little about it has been published.
+  /// Of a whole node; nullopt if too little about it has been published, or if it depends on what the job requests.
   std::optional<affinity::NodeModel> node;
   /// What the site advises; the user's options take precedence.
   affinity::RankOrder rank_order = affinity::RankOrder::kGpu;
@@ -139,8 +132,43 @@ struct SiteProfile {
   std::vector<std::string> notes;  ///< sentences: what is not known, and what a user should know
 };
 
+/// By which a job says which nodes of a site it wants; each as sbatch's option of this name has it, "" without it.
+struct NodeRequest {
+  std::string partition;   ///< "standard-g", "small,standard"
+  std::string constraint;  ///< "gpu&hbm80g"
+  std::string qos;
+};
+
+/// Jobs of a site for which something else holds than for its others, in most cases because they get other nodes.
+struct SiteVariant {
+  std::string name;  ///< "g"; with the site's name before it, it is one for --site: "lumi-g"
+  /// Of jobs of this variant, and of none of the others. A word that ends in * stands for all that begin so.
+  std::vector<std::string> partitions;
+  std::vector<std::string> constraints;
+  std::vector<std::string> qos;
+  SiteProfile profile;  ///< complete: what holds for the site, and in its place what differs here
+};
+
+struct Site {
+  SiteProfile all;  ///< what holds for all jobs
+  std::vector<SiteVariant> variants;
+  std::string closed;           ///< not "": why there is no profile of it any more, and which site follows
+  std::string default_variant;  ///< of jobs whose request does not tell; "": none
+  std::vector<SiteSource> sources;
+};
+
+/// The profile of the jobs that request these nodes. Pure. variant: the one that the user has named, or "". Where the
+/// request names nodes of no variant, or of several, it is what holds for all jobs, with a note that says so. The default
+/// variant has the site's name unless the user has named it.
+SiteProfile profile_of(const Site& site, const NodeRequest& request, std::string_view variant = {});
+
+/// Leaves to what starts containers at a site what it sets itself: SiteSetup::variables_in_containers.
+void leave_to_containers(SiteSetup& setup);
+
 /// From YAML as docs/reference/site-schema.md has it, and ddl-site(5). Pure. file: what errors call the text. Error kInvalidArgument,
 /// with file and line: text that is not YAML, an unknown key, a value of the wrong kind, or an impossible node.
+Result<Site> read_site(std::string_view text, std::string_view file);
+/// Its profile of jobs whose request does not tell. Errors as there.
 Result<SiteProfile> read_site_profile(std::string_view text, std::string_view file);
 
 /// What documents say of a key of a profile. Words of the file are in backquotes.

@@ -65,6 +65,8 @@ class JobMaker {
     DDL_TRY(size());
     job_.partition =
         request_.partition.empty() && site_ != nullptr ? site_->slurm.partition : request_.partition;
+    job_.constraint =
+        request_.constraint.empty() && site_ != nullptr ? site_->slurm.constraint : request_.constraint;
     job_.qos = request_.qos.empty() && site_ != nullptr ? site_->slurm.qos : request_.qos;
     job_.has_whole_nodes = has_whole_nodes();
     DDL_TRY(gpus());
@@ -266,7 +268,7 @@ class JobMaker {
     if (const int cpus = request_.cpus_per_task; cpus > 0) return {std::max(cpus / each, 1), cpus};
     if (const int cores = request_.binding.cores_per_rank; cores > 0) return {cores, cores * each};
     if (site_ == nullptr || ranks == 0) return {};
-    if (const int published = cpus_per_task_in(site_->slurm, job_.partition); published > 0) {
+    if (const int published = site_->slurm.cpus_per_task; published > 0) {
       const int of_one = asks_for_second_threads() ? published * each : published;
       const int cpus = std::max(of_one * (used_gpus_ > 0 ? used_gpus_ : ranks) / ranks, 1);
       return {std::max(cpus / each, 1), cpus};

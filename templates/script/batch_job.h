@@ -114,6 +114,7 @@ struct BatchJob {
   int threads_per_rank = 0;   ///< for OMP_NUM_THREADS, which counts cores; 0: not known
   std::string memory;         ///< for --mem
   std::string partition;
+  std::string constraint;
   std::string qos;
   std::string job_name;
   std::string output;

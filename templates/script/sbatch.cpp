@@ -120,7 +120,7 @@ class Sbatch : public BatchSystem {
     list.add("--partition", job.partition);
     list.add("--qos", job.qos);
     add_size(list, request, job, site);
-    list.add("--constraint", request.constraint);
+    list.add("--constraint", job.constraint);
     list.add("--dependency", request.dependency);
     list.add("--array", request.array);
     list.add("--output", job.output);

@@ -129,7 +129,7 @@ TEST_CASE("--site gives the node and the rank order of the profile; --rank-order
   Request request =
       accepted_binding({"--show-bind", "-np", "8", "--site", "frontier", "--format", "map_cpu"});
   const auto report = [&] {
-    const auto found = find_site(request, {{}, read_binding_file});
+    const auto found = find_site(request, {{}, read_binding_file}, {});
     const auto text = found.and_then([&] { return binding_report(request, read_binding_file); });
     return text ? *text : "error: " + text.error().message();
   };

@@ -25,7 +25,6 @@
 #include "launcher/facts.h"
 #include "launcher/head/host_comparison.h"
 #include "support/catch.h"
-#include "templates/profile/site_catalog.h"
 
 using namespace ddl::cli;
 
@@ -120,19 +119,6 @@ TEST_CASE("ddlrun.md names every spelling that is sbatch's beside --slurm") {
   for (const SbatchSpelling& one : sbatch_spellings()) {
     INFO(one.spelling);
     CHECK(page.find("`" + std::string(one.spelling) + "`") != std::string::npos);
-  }
-}
-
-TEST_CASE("affinity.md names exactly the sites whose nodes are known") {
-  const std::string page = source("docs/guide/affinity.md");
-  const std::size_t begin = page.find("these describe a node");
-  REQUIRE(begin != std::string::npos);
-  const std::string sentence = page.substr(begin, page.find('.', begin) - begin);
-  for (const std::string& name : ddl::templates::shipped_sites()) {
-    INFO(name);
-    const auto profile = ddl::templates::read_site_profile(source("templates/sites/" + name + ".yaml"), name);
-    REQUIRE(profile);
-    CHECK((sentence.find("`" + name + "`") != std::string::npos) == profile->node.has_value());
   }
 }
 

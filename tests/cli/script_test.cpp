@@ -301,6 +301,7 @@ std::vector<Golden> goldens() {
        {"--account", "NN1234K", "--mem-per-cpu", "8G", "--easybuild-prefix",
         "/cluster/projects/NN1234K/EasyBuild", "--module",
         "Horovod/0.28.1-foss-2022a-CUDA-11.7.0-TensorFlow-2.11.0"}},
+      {"perlmutter-cpu", {"--account", "m1234"}},
       {"perlmutter-gpu", {"--account", "m1234_g"}},
       {"zih-alpha",
        {"--module", "release/23.04", "--module", "Horovod/0.28.1-CUDA-11.7.0-TensorFlow-2.11.0"}},
@@ -783,12 +784,46 @@ TEST_CASE("with --smt the script asks for the second hardware threads that its m
 
 TEST_CASE("a partition with other CPUs than the site's usual one") {
   const auto with = [](const std::string& partition) {
-    return script({"--site", "nris-saga", "-np", "4", "--account", "p", "--mem-per-cpu", "4G", "--partition",
-                   partition, "./a"});
+    return script({"--site", "nris-saga", "-np", "4", "--gpus-per-node", "4", "--account", "p",
+                   "--mem-per-cpu", "4G", "--partition", partition, "./a"});
   };
   CHECK_THAT(with("accel"), Contains("#SBATCH --cpus-per-task=6\n"));
   CHECK_THAT(with("a100"), Contains("#SBATCH --cpus-per-task=8\n"));
-  CHECK_THAT(with("a100,accel"), Contains("#SBATCH --cpus-per-task=6\n"));
+  // It may get the one or the other, so nothing is assumed of its nodes.
+  CHECK_THAT(with("a100,accel"), !Contains("cpus-per-task"));
+}
+
+TEST_CASE(
+    "a partition decides about the nodes, and a note says it where the site's profile does not know them") {
+  const Words words = {"--site", "lumi-g", "-np", "128", "--nodes", "1", "--account", "p", "--partition"};
+  const auto with = [&](const std::string& partition) {
+    Words all = words;
+    all.insert(all.end(), {partition, "./a"});
+    return slurm(all);
+  };
+  CHECK_THAT(with("standard").out, Contains("# Written by ddlrun") && Contains("for LUMI-C at CSC") &&
+                                       Contains("#SBATCH --ntasks-per-node=128\n") && !Contains("gpu"));
+  const ProgramRun unknown = with("largemem");
+  CHECK(unknown.exit_code == 0);
+  CHECK_THAT(unknown.err, Contains("lumi does not describe the nodes that the job requests"));
+  // A job that is there already has its partition.
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--dry-run", "-np", "1", "--site", "lumi", "./a"};
+  for (const std::string partition : {"standard-g", "standard"}) {
+    setup.environment = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=node1", "SLURM_JOB_PARTITION=" + partition};
+    CHECK((run_program(setup).out.find("MPICH_GPU_SUPPORT_ENABLED=1  (site lumi)") != std::string::npos) ==
+          (partition == "standard-g"));
+  }
+  CHECK_THAT(slurm({"--site", "mahti", "-np", "2", "./a"}).err,
+             Contains("there is no profile of mahti: its jobs ended on 2026-08-31, and Roihu follows it"));
+}
+
+TEST_CASE("a container at Alps gets its settings of NCCL from what starts it") {
+  const Words words = {"--site", "alps-gh200", "-np", "8", "--account", "p", "./a"};
+  CHECK_THAT(script(words), Contains("export NCCL_NET='AWS Libfabric'"));
+  Words inside = {"--container", "i.sif"};
+  inside.insert(inside.end(), words.begin(), words.end());
+  CHECK_THAT(script(inside), !Contains("NCCL_NET") && !Contains("FI_CXI"));
 }
 
 TEST_CASE("a job of one node has the directives that the site wants for it") {
@@ -1034,6 +1069,29 @@ TEST_CASE("sites can be listed and shown, with those of the user") {
   CHECK_THAT(run_program(setup).out, Contains("standard-g"));
   setup.argv = {DDLRUN_PATH, "--show-site", "atlantis"};
   CHECK(run_program(setup).exit_code == 2);
+  setup.argv = {DDLRUN_PATH, "--explain"};
+  CHECK_THAT(run_program(setup).err, Contains("--explain belongs to --site"));
+  std::ofstream(folder.path() + "/ddlrun/sites/ours.yaml")
+      << "name: ours\nslurm: {partition: a, qos: b, time-required: true}\nvariants: {x: {slurm: {qos: c}}, "
+         "y: {}}\n"
+         "sources:\n- {title: Old, url: 'http://old', date: 2001-05, facts: [slurm.partition]}\n"
+         "- {title: New, url: 'http://new', date: 2999, read: part, facts: [slurm, x]}\n";
+  setup.argv = {DDLRUN_PATH, "--site", "ours-x", "--explain"};
+  CHECK(run_program(setup).out ==
+        "slurm.partition      [1]  2001-05, more than a year ago  a\n"
+        "slurm.time-required  [2]  2999; read in part             true\n"
+        "x.slurm.qos          [2]  2999; read in part             c\n\n"
+        "[1] Old, 2001-05, more than a year ago: http://old\n[2] New, 2999; read in part: http://new\n");
+  setup.argv.emplace_back("--json");
+  const auto explained = nlohmann::json::parse(run_program(setup).out);
+  CHECK(explained["kind"] == "site");
+  CHECK(explained["facts"][0] == nlohmann::json{{"key", "slurm.partition"},
+                                                {"value", "a"},
+                                                {"title", "Old"},
+                                                {"url", "http://old"},
+                                                {"date", "2001-05"},
+                                                {"old", true},
+                                                {"read", "whole"}});
 }
 
 TEST_CASE("--lint reports the errors of a script with their lines") {
@@ -1061,6 +1119,13 @@ TEST_CASE("--lint reports the errors of a script with their lines") {
   std::ofstream(file, std::ios::trunc) << "#!/bin/bash\nsrun --mpi=pmix ./a\n";
   CHECK(run_here({DDLRUN_PATH, "--lint", file}).exit_code == 0);
   CHECK_THAT(run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"}).out, Contains("[mpi-type]"));
+  // The node of the site's profile is the one that the script requests.
+  for (const std::string partition : {"standard", "standard-g"}) {
+    std::ofstream(file, std::ios::trunc)
+        << "#!/bin/bash\n#SBATCH -p " << partition << " -N 1 --ntasks-per-node=128\nsrun ./a\n";
+    const ProgramRun linted = run_here({DDLRUN_PATH, "--lint", file, "--site", "lumi-g"});
+    CHECK((linted.out.find("[too-many-cpus]") != std::string::npos) == (partition == "standard-g"));
+  }
   const ProgramRun missing = run_here({DDLRUN_PATH, "--lint", folder.path() + "/none.sh"});
   CHECK(missing.exit_code == 127);
   CHECK_THAT(missing.err, Contains("none.sh: No such file or directory"));

@@ -56,15 +56,16 @@ TEST_CASE("the scripts for sites run on a cluster with the requested resources",
     std::string name;
     Words options;
     std::string cpu_bind;  // of srun
+    std::string partition = "gpu";
   };
   const std::vector<Site> sites = {
       {"brown-oscar", {}, "cores"},
       {"frontier", {}, "mask_cpu:fe,fe00,fe0000,fe000000"},
       {"generic-cpu", {}, "cores"},
       {"generic-gpu", {"--gpu-vendor", "amd"}, "cores"},
-      {"juwels-booster", {}, "mask_cpu:fc0000,fc0,fc0000000000,fc0000000"},
-      {"lumi-g", {"--exclusive"}, kLumi},
-      {"nris-saga", {"--mem-per-cpu", "100M"}, "cores"},
+      {"juwels-booster", {}, "mask_cpu:fc0000,fc0,fc0000000000,fc0000000", "booster"},
+      {"lumi-g", {"--exclusive"}, kLumi, "standard-g"},
+      {"nris-saga", {"--mem-per-cpu", "100M"}, "cores", "accel"},
       {"perlmutter-gpu", {}, "mask_cpu:ffff000000000000,ffff00000000,ffff0000,ffff"},
       {"zih-alpha", {}, "cores"},
       {"zih-power9", {}, "cores"},
@@ -73,8 +74,8 @@ TEST_CASE("the scripts for sites run on a cluster with the requested resources",
   for (const std::string launcher : {"ddlrun", "srun"}) {
     Words jobs;
     for (const Site& site : sites) {
-      Words options = {"--site", site.name, "--account", "p",       "--partition",
-                       "gpu",    "-np",     "8",         "--nodes", "2"};
+      Words options = {"--site",       site.name, "--account", "p",       "--partition",
+                       site.partition, "-np",     "8",         "--nodes", "2"};
       options.insert(options.end(), site.options.begin(), site.options.end());
       // Slurm 22.05 does not have --gpu-bind=map:, and this cluster does not have the site's MPI types.
       Words by_srun = {"--launcher", "srun", "--mpi-type", "none"};

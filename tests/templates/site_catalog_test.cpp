@@ -40,12 +40,29 @@ TEST_CASE("a name means the user's own profile first, then the shipped one; a pa
   CHECK(SiteCatalog({}, file_text).find("lumi-g")->title.find("LUMI-G") == 0);
 }
 
+TEST_CASE("the name of a variant is one of its site's profile, unless a profile has that name itself") {
+  const Folder folder;
+  folder.write("our-site.yaml", "name: our-site\nvariants:\n  gpu-big: {partitions: [big], title: t}\n");
+  const SiteCatalog catalog({folder.path()}, file_text);
+  REQUIRE(catalog.text_of("our-site-gpu-big"));
+  CHECK(catalog.text_of("our-site-gpu-big")->variant == "gpu-big");
+  CHECK(catalog.find("our-site-gpu-big")->name == "our-site-gpu-big");
+  CHECK(catalog.find("our-site", {"big", "", ""})->name == "our-site-gpu-big");
+  CHECK(catalog.find("our-site")->name == "our-site");
+  CHECK_FALSE(catalog.find("our-site-cpu"));
+  const auto sites = catalog.list();
+  CHECK(std::any_of(sites.begin(), sites.end(),
+                    [](const SiteName& one) { return one.name == "our-site-gpu-big" && one.title == "t"; }));
+  folder.write("our-site-gpu-big.yaml", "name: own\n");
+  CHECK(catalog.find("our-site-gpu-big")->name == "own");
+}
+
 TEST_CASE("a site without a profile, and a file that cannot be read") {
   const SiteCatalog catalog({}, file_text);
   const auto unknown = catalog.find("lumig");
   REQUIRE_FALSE(unknown);
   CHECK_THAT(unknown.error().message(), Catch::Contains("no profile of a site 'lumig'") &&
-                                            Catch::Contains("juwels-booster, lumi-g, nris-olivia"));
+                                            Catch::Contains("leonardo, lumi, mahti, marenostrum5"));
   CHECK_THAT(unknown.error().message(), Catch::Contains("did you mean lumi-g?"));
   CHECK(catalog.find("atlantis").error().message().find("did you mean") == std::string::npos);
   const auto missing = catalog.find("./none.yaml");

@@ -86,9 +86,6 @@ slurm:
   gpus-per-node: 4
   cpus-per-task: 8
   cpus-are: threads
-  partitions:
-    big: {cpus-per-task: 12}
-    small: {cpus-per-task: 2}
   smt-directive: --hint=multithread
   one-node-directives: [--network=single_node_vni]
   mpi-type: pmix
@@ -112,10 +109,6 @@ setup:
   CHECK(slurm.srun_only == std::vector<std::string>{"--hint"});
   CHECK(slurm.smt_directive == "--hint=multithread");
   CHECK(slurm.one_node_directives == std::vector<std::string>{"--network=single_node_vni"});
-  CHECK(cpus_per_task_in(slurm, "") == 8);
-  CHECK(cpus_per_task_in(slurm, "big") == 12);
-  CHECK(cpus_per_task_in(slurm, "big,small") == 2);
-  CHECK(cpus_per_task_in(slurm, "big,gpu") == 8);
   CHECK_FALSE(site->setup.container_gpu_option);
   REQUIRE(site->setup.needed);
   CHECK(site->setup.needed->between_nodes);
@@ -125,11 +118,6 @@ setup:
   CHECK_FALSE(gives_whole_nodes(slurm, "gpu", "shared"));
   CHECK(error_of("name: a\nslurm:\n  cpus-are: 2\n")
             .find("own.yaml:3: cpus-are: '2' is not one of cores, threads") == 0);
-  CHECK(error_of("name: a\nslurm:\n  partitions: [big]\n")
-            .find("own.yaml:3: partitions: it takes partitions") == 0);
-  CHECK(
-      error_of("name: a\nslurm:\n  partitions:\n    big: {cpus: 2}\n").find("own.yaml:4: unknown key cpus") ==
-      0);
 }
 
 TEST_CASE("an error in a profile is reported with its line") {
@@ -158,4 +146,83 @@ TEST_CASE("an error in a profile is reported with its line") {
         "own.yaml:3: the node has more than 8192 CPUs");
   CHECK(error_of("name: a\nnode:\n  cores-per-l3: 1\n  reserved: 0\n") ==
         "own.yaml:3: every core is reserved");
+}
+
+TEST_CASE("the nodes that a job requests decide which variant of a site it is") {
+  const auto site = read_site(R"(
+name: own
+title: own
+slurm: {account-required: true, cpus-per-task: 2, directives: [--all]}
+setup: {variables: {A: 1, B: 1}}
+notes: [all]
+default-variant: gpu
+variants:
+  gpu:
+    title: own-gpu
+    partitions: [gpu, "gpu-*"]
+    constraints: [gpu]
+    qos: ["acc_*"]
+    node: {gpus: {numa: [0]}}
+    slurm: {partition: gpu, cpus-per-task: 8}
+    setup: {variables: {B: 2, C: 3}}
+    notes: [of gpu]
+  cpu:
+    title: own-cpu
+    partitions: [cpu, both]
+    constraints: [cpu, zen4]
+    qos: [gp]
+    node: {cores-per-l3: 4}
+  fat: {title: own-fat, partitions: [fat, both]}
+  tuned: {title: own-tuned, slurm: {directives: [--tuned]}}
+  mi250: {title: own-mi250, constraints: [MI250], slurm: {constraint: MI250}}
+)",
+                              "own.yaml");
+  INFO((site ? std::string() : site.error().message()));
+  REQUIRE(site);
+  const auto name = [&](const NodeRequest& request, std::string_view variant = {}) {
+    return profile_of(*site, request, variant).title;
+  };
+  CHECK(name({}) == "own-gpu");
+  CHECK(name({"cpu", "", ""}) == "own-cpu");
+  CHECK(name({"gpu-test", "", ""}) == "own-gpu");
+  CHECK(name({"gpu,gpu-test", "", ""}) == "own-gpu");
+  CHECK(name({"", "[zen4*2|ib]", ""}) == "own-cpu");
+  CHECK(name({"", "gpu&hbm80g", ""}) == "own-gpu");
+  CHECK(name({"", "", "gp"}) == "own-cpu");
+  CHECK(name({"", "", "acc_debug"}) == "own-gpu");
+  // The user's word precedes the default, and the request precedes the word.
+  CHECK(name({}, "cpu") == "own-cpu");
+  CHECK(name({"gpu", "", ""}, "cpu") == "own-gpu");
+  CHECK(name({"both", "", ""}, "fat") == "own-fat");
+  CHECK(name({"fat", "", ""}, "tuned") == "own-fat");
+  CHECK(name({"any", "", ""}, "tuned") == "own-tuned");
+  // Nodes of several variants, or of none: only what holds for all.
+  CHECK(name({"cpu,gpu", "", ""}) == "own");
+  CHECK(name({"both", "", ""}) == "own");
+  CHECK(name({"any", "", ""}) == "own");
+  CHECK(name({"", "cpu|gpu", ""}) == "own");
+  // Words that no variant has say nothing.
+  CHECK(name({"", "ib", "high"}) == "own-gpu");
+  CHECK(name({"", "ib", "high"}, "cpu") == "own-cpu");
+  // But a job of this one needs its constraint.
+  CHECK(name({}, "mi250") == "own-mi250");
+  CHECK(name({"", "ib", ""}, "mi250") == "own");
+
+  // A variant has what holds for all, and in its place what differs.
+  const SiteProfile gpu = profile_of(*site, {});
+  CHECK(gpu.name == "own");
+  CHECK(profile_of(*site, {}, "gpu").name == "own-gpu");
+  CHECK(profile_of(*site, {"cpu", "", ""}).name == "own-cpu");
+  CHECK(gpu.slurm.account_required);
+  CHECK(gpu.slurm.cpus_per_task == 8);
+  CHECK(gpu.slurm.directives == std::vector<std::string>{"--all"});
+  CHECK(gpu.setup.variables == std::vector<SiteVariable>{{"A", "1"}, {"B", "2"}, {"C", "3"}});
+  CHECK(gpu.notes == std::vector<std::string>{"all", "of gpu"});
+  CHECK(profile_of(*site, {}, "tuned").slurm.directives == std::vector<std::string>{"--tuned"});
+  CHECK_FALSE(site->all.node);
+
+  CHECK(error_of("name: a\nvariants: [big]\n").find("own.yaml:2: variants: it takes names") == 0);
+  CHECK(error_of("name: a\nvariants:\n  b: {cpus: 2}\n").find("own.yaml:3: unknown key cpus") == 0);
+  CHECK(error_of("name: a\nvariants:\n  b: {}\n  b: {}\n") == "own.yaml:4: b occurs twice");
+  CHECK(error_of("name: a\ndefault-variant: b\n") == "own.yaml: default-variant: there is no variant b");
 }

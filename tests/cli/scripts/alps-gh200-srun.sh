@@ -1,5 +1,5 @@
 #!/bin/bash
-# Written by ddlrun VERSION for Alps at CSCS, nodes with four Grace-Hopper.
+# Written by ddlrun VERSION for Alps at CSCS, nodes with four Grace-Hopper (Daint, Clariden, Santis).
 
 #SBATCH --job-name=train
 #SBATCH --account=a123

@@ -1,5 +1,5 @@
 #!/bin/bash -l
-# Written by ddlrun VERSION for Frontier at OLCF, HPE Cray EX235A.
+# Written by ddlrun VERSION for Frontier at OLCF, for programs with RCCL.
 
 #SBATCH --job-name=train
 #SBATCH --account=ABC123
@@ -16,11 +16,13 @@ set -o errexit
 
 module load rccl-net-plugin
 
+export MPICH_GPU_SUPPORT_ENABLED=1
 export NCCL_SOCKET_IFNAME=hsn0,hsn1,hsn2,hsn3
 export NCCL_CROSS_NIC=1
 export NCCL_NET_GDR_LEVEL=PHB
 export HSA_FORCE_FINE_GRAIN_PCIE=1
 export FI_MR_CACHE_MONITOR=kdreg2
+export FI_CXI_RX_MATCH_MODE=hybrid
 export FI_CXI_RDZV_PROTO=alt_read
 export FI_CXI_RDZV_EAGER_SIZE=0
 export FI_CXI_RDZV_THRESHOLD=0

@@ -1,5 +1,5 @@
 #!/bin/bash -l
-# Written by ddlrun VERSION for Saga at NRIS, nodes with four P100 or four A100.
+# Written by ddlrun VERSION for Saga at NRIS, nodes with four P100.
 
 #SBATCH --job-name=train
 #SBATCH --account=NN1234K

@@ -60,6 +60,9 @@ write_slurm_conf() {
     cat >>"$kSlurm/slurm.conf" <<-END
 	NodeName=node[3-4] Sockets=2 CoresPerSocket=32 ThreadsPerCore=2 RealMemory=480000 Gres=gpu:mi250:8 Features=gpu
 	PartitionName=gpu Nodes=node[3-4] MaxTime=60 State=UP
+	PartitionName=accel Nodes=node[3-4] MaxTime=60 State=UP
+	PartitionName=booster Nodes=node[3-4] MaxTime=60 State=UP
+	PartitionName=standard-g Nodes=node[3-4] MaxTime=60 State=UP
 	END
     cat >"$kSlurm/gres.conf" <<-END
 	NodeName=node[3-4] Name=gpu Type=mi250 File=$kSlurm/gpu[0-3] Cores=0-31

@@ -1,0 +1,25 @@
+#!/bin/bash
+# Written by ddlrun VERSION for Perlmutter at NERSC, nodes with 128 cores.
+
+#SBATCH --job-name=train
+#SBATCH --account=m1234
+#SBATCH --qos=regular
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=64
+#SBATCH --time=30:00
+#SBATCH --constraint=cpu
+#SBATCH --output=%x-%j.out
+
+set -o errexit
+
+# Where local rank 0, 1, ... of each node run (ddlrun plans it on the node):
+#   map_cpu:0,32,64,96
+#   mask_cpu:0xffffffff,0xffffffff00000000,0xffffffff0000000000000000,0xffffffff000000000000000000000000
+
+if ! command -v ddlrun >/dev/null; then
+  echo "ddlrun is not in PATH on $HOSTNAME: load its module, or write this script with --remote-path" >&2
+  exit 127
+fi
+
+exec ddlrun -np 8 -- python train.py --epochs 3
