@@ -47,7 +47,7 @@ bool is_public_header(const SourceFile& file) {
 /// Libraries that headers of training/ may include: programs that use these headers have them.
 bool is_in_training(const SourceFile& file, const Include& include) {
   if (file.path.starts_with("training/include/ddl/training/torch/"))
-    return include.name.starts_with("torch/");
+    return include.name.starts_with("torch/") || include.name.starts_with("c10/");  // libtorch
   return is_training(file) && include.name == "nlohmann/json.hpp";
 }
 
