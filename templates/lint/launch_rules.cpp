@@ -66,7 +66,7 @@ std::string rank_starter(const LintContext& context, const ShellCommand& command
   const std::vector<std::string> texts = texts_of(command.words);
   const Words words = without_prefixes(texts);
   if (words.empty()) return "";
-  const std::string name(file_name_of(words.front()));
+  std::string name(file_name_of(words.front()));
   if (name == "srun" || name == "ddlrun" || name == "torchrun" || is_mpirun(name)) return name;
   // A script without directives may be one that starts a service.
   return starts_python(command) && !context.script().directive_lines.empty() ? "python" : "";
