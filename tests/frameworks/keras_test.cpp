@@ -83,7 +83,7 @@ void run_digits(const std::string& environment) {
   REQUIRE(at != std::string::npos);
   CHECK(std::stod(more.out.substr(at + begin.size())) > 0.85);
 
-  const Output missing = digits_of(*python, 2, {"--data", scratch.path()});
+  const Output missing = digits_of(*python, 1, {"--data", scratch.path()});
   INFO(missing.err);
   CHECK(missing.status != 0);
   CHECK(missing.err.find("mnist_keras.py: neither train-images-idx3-ubyte nor") != std::string::npos);
