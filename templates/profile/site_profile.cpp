@@ -1,7 +1,7 @@
 #include "templates/profile/site_profile.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,12 +162,13 @@ std::vector<YamlField> site_fields(Site& target, YamlNode& variants, std::string
 
 std::vector<YamlField> variant_fields(SiteVariant& target, std::string_view file) {
   std::vector<YamlField> fields = {
-      {"partitions", into(target.partitions),
+      {"partitions", into(target.profile.partitions),
        "a job that names only these with `--partition` is of this variant. `gpu*` stands for all that begin "
        "so",
        ""},
-      {"constraints", into(target.constraints), "the same, for one of the words of `--constraint`", ""},
-      {"qos", into(target.qos), "the same, for `--qos`", ""}};
+      {"constraints", into(target.profile.constraints), "the same, for one of the words of `--constraint`",
+       ""},
+      {"qos", into(target.profile.qos), "the same, for `--qos`", ""}};
   for (YamlField& field : profile_fields(target.profile, file)) fields.push_back(std::move(field));
   return fields;
 }
@@ -215,11 +216,11 @@ bool has_word(const std::vector<std::string>& words, std::string_view word) {
 enum class Says { kNothing, kYes, kNo };
 
 /// A job may get any one of its partitions.
-Says partitions_say(const SiteVariant& variant, std::string_view requested) {
-  if (requested.empty() || variant.partitions.empty()) return Says::kNothing;
+Says partitions_say(const SiteProfile& site, std::string_view requested) {
+  if (requested.empty() || site.partitions.empty()) return Says::kNothing;
   const auto names = split(requested, ',');
   const bool all = std::all_of(names.begin(), names.end(),
-                               [&](std::string_view name) { return has_word(variant.partitions, name); });
+                               [&](std::string_view name) { return has_word(site.partitions, name); });
   return all ? Says::kYes : Says::kNo;
 }
 
@@ -234,19 +235,33 @@ std::vector<std::string_view> words_of_constraint(std::string_view text) {
   return words;
 }
 
-using WordsOfVariant = std::vector<std::string> SiteVariant::*;
+using WordsOfProfile = std::vector<std::string> SiteProfile::*;
 
-/// A word that no variant has says nothing about any, except about those whose jobs need one of theirs.
-Says words_say(const Site& site, const SiteVariant& variant, const std::vector<std::string_view>& requested,
-               WordsOfVariant words, bool is_needed) {
-  const auto has_one = [&](const SiteVariant& one) {
-    return std::any_of(requested.begin(), requested.end(),
-                       [&](std::string_view word) { return has_word(one.*words, word); });
-  };
-  if (has_one(variant)) return Says::kYes;
-  if (requested.empty() || (variant.*words).empty()) return Says::kNothing;
-  const bool is_of_another = std::any_of(site.variants.begin(), site.variants.end(), has_one);
+bool has_one_of(const SiteProfile& site, WordsOfProfile words,
+                const std::vector<std::string_view>& requested) {
+  return std::any_of(requested.begin(), requested.end(),
+                     [&](std::string_view word) { return has_word(site.*words, word); });
+}
+
+/// A word that no variant has says nothing about any, except about those whose jobs need one of theirs. variants: of
+/// the site that the profile is a variant of.
+Says words_say(const SiteProfile& site, WordsOfProfile words, const std::vector<std::string_view>& requested,
+               bool is_needed, const std::vector<SiteVariant>& variants) {
+  if (requested.empty() || (site.*words).empty()) return Says::kNothing;
+  if (has_one_of(site, words, requested)) return Says::kYes;
+  const bool is_of_another = std::any_of(variants.begin(), variants.end(), [&](const SiteVariant& one) {
+    return has_one_of(one.profile, words, requested);
+  });
   return is_of_another || is_needed ? Says::kNo : Says::kNothing;
+}
+
+/// What partition, constraint and quality of service say.
+std::array<Says, 3> all_say(const SiteProfile& site, const NodeRequest& request,
+                            const std::vector<SiteVariant>& variants) {
+  return {partitions_say(site, request.partition),
+          words_say(site, &SiteProfile::constraints, words_of_constraint(request.constraint),
+                    !site.slurm.constraint.empty(), variants),
+          words_say(site, &SiteProfile::qos, split(request.qos, ','), !site.slurm.qos.empty(), variants)};
 }
 
 /// Null: none.
@@ -256,14 +271,10 @@ const SiteVariant* variant_of(const Site& site, const NodeRequest& request, std:
   const SiteVariant* named = nullptr;  // by the request
   int num_named = 0;
   for (const SiteVariant& one : site.variants) {
-    const SiteSlurm& slurm = one.profile.slurm;
-    const Says all[] = {partitions_say(one, request.partition),
-                        words_say(site, one, words_of_constraint(request.constraint),
-                                  &SiteVariant::constraints, !slurm.constraint.empty()),
-                        words_say(site, one, split(request.qos, ','), &SiteVariant::qos, !slurm.qos.empty())};
-    if (std::ranges::find(all, Says::kNo) != std::end(all)) continue;
+    const auto all = all_say(one.profile, request, site.variants);
+    if (std::ranges::find(all, Says::kNo) != all.end()) continue;
     if (one.name == preferred) kept = &one;
-    if (std::ranges::find(all, Says::kYes) == std::end(all)) continue;
+    if (std::ranges::find(all, Says::kYes) == all.end()) continue;
     if (one.name == variant) return &one;
     named = &one;
     ++num_named;
@@ -286,6 +297,11 @@ SiteProfile profile_of(const Site& site, const NodeRequest& request, std::string
   }
   if (variant.empty() && found->name == site.default_variant) profile.name = site.all.name;
   return profile;
+}
+
+bool is_for(const SiteProfile& site, const NodeRequest& request) {
+  const auto all = all_say(site, request, {});
+  return std::ranges::find(all, Says::kNo) == all.end();
 }
 
 void leave_to_containers(SiteSetup& setup) {

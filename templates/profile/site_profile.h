@@ -130,6 +130,11 @@ struct SiteProfile {
   SiteSlurm slurm;
   SiteSetup setup;
   std::vector<std::string> notes;  ///< sentences: what is not known, and what a user should know
+  /// Of jobs that this is for, and of no others; empty: it depends on something else, or it is for all. A word that ends
+  /// in * stands for all that begin so.
+  std::vector<std::string> partitions;
+  std::vector<std::string> constraints;
+  std::vector<std::string> qos;
 };
 
 /// By which a job says which nodes of a site it wants; each as sbatch's option of this name has it, "" without it.
@@ -141,13 +146,12 @@ struct NodeRequest {
 
 /// Jobs of a site for which something else holds than for its others, in most cases because they get other nodes.
 struct SiteVariant {
-  std::string name;  ///< "g"; with the site's name before it, it is one for --site: "lumi-g"
-  /// Of jobs of this variant, and of none of the others. A word that ends in * stands for all that begin so.
-  std::vector<std::string> partitions;
-  std::vector<std::string> constraints;
-  std::vector<std::string> qos;
+  std::string name;     ///< "g"; with the site's name before it, it is one for --site: "lumi-g"
   SiteProfile profile;  ///< complete: what holds for the site, and in its place what differs here
 };
+
+/// Whether a job that requests these nodes is one that the profile is for. Pure.
+bool is_for(const SiteProfile& site, const NodeRequest& request);
 
 struct Site {
   SiteProfile all;  ///< what holds for all jobs

@@ -214,6 +214,11 @@ TEST_CASE("the request of a job decides which nodes of a shipped site it gets") 
   CHECK(title("nris-saga", {"a100", "", ""}) == site_named("nris-saga-a100").title);
   // Of these nothing is said but what holds for all.
   CHECK_FALSE(shipped_catalog().find("lumi-g", {"largemem", "", ""})->node);
+  using ddl::templates::is_for;
+  CHECK(is_for(site_named("lumi-g"), {"small-g", "", ""}));
+  CHECK_FALSE(is_for(site_named("lumi-g"), {"standard", "", ""}));
+  CHECK_FALSE(is_for(site_named("perlmutter-gpu"), {"", "cpu", ""}));
+  CHECK(is_for(site_named("frontier"), {"extended", "nvme", ""}));
   CHECK_FALSE(shipped_catalog().find("adastra", {"", "GENOA", ""})->node);
 }
 
@@ -285,7 +290,7 @@ std::string table_row(const ShippedSite& one, const ddl::templates::SiteVariant*
   const SiteProfile& site = variant != nullptr ? variant->profile : one.site.all;
   std::vector<std::string> requests;
   if (variant != nullptr) {
-    for (const auto* words : {&variant->partitions, &variant->constraints, &variant->qos})
+    for (const auto* words : {&site.partitions, &site.constraints, &site.qos})
       if (!words->empty()) requests.push_back(in_code(*words));
   }
   std::string node, map;
