@@ -42,7 +42,7 @@ Status find_site(Request& request, const templates::SiteCatalog& catalog,
   if (!site.closed.empty() && request.action != Action::kShowSite && request.action != Action::kExplainSite)
     return fail(ErrorCode::kUnavailable, "there is no profile of " + request.site + ": " + site.closed);
   request.profile = templates::profile_of(site, nodes, found.variant);
-  if (!request.script.request.container.empty()) templates::leave_to_containers(request.profile->setup);
+  if (!request.script.request.container.image.empty()) templates::leave_to_containers(request.profile->setup);
   const affinity::RankOrder order = request.profile->rank_order;
   if (request.has_rank_order || order == affinity::RankOrder::kGpu) return {};
   request.job.binding.rank_order = request.script.request.binding.rank_order = order;

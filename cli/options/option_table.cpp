@@ -107,7 +107,7 @@ constexpr OptionEntry kTable[] = {
     {kSite, "--site", "NAME|FILE", "follow a site's rules, or plan for it: lumi-g; see --list-sites",
      kBinding},
     {kTopologyText, "--topology-text", "FILE",
-     "plan for output of lscpu, amd-smi, rocm-smi, nvidia-smi; repeatable", kBinding, kRepeatable},
+     "plan for text of lscpu, amd-smi, rocm-smi, nvidia-smi; repeatable", kBinding, kRepeatable},
 
     {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots: node1:4,node2:4", kHostsAndLauncher,
      kNotInScript},

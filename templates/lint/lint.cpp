@@ -85,6 +85,7 @@ NodeRequest nodes_of_script(std::string_view script) {
 }
 
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site) {
+  if (site != nullptr && !is_for(*site, nodes_of_script(script))) site = nullptr;
   LintContext context(script, site);
   check_form(context);
   check_directives(context);

@@ -42,7 +42,8 @@ std::span<const LintRule> lint_rules();
 NodeRequest nodes_of_script(std::string_view script);
 
 /// In the order of lines. Pure. A rule that cannot be sure of what the script does finds nothing.
-/// site: of the nodes that the script requests; nullptr if none is named: the rules of sites then do not apply.
+/// site: of the nodes that the script requests. If none is named (nullptr), or it is for jobs of other nodes, the rules of
+/// sites do not apply.
 std::vector<LintFinding> lint_script(std::string_view script, const SiteProfile* site);
 
 /// Why Slurm there would refuse the job, or leave it waiting. These are errors if the job is to be submitted there

@@ -65,31 +65,6 @@ bool has_all_options(const ScriptStep& step) {
   return step.program.empty() || !step.program.front().starts_with('$');
 }
 
-bool is_on_nodes_of(const LintContext& context, const SiteProfile& site) {
-  std::vector<std::string_view> partitions = {site.slurm.whole_node_partitions.begin(),
-                                              site.slurm.whole_node_partitions.end()};
-  if (!site.slurm.partition.empty()) partitions.push_back(site.slurm.partition);
-  for (const PartitionValues& one : site.slurm.partitions) partitions.push_back(one.partition);
-  const SlurmOption* partition = context.directive("--partition");
-  if (partition != nullptr && !partitions.empty()) {
-    const auto names = split(partition->value, ',');
-    if (!std::all_of(names.begin(), names.end(),
-                     [&](std::string_view name) { return is_any_of(partitions, name); }))
-      return false;
-  }
-  constexpr std::string_view kConstraint = "--constraint=";
-  const SlurmOption* constraint = context.directive("--constraint");
-  const auto sites =
-      std::find_if(site.slurm.directives.begin(), site.slurm.directives.end(),
-                   [&](const std::string& directive) { return directive.starts_with(kConstraint); });
-  if (constraint == nullptr || sites == site.slurm.directives.end()) return true;
-  std::string features = constraint->value;
-  std::replace_if(
-      features.begin(), features.end(),
-      [](char c) { return std::string_view("&|*()[]").find(c) != std::string_view::npos; }, ',');
-  return is_any_of(split(features, ','), std::string_view(*sites).substr(kConstraint.size()));
-}
-
 bool is_jobs_own(const LintContext& context) {
   constexpr std::array<std::string_view, 5> kArguments = {"$1", "${1", "$@", "${@", "$*"};
   return !context.script().directive_lines.empty() ||

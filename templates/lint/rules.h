@@ -68,9 +68,6 @@ enum class TasksOfNode {
 TasksOfNode tasks_of_node(const LintContext& context, const ScriptStep& step);
 /// Whether srun's words are known up to its program, so that all of its options are.
 bool has_all_options(const ScriptStep& step);
-/// Whether the job's nodes are those that the profile describes: they are of a partition and have a constraint that it
-/// names, if the script or the profile names any.
-bool is_on_nodes_of(const LintContext& context, const SiteProfile& site);
 /// Whether the script is a job's own. A script without directives that takes arguments is started by another script,
 /// perhaps for each task.
 bool is_jobs_own(const LintContext& context);

@@ -239,8 +239,6 @@ void check_needed(LintContext& context, const NeededEnvironment& needed) {
 void check_site(LintContext& context, const SiteProfile& site) {
   check_srun_only(context, site.slurm.srun_only);
   check_mpi_types(context, site.slurm.mpi_types);
-  // The others are about nodes and accounts of the partitions that the profile names.
-  if (!is_on_nodes_of(context, site)) return;
   if (site.node) check_cpus(context, *site.node);
   check_task_request(context, site.slurm.task_request);
   check_account(context, site.slurm.account_suffix);

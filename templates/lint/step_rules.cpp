@@ -336,7 +336,7 @@ void check_part(LintContext& context, const ScriptStep& step) {
   }
   const SiteProfile* site = context.site();
   const SlurmOption* own = find_option(step.options, "--cpus-per-task");
-  if (site == nullptr || !site->node || own == nullptr || !is_on_nodes_of(context, *site)) return;
+  if (site == nullptr || !site->node || own == nullptr) return;
   const bool is_known = site->slurm.cpus_are != SlurmCpus::kUnknown || site->node->threads_per_core == 1;
   const SlurmOption* per_node = find_option(step.options, "--ntasks-per-node");
   if (per_node == nullptr) per_node = context.directive("--ntasks-per-node");
@@ -392,8 +392,7 @@ void check_cpu_lists(LintContext& context) {
     const auto list = read_list(text, start->is_mask);
     if (!list) continue;
     check_twice(context, use.line, *list);
-    if (context.site() != nullptr && context.site()->node && is_on_nodes_of(context, *context.site()))
-      check_node(context, use, *list, *context.site());
+    if (context.site() != nullptr && context.site()->node) check_node(context, use, *list, *context.site());
   }
 }
 

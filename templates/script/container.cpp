@@ -8,7 +8,7 @@
 namespace ddl::templates {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 constexpr std::string_view kShifter = "shifter";
 constexpr std::string_view kPodman = "podman-hpc";
@@ -27,25 +27,25 @@ std::string mount_of(const std::string& bind) {
   return bind.find(':') == std::string::npos ? bind + ":" + bind : bind;
 }
 
-Words binds_of(const ContainerRequest& request, const SiteProfile* site) {
-  Words binds = site != nullptr ? site->setup.container_binds : Words();
+WordList binds_of(const ContainerRequest& request, const SiteProfile* site) {
+  WordList binds = site != nullptr ? site->setup.container_binds : WordList();
   binds.insert(binds.end(), request.binds.begin(), request.binds.end());
   return binds;
 }
 
-Words quoted(const Words& words) {
-  Words all;
+WordList quoted(const WordList& words) {
+  WordList all;
   for (const std::string& word : words) all.push_back(bash_quote(word));
   return all;
 }
 
-void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void append(WordList& words, const WordList& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 /// Intel's GPUs need no option: the container has the node's /dev.
-Words apptainer_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
-  Words words = {job.container_runtime.empty() ? "\"$(command -v apptainer || command -v singularity)\""
-                                               : job.container_runtime,
-                 "exec"};
+WordList apptainer_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
+  WordList words = {job.container_runtime.empty() ? "\"$(command -v apptainer || command -v singularity)\""
+                                                  : job.container_runtime,
+                    "exec"};
   const bool has_option = may_add_gpu_option(job, site);
   if (has_option && job.gpu_vendor == affinity::GpuVendor::kNvidia) words.emplace_back("--nv");
   if (has_option && job.gpu_vendor == affinity::GpuVendor::kAmd) words.emplace_back("--rocm");
@@ -56,8 +56,8 @@ Words apptainer_words(const ContainerRequest& request, const BatchJob& job, cons
 }
 
 /// Its GPUs are those of a module that the site calls gpu.
-Words shifter_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
-  Words words = {std::string(kShifter), bash_quote("--image=" + request.image)};
+WordList shifter_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
+  WordList words = {std::string(kShifter), bash_quote("--image=" + request.image)};
   if (may_add_gpu_option(job, site)) words.emplace_back("--module=gpu");
   for (const std::string& bind : binds_of(request, site))
     words.push_back(bash_quote("--volume=" + mount_of(bind)));
@@ -67,10 +67,10 @@ Words shifter_words(const ContainerRequest& request, const BatchJob& job, const 
 
 /// A container of Podman has an environment, a network and processes of its own, by which no rank finds another one,
 /// unless it is told to take the node's. Of the folders it has those that are mounted.
-Words podman_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
-  Words words = {std::string(kPodman), "run",        "--rm",       "--env-host",
-                 "--network=host",     "--ipc=host", "--pid=host", "--volume",
-                 "\"$PWD:$PWD\"",      "--workdir",  "\"$PWD\""};
+WordList podman_words(const ContainerRequest& request, const BatchJob& job, const SiteProfile* site) {
+  WordList words = {std::string(kPodman), "run",        "--rm",       "--env-host",
+                    "--network=host",     "--ipc=host", "--pid=host", "--volume",
+                    "\"$PWD:$PWD\"",      "--workdir",  "\"$PWD\""};
   if (may_add_gpu_option(job, site)) words.emplace_back("--gpu");
   for (const std::string& bind : binds_of(request, site))
     append(words, {"--volume", bash_quote(mount_of(bind))});
@@ -79,9 +79,9 @@ Words podman_words(const ContainerRequest& request, const BatchJob& job, const S
   return words;
 }
 
-Words pyxis_options(const ContainerRequest& request, const SiteProfile* site) {
-  Words options = {"--container-image=" + request.image};
-  Words mounts;
+WordList pyxis_options(const ContainerRequest& request, const SiteProfile* site) {
+  WordList options = {"--container-image=" + request.image};
+  WordList mounts;
   for (const std::string& bind : binds_of(request, site)) mounts.push_back(mount_of(bind));
   if (!mounts.empty()) options.push_back("--container-mounts=" + join(mounts, ","));
   append(options, request.options);
@@ -120,7 +120,7 @@ ContainerLaunch container_launch(const ScriptRequest& request, const BatchJob& j
   if (container.image.empty()) return {};
   if (job.container_runtime == kPyxis) return {{}, pyxis_options(container, site)};
   if (job.container_runtime == kContainerEngine) {
-    Words options = {"--environment=" + container.image};
+    WordList options = {"--environment=" + container.image};
     append(options, container.options);
     return {{}, std::move(options)};
   }

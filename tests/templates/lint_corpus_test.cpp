@@ -87,8 +87,8 @@ TEST_CASE("the scripts of the corpus have the findings that they say") {
   std::size_t missed = 0;
   for (const CorpusScript& script : scripts) {
     INFO(script.name << "\n" << script.text);
-    const auto site =
-        script.site.empty() ? ddl::Result<SiteProfile>(SiteProfile{}) : catalog.find(script.site);
+    const auto site = script.site.empty() ? ddl::Result<SiteProfile>(SiteProfile{})
+                                          : catalog.find(script.site, nodes_of_script(script.text));
     REQUIRE(site);
     std::vector<std::string> findings;
     for (const LintFinding& finding : lint_script(script.text, script.site.empty() ? nullptr : &*site))

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Written by ddlrun VERSION for Alps at CSCS, nodes with four Grace-Hopper.
+# Written by ddlrun VERSION for Alps at CSCS, nodes with four Grace-Hopper (Daint, Clariden, Santis).
 
 #SBATCH --job-name=train
 #SBATCH --account=a123
@@ -12,16 +12,6 @@
 
 set -o errexit
 
-export NCCL_NET='AWS Libfabric'
-export NCCL_PROTO=^LL128
-export NCCL_CROSS_NIC=1
-export NCCL_NET_GDR_LEVEL=PHB
-export NCCL_NCHANNELS_PER_NET_PEER=4
-export FI_MR_CACHE_MONITOR=userfaultfd
-export FI_CXI_DEFAULT_CQ_SIZE=131072
-export FI_CXI_DEFAULT_TX_SIZE=16384
-export FI_CXI_DISABLE_HOST_REGISTER=1
-export FI_CXI_RX_MATCH_MODE=software
 export OMP_NUM_THREADS=72
 
 # Where local rank 0, 1, ... of each node run:

@@ -9,8 +9,8 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=32
 #SBATCH --time=1:00:00
-#SBATCH --output=%x-%j.out
 #SBATCH --constraint=gpu
+#SBATCH --output=%x-%j.out
 #SBATCH --gpu-bind=none
 
 set -o errexit

@@ -9,8 +9,8 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --cpus-per-task=128
 #SBATCH --time=30
-#SBATCH --output=%x-%j.out
 #SBATCH --constraint=gpu
+#SBATCH --output=%x-%j.out
 #SBATCH --gpu-bind=none
 
 set -o errexit
