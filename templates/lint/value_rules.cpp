@@ -55,7 +55,7 @@ bool is_in_brackets(std::string_view value) {
 /// Capitals alone in place of a number: "N", "NTASKS", "*FIXME*".
 bool is_number_note(std::string_view value) {
   return value.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_-*?") == std::string_view::npos &&
-         value.find_first_not_of("-") != std::string_view::npos;
+         value.find_first_not_of('-') != std::string_view::npos;
 }
 
 bool is_time_note(std::string_view lower) {
