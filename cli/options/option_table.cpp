@@ -105,8 +105,8 @@ constexpr OptionEntry kTable[] = {
      kBinding},
     {kSite, "--site", "NAME|FILE", "follow a site's rules, or plan for it: lumi-g; see --list-sites",
      kBinding},
-    {kTopologyText, "--topology-text", "FILE",
-     "plan for output of lscpu, amd-smi, rocm-smi, nvidia-smi; repeatable", kBinding},
+    {kTopologyText, "--topology-text", "FILE", "plan for output of lscpu, {rocm,amd,nvidia}-smi; repeatable",
+     kBinding},
 
     {kHosts, "-H,--hosts", "HOSTS", "hosts and their slots: node1:4,node2:4", kHostsAndLauncher,
      kNotInScript},
