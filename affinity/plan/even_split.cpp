@@ -252,16 +252,17 @@ void warn_of_cuts(Assignment& assignment, const Topology& topology, const Usable
 }
 
 void warn_of_differences(Assignment& assignment, const Topology& topology) {
-  std::size_t least = 0, most = 0;
+  std::size_t least = 0, most = 0, total = 0;
   const std::vector<AssignedRank>& ranks = assignment.ranks;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    total += ranks[rank].cores.size();
     if (ranks[rank].cores.size() < ranks[least].cores.size()) least = rank;
     if (ranks[rank].cores.size() > ranks[most].cores.size()) most = rank;
   }
   if (ranks.empty()) return;
   const std::size_t few = ranks[least].cores.size(), many = ranks[most].cores.size();
-  // Of shares that differ by one core, more cannot be had.
-  if (many > few + 1 && few * 5 < many * 4)
+  // Nothing is said where the smallest share could not be larger.
+  if (few < total / ranks.size() && few * 5 < many * 4)
     assignment.warnings.push_back(fmt::format("local rank {} has {} and local rank {} has {}", least,
                                               counted(few, "core"), most, counted(many, "core")));
   const auto kinds_text = [&](std::size_t rank) {

@@ -77,7 +77,11 @@ TEST_CASE("the number of cores that a warning advises cuts nothing") {
         REQUIRE(at != std::string::npos);
         BindingPolicy policy;
         policy.cores_per_rank = std::stoi(warning.substr(at + option.size()));
-        CHECK(planned(model.topology(), policy, ranks).warnings.empty());
+        // Whole packages may still need a part of a NUMA node, which a second warning says.
+        const std::string domain =
+            warning.find("several packages") == std::string::npos ? "NUMA nodes" : "packages";
+        for (const std::string& left : planned(model.topology(), policy, ranks).warnings)
+          CHECK_THAT(left, !Catch::Contains("several " + domain));
         ++advised;
       }
     }
