@@ -54,7 +54,8 @@ TEST_CASE("slurm-probe and scontrol give the same facts", "[slurm]") {
   CHECK(by_probe->partitions == by_scontrol->partitions);
   CHECK(by_probe->nodes == by_scontrol->nodes);
   REQUIRE(by_probe->nodes.size() == 2);
-  CHECK(by_probe->nodes[1] == templates::NodeKind{"node3", 2, {"gpu", "main"}, 128, 8, 480000, {"gpu"}});
+  const std::vector<std::string> partitions = {"accel", "booster", "gpu", "main", "standard-g"};
+  CHECK(by_probe->nodes[1] == templates::NodeKind{"node3", 2, partitions, 128, 8, 480000, {"gpu"}});
 }
 
 TEST_CASE("both show changes of the configuration", "[slurm]") {
