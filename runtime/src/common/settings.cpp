@@ -223,7 +223,8 @@ constexpr Variable kVariables[] = {
      "the descriptor is something else"},
     {{env::kVerbose}, "0 or 1", take<&Settings::verbose, flag>,
      "`1`: the first rank of every host prints on standard error how it reaches the other hosts, and why; "
-     "and with which stores its ranks begin and end"},
+     "and with which stores its ranks begin and end; in Python, which gradients cannot be "
+     "[views](../guide/python.md#gradients-without-copies)"},
     {{env::kReportStart}, nullptr, take<&Settings::report_start, flag>,
      "`1`: rank 0 notifies the launcher, by a PMIx event, when its first collective has ended"},
     {{env::kElastic}, "0 or 1", take<&Settings::elastic, flag>,
