@@ -54,8 +54,11 @@ TEST_CASE("slurm-probe and scontrol give the same facts", "[slurm]") {
   CHECK(by_probe->partitions == by_scontrol->partitions);
   CHECK(by_probe->nodes == by_scontrol->nodes);
   REQUIRE(by_probe->nodes.size() == 2);
-  const std::vector<std::string> partitions = {"accel", "booster", "gpu", "main", "standard-g"};
-  CHECK(by_probe->nodes[1] == templates::NodeKind{"node3", 2, partitions, 128, 8, 480000, {"gpu"}});
+  templates::NodeKind node = by_probe->nodes[1];
+  const std::vector<std::string> partitions = {"main", "gpu", "accel", "booster", "standard-g"};
+  CHECK_THAT(node.partitions, Catch::Matchers::UnorderedEquals(partitions));
+  node.partitions.clear();
+  CHECK(node == templates::NodeKind{"node3", 2, {}, 128, 8, 480000, {"gpu"}});
 }
 
 TEST_CASE("both show changes of the configuration", "[slurm]") {
