@@ -2,13 +2,14 @@
 // compares with one rank alone, and how much of the communication the computation hides. This program runs as each rank,
 // under a launcher, and rank 0 prints a table.
 //
-//   ddlrun -np 2 training_scaling [MODEL [SECONDS [ROUNDS]]]      MODEL: resnet50, ...
+//   ddlrun -np 2 training_scaling [MODEL [SECONDS [ROUNDS [here|elsewhere]]]]      MODEL: resnet50, ...
 //
 // A step computes for SECONDS (1) on one core: products of small matrices, as many for each layer as its share in the
 // model's multiplications, a third of them in the forward pass. So the step is that of a part of a sample, or of some,
 // and samples a second are those that this core computes. The backward pass says ready() of each gradient behind its
 // layer. Kinds of steps alternate, ROUNDS (3) times; medians. Efficiency is that of N ranks, of N times one rank alone;
-// "each rank alone" has what they lose by sharing memory and cores, without communication.
+// "each rank alone" has what they lose by sharing memory and cores, without communication. With "elsewhere" a
+// rank waits for as long as its core would compute, as for a GPU, and leaves the core to the communication.
 //
 // "Hidden" is 1 - (step - step without communication) / communication without computation.
 #include <algorithm>
@@ -22,6 +23,8 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "bench/models.h"
@@ -99,8 +102,10 @@ std::vector<std::uint64_t> products_of(ddl::bench::Model model, double products_
 
 class Steps {
  public:
-  Steps(ddl::Context& context, ddl::bench::Model model, double seconds)
-      : counts_(ddl::bench::tensors_of(model)) {
+  enum class Where { kHere, kElsewhere };
+
+  Steps(ddl::Context& context, ddl::bench::Model model, double seconds, Where where)
+      : counts_(ddl::bench::tensors_of(model)), where_(where) {
     double rate = rate_of(computation_);
     context.broadcast(&rate, 1, 0);
     products_ = products_of(model, rate * seconds);
@@ -124,10 +129,10 @@ class Steps {
     for (int step = 0; step < 2; ++step) {
       for (std::size_t i = 0; i < products_.size(); ++i) {
         use(optimizer, i);
-        if (computes) computation_.run(products_[i]);
+        if (computes) compute(products_[i]);
       }
       for (std::size_t i = products_.size(); i-- > 0;) {
-        if (computes) computation_.run(2 * products_[i]);
+        if (computes) compute(2 * products_[i]);
         optimizer.ready(i);
       }
       optimizer.step();
@@ -137,6 +142,10 @@ class Steps {
   }
 
  private:
+  void compute(std::uint64_t products) {
+    if (where_ == Where::kHere) return computation_.run(products);
+    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(products) / rate_));
+  }
   static void use(Optimizer<Sgd>&, std::size_t) {}
   static void use(ShardedOptimizer<Sgd>& optimizer, std::size_t number) { optimizer.use(number); }
 
@@ -144,6 +153,7 @@ class Steps {
   std::vector<std::uint64_t> products_;
   Computation computation_;
   double rate_ = 0, samples_ = 0;
+  Where where_;
 };
 
 double median_of(std::vector<double> values) {
@@ -165,8 +175,8 @@ struct Kind {
   }
 };
 
-void run(ddl::Context& context, ddl::bench::Model model, double seconds, int rounds) {
-  Steps steps(context, model, seconds);
+void run(ddl::Context& context, ddl::bench::Model model, double seconds, int rounds, Steps::Where where) {
+  Steps steps(context, model, seconds, where);
   const int size = context.size();
   // Sets of their own, as libddl learns of each which gradients come next.
   const ddl::ProcessSet own = context.split(context.rank()), all = context.split(0), cut = context.split(0);
@@ -226,13 +236,15 @@ int main(int argc, char** argv) {
   const auto model = ddl::bench::parse_model(argc > 1 ? argv[1] : "resnet50");
   const double seconds = argc > 2 ? std::atof(argv[2]) : 1.0;
   const int rounds = argc > 3 ? std::atoi(argv[3]) : 3;
-  if (!model || rounds < 1 || seconds <= 0) {
-    std::fprintf(stderr, "usage: training_scaling [MODEL [SECONDS [ROUNDS]]]\n");
+  const std::string_view where = argc > 4 ? argv[4] : "here";
+  const bool is_elsewhere = where == "elsewhere";
+  if (!model || rounds < 1 || seconds <= 0 || (!is_elsewhere && where != "here")) {
+    std::fprintf(stderr, "usage: training_scaling [MODEL [SECONDS [ROUNDS [here|elsewhere]]]]\n");
     return 2;
   }
   try {
     ddl::Context context;
-    run(context, *model, seconds, rounds);
+    run(context, *model, seconds, rounds, is_elsewhere ? Steps::Where::kElsewhere : Steps::Where::kHere);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "training_scaling: %s\n", error.what());
     std::_Exit(1);
