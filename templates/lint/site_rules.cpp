@@ -88,9 +88,11 @@ void check_account(LintContext& context, const std::string& suffix) {
 void check_srun_only(LintContext& context, const std::vector<std::string>& names) {
   for (const SlurmOption& option : context.script().directives) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
-    context.report("srun-only-option", option.line,
-                   "this site applies " + option.name +
-                       " on srun only, and a directive of it does nothing; move it to the srun");
+    context.report(
+        "srun-only-option", option.line,
+        "this site applies " + option.name +
+            " on srun only, and a directive of it does nothing; move it to the srun (ddlrun --slurm "
+            "--launcher srun: --srun-option)");
   }
 }
 
