@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 
@@ -177,7 +178,17 @@ Result<launcher::JobReport> run_in_mode(const Request& request, const Environmen
       });
 }
 
+/// SIGUSR1 and SIGUSR2 are for the ranks. One that comes when these have just ended must not take ddlrun's exit code.
+void keep_user_signals_from_this_process() {
+  sigset_t for_ranks;
+  ::sigemptyset(&for_ranks);
+  ::sigaddset(&for_ranks, SIGUSR1);
+  ::sigaddset(&for_ranks, SIGUSR2);
+  ::pthread_sigmask(SIG_BLOCK, &for_ranks, nullptr);
+}
+
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
+  keep_user_signals_from_this_process();
   if (const Status created = create_output_directory(request.job); !created)
     return console.refuse(created.error());
   launcher::Notices notices = notices_of(request, console);

@@ -40,8 +40,9 @@ void complete_roles(ValueReader& values, launcher::JobSpec& job);
 /// The options of elastic jobs. min_hosts and max_hosts: of --nnodes, 0 if it was not given. After read_gloo().
 void read_elastic(ValueReader& values, const CommandLineContext& context, launcher::JobSpec& job,
                   int min_hosts, int max_hosts, std::vector<std::string>& notes);
-/// The number of ranks with which an elastic job starts and goes on. After the number of ranks, which it may set.
-void complete_elastic(ValueReader& values, const launcher::Allocation& allocation, launcher::JobSpec& job);
+/// The number of ranks with which an elastic job starts and goes on, and the slots of this machine if no host is named.
+/// After the number of ranks.
+void complete_elastic(ValueReader& values, launcher::Allocation& allocation, launcher::JobSpec& job);
 
 /// The option by which the user requested mpirun. Pure.
 std::string mpirun_choice(const GivenOptions& given);

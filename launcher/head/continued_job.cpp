@@ -198,7 +198,7 @@ class ContinuedJob {
     if (!spec_.oversubscribe || !spec_.elastic.discovery.empty()) return slots;
     const int hosts = static_cast<int>(std::ssize(allocation_.nodes));
     const int share = (spec_.num_ranks + hosts - 1) / hosts;
-    return std::min(std::max(slots, share), host.max_slots.value_or(share));
+    return std::max(slots, std::min(share, host.max_slots.value_or(share)));
   }
 
   void start_launches() {

@@ -128,6 +128,13 @@ TEST_CASE("without -np an elastic job has as many ranks as slots, but not more t
   CHECK(ranks({"-np", "4", "--min-np", "1", "-H", "a:1,b:1", "--oversubscribe"}) == "4 1-4");
 }
 
+TEST_CASE("without hosts an elastic job has this machine, with as many slots as it may have ranks") {
+  CHECK(ranks({"-np", "4", "--min-np", "2"}) == "4 2-");
+  CHECK(ranks({"-np", "2", "--max-np", "4", "--spares", "1"}) == "2 2-4");
+  CHECK(ranks({"-np", "2", "--elastic", "restart", "--min-np", "1"}) == "2 1-");
+  CHECK_THAT(refused_elastic({"--min-np", "2"}), Contains("-np is missing"));
+}
+
 TEST_CASE("ranks that go on may begin without hosts that do not come up, unless their number is given") {
   CHECK(ranks({"--min-np", "1", "-H", "a:2,b:2"}) == "1 1-");
   CHECK(ranks({"-np", "4", "--min-np", "1", "-H", "a:2,b:2"}) == "4 1-");

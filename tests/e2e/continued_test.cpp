@@ -235,6 +235,11 @@ TEST_CASE("programs without libddl run in an elastic job, too", "[continued]") {
   CHECK(bad.wait_and_require_nothing_left() == 7);
   Job missing(scratch, ddlrun(kTwoNames + Words{"--min-np", "2", "no-such-program"}));
   CHECK(missing.wait_and_require_nothing_left() == contract::kNotFound);
+  // No host has fewer than its slots, because another has more ranks than slots.
+  Job crowded(scratch, ddlrun(Words{"-H", "localhost:3,127.0.0.1:1", "-np", "4", "--oversubscribe", "--min-np",
+                                    "2", "sh", "-c", "echo $LOCAL_RANK"}));
+  CHECK(crowded.wait_and_require_nothing_left() == 0);
+  CHECK_THAT(crowded.out(), Contains("[2]<stdout>:2\n") && Contains("[3]<stdout>:0\n"));
 }
 
 }  // namespace

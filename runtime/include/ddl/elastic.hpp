@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <array>
@@ -44,11 +43,11 @@ class Descriptor {
 
 /// Who holds the lock of this descriptor's file, as words.
 inline std::string holder_of(int lock) {
-  struct stat status = {};
-  if (::fstat(lock, &status) != 0) return "another process";
+  struct statx status = {};  // fstat's device number could be read only with macros named major and minor
+  if (::statx(lock, "", AT_EMPTY_PATH, STATX_INO, &status) != 0) return "another process";
   char file[64];
-  std::snprintf(file, sizeof file, "%02x:%02x:%llu", major(status.st_dev), minor(status.st_dev),
-                static_cast<unsigned long long>(status.st_ino));
+  std::snprintf(file, sizeof file, "%02x:%02x:%llu", status.stx_dev_major, status.stx_dev_minor,
+                static_cast<unsigned long long>(status.stx_ino));
   std::ifstream locks("/proc/locks");
   std::string number, kind, advisory, access, pid, locked;
   while (locks >> number >> kind >> advisory >> access >> pid >> locked) {

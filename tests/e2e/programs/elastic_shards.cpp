@@ -1,11 +1,14 @@
 // A rank of an elastic job in which each has a part of some numbers of its own, and counts on them. The job ends when all
 // of them are right after some steps. Arguments: the digits of the ranks that die in generation 0, between two commits;
 // the number of ranks with which the job ends; "keep": a part cannot be made for another number of ranks.
+// A rank that is to die does so also if it notices the death of another one first: the job would have one rank too many
+// to end.
 #include <unistd.h>
 #include <ddl/elastic.hpp>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,6 +35,17 @@ bool is_right(ddl::Context& context, const std::vector<long>& part, long step) {
   return whole.size() == kNumbers;
 }
 
+/// When all ranks have made their steps: none of them is still in the commit before.
+[[noreturn]] void die_after_barrier(ddl::Context& context) {
+  try {
+    context.barrier();
+  } catch (const ddl::Error&) {
+    // Another rank died first.
+  }
+  std::raise(SIGKILL);
+  std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -53,10 +67,10 @@ int main(int argc, char** argv) {
       while (step < kSteps || context.size() != last_size) {
         for (long& number : part) ++number;
         ++step;
-        context.barrier();
         if (generation.number() == 0 && step == 9 &&
             victims.find(std::to_string(context.rank())) != std::string::npos)
-          std::raise(SIGKILL);
+          die_after_barrier(context);
+        context.barrier();
         if (step % 2 == 0) generation.commit();
       }
       if (!is_right(context, part, step)) throw std::runtime_error("wrong numbers");
