@@ -343,6 +343,10 @@ Json rank_json(const RankOutcome& rank) {
   json["ended_by_ddlrun"] = rank.ended_by_us;
   json["seen_gone"] = rank.gone_rank >= 0 ? Json(rank.gone_rank) : Json(nullptr);
   json["run_seconds"] = rank.run_seconds.value;
+  const auto known = [](auto number) { return number < 0 ? Json(nullptr) : Json(number); };
+  json["user_seconds"] = known(rank.usage.user_seconds.value);
+  json["system_seconds"] = known(rank.usage.system_seconds.value);
+  json["peak_resident_bytes"] = known(rank.usage.peak_resident_bytes);
   json["start_error"] = text_or_null(rank.start_error);
   json["kill_explanation"] = text_or_null(rank.kill_explanation);
   json["stderr_tail"] = rank.stderr_tail;

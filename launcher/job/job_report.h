@@ -38,6 +38,7 @@ struct RankOutcome {
   bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
   int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
+  ProcessUsage usage;  ///< of a rank that has ended
   /// "cannot execute ./train: No such file or directory". Of a script that exited: what is wrong with its first line.
   std::string start_error;
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events

@@ -117,6 +117,7 @@ RankOutcome rank_end(const message::ChildEnded& ended, std::int64_t pid, const T
   outcome.rank = ended.rank;
   outcome.pid = pid;
   outcome.run_seconds = ended.run_seconds;
+  outcome.usage = ended.usage;
   outcome.before_end = ending.requested_signals.empty() && !ending.killed;
   if (WIFSIGNALED(ended.wait_status)) {
     outcome.kind = RankOutcome::Kind::kSignalled;

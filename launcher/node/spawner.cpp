@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -186,9 +187,9 @@ class Spawner {
       // Before it is reaped, if it has ended already.
       const KernelBinding binding = child.report_bindings ? read_kernel_binding(child.pid) : KernelBinding{};
       report(message::ChildStarted{child.rank, child.pid, binding, child.cpu_error, child.memory_error});
-      if (const auto status = early_ends_.find(child.pid); status != early_ends_.end()) {
-        on_ended(status->first, status->second);
-        early_ends_.erase(status);
+      if (const auto early = early_ends_.find(child.pid); early != early_ends_.end()) {
+        on_ended(early->first, early->second);
+        early_ends_.erase(early);
       }
     }
     starting_.erase(starting_.begin() + index);
@@ -202,19 +203,20 @@ class Spawner {
     int status = 0;
     pid_t pid = 0;
     // Orphans of the ranks are ours too (subreaper): they are reaped and not reported.
-    std::vector<std::pair<pid_t, int>> ended;
-    while ((pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+    std::vector<std::pair<pid_t, Ended>> ended;
+    rusage usage{};
+    while ((pid = ::wait4(-1, &status, WNOHANG | WUNTRACED | WCONTINUED, &usage)) > 0) {
       if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
         on_stopped(pid, WIFSTOPPED(status) ? WSTOPSIG(status) : 0);
       } else {
-        ended.emplace_back(pid, status);
+        ended.emplace_back(pid, Ended{status, process_usage(usage)});
       }
     }
     // Several at once, and the kernel does not keep their order: death by a signal is a cause more often than
     // a consequence, so it is reported first.
     std::stable_partition(ended.begin(), ended.end(),
-                          [](const auto& end) { return WIFSIGNALED(end.second); });
-    for (const auto& [ended_pid, ended_status] : ended) on_ended(ended_pid, ended_status);
+                          [](const auto& end) { return WIFSIGNALED(end.second.wait_status); });
+    for (const auto& [ended_pid, end] : ended) on_ended(ended_pid, end);
     if (killing_) kill_once();
     report_if_all_gone();
   }
@@ -232,17 +234,24 @@ class Spawner {
     if (child != running_.end()) report(message::ChildStopped{child->second.rank, signal});
   }
 
-  void on_ended(pid_t pid, int status) {
+  /// What wait4(2) says of a process.
+  struct Ended {
+    int wait_status = 0;
+    ProcessUsage usage;
+  };
+
+  void on_ended(pid_t pid, const Ended& end) {
     const auto child = running_.find(pid);
     if (child != running_.end()) {
       const auto age = std::chrono::steady_clock::now() - child->second.started;
-      report(message::ChildEnded{child->second.rank, status, std::chrono::duration<double>(age).count()});
+      report(message::ChildEnded{child->second.rank, end.wait_status,
+                                 std::chrono::duration<double>(age).count(), end.usage});
       running_.erase(child);
       return;
     }
     // It may be one whose exec has not been noticed yet; the end of a grandchild is not reported.
     for (const auto& starting : starting_) {
-      if (starting.pid == pid) early_ends_.emplace(pid, status);
+      if (starting.pid == pid) early_ends_.emplace(pid, end);
     }
   }
 
@@ -270,7 +279,7 @@ class Spawner {
   std::deque<UniqueFd> passed_fds_;
   std::vector<StartingChild> starting_;
   std::map<pid_t, Running> running_;
-  std::map<pid_t, int> early_ends_;  // of starting_: pid -> wait status
+  std::map<pid_t, Ended> early_ends_;  // of starting_
 };
 
 /// The first bytes on the channel: why the session directory could not be made, or nothing, and a zero.

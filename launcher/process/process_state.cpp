@@ -78,6 +78,13 @@ KernelBinding read_kernel_binding(pid_t pid) {
           parse_memory_policy(read_of_process(pid, "numa_maps")), std::move(devices)};
 }
 
+ProcessUsage process_usage(const rusage& usage) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return {seconds(usage.ru_utime), seconds(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
+}
+
 bool is_stopped(pid_t pid) {
   const auto stat = read_process_stat(pid);
   return stat && stat->is_stopped();

@@ -1,14 +1,17 @@
-// What /proc says of a running process: its CPUs, its memory policy, the GPUs that it may see, and whether a signal
-// has stopped it.
+// What the kernel says of a process: its CPUs, its memory policy, the GPUs that it may see, whether a signal has stopped
+// it, and what it has used when it has ended.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/cpu_set.h"
+#include "base/deadline.h"
 #include "base/fd.h"
 
 namespace ddl::launcher {
@@ -20,6 +23,18 @@ struct KernelBinding {
   std::string devices;  ///< "CUDA_VISIBLE_DEVICES=0"; "" if none such is set
   bool operator==(const KernelBinding&) const = default;
 };
+
+/// What a process has used that has ended, with those of its children that it has waited for.
+struct ProcessUsage {
+  Seconds user_seconds{-1};    ///< on CPUs, in its own code; below 0: unknown, and so for the others
+  Seconds system_seconds{-1};  ///< on CPUs, in the kernel
+  std::int64_t peak_resident_bytes =
+      -1;  ///< the most memory of one of these; at least that of the process that has started it
+  bool operator==(const ProcessUsage&) const = default;
+};
+
+/// As wait4(2) has it. Pure.
+ProcessUsage process_usage(const rusage& usage);
 
 /// Reads /proc of a process that has an environment; if the process is in the last steps of its exec, waits for
 /// these, 0.1 s at most. Of a process that has ended and is not reaped it reads only the CPUs. Works for any program.

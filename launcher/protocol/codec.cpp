@@ -70,8 +70,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks,
                                    head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
                                    stall_shutdown_seconds, timeline_events, preemption_watch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
-                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, start_error,
+                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, start_error,
                                    kill_explanation, stderr_tail)
 
 void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
@@ -172,7 +173,7 @@ DDL_MESSAGE(19, KillAll)
 DDL_MESSAGE(20, ReportGone)
 DDL_MESSAGE(21, ChildStarted, rank, pid, binding, cpu_error, memory_error)
 DDL_MESSAGE(22, ChildFailed, rank, stage, error)
-DDL_MESSAGE(23, ChildEnded, rank, wait_status, run_seconds)
+DDL_MESSAGE(23, ChildEnded, rank, wait_status, run_seconds, usage)
 DDL_MESSAGE(24, Leftovers, count)
 DDL_MESSAGE(25, AllGone)
 DDL_MESSAGE(26, Heartbeat)

@@ -89,6 +89,7 @@ struct ChildEnded {
   int rank = 0;
   int wait_status = 0;  ///< as from waitpid(2)
   Seconds run_seconds;
+  ProcessUsage usage;
   bool operator==(const ChildEnded&) const = default;
 };
 struct Leftovers {

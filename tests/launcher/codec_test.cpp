@@ -37,6 +37,7 @@ RankOutcome outcome() {
   outcome.before_end = true;
   outcome.gone_rank = 5;
   outcome.run_seconds = 0.1;
+  outcome.usage = {1.5, 0.25, 4096};
   outcome.start_error = "no such file: \xff";
   outcome.kill_explanation = "killed from outside";
   outcome.stderr_tail = {"Traceback", "", "Error: \xc3\xbc"};
@@ -227,7 +228,7 @@ std::vector<AgentToSpawner> agent_to_spawner() {
 std::vector<SpawnerToAgent> spawner_to_agent() {
   return {ChildStarted{1, 99, {cpus("1"), "default", ""}, EPERM, EINVAL},
           ChildFailed{1, StartStage::kDirectory, ENOENT},
-          ChildEnded{1, 9, 0.125},
+          ChildEnded{1, 9, 0.125, {1.5, 0.25, 4096}},
           ChildStopped{1, 0},
           Leftovers{5},
           AllGone{}};

@@ -16,7 +16,7 @@ constexpr int exited(int code) { return code << 8; }
 constexpr int kDumped = 0x80;
 
 RankOutcome end(int wait_status, const TerminationState& ending = {}) {
-  return rank_end(message::ChildEnded{3, wait_status, 1.5}, 4711, ending);
+  return rank_end(message::ChildEnded{3, wait_status, 1.5, {1.25, 0.5, 4096}}, 4711, ending);
 }
 
 }  // namespace
@@ -26,6 +26,7 @@ TEST_CASE("an exit and a death by a signal are reported with the rank's process 
   CHECK(exit.rank == 3);
   CHECK(exit.pid == 4711);
   CHECK(exit.run_seconds == 1.5);
+  CHECK(exit.usage == ProcessUsage{1.25, 0.5, 4096});
   CHECK(exit.kind == RankOutcome::Kind::kExited);
   CHECK(exit.exit_code == 7);
   CHECK(exit.before_end);

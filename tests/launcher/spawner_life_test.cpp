@@ -121,6 +121,17 @@ TEST_CASE_METHOD(SpawnerHarness, "a child's end is reported with its status and 
   CHECK(WTERMSIG(killed.wait_status) == SIGKILL);
 }
 
+TEST_CASE_METHOD(SpawnerHarness, "a child's end is reported with its CPU time and its most memory") {
+  // tail keeps all that it is to write.
+  spawn(0, {"sh", "-c", "head -c 50000000 /dev/zero | tail -c 50000000 | wc -c"});
+  expect<ChildStarted>();
+  const auto ended = expect<ChildEnded>();
+  CHECK(ended.usage.user_seconds + ended.usage.system_seconds > 0);
+  CHECK(ended.usage.user_seconds + ended.usage.system_seconds < 20);
+  CHECK(ended.usage.peak_resident_bytes > 50'000'000);
+  CHECK(ended.usage.peak_resident_bytes < 500'000'000);
+}
+
 TEST_CASE_METHOD(SpawnerHarness,
                  "start and end of each of many children that end at once are reported, in this order") {
   constexpr int kChildren = 60;
