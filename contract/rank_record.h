@@ -69,6 +69,14 @@ struct TensorRecord {
 };
 static_assert(sizeof(TensorRecord) == 64);
 
+/// All calls of one kind that the rank has made, in all of its programs and process sets. Added up by libddl every few
+/// milliseconds while calls are made, so those of the last moments before a crash are missing.
+struct CallTotals {
+  std::atomic<std::uint64_t> calls{0};        ///< that have ended, also with an error
+  std::atomic<std::uint64_t> bytes{0};        ///< of one rank: the number of elements times their size
+  std::atomic<std::uint64_t> nanoseconds{0};  ///< inside of them
+};
+
 /// A host that the launcher has lost, for the ranks of the others: they wait for ranks that no longer answer. Written
 /// by the launcher.
 struct LostHost {
@@ -84,10 +92,10 @@ static_assert(sizeof(LostHost) == 496);
 /// writes the first field, lost_host and pending_change into memory of zeros, and libddl the others. DOORBELL is an
 /// inherited eventfd, which is readable once lost_host is written.
 struct RankRecord {
-  static constexpr std::uint32_t kMagic = 0x444C'5834;
+  static constexpr std::uint32_t kMagic = 0x444C'5835;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size
   static constexpr std::size_t kSets = 50;
-  static constexpr std::size_t kTensors = 984;
+  static constexpr std::size_t kTensors = 977;
   enum class Phase : std::uint32_t {
     kNone = 0,  ///< libddl has not been initialised
     kJoining,
@@ -115,6 +123,7 @@ struct RankRecord {
   std::atomic<std::uint32_t> inits{0};
   /// Of an elastic job: a JobChange. Written by the launcher.
   std::atomic<std::uint32_t> pending_change{0};
+  std::array<CallTotals, kCallNames.size()> totals{};  ///< by the kinds of calls
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

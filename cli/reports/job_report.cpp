@@ -347,6 +347,10 @@ Json rank_json(const RankOutcome& rank) {
   json["user_seconds"] = known(rank.usage.user_seconds.value);
   json["system_seconds"] = known(rank.usage.system_seconds.value);
   json["peak_resident_bytes"] = known(rank.usage.peak_resident_bytes);
+  json["calls"] = Json::array();
+  for (const launcher::CallSum& sum : rank.calls)
+    json["calls"].push_back(
+        {{"kind", sum.kind}, {"calls", sum.calls}, {"bytes", sum.bytes}, {"seconds", sum.seconds.value}});
   json["start_error"] = text_or_null(rank.start_error);
   json["kill_explanation"] = text_or_null(rank.kill_explanation);
   json["stderr_tail"] = rank.stderr_tail;

@@ -17,6 +17,15 @@
 
 namespace ddl::launcher {
 
+/// All calls of libddl of one kind that a rank has made, in order or for named tensors, in all process sets.
+struct CallSum {
+  std::string kind;  ///< "allreduce"
+  std::int64_t calls = 0;
+  std::int64_t bytes = 0;  ///< of this rank: the number of elements times their size
+  Seconds seconds;         ///< inside of these calls
+  bool operator==(const CallSum&) const = default;
+};
+
 /// How one rank ended.
 struct RankOutcome {
   enum class Kind {
@@ -38,7 +47,8 @@ struct RankOutcome {
   bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
   int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
-  ProcessUsage usage;  ///< of a rank that has ended
+  ProcessUsage usage;          ///< of a rank that has ended
+  std::vector<CallSum> calls;  ///< of the same, by kind; empty: it has made none by libddl
   /// "cannot execute ./train: No such file or directory". Of a script that exited: what is wrong with its first line.
   std::string start_error;
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events

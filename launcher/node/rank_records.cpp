@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -170,6 +171,24 @@ int RankRecords::gone_rank(std::size_t local_rank) const {
   const RankRecord* const found = record(local_rank);
   const std::int32_t gone = found == nullptr ? 0 : found->gone.load();
   return gone > 0 ? gone - 1 : -1;
+}
+
+std::vector<CallSum> RankRecords::call_sums(std::size_t local_rank) const {
+  std::vector<CallSum> sums;
+  const RankRecord* const found = record(local_rank);
+  if (found == nullptr) return sums;
+  // A rank can have written anything.
+  const auto number = [](const std::atomic<std::uint64_t>& of) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(of, std::numeric_limits<std::int64_t>::max()));
+  };
+  for (std::size_t kind = 1; kind < found->totals.size(); ++kind) {
+    const contract::CallTotals& totals = found->totals[kind];
+    const std::int64_t calls = number(totals.calls);
+    if (calls > 0)
+      sums.push_back({contract::kCallNames[kind], calls, number(totals.bytes),
+                      static_cast<double>(number(totals.nanoseconds)) / 1e9});
+  }
+  return sums;
 }
 
 RankSnapshot RankRecords::read(std::size_t local_rank) const {

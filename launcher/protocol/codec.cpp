@@ -71,9 +71,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks,
                                    stall_shutdown_seconds, timeline_events, preemption_watch)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, calls, bytes, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
-                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, start_error,
-                                   kill_explanation, stderr_tail)
+                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, calls,
+                                   start_error, kill_explanation, stderr_tail)
 
 void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
   read_enum(j, phase, RankActivity::Phase::kNone, RankActivity::Phase::kLeft);

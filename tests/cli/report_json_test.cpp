@@ -21,6 +21,7 @@ TEST_CASE("the report as JSON is one line with all fields") {
   report.ranks[0].stderr_tail = {"one", "two"};
   report.ranks[0].gone_rank = 1;
   report.ranks[0].usage = {1.25, 0, 4096};
+  report.ranks[0].calls = {{"allreduce", 3, 12, 0.5}};
   const std::string text = ddl::cli::report_json(report);
   CHECK(text.find('\n') == text.size() - 1);
   CHECK(json::parse(text) == json::parse(R"({
@@ -31,11 +32,12 @@ TEST_CASE("the report as JSON is one line with all fields") {
     "ranks": [
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
        "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "user_seconds": 1.25, "system_seconds": 0,
-       "peak_resident_bytes": 4096, "start_error": null,
+       "peak_resident_bytes": 4096,
+       "calls": [{"kind": "allreduce", "calls": 3, "bytes": 12, "seconds": 0.5}], "start_error": null,
        "kill_explanation": null, "stderr_tail": ["one", "two"]},
       {"rank": 1, "host": "node3", "pid": 4241, "outcome": "signalled", "exit_code": null, "signal": 15,
        "core_dumped": false, "ended_by_ddlrun": true, "seen_gone": null, "run_seconds": 1.6, "user_seconds": null,
-       "system_seconds": null, "peak_resident_bytes": null, "start_error": null,
+       "system_seconds": null, "peak_resident_bytes": null, "calls": [], "start_error": null,
        "kill_explanation": null, "stderr_tail": []}]})"));
 }
 

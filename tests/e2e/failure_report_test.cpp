@@ -166,5 +166,26 @@ TEST_CASE("--json reports a success, a start failure and a timeout", "[failure_r
   CHECK(json_report(timeout).at("exit_code") == 124);
 }
 
+TEST_CASE("--json reports what ranks have used, and their calls of libddl", "[failure_report]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "2", "--json", program("timeline_program"), "steps"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  for (const Json& rank : json_report(job).at("ranks")) {
+    CAPTURE(rank.dump());
+    CHECK(rank.at("user_seconds").get<double>() + rank.at("system_seconds").get<double>() > 0);
+    CHECK(rank.at("peak_resident_bytes") > 1 << 20);
+    const auto& calls = rank.at("calls");
+    const auto found = std::find_if(calls.begin(), calls.end(),
+                                    [](const Json& one) { return one.at("kind") == "allreduce"; });
+    REQUIRE(found != calls.end());
+    // Five of one number, and five times 1,000 and 3 numbers in one call or in two.
+    CHECK(found->at("bytes") == 5 * 4 * (1 + 1000 + 3));
+    CHECK(found->at("calls") >= 10);
+    CHECK(found->at("calls") <= 15);
+    CHECK(found->at("seconds") >= 0);
+    CHECK(found->at("seconds") < rank.at("run_seconds"));
+  }
+}
+
 }  // namespace
 }  // namespace ddl::e2e

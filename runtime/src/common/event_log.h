@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/fd.h"
@@ -120,12 +121,17 @@ class LoggedInterval {
  public:
   LoggedInterval(EventLog* log, const contract::Event& event, std::string_view name = {})
       : log_(log), number_(log == nullptr ? 0 : log->begin(event, name)) {}
-  ~LoggedInterval() {
-    if (log_ != nullptr) log_->end(number_, log_->now(), status_, algorithm_);
-  }
+  ~LoggedInterval() { (void)end(); }
   LoggedInterval(const LoggedInterval&) = delete;
   LoggedInterval& operator=(const LoggedInterval&) = delete;
 
+  /// Ends it. Returns when, by the log's clock; 0 if there is no log, or it has ended before.
+  std::int64_t end() {
+    if (log_ == nullptr) return 0;
+    const std::int64_t now = log_->now();
+    std::exchange(log_, nullptr)->end(number_, now, status_, algorithm_);
+    return now;
+  }
   /// What it ends with.
   void set(ddl_status status, std::uint8_t algorithm = 0) {
     status_ = status;

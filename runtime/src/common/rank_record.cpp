@@ -125,6 +125,14 @@ void RankRecord::show(Record::Phase phase) {
   record_.phase = phase;
 }
 
+void RankRecord::add_calls(CallKind kind, std::uint64_t calls, std::uint64_t bytes,
+                           std::uint64_t nanoseconds) {
+  contract::CallTotals& totals = record_.totals[static_cast<std::size_t>(kind)];
+  totals.calls.fetch_add(calls, std::memory_order_relaxed);
+  totals.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  totals.nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+}
+
 RankRecord::~RankRecord() {
   show(Record::Phase::kLeft);
   release(record_);

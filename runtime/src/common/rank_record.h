@@ -73,6 +73,9 @@ class RankRecord {
   /// This rank has lost that one; if it is itself, it gave up.
   void has_lost(int rank) { record_.gone = rank + 1; }
 
+  /// These calls of one kind have ended.
+  void add_calls(CallKind kind, std::uint64_t calls, std::uint64_t bytes, std::uint64_t nanoseconds);
+
   /// A set that this rank is a member of. generation: the same number on all members. id: as the program knows it.
   /// Null if there is no room.
   contract::SetRecord* add_set(std::uint32_t generation, std::uint32_t id);
@@ -111,6 +114,41 @@ class RecordedCall {
  private:
   std::atomic<std::uint64_t>* word_;
   std::uint64_t value_;
+};
+
+/// Adds up the calls of one stream, and shows the sums now and then, so that a short call pays for a few additions only.
+/// Used by the thread that makes the calls.
+class CallTally {
+ public:
+  /// record: null if there is none.
+  explicit CallTally(std::shared_ptr<RankRecord> record) : record_(std::move(record)) {}
+
+  /// A call has ended. begin, end: in nanoseconds, by the clock of events.
+  void add(CallKind kind, std::uint64_t bytes, std::int64_t begin, std::int64_t end) {
+    if (kind != kind_) {
+      show();
+      kind_ = kind;
+    }
+    ++calls_;
+    bytes_ += bytes;
+    nanoseconds_ += static_cast<std::uint64_t>(end - begin);
+    if (end - shown_at_ < kPause) return;
+    show();
+    shown_at_ = end;
+  }
+  /// After the last call, too.
+  void show() {
+    if (record_ && calls_ > 0) record_->add_calls(kind_, calls_, bytes_, nanoseconds_);
+    calls_ = bytes_ = nanoseconds_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t kPause = 1'000'000;
+
+  std::shared_ptr<RankRecord> record_;
+  CallKind kind_{};
+  std::uint64_t calls_ = 0, bytes_ = 0, nanoseconds_ = 0;  ///< of this kind, not shown yet
+  std::int64_t shown_at_ = 0;
 };
 
 }  // namespace ddl::runtime

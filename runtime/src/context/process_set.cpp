@@ -101,7 +101,8 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
       bootstrap_(std::move(bootstrap)),
       connections_(std::move(connections)),
       backend_(std::move(backend)),
-      fork_count_(fork_count()) {}
+      fork_count_(fork_count()),
+      tally_(job.record) {}
 
 ProcessSet::~ProcessSet() { (void)leave(); }
 
@@ -122,9 +123,11 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;
   event.call = number;
+  event.begin = log == nullptr ? 0 : log->now();
   LoggedInterval logged(log, event);
   Outcome outcome = backend_->run(request, deadline);
   logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_path()));
+  if (log != nullptr) tally_.add(request.call.kind, event.bytes, event.begin, logged.end());
   return outcome;
 }
 
@@ -188,6 +191,7 @@ Outcome ProcessSet::leave() {
   const std::unique_lock lock(call_lock_, std::try_to_lock);
   if (!lock) return check_usable(false);
   if (std::exchange(is_left_, true)) return {};
+  tally_.show();
   // Handles that the program still has keep the engine, but it uses nothing of this any more.
   if (engine_) engine_->close();
   const Outcome ended = backend_->end();

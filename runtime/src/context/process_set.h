@@ -115,6 +115,7 @@ class ProcessSet {
   std::uint32_t made_ = 0;               ///< guarded by call_lock_
   std::atomic<int> joining_{0};          ///< the threads inside join()
   contract::SetRecord* shown_ = nullptr;
+  CallTally tally_;  ///< guarded by call_lock_
   mutable std::mutex mutex_;
   std::shared_ptr<Engine> engine_;  ///< null until it is needed; guarded by mutex_
 };

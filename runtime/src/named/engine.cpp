@@ -36,6 +36,7 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
       fork_count_(fork_count()),
       patience_(job.settings.batch_patience),
       doorbells_(connections.segment().duplicate(), connections.channel().index()),
+      tally_(job.record),
       agreement_(labels_of(connections), limits) {}
 
 // What the program does.
@@ -294,6 +295,7 @@ void Engine::close() {
   has_work_.notify_all();
   lock.unlock();
   if (thread_.joinable()) thread_.join();
+  tally_.show();
   backend_.reset();
 }
 

@@ -148,6 +148,7 @@ class Engine {
   std::uint64_t fork_count_;
   std::chrono::milliseconds patience_;  ///< a handle may be waited for when the job's settings are gone
   Doorbells doorbells_;
+  CallTally tally_;                         ///< of the thread that makes the calls
   Connections* own_connections_ = nullptr;  ///< null until the first call
   std::unique_ptr<CollectiveBackend> backend_;
 

@@ -105,7 +105,9 @@ Failure Engine::aborted() const {
 Outcome Engine::agree(Lock& lock) {
   ++counts_.rounds;
   const std::uint32_t number = counts_.all();
-  const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kAgreement));
+  contract::Event event = event_of_engine(contract::Event::Kind::kAgreement);
+  event.begin = events() == nullptr ? 0 : events()->now();
+  LoggedInterval logged(events(), event);
   lock.unlock();
   own_connections_->want_to_agree(number);
   Request begin;
@@ -134,6 +136,7 @@ Outcome Engine::agree(Lock& lock) {
     joining_ = nullptr;
     if (record_ != nullptr) record_->has_joined = 0;
   }
+  if (event.begin != 0) tally_.add(CallKind::kAgree, 0, event.begin, logged.end());
   return {};
 }
 
@@ -181,6 +184,7 @@ Outcome Engine::execute_logged(const Batch& batch, const std::vector<SubmissionP
   Outcome outcome = run();
   logged.set(outcome ? DDL_OK : outcome.error().status,
              static_cast<std::uint8_t>(own_connections_->channel().path()));
+  tally_.add(call.kind, event.bytes, event.begin, logged.end());
   return outcome;
 }
 
