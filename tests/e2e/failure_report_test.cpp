@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/process.h"
