@@ -132,7 +132,7 @@ TEST_CASE("without hosts an elastic job has this machine, with as many slots as 
   CHECK(ranks({"-np", "4", "--min-np", "2"}) == "4 2-");
   CHECK(ranks({"-np", "2", "--max-np", "4", "--spares", "1"}) == "2 2-4");
   CHECK(ranks({"-np", "2", "--elastic", "restart", "--min-np", "1"}) == "2 1-");
-  CHECK_THAT(refused_elastic({"--min-np", "2"}), Contains("-np is missing"));
+  CHECK(refused_elastic({"--min-np", "2"}).find("-np is missing") != std::string::npos);
 }
 
 TEST_CASE("ranks that go on may begin without hosts that do not come up, unless their number is given") {

@@ -78,6 +78,7 @@ TEST_CASE("a process is started in the place of one that has failed, and joins a
     const bool waits = killed == 0;
     ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", waits ? "4" : "2"});
     const auto first = job.pids(0, 4);
+    job.job().wait_for("the first step is made", 4);
     ::kill(first.at(killed), SIGKILL);
     const auto last = job.pids(waits ? 1 : 2, 4);
     // It has the old rank, and the others have theirs.

@@ -61,7 +61,10 @@ static ddl_status make_step(ddl_context* context, int32_t* change, int32_t* stop
     fprintf(stderr, "a wrong sum, %d\n", all[0]);
     _exit(3);
   }
-  ++step;
+  if (++step == 1) {
+    printf("the first step is made\n");
+    fflush(stdout);
+  }
   *stops = all[1] > 0;
   return ddl_elastic_check(context, change);
 }
