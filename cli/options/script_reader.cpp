@@ -241,7 +241,7 @@ class ScriptReader {
     values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType}, " belongs to --launcher srun",
                          "add --launcher srun, or omit it: ddlrun does this itself");
     values_.refuse_given({OptionId::kSrunOption}, " belongs to --launcher srun",
-                         "add --launcher srun, or omit it");
+                         "omit it, or start the ranks with --launcher srun");
     const bool by_mpirun = job().launcher == launcher::LauncherChoice::kMpirun;
     if (job().launcher != launcher::LauncherChoice::kAuto && !by_mpirun)
       values_.refuse_once(

@@ -78,7 +78,7 @@ TEST_CASE("--slurm refuses a value that sbatch would refuse, and names its optio
        "srun"},
       {{"--slurm", "-np", "2", "--srun-option=--label", "a"},
        "belongs to --launcher srun",
-       "add --launcher srun, or omit it"},
+       "omit it, or start the ranks with --launcher srun"},
       {{"-np", "2", "--srun-option=--label", "a"},
        "--srun-option belongs to --launcher srun",
        "omit it, or start the ranks with --launcher srun"},
