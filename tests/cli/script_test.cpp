@@ -828,6 +828,10 @@ TEST_CASE(
   CHECK(unknown.exit_code == 0);
   CHECK_THAT(unknown.err,
              Contains("lumi's profile has no partition 'largemem'; it has ") && Contains("standard-g"));
+  const ProgramRun refused =
+      slurm({"--site", "lumi-g", "-np", "8", "--account", "p", "--partition", "eap", "./a"});
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.err, Contains("no partition 'eap'") && Contains("number of GPUs of a node is unknown"));
   // A job that is there already has its partition.
   ProgramSetup setup;
   setup.argv = {DDLRUN_PATH, "--dry-run", "-np", "1", "--site", "lumi", "./a"};
