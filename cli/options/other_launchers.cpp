@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/options/option_table.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::cli {
 
@@ -61,12 +62,13 @@ struct NamedLauncher {
 NamedLauncher find_launcher(const Words& command) {
   if (command.empty()) return {};
   const std::string_view name = std::string_view(command[0]).substr(command[0].rfind('/') + 1);
-  const bool is_module = name.starts_with("python") && command.size() > 2 && command[1] == "-m";
-  const auto* found = std::find_if(
-      std::begin(kLaunchers), std::end(kLaunchers),
-      [&](const LauncherEntry& one) { return is_module ? one.module == command[2] : one.name == name; });
+  const templates::Words module = templates::module_of_python(command);
+  const auto* found =
+      std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const LauncherEntry& one) {
+        return module.empty() ? one.name == name : one.module == module.front();
+      });
   if (found == std::end(kLaunchers)) return {};
-  if (is_module) return {found, 3};
+  if (!module.empty()) return {found, command.size() - module.size() + 1};
   // "accelerate config" and the like start nothing.
   if (found->name != "accelerate") return {found, 1};
   return command.size() > 1 && command[1] == "launch" ? NamedLauncher{found, 2} : NamedLauncher{};
