@@ -214,10 +214,11 @@ class ScriptReader {
       refuse_trap(templates::texts_of(command.words));
   }
   void refuse_trap(const std::vector<std::string>& command) {
-    const templates::Words words = templates::without_prefixes(command);
+    templates::Words words = templates::without_prefixes(command);
+    if (words.size() > 1 && words[1] == "--") words.erase(words.begin() + 1);
     if (words.size() < 3 || words.front() != "trap") return;
     const std::string& action = words[1];
-    if (action.empty() || action == "-") return;
+    if (action.empty() || action.front() == '-') return;  // back to the default, or -p, which prints
     const auto caught = std::find_if(words.begin() + 2, words.end(), [](const std::string& signal) {
       return signal != "EXIT" && signal != "0" && signal != "ERR" && signal != "DEBUG";
     });

@@ -92,6 +92,7 @@ TEST_CASE("--slurm refuses a value that sbatch would refuse, and names its optio
        "needs ddlrun's agents, and srun",
        "omit it"},
       {{"--slurm", "-np", "2", "--setup", "trap 'rm x' TERM", "a"}, "a trap for TERM", "--after LINE"},
+      {{"--slurm", "-np", "2", "--setup", "trap -- foo EXIT INT", "a"}, "a trap for INT", "--after LINE"},
       {{"--slurm", "-np", "2", "--setup", "set -e; trap foo USR1", "a"}, "a trap for USR1", "--after LINE"},
       {{"--slurm", "-np", "2", "--setup", "cd x && { A=1 trap foo EXIT INT; }", "a"},
        "a trap for INT",
