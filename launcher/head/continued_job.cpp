@@ -204,11 +204,20 @@ class ContinuedJob {
   void start_launches() {
     const auto now = Clock::now();
     if (spec_.serves_gloo) return start_all_launches(now);
+    if (!has_room_to_begin(now)) return;
     for (const AllocatedNode& host : pool_.usable(now)) {
       std::vector<int> slots = membership_.free_slots(host.name, slots_of(host), now);
       slots.resize(std::min<std::size_t>(slots.size(), membership_.room()));
       if (!slots.empty()) start_launch(host, slots);
     }
+  }
+
+  /// A program that does not join would do its work with too few ranks.
+  bool has_room_to_begin(Clock::time_point now) const {
+    if (membership_.generation() >= 0) return true;
+    std::int64_t slots = 0;
+    for (const AllocatedNode& host : pool_.usable(now)) slots += slots_of(host);
+    return slots >= spec_.elastic.start_ranks;
   }
 
   /// Of programs of Horovod, which are told their places when they start.

@@ -91,6 +91,20 @@ TEST_CASE(
   CHECK_THAT(job.job().err(), !Contains("generation 4"));
 }
 
+TEST_CASE(
+    "no rank begins before there are slots for all that the job needs, also of a program that never joins",
+    "[continued]") {
+  const Scratch scratch;
+  const ListedHosts hosts(scratch, "localhost:1\n");
+  Job job(scratch, ddlrun({"--min-np", "2", "--host-discovery-script", hosts.script(), "echo", "begins"}));
+  job.wait_until("the job waits",
+                 [&] { return job.err().find("; waiting for others\n") != std::string::npos; });
+  CHECK(job.out().empty());
+  hosts.set("localhost:1\n127.0.0.1:1\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(occurrences(job.out(), "begins\n") == 2);
+}
+
 TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
   const Words words = Words{"-H", "localhost:2,127.0.0.1:2", "--oversubscribe"};
   const Scratch scratch;
