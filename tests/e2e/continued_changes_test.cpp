@@ -320,7 +320,10 @@ TEST_CASE("what the ranks of a job that goes on wait for is told and shown, and 
   const auto first = limited.pids(0, 4);
   const auto second = limited.pids(1, 3);
   CHECK(second.at(1) == first.at(2));
-  CHECK_THAT(limited.job().err(), Contains("3 of 4 ranks have waited") && Contains("it is killed"));
+  CHECK_THAT(limited.job().err(), Contains("3 of 4 ranks have waited") &&
+                                      Contains("rank 1 on localhost (pid " + std::to_string(first.at(1)) +
+                                               ") is killed: it has been in user code for ") &&
+                                      Contains(" s, and waits in the system call "));
   CHECK(limited.stop() == 0);
 }
 
