@@ -204,11 +204,20 @@ class ContinuedJob {
   void start_launches() {
     const auto now = Clock::now();
     if (spec_.serves_gloo) return start_all_launches(now);
+    if (!has_room_to_begin(now)) return;
     for (const AllocatedNode& host : pool_.usable(now)) {
       std::vector<int> slots = membership_.free_slots(host.name, slots_of(host), now);
       slots.resize(std::min<std::size_t>(slots.size(), membership_.room()));
       if (!slots.empty()) start_launch(host, slots);
     }
+  }
+
+  /// A program that does not join would do its work with too few ranks.
+  bool has_room_to_begin(Clock::time_point now) const {
+    if (membership_.generation() >= 0) return true;
+    std::int64_t slots = 0;
+    for (const AllocatedNode& host : pool_.usable(now)) slots += slots_of(host);
+    return slots >= spec_.elastic.start_ranks;
   }
 
   /// Of programs of Horovod, which are told their places when they start.
@@ -388,7 +397,7 @@ class ContinuedJob {
       return end(over->how);
     }
     tell_lost();
-    for (const int hung : membership_.hung(now)) kill_hung(hung);
+    look_at_hung(now);
     const auto& wait = std::get<Membership::Wait>(decision);
     if (!wait.why.empty() && std::exchange(waited_for_, wait.why) != wait.why)
       notices_.note(wait.why + "; waiting for others");
@@ -435,6 +444,7 @@ class ContinuedJob {
       if (Launch* const launch = launches_.find(launches_.launch_of(member))) end_leaving(*launch);
     }
     is_lost_told_ = false;
+    stalled_.clear();
     show_notes();
     const std::string sentence = generations_.begin(plan, hosts, membership_);
     plan.generation == 0 ? notices_.detail(sentence) : notices_.note(sentence);
@@ -458,11 +468,26 @@ class ContinuedJob {
     launches_.send_all(message);
   }
 
-  void kill_hung(int member) {
-    if (!killed_.insert(member).second) return;
-    const Member& one = membership_.member(member);
-    notices_.note(fmt::format("{} has not joined again within {} s, and is killed", rank_label(one.outcome),
-                              spec_.elastic.ready_timeout_seconds));
+  void look_at_hung(Clock::time_point now) {
+    std::vector<int> ranks;
+    for (const int member : membership_.hung(now)) {
+      if (!killed_.contains(member)) ranks.push_back(membership_.member(member).outcome.rank);
+    }
+    inspector_.look_at(ranks);
+  }
+
+  /// where: it hangs, as a sentence; "": that is not known.
+  void kill_hung(int rank, const std::string& where) {
+    const int member = membership_.ranks().at(rank);
+    const auto hung = membership_.hung(Clock::now());
+    const bool is_late = std::find(hung.begin(), hung.end(), member) != hung.end();
+    // It may have come meanwhile.
+    if ((!is_late && !stalled_.contains(member)) || !killed_.insert(member).second) return;
+    notices_.note(rank_label(membership_.member(member).outcome) +
+                  (is_late ? fmt::format(" has not joined again within {} s, and is killed",
+                                         spec_.elastic.ready_timeout_seconds)
+                           : " is killed") +
+                  (where.empty() ? "" : ": " + where));
     end_member(member);
   }
 
@@ -471,10 +496,9 @@ class ContinuedJob {
     const std::vector<int>& ranks = membership_.ranks();
     if (stall.missing.empty() || stall.missing.size() >= ranks.size())
       return end(end_with(EndReason::kStalled, contract::kTimeout, stall.sentence));
-    notices_.note(stall.sentence + "; " + (stall.missing.size() == 1 ? "it is" : "they are") + " killed");
-    for (const int rank : stall.missing) {
-      if (killed_.insert(ranks.at(rank)).second) end_member(ranks.at(rank));
-    }
+    for (const int rank : stall.missing) stalled_.insert(ranks.at(rank));
+    notices_.note(stall.sentence);
+    inspector_.look_at(stall.missing);
   }
 
   void end_member(int member) {
@@ -584,7 +608,8 @@ class ContinuedJob {
       job_.id,
       {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
        [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
-       [this](const Stall& stall) { on_stall(stall); }}};
+       [this](const Stall& stall) { on_stall(stall); },
+       [this](int rank, const std::string& where) { kill_hung(rank, where); }}};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<GenerationTimeline> timeline_;
   std::optional<HostDiscovery> discovery_;
@@ -594,6 +619,7 @@ class ContinuedJob {
   bool is_termination_announced_ = false;
   contract::JobChange shown_change_ = contract::JobChange::kNone;
   std::set<int> unlisted_;  ///< members that leave because the discovery script does not list their slot
+  std::set<int> stalled_;   ///< members that keep the others waiting for too long
   std::set<int> killed_;
   std::vector<std::string> notes_;  ///< until it is known that the job goes on
   std::string waited_for_;

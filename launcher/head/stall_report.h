@@ -23,6 +23,11 @@ struct Stall {
   std::vector<int> unknown;
 };
 
+/// "is stopped (SIGSTOP)", "has been in user code for 73 s": what a rank does that others wait for. Pure.
+std::string doing_text(const RankActivity& rank);
+/// "it has been in user code for 73 s, and waits in the system call futex": the same with what the kernel knows. Pure.
+std::string hanging_text(const RankActivity& rank);
+
 /// The waits that have lasted for at least this time. ranks: those of the job that have answered, each once. hosts: by
 /// rank, of all. Pure.
 std::vector<Stall> find_stalls(const std::vector<RankActivity>& ranks, const std::vector<std::string>& hosts,

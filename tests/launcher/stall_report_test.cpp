@@ -220,3 +220,25 @@ TEST_CASE("a rank that has submitted the tensor to another process set is named 
         "\"a\" of process set 4 for 61 s; rank 1 (node1, pid 101) has submitted a tensor \"a\" to process "
         "set 4");
 }
+
+TEST_CASE("where a rank hangs is said with what the kernel knows of its process") {
+  RankActivity one = rank(1, inside("allreduce", 812, 61));
+  CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s");
+  one.process = {"S", 3, 7.5, 4096, 0.02, "futex", "futex_wait_queue"};
+  CHECK(hanging_text(one) ==
+        "it has been inside allreduce #812 for 61 s, and waits in the system call futex (futex_wait_queue)");
+  one.process.system_call = "";
+  CHECK(hanging_text(one) ==
+        "it has been inside allreduce #812 for 61 s, and waits in the kernel (futex_wait_queue)");
+  one.process.cpu_share = 0.98;
+  CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s, and uses 98 % of a CPU");
+  RankActivity stopped = rank(2, inside("allreduce", 812, 61));
+  stopped.is_stopped = true;
+  stopped.process.system_call = "futex";
+  CHECK(hanging_text(stopped) == "it is stopped (SIGSTOP)");
+  RankActivity other;
+  other.pid = 7;
+  other.process.state = "R";
+  CHECK(hanging_text(other) == "it runs");
+  CHECK(hanging_text(RankActivity()) == "it has ended");
+}
