@@ -215,11 +215,12 @@ class ScriptReader {
   }
   void refuse_trap(const std::vector<std::string>& command) {
     templates::Words words = templates::without_prefixes(command);
-    if (words.size() > 1 && words[1] == "--") words.erase(words.begin() + 1);
-    if (words.size() < 3 || words.front() != "trap") return;
-    const std::string& action = words[1];
+    if (words.empty() || words.front() != "trap") return;
+    words = words.subspan(words.size() > 1 && words[1] == "--" ? 2 : 1);
+    if (words.size() < 2) return;
+    const std::string& action = words.front();
     if (action.empty() || action.front() == '-') return;  // back to the default, or -p, which prints
-    const auto caught = std::find_if(words.begin() + 2, words.end(), [](const std::string& signal) {
+    const auto caught = std::find_if(words.begin() + 1, words.end(), [](const std::string& signal) {
       return signal != "EXIT" && signal != "0" && signal != "ERR" && signal != "DEBUG";
     });
     if (caught != words.end())
