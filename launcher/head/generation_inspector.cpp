@@ -9,7 +9,7 @@ namespace {
 
 // The agents look twice, and so see how much of a CPU a process uses.
 const message::AskActivity kAskForHung{-1, 0.3, 0};
-constexpr std::chrono::seconds kAnswerTime{2};
+constexpr std::chrono::seconds kLookTime{2};
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void GenerationInspector::look_at(const std::vector<int>& ranks) {
   const std::size_t before = looked_at_.size();
   looked_at_.insert(ranks.begin(), ranks.end());
   if (looked_at_.size() == before) return;
-  look_timer_ = loop_.after(kAnswerTime, [this] {
+  look_timer_ = loop_.after(kLookTime, [this] {
     for (const int rank : std::set(looked_at_)) on_looked(rank, "");
   });
   ask(kAskForHung);
