@@ -21,7 +21,7 @@ std::string field_of(const JobFolder& folder, const std::string& job, const std:
 }
 
 TEST_CASE("a job that has lost the host of ddlrun is requeued by a host that is left, and goes on",
-          "[slurm][slurm_requeue]") {
+          "[slurm_requeue]") {
   Cluster cluster;
   const JobFolder folder;
   const std::string ddlrun = e2e::ddlrun({}).argv.front();
