@@ -316,7 +316,7 @@ TEST_CASE("what the ranks of a job that goes on wait for is told and shown, and 
   CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGINT);
 
   ElasticJob limited(
-      kTwoNames + kNoOthers + Words{"--stall-check-shutdown-time-seconds", "0.3", "--min-np", "1"}, "hang0");
+      kTwoNames + kNoOthers + Words{"--stall-check-shutdown-time-seconds", "1", "--min-np", "1"}, "hang0");
   const auto first = limited.pids(0, 4);
   const auto second = limited.pids(1, 3);
   CHECK(second.at(1) == first.at(2));
