@@ -236,6 +236,7 @@ TEST_CASE("a launcher in the place of the command is named, with its program in 
       {{"--slurm", "-N", "2", "deepspeed", "--num_gpus", "4", "a.py", "--deepspeed", "d.json"},
        "deepspeed is a launcher itself",
        line("--slurm -N 2 --ranks-per-node 4 python3 a.py --deepspeed d.json")},
+      {{"mpiexec.hydra", "-np", "4", "./a"}, "mpiexec.hydra is a launcher itself", line("-np 4 ./a")},
       {{"horovodrun", "-np", "4", "-H", "a:2,b:2", "--log-level", "INFO", "python", "a.py"},
        "horovodrun is a launcher itself",
        line("-np 4 -H a:2,b:2 python a.py")},
@@ -293,6 +294,7 @@ TEST_CASE("what stands in the place of the command by mistake is named, with the
        "sbatch submits a script, and ddlrun starts programs",
        "type sbatch SCRIPT without ddlrun"},
       {{"salloc", "-N", "2"}, "salloc asks for the nodes", "salloc OPTIONS ddlrun PROGRAM"},
+      {{"jsrun", "-n", "4", "-a1", "./a"}, "jsrun is a launcher itself", "in a job of LSF"},
       {{"torchrun", "--nproc-per-node", "2", "a.py"},
        "torchrun is a launcher itself",
        "type ddlrun --ranks-per-node 2 python3 a.py; or, to have one torchrun on each node: --ranks-per-node "
