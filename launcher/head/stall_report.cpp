@@ -210,15 +210,17 @@ class StallFinder {
     }
     if (latest == nullptr) return;
     double seconds = 0;
-    Ranks missing, waiting;
+    Ranks missing, behind, waiting;
     for (const auto& [rank, set] : members.all) {
       const CallActivity& call = set->call;
       const bool has_come = call.number >= latest->call.number && call.kind != kTransferCall;
-      if (!has_come) missing.push_back(rank);
+      if (!has_come) (call.is_inside && !rank->is_stopped ? behind : missing).push_back(rank);
       if (!has_come || !call.is_inside) continue;
       waiting.push_back(rank);
       seconds = std::max<double>(seconds, call.seconds);
     }
+    // One that is in an earlier call waits there for the same ranks.
+    if (missing.empty()) missing = behind;
     if (seconds >= least_seconds_)
       add(call_text(latest->call, *latest), latest->id, waiting, seconds, {missing, silent()},
           members.ranks());

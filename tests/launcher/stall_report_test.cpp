@@ -67,6 +67,15 @@ TEST_CASE("a call that some ranks have not come to is a stall, with what these d
         Sentences{"allreduce #812: 2 of 4 ranks have waited for 61 s for 2 ranks: rank 2 (node2, pid 102) is "
                   "stopped (SIGSTOP), rank 3 (node2) has ended"});
   CHECK(sentences({rank(0, inside("allreduce", 812, 59)), rank(1, before)}).empty());
+  // A rank that waits in the call before for the same rank is none that is waited for.
+  const CallActivity behind = inside("allreduce", 811, 62);
+  RankActivity stopped_inside = rank(3, behind);
+  stopped_inside.is_stopped = true;
+  for (const RankActivity& culprit : {stopped_inside, rank(3, before)})
+    CHECK(stalls({rank(0, waiting), rank(1, waiting), rank(2, behind), culprit}, 4).at(0).missing ==
+          std::vector{3});
+  CHECK(stalls({rank(0, waiting), rank(1, waiting), rank(2, behind), rank(3, behind)}, 4).at(0).missing ==
+        std::vector{2, 3});
 }
 
 TEST_CASE("a rank that waits in another set's call is said to do so") {
