@@ -342,6 +342,7 @@ class ContinuedJob {
 
   /// The ranks have waited for the longest time that is allowed: the others go on without those that do not come.
   void on_stall(const Stall& stall) {
+    if (membership_.lost_rank()) return;  // they will all notice that, and join again
     const std::vector<int>& ranks = membership_.ranks();
     if (stall.missing.empty() || stall.missing.size() >= ranks.size())
       return end(end_with(EndReason::kStalled, contract::kTimeout, stall.sentence));
@@ -465,7 +466,10 @@ class ContinuedJob {
       spec_,
       job_.id,
       {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
-       [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
+       [this] { return membership_.outcomes(); },
+       [this](const std::string& text) {
+         if (!membership_.lost_rank()) notices_.note(text);
+       },
        [this](const Stall& stall) { on_stall(stall); },
        [this](int rank, const std::string& where) { kill_hung(rank, where); }}};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo

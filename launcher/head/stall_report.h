@@ -17,7 +17,8 @@ struct Stall {
   /// stopped (SIGSTOP)".
   std::string sentence;
   std::vector<int> waiting;  ///< the ranks that wait, ascending
-  /// The ranks for which they wait; if all have come, those that are stopped or have ended. Ascending.
+  /// The ranks for which they wait, without those that wait themselves in an earlier call; if all have come, those that
+  /// are stopped or have ended. Ascending.
   std::vector<int> missing;
   /// The ranks for which they may wait beside these: they have not answered, or do not show all of their tensors.
   std::vector<int> unknown;

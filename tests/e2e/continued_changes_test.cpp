@@ -324,6 +324,12 @@ TEST_CASE("what the ranks of a job that goes on wait for is told and shown, and 
                                       Contains("rank 1 on localhost (pid " + std::to_string(first.at(1)) +
                                                ") is killed: it has been in user code for ") &&
                                       Contains(" s, and waits in the system call "));
+  // One that is stopped somewhere in a call. Another may wait in the same call, and the third one in the next.
+  ::kill(second.at(2), SIGSTOP);
+  const auto third = limited.pids(2, 2);
+  CHECK(pid_set(third) == std::set<int>{second.at(0), second.at(1)});
+  CHECK_THAT(limited.job().err(),
+             Contains("(pid " + std::to_string(second.at(2)) + ") is killed: it is stopped (SIGSTOP)"));
   CHECK(limited.stop() == 0);
 }
 
