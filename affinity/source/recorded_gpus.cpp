@@ -1,6 +1,7 @@
 #include "affinity/source/recorded_gpus.h"
 
 #include <algorithm>
+#include <iterator>
 #include <regex>
 
 #include "base/text.h"
@@ -31,6 +32,22 @@ bool is_bus_id(const std::string& word) {
   return std::regex_match(word, kBusId);
 }
 
+/// What follows the bus id in a line of `lspci -D`, if it has a class; "" for another line.
+std::string_view behind_bus_id(std::string_view line) {
+  line = trim(line);
+  line = trim(line.substr(std::min(line.find_first_of(" \t"), line.size())));
+  return line.find(": ") != std::string_view::npos ? line : "";
+}
+
+/// "Display controller: Advanced Micro Devices, Inc. [AMD/ATI] Aldebaran"; not the vendor's bridges and sound devices.
+bool is_amd_gpu(std::string_view device) {
+  constexpr std::string_view kClasses[] = {"VGA compatible controller", "3D controller", "Display controller",
+                                           "Processing accelerators"};
+  return device.find("Advanced Micro Devices") != std::string_view::npos &&
+         std::any_of(std::begin(kClasses), std::end(kClasses),
+                     [device](std::string_view one) { return device.starts_with(one); });
+}
+
 }  // namespace
 
 std::optional<int> small_number(std::string_view text) {
@@ -50,13 +67,15 @@ void RecordedGpus::read_rocm_smi(const std::string& line) {
   own.from = "rocm-smi";
 }
 
-/// `amd-smi static --numa` has a paragraph for each GPU, `amd-smi topology` a row in each of its tables.
+/// `amd-smi static --numa` has a paragraph for each GPU, `amd-smi topology` a row in each of its tables, and `lspci -D` a
+/// line for each device.
 void RecordedGpus::read_amd_smi(const std::string& line) {
   const std::vector<std::string> words = words_of(line);
   if (words.empty()) return;
   const std::string& key = words.front();
   const std::string value = words.size() == 2 ? words[1] : "";
-  if (words.size() > 1 && is_bus_id(key) && !is_bus_id(words[1])) {
+  const std::string_view device = behind_bus_id(line);
+  if (words.size() > 1 && is_bus_id(key) && !is_bus_id(words[1]) && (device.empty() || is_amd_gpu(device))) {
     const bool is_new = std::find(amd_bus_ids_.begin(), amd_bus_ids_.end(), key) == amd_bus_ids_.end();
     if (is_new && std::ssize(amd_bus_ids_) < kMaxObjects) amd_bus_ids_.push_back(in_lower_case(key));
   }

@@ -47,7 +47,7 @@ class RecordedGpus {
   // Of `amd-smi static`: the GPU whose lines follow, and whether CPUs in them are those of its NUMA node.
   std::optional<int> amd_gpu_;
   bool is_near_amd_gpu_ = false;
-  std::vector<std::string> amd_bus_ids_;  ///< rows of `amd-smi topology`, by index
+  std::vector<std::string> amd_bus_ids_;  ///< rows of `amd-smi topology`, or GPUs of `lspci -D`, by index
 };
 
 /// A number below 4096, the most that any machine has of something; -1 stands for "unknown". nullopt: another text.

@@ -53,7 +53,7 @@ std::unique_ptr<TopologySource> topology_named(const std::string& text);
 /// Reads the lines that it knows wherever they stand, between prompts and anything else:
 ///   NUMA node0 CPU(s):  0-15,64-79            (lscpu; also its Thread(s) per core, Architecture, On-line CPU(s) list)
 ///   GPU[0] : (Topology) Numa Node: 3          (rocm-smi; also "GPU 0  :", tabs, and -1 for unknown)
-///   GPU: 0 ... NODE: 3                        (amd-smi static --numa; the bus ids of amd-smi topology)
+///   GPU: 0 ... NODE: 3                        (amd-smi static --numa; bus ids of amd-smi topology or lspci -D)
 ///   GPU0  X  NV12 ... 48-63,176-191  3        (nvidia-smi topo -m, under its own head line)
 /// Sequences for a terminal are skipped. Without Thread(s) per core, two or four ranges of the same length are taken for
 /// the hardware threads of a NUMA node's cores, and else each CPU for a core, with a warning. Packages and L3s are

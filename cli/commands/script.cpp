@@ -236,14 +236,14 @@ int test_submission(const std::string& script, const Environment& own, const Con
 
 int write_script(const Request& request, const Environment& environment, const Console& console) {
   const ScriptTask& task = request.script;
+  // Before a refusal, too, which may follow from what the site's profile does not know.
+  if (request.profile && !request.job.quiet) {
+    for (const std::string& note : request.profile->notes) console.note(request.profile->name + ": " + note);
+  }
   const auto script = script_of(request, environment);
   if (!script)
     return console.refuse(script.error().with_hint("ddlrun --help scripts lists the options of job scripts"));
   if (!request.job.quiet) {
-    if (request.profile) {
-      for (const std::string& note : request.profile->notes)
-        console.note(request.profile->name + ": " + note);
-    }
     for (const std::string& note : script->notes) console.note(note);
     for (const LintFinding& finding : script->findings) console.note(sentence_of(finding));
     for (const LintFinding& finding : script->local_findings)

@@ -25,12 +25,7 @@ templates::NodeRequest requested_nodes(const Request& request) {
   if (request.action != Action::kScript)
     return {request.allocation.job ? request.allocation.job->partition : "", "", ""};
   const templates::ScriptRequest& script = request.script.request;
-  templates::NodeRequest nodes{script.partition, script.constraint, script.qos};
-  constexpr std::string_view kConstraint = "--constraint=";
-  for (const std::string& directive : script.directives) {
-    if (directive.starts_with(kConstraint)) nodes.constraint = directive.substr(kConstraint.size());
-  }
-  return nodes;
+  return {script.partition, script.constraint, script.qos};
 }
 
 Status find_site(Request& request, const templates::SiteCatalog& catalog,

@@ -129,13 +129,11 @@ void check_slots(ValueReader& values, const launcher::Allocation& allocation, co
                        "name more hosts or slots, or give smaller numbers");
 }
 
-/// This machine takes the ranks that are asked for, where no host is named, as it does in a job that does not change.
-void count_own_slots(ValueReader& values, const JobSpec& job, launcher::Allocation& allocation) {
+/// Where no host is named, this machine has as many slots as in a job that does not change.
+void count_own_slots(const ValueReader& values, int allowed_cpus, launcher::Allocation& allocation) {
   if (values.has(OptionId::kHosts) || values.has(OptionId::kHostfile) || allocation.job) return;
-  int ranks = job.num_ranks;
-  values.take(OptionId::kMaxNp, parse_rank_count, ranks);
   for (launcher::AllocatedNode& node : allocation.nodes) {
-    if (!node.slots) node.slots = std::max(ranks, job.num_ranks) + job.elastic.spares;
+    if (!node.slots) node.slots = allowed_cpus;
   }
 }
 
@@ -198,13 +196,14 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, JobSpe
                        "omit one of them");
 }
 
-void complete_elastic(ValueReader& values, launcher::Allocation& allocation, JobSpec& job) {
+void complete_elastic(ValueReader& values, const CommandLineContext& context,
+                      launcher::Allocation& allocation, JobSpec& job) {
   ElasticSpec& elastic = job.elastic;
   if (elastic.mode == ElasticMode::kOff || !values.status()) return;
   const bool may_grow = values.has(OptionId::kMinNp) || values.has(OptionId::kMaxNp) ||
                         elastic.max_hosts > 0 || !elastic.discovery.empty();
   elastic.start_ranks = elastic.min_ranks = elastic.max_ranks = job.num_ranks;
-  if (elastic.discovery.empty()) count_own_slots(values, job, allocation);
+  if (elastic.discovery.empty()) count_own_slots(values, context.allowed_cpus, allocation);
   if (!may_grow) return check_slots(values, allocation, job);
   if (!job.roles.empty())
     return values.refuse_once("the number of ranks that have roles cannot change",

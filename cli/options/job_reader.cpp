@@ -91,7 +91,7 @@ class JobReader {
     if (!is_script) {
       find_hosts();
       if (has_job) find_num_ranks(command);
-      if (has_job) complete_elastic(values_, request_.allocation, job());
+      if (has_job) complete_elastic(values_, context_, request_.allocation, job());
       if (has_job) complete_roles(values_, job());
     }
     DDL_TRY(values_.status());

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/options/option_table.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::cli {
 
@@ -17,7 +18,7 @@ enum class LauncherForm {
   kPython,   ///< options, then a Python script or module
   kProgram,  ///< options as ddlrun has them, then a program
   kSrun,     ///< the same, with letters of Slurm
-  kJobs,     ///< it starts no ranks
+  kNoLine,   ///< no line of ddlrun is given in its place
 };
 
 struct LauncherEntry {
@@ -26,7 +27,7 @@ struct LauncherEntry {
   LauncherForm form;
   std::string_view flags;  ///< for kPython: options without a value, with "-" for "_"
   std::string_view why = "is a launcher itself, and ddlrun takes its place";
-  std::string_view instead = {};  ///< for kJobs
+  std::string_view instead = {};  ///< for kNoLine
 };
 
 constexpr std::string_view kTorchFlags = "--standalone,--no-python,-m,--module,--run-path,--use-env";
@@ -44,11 +45,17 @@ constexpr LauncherEntry kLaunchers[] = {
     {"horovodrun", "horovod.runner", LauncherForm::kProgram, ""},
     {"mpirun", "", LauncherForm::kProgram, ""},
     {"mpiexec", "", LauncherForm::kProgram, ""},
+    {"mpiexec.hydra", "", LauncherForm::kProgram, ""},
+    {"orterun", "", LauncherForm::kProgram, ""},
+    {"prterun", "", LauncherForm::kProgram, ""},
+    {"aprun", "", LauncherForm::kProgram, ""},
+    {"jsrun", "", LauncherForm::kNoLine, "", "is a launcher itself, and ddlrun takes its place",
+     "omit it and its options: in a job of LSF ddlrun finds the hosts and their slots"},
     {"srun", "", LauncherForm::kSrun, ""},
-    {"sbatch", "", LauncherForm::kJobs, "", "submits a script, and ddlrun starts programs",
+    {"sbatch", "", LauncherForm::kNoLine, "", "submits a script, and ddlrun starts programs",
      "type sbatch SCRIPT without ddlrun, which stands in the script; ddlrun --slurm -np N PROGRAM writes "
      "one"},
-    {"salloc", "", LauncherForm::kJobs, "", "asks for the nodes on which ddlrun then starts ranks",
+    {"salloc", "", LauncherForm::kNoLine, "", "asks for the nodes on which ddlrun then starts ranks",
      "write it first: salloc OPTIONS ddlrun PROGRAM"},
 };
 
@@ -61,12 +68,13 @@ struct NamedLauncher {
 NamedLauncher find_launcher(const Words& command) {
   if (command.empty()) return {};
   const std::string_view name = std::string_view(command[0]).substr(command[0].rfind('/') + 1);
-  const bool is_module = name.starts_with("python") && command.size() > 2 && command[1] == "-m";
-  const auto* found = std::find_if(
-      std::begin(kLaunchers), std::end(kLaunchers),
-      [&](const LauncherEntry& one) { return is_module ? one.module == command[2] : one.name == name; });
+  const templates::Words module = templates::module_of_python(command);
+  const auto* found =
+      std::find_if(std::begin(kLaunchers), std::end(kLaunchers), [&](const LauncherEntry& one) {
+        return module.empty() ? one.name == name : one.module == module.front();
+      });
   if (found == std::end(kLaunchers)) return {};
-  if (is_module) return {found, 3};
+  if (!module.empty()) return {found, command.size() - module.size() + 1};
   // "accelerate config" and the like start nothing.
   if (found->name != "accelerate") return {found, 1};
   return command.size() > 1 && command[1] == "launch" ? NamedLauncher{found, 2} : NamedLauncher{};
@@ -169,7 +177,7 @@ std::optional<OtherLauncher> other_launcher(const Words& command) {
     case LauncherForm::kPython: read_python(*entry, rest, launcher); break;
     case LauncherForm::kProgram: read_program(split_argv(rest), launcher); break;
     case LauncherForm::kSrun: read_program(split_srun(rest), launcher); break;
-    case LauncherForm::kJobs: break;
+    case LauncherForm::kNoLine: break;
   }
   return launcher;
 }
@@ -186,7 +194,7 @@ Status refuse_launcher(const SplitArgv& split, const GivenOptions& given) {
   const auto launcher = *other_launcher(split.command);
   if (launcher.starts_ranks_of_node && is_one_on_each_node(given)) return {};
   std::string sentence = std::string(entry->name) + " " + std::string(entry->why);
-  if (entry->form == LauncherForm::kJobs) return refuse(std::move(sentence), std::string(entry->instead));
+  if (entry->form == LauncherForm::kNoLine) return refuse(std::move(sentence), std::string(entry->instead));
   std::string hint = launcher.program.empty()
                          ? "omit it, and write the program: ddlrun -np N PROGRAM ARGUMENTS..."
                          : "type " + line_instead(split, given, launcher);

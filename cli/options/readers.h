@@ -42,7 +42,8 @@ void read_elastic(ValueReader& values, const CommandLineContext& context, launch
                   int min_hosts, int max_hosts, std::vector<std::string>& notes);
 /// The number of ranks with which an elastic job starts and goes on, and the slots of this machine if no host is named.
 /// After the number of ranks.
-void complete_elastic(ValueReader& values, launcher::Allocation& allocation, launcher::JobSpec& job);
+void complete_elastic(ValueReader& values, const CommandLineContext& context,
+                      launcher::Allocation& allocation, launcher::JobSpec& job);
 
 /// The option by which the user requested mpirun. Pure.
 std::string mpirun_choice(const GivenOptions& given);

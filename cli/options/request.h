@@ -104,7 +104,7 @@ struct Request {
 /// What the meaning of a command line depends on.
 struct CommandLineContext {
   std::string current_directory;       ///< absolute; relative paths start here; "": it has been removed
-  int allowed_cpus = 1;                ///< for the suggestion when -np is missing
+  int allowed_cpus = 1;                ///< the slots of this machine
   std::string hostname = "localhost";  ///< of this machine
   /// Reads a file by the name that the user gave; "-" is standard input, to its end. Empty: no file can be read.
   std::function<Result<std::string>(const std::string& path)> read_file;

@@ -3,13 +3,14 @@
 #include <iterator>
 #include <tuple>
 
-#include "base/shell_words.h"
 #include "base/text.h"
 #include "cli/options/option_values.h"
 #include "cli/options/other_launchers.h"
 #include "cli/options/readers.h"
 #include "cli/options/script_values.h"
 #include "templates/cluster/slurm_values.h"
+#include "templates/lint/slurm_options.h"
+#include "templates/lint/started_programs.h"
 
 namespace ddl::cli {
 
@@ -139,11 +140,30 @@ class ScriptReader {
     take_slurm(OptionId::kMailUser, script().mail_user);
     take_slurm(OptionId::kMailType, script().mail_type);
     take_options(OptionId::kSbatch, script().directives);
+    take_nodes_of_directives();
     for (const std::string& one : script().directives) {
       if (has(OptionId::kSubmit) && (one == "--wait" || one == "-W"))
         values_.refuse_once("--submit does not wait for the job, but --sbatch=" + one + " would",
                             "write the script with -o FILE, then: sbatch --wait FILE");
     }
+  }
+
+  /// The nodes that --sbatch names are the request's, as by their own options, and choose the site's profile.
+  void take_nodes_of_directives() {
+    std::erase_if(script().directives, [this](const std::string& directive) {
+      const auto words = templates::split_directive(directive);
+      const auto read = templates::read_slurm_options(words, templates::SlurmProgram::kSbatch, 0);
+      bool are_all = read.used == words.size() && !read.options.empty();
+      for (const templates::SlurmOption& option : read.options) {
+        std::string* const target = option.name == "--partition"    ? &script().partition
+                                    : option.name == "--constraint" ? &script().constraint
+                                    : option.name == "--qos"        ? &script().qos
+                                                                    : nullptr;
+        are_all = are_all && target != nullptr && !option.value.empty();
+        if (target != nullptr && !option.value.empty()) *target = option.value;
+      }
+      return are_all;
+    });
   }
 
   /// Before the time limit Slurm tells ddlrun, which has the state saved. A job that starts again goes on from there.
@@ -176,7 +196,7 @@ class ScriptReader {
     take_text(OptionId::kVenv, script().venv);
     take_list(OptionId::kSetup, script().setup_lines);
     take_list(OptionId::kAfter, script().lines_after);
-    for (const std::string& line : script().setup_lines) refuse_trap(line);
+    for (const std::string& line : script().setup_lines) refuse_traps(line);
     take_text(OptionId::kContainer, script().container.image);
     values_.take(OptionId::kContainerRuntime, parse_container_runtime, script().container.runtime);
     take_list(OptionId::kContainerBind, script().container.binds);
@@ -189,15 +209,21 @@ class ScriptReader {
 
   /// While the script waits for the ranks it has traps of its own, and any other signal that is caught would end the
   /// wait. A trap for the exit is right.
-  void refuse_trap(const std::string& line) {
-    const auto words = split_shell_words(line);
-    if (!words || words->size() < 3 || words->front() != "trap") return;
-    const std::string& action = (*words)[1];
-    if (action.empty() || action == "-") return;
-    const auto caught = std::find_if(words->begin() + 2, words->end(), [](const std::string& signal) {
+  void refuse_traps(const std::string& line) {
+    for (const templates::ShellCommand& command : templates::read_shell(line).commands)
+      refuse_trap(templates::texts_of(command.words));
+  }
+  void refuse_trap(const std::vector<std::string>& command) {
+    templates::Words words = templates::without_prefixes(command);
+    if (words.empty() || words.front() != "trap") return;
+    words = words.subspan(words.size() > 1 && words[1] == "--" ? 2 : 1);
+    if (words.size() < 2) return;
+    const std::string& action = words.front();
+    if (action.empty() || action.front() == '-') return;  // back to the default, or -p, which prints
+    const auto caught = std::find_if(words.begin() + 1, words.end(), [](const std::string& signal) {
       return signal != "EXIT" && signal != "0" && signal != "ERR" && signal != "DEBUG";
     });
-    if (caught != words->end())
+    if (caught != words.end())
       values_.refuse_once(
           OptionId::kSetup, "--setup: a trap for " + *caught + " would end the script while its ranks run",
           "what is to run after the ranks: --after LINE; a signal for the ranks: --signal B:USR1@120");
@@ -214,9 +240,10 @@ class ScriptReader {
     values_.take(OptionId::kGpuVendor, parse_gpu_vendor, script().gpu_vendor);
     take_text(OptionId::kMpiType, script().mpi_type);
     if (job().launcher == launcher::LauncherChoice::kSrun) return read_srun();
-    values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType, OptionId::kSrunOption},
-                         " belongs to --launcher srun",
+    values_.refuse_given({OptionId::kGpuChoice, OptionId::kMpiType}, " belongs to --launcher srun",
                          "add --launcher srun, or omit it: ddlrun does this itself");
+    values_.refuse_given({OptionId::kSrunOption}, " belongs to --launcher srun",
+                         "omit it, or start the ranks with --launcher srun");
     const bool by_mpirun = job().launcher == launcher::LauncherChoice::kMpirun;
     if (job().launcher != launcher::LauncherChoice::kAuto && !by_mpirun)
       values_.refuse_once(
@@ -308,13 +335,14 @@ Status refuse_script_options(const GivenOptions& given) {
   for (const OptionEntry& entry : option_table()) {
     if (entry.group != OptionGroup::kScripts || !given.has(entry.id)) continue;
     const bool is_of_srun = entry.id == OptionId::kMpiType || entry.id == OptionId::kSrunOption;
-    if (is_of_srun && given.has(OptionId::kLauncher)) {
-      if (given[OptionId::kLauncher].back().text == "srun") continue;
+    const bool has_launcher = given.has(OptionId::kLauncher);
+    if (is_of_srun && has_launcher && given[OptionId::kLauncher].back().text == "srun") continue;
+    if (!given.is_typed(entry.id) && !(is_of_srun && has_launcher)) continue;
+    if (is_of_srun) {
       return refuse(display_name(entry) + " belongs to --launcher srun",
                     entry.id == OptionId::kMpiType ? "omit it: ddlrun serves every type of MPI itself"
-                                                   : "omit it, or add --launcher srun");
+                                                   : "omit it, or start the ranks with --launcher srun");
     }
-    if (!given.is_typed(entry.id)) continue;
     const std::string& value = given[entry.id].back().text;
     if (entry.id == OptionId::kOutput && is_output_of_mpirun(value)) {
       return refuse("--output " + value + " is mpirun's",

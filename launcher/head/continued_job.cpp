@@ -6,9 +6,9 @@
 #include <csignal>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -19,9 +19,8 @@
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "launcher/elastic/gloo_generations.h"
-#include "launcher/elastic/host_discovery.h"
-#include "launcher/elastic/host_pool.h"
 #include "launcher/elastic/membership.h"
+#include "launcher/head/continued_hosts.h"
 #include "launcher/head/generation_inspector.h"
 #include "launcher/head/generation_reports.h"
 #include "launcher/head/generation_timeline.h"
@@ -29,7 +28,6 @@
 #include "launcher/head/job_planner.h"
 #include "launcher/head/member_launches.h"
 #include "launcher/head/pmix_relay.h"
-#include "launcher/job/host_name.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/process/child.h"
 #include "launcher/process/end_watch.h"
@@ -74,14 +72,7 @@ class ContinuedJob {
     if (spec_.end_with_pid != 0)
       caller.emplace(loop_, spec_.end_with_pid,
                      [this] { end(end_by_signal(SIGTERM, caller_ended_text(spec_.end_with_pid))); });
-    if (spec_.elastic.discovery.empty()) {
-      pool_.update(allocation_.nodes, Clock::now());
-      loop_.post([this] { update(); });
-    } else {
-      discovery_.emplace(loop_, spec_,
-                         HostDiscovery::Handlers{[this](const DiscoveredHosts& found) { on_hosts(found); },
-                                                 [this](const Error& error) { on_discovery_failed(error); }});
-    }
+    hosts_.open(loop_);
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
     if (!spec_.timeline_file.empty()) {
@@ -115,139 +106,6 @@ class ContinuedJob {
     return {outcome.pid, has_ended ? "the process " + how_it_ended(outcome) : ""};
   }
 
-  // ---- hosts and launches ----
-
-  void on_hosts(const DiscoveredHosts& found) {
-    const std::vector<AllocatedNode>& hosts = found.hosts;
-    is_discovered_ = true;
-    was_discovery_noted_ = false;
-    launches_.set_jobs(found.jobs);
-    pool_.update(hosts, Clock::now());
-    for (auto& [id, launch] : launches_) {
-      bool is_noted = false;
-      const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const AllocatedNode& one) {
-        return host_key(one.name) == host_key(launch.host);
-      });
-      const int slots = host == hosts.end() ? 0 : slots_of(*host);
-      for (const auto& [slot, member] : launch.members) {
-        if (slot < slots) {
-          // It is listed again before its ranks have left.
-          if (unlisted_.erase(member) > 0) membership_.set_staying(member);
-        } else if (!membership_.is_leaving(member)) {
-          unlisted_.insert(member);
-          membership_.set_leaving(member);
-          const bool is_rank = membership_.member(member).phase == Member::Phase::kRank;
-          if (is_rank && !std::exchange(is_noted, true))
-            notices_.note(fmt::format("{} {}: {}", launch.host,
-                                      slots == 0 ? "is not listed any more" : "has fewer slots now",
-                                      when_leaving()));
-        }
-      }
-      end_leaving(launch);
-    }
-    update();
-  }
-
-  /// Horovod would learn of it by a message of Python's pickle, which ddlrun does not write.
-  const char* when_leaving() const {
-    return spec_.serves_gloo ? "its ranks leave when the next rank is lost"
-                             : "its ranks leave at the next commit";
-  }
-
-  /// Ends processes that are to leave, and are no ranks any more.
-  void end_leaving(Launch& launch) {
-    const auto is_done = [this](const auto& slot) { return membership_.may_end(slot.second); };
-    if (std::all_of(launch.members.begin(), launch.members.end(), is_done)) return end_processes(launch);
-    for (const auto& slot : launch.members) {
-      if (is_done(slot)) end_member(slot.second);
-    }
-  }
-
-  /// A process on it has failed, and it counts as a whole.
-  void leave_host(const std::string& host) {
-    pool_.on_failed(host, Clock::now());
-    for (auto& [id, launch] : launches_) {
-      if (host_key(launch.host) != host_key(host)) continue;
-      for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
-      end_leaving(launch);
-    }
-  }
-
-  /// One whose ranks have all ended has its last output to write, and needs no signal.
-  void end_processes(Launch& launch) {
-    const bool is_live = std::any_of(launch.members.begin(), launch.members.end(), [this](const auto& slot) {
-      return membership_.member(slot.second).phase != Member::Phase::kEnded;
-    });
-    if (launch.phase != Launch::Phase::kRunning || !is_live) return;
-    launch.phase = Launch::Phase::kEnding;
-    launch.head->signal(SIGTERM);
-  }
-
-  void on_discovery_failed(const Error& error) {
-    if (!is_discovered_) {
-      error_ = error;
-      return loop_.stop();
-    }
-    if (!std::exchange(was_discovery_noted_, true))
-      notices_.note(error.message() + "; the job keeps the hosts that it has");
-  }
-
-  int slots_of(const AllocatedNode& host) const {
-    if (spec_.ranks_per_node > 0) return spec_.ranks_per_node;
-    const int slots = host.slots.value_or(spec_.num_ranks);
-    if (!spec_.oversubscribe || !spec_.elastic.discovery.empty()) return slots;
-    const int hosts = static_cast<int>(std::ssize(allocation_.nodes));
-    const int share = (spec_.num_ranks + hosts - 1) / hosts;
-    return std::max(slots, std::min(share, host.max_slots.value_or(share)));
-  }
-
-  void start_launches() {
-    const auto now = Clock::now();
-    if (spec_.serves_gloo) return start_all_launches(now);
-    for (const AllocatedNode& host : pool_.usable(now)) {
-      std::vector<int> slots = membership_.free_slots(host.name, slots_of(host), now);
-      slots.resize(std::min<std::size_t>(slots.size(), membership_.room()));
-      if (!slots.empty()) start_launch(host, slots);
-    }
-  }
-
-  /// Of programs of Horovod, which are told their places when they start.
-  void start_all_launches(Clock::time_point now) {
-    std::vector<std::pair<AllocatedNode, int>> hosts;  // with the number of ranks there
-    std::vector<int> nodes;                            // by rank
-    for (const AllocatedNode& host : pool_.usable(now)) {
-      const int ranks = std::min(slots_of(host), membership_.room() - static_cast<int>(std::ssize(nodes)));
-      if (ranks <= 0) continue;
-      nodes.insert(nodes.end(), ranks, static_cast<int>(std::ssize(hosts)));
-      hosts.emplace_back(host, ranks);
-    }
-    if (std::ssize(nodes) < spec_.elastic.start_ranks) return;
-    const std::vector<RankPlacement> places = rank_placements(nodes);
-    auto next = places.begin();
-    for (const auto& [host, ranks] : hosts) {
-      std::vector<int> slots(ranks);
-      std::iota(slots.begin(), slots.end(), 0);
-      start_launch(host, slots, {next, next + ranks});
-      next += ranks;
-    }
-  }
-
-  void start_launch(const AllocatedNode& host, const std::vector<int>& slots,
-                    const std::vector<RankPlacement>& places = {}) {
-    const auto id = launches_.start(host, slots_of(host), slots, membership_.generation() + 1, places);
-    if (!id) {
-      notices_.note(fmt::format("{}: {}", host.name, id.error().message()));
-      return pool_.on_failed(host.name, Clock::now());
-    }
-    for (const int slot : slots) {
-      const int member = membership_.add(host.name, slot);
-      launches_.add_member(*id, slot, member);
-      if (timeline_) timeline_->add(*id, slot, host.name);
-      if (spec_.serves_gloo) membership_.on_joined(member, contract::JoinReason::kFirst, 0, Clock::now());
-    }
-    notices_.detail(fmt::format("starting {} on {}", counted(slots.size(), "process"), host.name));
-  }
-
   // ---- what launches report ----
 
   void on(int id, const message::RankStarted& m) {
@@ -260,7 +118,7 @@ class ContinuedJob {
     on_member_ended(*member);
     if (spec_.elastic.unit == ElasticUnit::kHost && !result_ && !membership_.is_draining() &&
         !membership_.is_leaving(*member) && is_failure(m.outcome))
-      leave_host(membership_.member(*member).host);
+      hosts_.leave(membership_.member(*member).host);
   }
   void on(int id, const message::AskGlooStore& m) {
     const GlooGenerations::Reply reply = gloo_.ask(id, m.id, m.request);
@@ -297,7 +155,7 @@ class ContinuedJob {
   void on(int id, const message::HostLeaving& m) {
     if (result_ || membership_.is_draining()) return;
     Launch& launch = launches_.at(id);
-    pool_.on_leaving(launch.host, Clock::now());
+    hosts_.pool().on_leaving(launch.host, Clock::now());
     for (const auto& [slot, member] : launch.members) membership_.set_leaving(member);
     if (!membership_.has_staying()) {
       is_termination_announced_ = m.signal == SIGTERM;
@@ -305,13 +163,13 @@ class ContinuedJob {
       if (!drain(asked, true)) end(end_by_signal(SIGTERM, m.message));
       return;
     }
-    notices_.note(m.message + "; " + when_leaving());
-    end_leaving(launch);
+    notices_.note(m.message + "; " + hosts_.when_leaving());
+    hosts_.end_leaving(launch);
   }
   void on(int id, const message::LaunchEnded& m) {
     Launch& launch = launches_.at(id);
     launch.phase = Launch::Phase::kConcluded;
-    if (m.is_host_lost) pool_.on_failed(launch.host, Clock::now());
+    if (m.is_host_lost) hosts_.pool().on_failed(launch.host, Clock::now());
     JobEnd how = end_with(static_cast<EndReason>(m.reason), m.exit_code, m.message, m.signal);
     if (how.reason == EndReason::kOutputLost) output_lost_ = how;
     if (!ends_job(how, m)) return lose_members(launch, m.message);
@@ -334,7 +192,7 @@ class ContinuedJob {
   void on_gone(int id) {
     Launch& launch = launches_.at(id);
     if (launch.phase != Launch::Phase::kConcluded) {
-      pool_.on_failed(launch.host, Clock::now());
+      hosts_.pool().on_failed(launch.host, Clock::now());
       lose_members(launch, launch.host + ": the process of ddlrun that had started its ranks has ended");
     }
     inspector_.on_gone(id);
@@ -376,9 +234,9 @@ class ContinuedJob {
 
   void update() {
     if (result_) return stop_if_gone();
-    start_launches();
+    hosts_.start_launches();
     const auto now = Clock::now();
-    const auto decision = membership_.next(now, discovery_ ? now : pool_.next_return(now));
+    const auto decision = membership_.next(now, hosts_.next_chance(now));
     if (const auto* const plan = std::get_if<Membership::Plan>(&decision)) {
       begin(*plan);
       return update();
@@ -388,7 +246,7 @@ class ContinuedJob {
       return end(over->how);
     }
     tell_lost();
-    for (const int hung : membership_.hung(now)) kill_hung(hung);
+    look_at_hung(now);
     const auto& wait = std::get<Membership::Wait>(decision);
     if (!wait.why.empty() && std::exchange(waited_for_, wait.why) != wait.why)
       notices_.note(wait.why + "; waiting for others");
@@ -432,9 +290,10 @@ class ContinuedJob {
       launches_.send(id, part);
     }
     for (const int member : plan.removed) {
-      if (Launch* const launch = launches_.find(launches_.launch_of(member))) end_leaving(*launch);
+      if (Launch* const launch = launches_.find(launches_.launch_of(member))) hosts_.end_leaving(*launch);
     }
     is_lost_told_ = false;
+    stalled_.clear();
     show_notes();
     const std::string sentence = generations_.begin(plan, hosts, membership_);
     plan.generation == 0 ? notices_.detail(sentence) : notices_.note(sentence);
@@ -458,27 +317,38 @@ class ContinuedJob {
     launches_.send_all(message);
   }
 
-  void kill_hung(int member) {
-    if (!killed_.insert(member).second) return;
-    const Member& one = membership_.member(member);
-    notices_.note(fmt::format("{} has not joined again within {} s, and is killed", rank_label(one.outcome),
-                              spec_.elastic.ready_timeout_seconds));
-    end_member(member);
+  void look_at_hung(Clock::time_point now) {
+    std::vector<int> ranks;
+    for (const int member : membership_.hung(now)) {
+      if (!killed_.contains(member)) ranks.push_back(membership_.member(member).outcome.rank);
+    }
+    inspector_.look_at(ranks);
+  }
+
+  /// where: it hangs, as a sentence; "": that is not known.
+  void kill_hung(int rank, const std::string& where) {
+    const int member = membership_.ranks().at(rank);
+    const auto hung = membership_.hung(Clock::now());
+    const bool is_late = std::find(hung.begin(), hung.end(), member) != hung.end();
+    // It may have come meanwhile.
+    if ((!is_late && !stalled_.contains(member)) || !killed_.insert(member).second) return;
+    notices_.note(rank_label(membership_.member(member).outcome) +
+                  (is_late ? fmt::format(" has not joined again within {} s, and is killed",
+                                         spec_.elastic.ready_timeout_seconds)
+                           : " is killed") +
+                  (where.empty() ? "" : ": " + where));
+    hosts_.end_member(member);
   }
 
   /// The ranks have waited for the longest time that is allowed: the others go on without those that do not come.
   void on_stall(const Stall& stall) {
+    if (membership_.lost_rank()) return;  // they will all notice that, and join again
     const std::vector<int>& ranks = membership_.ranks();
     if (stall.missing.empty() || stall.missing.size() >= ranks.size())
       return end(end_with(EndReason::kStalled, contract::kTimeout, stall.sentence));
-    notices_.note(stall.sentence + "; " + (stall.missing.size() == 1 ? "it is" : "they are") + " killed");
-    for (const int rank : stall.missing) {
-      if (killed_.insert(ranks.at(rank)).second) end_member(ranks.at(rank));
-    }
-  }
-
-  void end_member(int member) {
-    launches_.send(launches_.launch_of(member), message::KillRank{membership_.member(member).slot});
+    for (const int rank : stall.missing) stalled_.insert(ranks.at(rank));
+    notices_.note(stall.sentence);
+    inspector_.look_at(stall.missing);
   }
 
   void show_change(Clock::time_point now) {
@@ -489,7 +359,7 @@ class ContinuedJob {
 
   /// All times are after now.
   void set_timer(std::optional<Membership::Time> until, Clock::time_point now) {
-    for (const auto& other : {membership_.next_rest_end(now), pool_.next_return(now)}) {
+    for (const auto& other : {membership_.next_rest_end(now), hosts_.pool().next_return(now)}) {
       if (other && (!until || *other < *until)) until = other;
     }
     timer_.cancel();
@@ -535,7 +405,7 @@ class ContinuedJob {
       timeout_ = loop_.after(kDrainTime, [this] {
         end(end_by_signal(SIGTERM, fmt::format("the ranks did not commit within {} s", kDrainTime.count())));
       });
-    for (auto& [id, launch] : launches_) end_leaving(launch);
+    for (auto& [id, launch] : launches_) hosts_.end_leaving(launch);
     update();
     return true;
   }
@@ -544,10 +414,10 @@ class ContinuedJob {
     if (result_) return;
     result_ = std::move(how);
     generations_.end(*result_);
-    discovery_.reset();
+    hosts_.close();
     timer_.cancel();
     timeout_.cancel();
-    for (auto& [id, launch] : launches_) end_processes(launch);
+    for (auto& [id, launch] : launches_) hosts_.end_processes(launch);
     stop_if_gone();
   }
 
@@ -564,7 +434,6 @@ class ContinuedJob {
   OrphanReaper reaper_;
   std::minstd_rand random_{std::random_device()()};
   Cooldown cooldown_;
-  HostPool pool_{cooldown_};
   Membership membership_{spec_, cooldown_, Clock::now()};
   MemberLaunches launches_{loop_,
                            spec_,
@@ -577,23 +446,38 @@ class ContinuedJob {
                               update();
                             },
                             [this](int id) { on_gone(id); }}};
+  ContinuedHosts hosts_{spec_,
+                        allocation_,
+                        notices_,
+                        cooldown_,
+                        membership_,
+                        launches_,
+                        {[this] { update(); },
+                         [this](const Error& error) {
+                           error_ = error;
+                           loop_.stop();
+                         },
+                         [this](int id, int slot, const std::string& host) {
+                           if (timeline_) timeline_->add(id, slot, host);
+                         }}};
   std::optional<PmiBarriers> barriers_;  ///< of the generation
   GenerationInspector inspector_{
       loop_,
       spec_,
       job_.id,
       {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
-       [this] { return membership_.outcomes(); }, [this](const std::string& text) { notices_.note(text); },
-       [this](const Stall& stall) { on_stall(stall); }}};
+       [this] { return membership_.outcomes(); },
+       [this](const std::string& text) {
+         if (!membership_.lost_rank()) notices_.note(text);
+       },
+       [this](const Stall& stall) { on_stall(stall); },
+       [this](int rank, const std::string& where) { kill_hung(rank, where); }}};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<GenerationTimeline> timeline_;
-  std::optional<HostDiscovery> discovery_;
-  bool is_discovered_ = false;
-  bool was_discovery_noted_ = false;
   bool is_lost_told_ = false;
   bool is_termination_announced_ = false;
   contract::JobChange shown_change_ = contract::JobChange::kNone;
-  std::set<int> unlisted_;  ///< members that leave because the discovery script does not list their slot
+  std::set<int> stalled_;  ///< members that keep the others waiting for too long
   std::set<int> killed_;
   std::vector<std::string> notes_;  ///< until it is known that the job goes on
   std::string waited_for_;

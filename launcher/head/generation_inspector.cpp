@@ -1,9 +1,17 @@
 #include "launcher/head/generation_inspector.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace ddl::launcher {
+namespace {
+
+// The agents look twice, and so see how much of a CPU a process uses.
+const message::AskActivity kAskForHung{-1, 0.3, 0};
+constexpr std::chrono::seconds kLookTime{2};
+
+}  // namespace
 
 GenerationInspector::GenerationInspector(EventLoop& loop, const JobSpec& spec, const std::string& job_id,
                                          Actions actions)
@@ -23,6 +31,8 @@ GenerationInspector::GenerationInspector(EventLoop& loop, const JobSpec& spec, c
 
 void GenerationInspector::begin(int generation, std::vector<Place> ranks) {
   ranks_ = std::move(ranks);
+  looked_at_.clear();
+  look_timer_.cancel();
   launches_.clear();
   job_.generation = generation;
   job_.num_ranks = static_cast<int>(std::ssize(ranks_));
@@ -53,6 +63,20 @@ void GenerationInspector::ask(const message::AskActivity& question) {
   for (const int launch : launches_) actions_.send(launch, question);
 }
 
+void GenerationInspector::look_at(const std::vector<int>& ranks) {
+  const std::size_t before = looked_at_.size();
+  looked_at_.insert(ranks.begin(), ranks.end());
+  if (looked_at_.size() == before) return;
+  look_timer_ = loop_.after(kLookTime, [this] {
+    for (const int rank : std::set(looked_at_)) on_looked(rank, "");
+  });
+  ask(kAskForHung);
+}
+
+void GenerationInspector::on_looked(int rank, const std::string& what) {
+  if (looked_at_.erase(rank) > 0) actions_.on_looked(rank, what);
+}
+
 void GenerationInspector::on_gone(int launch) {
   const auto node = std::find(launches_.begin(), launches_.end(), launch);
   if (node != launches_.end())
@@ -72,6 +96,10 @@ void GenerationInspector::on(int launch, const message::Activity& activity) {
     of_ranks.ranks.back().rank = rank;
   }
   const int number = static_cast<int>(node - launches_.begin());
+  if (activity.id == kAskForHung.id) {
+    for (const RankActivity& one : of_ranks.ranks) on_looked(one.rank, hanging_text(one));
+    return;
+  }
   if (activity.id == kAskForStall.id) return stalls_->on_activity(number, std::move(of_ranks.ranks));
   inspector_.on_activity(number, std::move(of_ranks));
 }

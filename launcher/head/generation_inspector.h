@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class GenerationInspector {
     std::function<std::vector<RankOutcome>()> outcomes;  ///< of the generation, by rank
     std::function<void(const std::string&)> note;
     std::function<void(const Stall&)> on_stall;  ///< it has lasted for as long as is allowed
+    /// What it does is as of hanging_text(); "": its agent has not answered in time.
+    std::function<void(int rank, const std::string& what)> on_looked;
   };
   /// job_id: by which it is found. spec outlives this.
   GenerationInspector(EventLoop& loop, const JobSpec& spec, const std::string& job_id, Actions actions);
@@ -40,6 +43,8 @@ class GenerationInspector {
 
   void begin(int generation, std::vector<Place> ranks);
   void on_gone(int launch);
+  /// on_looked() follows for each of these ranks, once. It does not if another generation begins before.
+  void look_at(const std::vector<int>& ranks);
 
   void on(int launch, const message::ForwardedRequest& request) { inspector_.on_request(launch, request); }
   void on(int launch, const message::Activity& activity);
@@ -47,6 +52,7 @@ class GenerationInspector {
 
  private:
   void ask(const message::AskActivity& question);
+  void on_looked(int rank, const std::string& what);
 
   EventLoop& loop_;
   const JobSpec& spec_;
@@ -56,6 +62,8 @@ class GenerationInspector {
   std::vector<int> launches_;  ///< by node: each has one
   JobInspector inspector_;
   std::unique_ptr<StallInspector> stalls_;  ///< null before the first generation
+  std::set<int> looked_at_;                 ///< ranks that on_looked() is to follow for
+  EventLoop::Timer look_timer_;
 };
 
 }  // namespace ddl::launcher

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "launcher/job/host_name.h"
+#include "launcher/node/node_probe.h"
+#include "launcher/scheduler/scheduler.h"
 
 namespace ddl::launcher {
 namespace {
@@ -31,7 +34,8 @@ Result<int> MemberLaunches::start(const AllocatedNode& host, int num_slots, cons
     const auto next = static_cast<int>(labels_.size());
     labels.push_back(labels_.emplace(std::pair(host_key(host.name), slot), next).first->second);
   }
-  const JobSpec spec = launch_spec(spec_, generation, slots, labels, std::move(placements));
+  JobSpec spec = launch_spec(spec_, generation, slots, labels, std::move(placements));
+  spec.requeue = requeue(host);
   Allocation allocation = allocation_;
   allocation.nodes = {host};
   allocation.nodes.front().slots = spec.num_ranks;
@@ -47,8 +51,34 @@ Result<int> MemberLaunches::start(const AllocatedNode& host, int num_slots, cons
                        loop_, spec, allocation, environment_, notices_, job_,
                        {[this, id](const message::MemberReport& report) { handlers_.on_report(id, report); },
                         [this, id] { handlers_.on_gone(id); }}));
-  launches_[id] = {host.name, {}, std::move(head)};
+  launches_[id] = {host.name,
+                   {},
+                   std::move(head),
+                   Launch::Phase::kRunning,
+                   spec.requeue.job.empty() ? -1 : spec.requeue.turn};
   return id;
+}
+
+/// Without a place for the state the job would begin anew. The agent of this host is lost with it.
+Requeue MemberLaunches::requeue(const AllocatedNode& host) const {
+  const Scheduler& scheduler = scheduler_here(environment_);
+  const std::string job = scheduler.job_id(environment_), own = scheduler.node_name(environment_);
+  if (job.empty() || spec_.elastic.state_directory.empty()) return {};
+  const std::string name = own.empty() ? hostname() : own;
+  if (is_this_machine(host, name) || is_this_machine(host, hostname())) return {};
+  return {scheduler.name(), job, name, turn_of(host.name)};
+}
+
+/// The least one that no other host has.
+int MemberLaunches::turn_of(const std::string& host) const {
+  std::set<int> taken;
+  for (const auto& [id, launch] : launches_) {
+    if (host_key(launch.host) == host_key(host)) return launch.turn;
+    taken.insert(launch.turn);
+  }
+  int turn = 0;
+  while (taken.contains(turn)) ++turn;
+  return turn;
 }
 
 void MemberLaunches::add_member(int id, int slot, int member) {

@@ -22,6 +22,7 @@ class MemberLaunches {
     std::map<int, int> members;  ///< by slot: their numbers in Membership
     std::unique_ptr<MemberLaunch> head;
     Phase phase = Phase::kRunning;
+    int turn = -1;  ///< Requeue::turn; -1: its agent does not ask
   };
   struct Handlers {
     std::function<void(int id, const message::MemberReport&)> on_report;
@@ -60,6 +61,8 @@ class MemberLaunches {
 
  private:
   bool is_any_stopped() const;
+  Requeue requeue(const AllocatedNode& host) const;
+  int turn_of(const std::string& host) const;
 
   EventLoop& loop_;
   const JobSpec& spec_;

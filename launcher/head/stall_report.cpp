@@ -19,6 +19,35 @@ constexpr std::size_t kMaxNames = 3;
 
 std::string seconds_text(double seconds) { return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 1 : 0); }
 
+}  // namespace
+
+std::string doing_text(const RankActivity& rank) {
+  if (rank.pid == 0) return "has ended";
+  if (rank.is_stopped) return "is stopped (SIGSTOP)";
+  const CurrentWork work = current_work(rank);
+  const std::string duration = seconds_text(work.seconds);
+  switch (work.kind) {
+    case CurrentWork::Kind::kNone: return "has not called ddl_init";
+    case CurrentWork::Kind::kInit: return "is in ddl_init";
+    case CurrentWork::Kind::kFinalized: return work_text(work);
+    case CurrentWork::Kind::kCall: return "has been inside " + work_text(work) + " for " + duration;
+    case CurrentWork::Kind::kJoin: return "has been in ddl_join";
+    case CurrentWork::Kind::kTensor:
+      return "has waited for tensor \"" + work.tensor + "\"" + set_suffix(work.set) + " for " + duration;
+    case CurrentWork::Kind::kUserCode: return "has been in user code for " + duration;
+  }
+  return "";
+}
+
+std::string hanging_text(const RankActivity& rank) {
+  const std::string process = rank.is_stopped || rank.pid == 0 ? "" : process_text(rank.process);
+  // It may be a program without libddl.
+  if (!process.empty() && current_work(rank).kind == CurrentWork::Kind::kNone) return "it " + process;
+  return "it " + doing_text(rank) + (process.empty() ? "" : ", and " + process);
+}
+
+namespace {
+
 /// A process set and those of its members that have answered.
 struct Members {
   std::vector<std::pair<const RankActivity*, const SetActivity*>> all;
@@ -85,24 +114,8 @@ class StallFinder {
            (rank.pid == 0 ? "" : ", pid " + std::to_string(rank.pid)) + ")";
   }
 
-  /// "is stopped (SIGSTOP)".
   std::string doing(const RankActivity& rank) const {
-    if (is_silent(rank)) return "has not answered";
-    if (rank.pid == 0) return "has ended";
-    if (rank.is_stopped) return "is stopped (SIGSTOP)";
-    const CurrentWork work = current_work(rank);
-    const std::string duration = seconds_text(work.seconds);
-    switch (work.kind) {
-      case CurrentWork::Kind::kNone: return "has not called ddl_init";
-      case CurrentWork::Kind::kInit: return "is in ddl_init";
-      case CurrentWork::Kind::kFinalized: return work_text(work);
-      case CurrentWork::Kind::kCall: return "has been inside " + work_text(work) + " for " + duration;
-      case CurrentWork::Kind::kJoin: return "has been in ddl_join";
-      case CurrentWork::Kind::kTensor:
-        return "has waited for tensor \"" + work.tensor + "\"" + set_suffix(work.set) + " for " + duration;
-      case CurrentWork::Kind::kUserCode: return "has been in user code for " + duration;
-    }
-    return "";
+    return is_silent(rank) ? "has not answered" : doing_text(rank);
   }
 
   /// "rank 3 (node2, pid 4242), which is stopped (SIGSTOP)", or several with what each does.
@@ -197,15 +210,17 @@ class StallFinder {
     }
     if (latest == nullptr) return;
     double seconds = 0;
-    Ranks missing, waiting;
+    Ranks missing, behind, waiting;
     for (const auto& [rank, set] : members.all) {
       const CallActivity& call = set->call;
       const bool has_come = call.number >= latest->call.number && call.kind != kTransferCall;
-      if (!has_come) missing.push_back(rank);
+      if (!has_come) (call.is_inside && !rank->is_stopped ? behind : missing).push_back(rank);
       if (!has_come || !call.is_inside) continue;
       waiting.push_back(rank);
       seconds = std::max<double>(seconds, call.seconds);
     }
+    // One that is in an earlier call waits there for the same ranks.
+    if (missing.empty()) missing = behind;
     if (seconds >= least_seconds_)
       add(call_text(latest->call, *latest), latest->id, waiting, seconds, {missing, silent()},
           members.ranks());

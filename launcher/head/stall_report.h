@@ -17,11 +17,17 @@ struct Stall {
   /// stopped (SIGSTOP)".
   std::string sentence;
   std::vector<int> waiting;  ///< the ranks that wait, ascending
-  /// The ranks for which they wait; if all have come, those that are stopped or have ended. Ascending.
+  /// The ranks for which they wait, without those that wait themselves in an earlier call; if all have come, those that
+  /// are stopped or have ended. Ascending.
   std::vector<int> missing;
   /// The ranks for which they may wait beside these: they have not answered, or do not show all of their tensors.
   std::vector<int> unknown;
 };
+
+/// "is stopped (SIGSTOP)", "has been in user code for 73 s": what a rank does that others wait for. Pure.
+std::string doing_text(const RankActivity& rank);
+/// "it has been in user code for 73 s, and waits in the system call futex": the same with what the kernel knows. Pure.
+std::string hanging_text(const RankActivity& rank);
 
 /// The waits that have lasted for at least this time. ranks: those of the job that have answered, each once. hosts: by
 /// rank, of all. Pure.

@@ -43,6 +43,15 @@ struct ElasticSpec {
   bool operator==(const ElasticSpec&) const = default;
 };
 
+/// The job of a scheduler that an agent has started again if it hears nothing from the head any more: its host is lost.
+struct Requeue {
+  std::string scheduler;  ///< Scheduler::name()
+  std::string job;        ///< that the head runs in; "": none, or it is not to be started again
+  std::string head_host;
+  int turn = 0;  ///< among the agents, from 0: one after the other asks, and one is enough
+  bool operator==(const Requeue&) const = default;
+};
+
 /// Which start of the ranks this is.
 struct GenerationNumber {
   int generation = 0;  ///< from 0

@@ -234,10 +234,11 @@ bool is_max_slots(std::string_view key) {
 }
 
 /// A line of Grid Engine's pe_hostfile: host, slots, the instance of the queue, and a range of processors, "UNDEFINED"
-/// where there is none.
+/// where there is none. With a number as the last word and another host behind the @ it is LSF's: "node1 8 me@node2 4".
 bool is_of_grid_engine(const std::vector<std::string>& words) {
-  return words.size() == 4 && is_digits(words[1]) &&
-         (words[2].find('@') != std::string::npos || words[2] == "<NULL>");
+  if (words.size() != 4 || !is_digits(words[1])) return false;
+  if (words[2] == "<NULL>" || words[2].ends_with("@" + words[0])) return true;
+  return words[2].find('@') != std::string::npos && !is_digits(words[3]);
 }
 
 Status read_word(std::string_view word, AllocatedNode& node) {

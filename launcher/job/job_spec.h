@@ -87,6 +87,7 @@ struct JobSpec {
   std::vector<int> output_labels;  ///< of its ranks: the numbers before their output. Empty: the ranks
   /// With serves_gloo: of its ranks, in the first generation of the job.
   std::vector<RankPlacement> first_placements;
+  Requeue requeue;  ///< of a launch of an elastic job
 
   // Which hosts, and how many ranks on each.
   std::string hosts;                  ///< the text of -H; "": it was not given

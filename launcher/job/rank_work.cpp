@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace ddl::launcher {
 namespace {
 
@@ -85,6 +87,16 @@ std::string work_text(const CurrentWork& work) {
     case CurrentWork::Kind::kFinalized: return "has called ddl_finalize";
   }
   return "";
+}
+
+std::string process_text(const ProcessActivity& process) {
+  constexpr double kComputes = 0.5;
+  if (process.cpu_share >= kComputes) return fmt::format("uses {:.0f} % of a CPU", 100 * process.cpu_share);
+  if (process.state == "R") return "runs";
+  if (process.system_call.empty() && process.wait_channel.empty()) return "";
+  const std::string channel = process.wait_channel.empty() ? "" : " (" + process.wait_channel + ")";
+  return std::string("waits in ") +
+         (process.system_call.empty() ? "the kernel" : "the system call " + process.system_call) + channel;
 }
 
 }  // namespace ddl::launcher

@@ -44,4 +44,7 @@ std::string call_text(const CallActivity& call, const SetActivity& set);
 /// "allreduce #812", "waits for tensor "x"", "user code after allreduce #811"; "" for kNone. Pure.
 std::string work_text(const CurrentWork& work);
 
+/// "uses 98 % of a CPU", "waits in the system call futex (futex_wait_queue)": what the kernel knows; "": nothing. Pure.
+std::string process_text(const ProcessActivity& process);
+
 }  // namespace ddl::launcher

@@ -29,6 +29,7 @@
 #include "launcher/node/rank_watch.h"
 #include "launcher/node/relay.h"
 #include "launcher/node/request_forwarding.h"
+#include "launcher/node/requeue_job.h"
 #include "launcher/node/spawner.h"
 #include "launcher/plan/server_addresses.h"
 #include "launcher/pmix/pmix_server.h"
@@ -93,10 +94,12 @@ class Agent {
                             }}),
         relay_(loop_, [this](const message::AgentToHead& message) { report(message); }),
         head_pace_(head > 0 ? kLocalPace : kRemotePace),
-        head_heartbeat_(
-            loop_, head_pace_,
-            {[this] { report(message::Heartbeat{}); },
-             [this] { abandon_head("nothing was heard from ddlrun for " + silence_text(head_pace_)); }}) {
+        head_heartbeat_(loop_, head_pace_,
+                        {[this] { report(message::Heartbeat{}); },
+                         [this] {
+                           is_head_silent_ = true;
+                           abandon_head("nothing was heard from ddlrun for " + silence_text(head_pace_));
+                         }}) {
     if (head > 0) head_watch_.emplace(head, kHeadChecks);
   }
 
@@ -118,6 +121,9 @@ class Agent {
     relay_.shut_down(Deadline::after(kRelayDeadline));
     return 0;
   }
+
+  /// Afterwards. A link that has closed is no reason: a user or the scheduler has ended ddlrun.
+  Requeue requeue() const { return is_head_silent_ ? job_.requeue : Requeue(); }
 
  private:
   void report(const message::AgentToHead& message) { message::send(*link_, message); }
@@ -423,6 +429,7 @@ class Agent {
   AgentPhase phase_ = AgentPhase::kRunning;
   int leftovers_ = 0;
   bool has_failed_ = false;  // that was reported to the head, which ends the job
+  bool is_head_silent_ = false;
 };
 
 }  // namespace
@@ -463,14 +470,17 @@ int run_agent(const std::string& session_directory, UniqueFd link, UniqueFd link
   PmixServer::prepare_environment(session_directory);
   if (before_threads) before_threads();
   int status = 0;
+  Requeue requeue;
   {
     Agent agent(std::move(link), std::move(link_write), std::move(*spawner), session_directory,
                 std::move(facts), held_ports, head);
     status = agent.run();
+    requeue = agent.requeue();
   }
   // The spawner ends when its channel closes; it is waited for so that nothing of the job outlives the agent.
   wait_for_descendants(Deadline::after(kSpawnerGoneDeadline));
   remove_session_directory(session_directory);
+  if (!requeue.job.empty()) requeue_job(requeue);
   return status;
 }
 

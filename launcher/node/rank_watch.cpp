@@ -6,6 +6,7 @@
 
 #include "contract/event_ring.h"
 #include "launcher/node/rank_process.h"
+#include "launcher/process/process_state.h"
 #include "timeline/event_ring.h"
 
 namespace ddl::launcher {
@@ -59,15 +60,30 @@ void RankWatch::look_for_stalls() {
 std::vector<RankActivity> RankWatch::activities() {
   std::vector<RankActivity> all;
   for (std::size_t place = 0; stall_watch_ && place < ranks_.size(); ++place) {
-    const Process& process = processes_[ranks_[place]];
+    Process& process = processes_[ranks_[place]];
     const RankSnapshot now = records_ ? records_->read(place) : RankSnapshot();
     RankActivity& activity =
         all.emplace_back(stall_watch_->look(ranks_[place], now, StallWatch::Clock::now()));
     if (process.ended) continue;
     add_process(activity, now, process.pid);
+    compare(process, activity.process);
     if (events_) events_->add_to(activity, place, {now.phase_since, watched_since_});
   }
   return all;
+}
+
+void RankWatch::compare(Process& process, ProcessActivity& now) {
+  // The kernel counts CPU time by ticks of 10 ms.
+  constexpr double kLeastSeconds = 0.1;
+  const auto time = StallWatch::Clock::now();
+  const double seconds = std::chrono::duration<double>(time - process.looked_at).count();
+  if (process.cpu_seconds < 0 || seconds >= kLeastSeconds) {
+    if (process.cpu_seconds >= 0 && now.cpu_seconds >= process.cpu_seconds)
+      process.cpu_share = (now.cpu_seconds - process.cpu_seconds) / seconds;
+    process.cpu_seconds = now.cpu_seconds;
+    process.looked_at = time;
+  }
+  now.cpu_share = process.cpu_share;
 }
 
 void RankWatch::on(const message::AskActivity& ask) {
@@ -81,7 +97,13 @@ void RankWatch::on(const message::AskActivity& ask) {
 void RankWatch::report_activity(const message::AskActivity& ask) {
   message::Activity answer{ask.id, activities()};
   const std::size_t most = std::max(ask.max_tensors, 0);
-  for (RankActivity& one : answer.ranks) one.tensors.resize(std::min(one.tensors.size(), most));
+  for (RankActivity& one : answer.ranks) {
+    one.tensors.resize(std::min(one.tensors.size(), most));
+    if (one.pid == 0) continue;
+    KernelWait wait = read_kernel_wait(static_cast<pid_t>(one.pid));
+    one.process.system_call = std::move(wait.system_call);
+    one.process.wait_channel = std::move(wait.channel);
+  }
   report_(std::move(answer));
 }
 

@@ -32,7 +32,7 @@ class RankWatch {
   /// The index of a rank in the records.
   std::size_t local_rank(int rank) const;
 
-  void has_started(int rank, std::int64_t pid) { processes_[rank] = {pid, false}; }
+  void has_started(int rank, std::int64_t pid) { processes_[rank] = {pid}; }
   void has_ended(int rank);
   /// 0 until it was started.
   std::int64_t pid_of(int rank) const;
@@ -63,7 +63,12 @@ class RankWatch {
   struct Process {
     std::int64_t pid = 0;  ///< 0 until it was started
     bool ended = false;
+    double cpu_seconds = -1;                    ///< at the time of a look; below 0: unknown
+    StallWatch::Clock::time_point looked_at{};  ///< this time
+    double cpu_share = -1;                      ///< between the last two of these looks
   };
+  /// Sets its cpu_share.
+  static void compare(Process& process, ProcessActivity& now);
   /// The memory of the ranks is read a few times in the time that a wait may last, and nobody else is disturbed.
   void look_for_stalls();
   /// Without records, only what the kernel knows of the processes.

@@ -80,6 +80,7 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   job.stall_shutdown_seconds = spec.stall_shutdown_seconds;
   job.serves_gloo = spec.serves_gloo;
   job.preemption_watch = spec.elastic.preemption_watch;
+  job.requeue = spec.requeue;
   if (!spec.timeline_file.empty())
     job.timeline_events = timeline::events_of_rank(spec.timeline_bytes, placement.ranks.size());
   if (!spec.network_interfaces.empty())

@@ -46,6 +46,7 @@ struct JobLaunch {
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
   std::string preemption_watch;   ///< of sh: ends with 0 when a host is about to be taken away; "": none
   std::string scheduler_job;      ///< that whose CPUs the ranks use; "": none
+  Requeue requeue;                ///< what the agent does if the head's host is lost
   std::string head_host;          ///< the host of the head
   std::int64_t head_pid = 0;      ///< the process of the head on that host
   bool serves_gloo = false;       ///< agents serve the head's rendezvous store for Horovod's Gloo

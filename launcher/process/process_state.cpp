@@ -1,8 +1,10 @@
 #include "launcher/process/process_state.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <string>
@@ -51,6 +53,69 @@ std::string parse_visible_devices(std::string_view environ) {
 
 namespace {
 
+struct SystemCall {
+  long number;
+  std::string_view name;
+};
+
+// Those in which a program may wait for long.
+constexpr std::array kSystemCalls = {
+    SystemCall{SYS_read, "read"},
+    SystemCall{SYS_write, "write"},
+    SystemCall{SYS_readv, "readv"},
+    SystemCall{SYS_writev, "writev"},
+    SystemCall{SYS_pread64, "pread64"},
+    SystemCall{SYS_pwrite64, "pwrite64"},
+    SystemCall{SYS_openat, "openat"},
+    SystemCall{SYS_fsync, "fsync"},
+    SystemCall{SYS_fdatasync, "fdatasync"},
+    SystemCall{SYS_flock, "flock"},
+    SystemCall{SYS_fcntl, "fcntl"},
+    SystemCall{SYS_ioctl, "ioctl"},
+    SystemCall{SYS_futex, "futex"},
+    SystemCall{SYS_nanosleep, "nanosleep"},
+    SystemCall{SYS_clock_nanosleep, "clock_nanosleep"},
+    SystemCall{SYS_ppoll, "ppoll"},
+    SystemCall{SYS_pselect6, "pselect6"},
+    SystemCall{SYS_epoll_pwait, "epoll_pwait"},
+#ifdef SYS_poll  // not on newer architectures
+    SystemCall{SYS_poll, "poll"},
+    SystemCall{SYS_select, "select"},
+    SystemCall{SYS_epoll_wait, "epoll_wait"},
+    SystemCall{SYS_pause, "pause"},
+    SystemCall{SYS_open, "open"},
+#endif
+    SystemCall{SYS_connect, "connect"},
+    SystemCall{SYS_accept, "accept"},
+    SystemCall{SYS_accept4, "accept4"},
+    SystemCall{SYS_recvfrom, "recvfrom"},
+    SystemCall{SYS_recvmsg, "recvmsg"},
+    SystemCall{SYS_sendto, "sendto"},
+    SystemCall{SYS_sendmsg, "sendmsg"},
+    SystemCall{SYS_wait4, "wait4"},
+    SystemCall{SYS_waitid, "waitid"},
+    SystemCall{SYS_rt_sigsuspend, "rt_sigsuspend"},
+    SystemCall{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+};
+
+}  // namespace
+
+KernelWait parse_kernel_wait(std::string_view syscall, std::string_view wchan) {
+  KernelWait wait;
+  // "230 0x0 ...", "running", or "-1 ...", which is a wait outside of system calls.
+  const auto number = parse_integer(trim(syscall.substr(0, syscall.find(' '))));
+  if (number && *number >= 0) {
+    const auto known = std::find_if(kSystemCalls.begin(), kSystemCalls.end(),
+                                    [&](const SystemCall& one) { return one.number == *number; });
+    wait.system_call = known == kSystemCalls.end() ? std::to_string(*number) : std::string(known->name);
+  }
+  const std::string_view channel = trim(wchan);
+  if (channel != "0") wait.channel = channel;
+  return wait;
+}
+
+namespace {
+
 std::string read_of_process(pid_t pid, const char* name) {
   return read_file("/proc/" + std::to_string(pid) + "/" + name, std::size_t{16} << 20).value_or("");
 }
@@ -83,6 +148,10 @@ ProcessUsage process_usage(const rusage& usage) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   };
   return {seconds(usage.ru_utime), seconds(usage.ru_stime), std::int64_t{usage.ru_maxrss} * 1024};
+}
+
+KernelWait read_kernel_wait(pid_t pid) {
+  return parse_kernel_wait(read_of_process(pid, "syscall"), read_of_process(pid, "wchan"));
 }
 
 bool is_stopped(pid_t pid) {

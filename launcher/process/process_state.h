@@ -47,6 +47,17 @@ std::string parse_memory_policy(std::string_view numa_maps);
 /// The first variable of visible devices in the text of /proc/PID/environ. Pure.
 std::string parse_visible_devices(std::string_view environ);
 
+/// What the first thread of a process waits in. Both are "" while it runs, and as far as the kernel does not tell this
+/// process.
+struct KernelWait {
+  std::string system_call;  ///< "futex"; or its number
+  std::string channel;      ///< the kernel's function
+  bool operator==(const KernelWait&) const = default;
+};
+KernelWait read_kernel_wait(pid_t pid);
+/// From the texts of /proc/PID/syscall and /proc/PID/wchan. Pure.
+KernelWait parse_kernel_wait(std::string_view syscall, std::string_view wchan);
+
 /// True for a process that SIGSTOP or its like keeps from running. False for one that waits or merely does not get a
 /// CPU, for one that a debugger holds, and for one that is gone.
 bool is_stopped(pid_t pid);

@@ -64,11 +64,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    hard_limits, shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns,
                                    topology, topology_failure, visible_devices, libddl, horovod)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Requeue, scheduler, job, head_host, turn)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks, node_names, node_ranks,
                                    command, workdir, shell, environment, login_variables, kill_grace_seconds,
                                    strict_bind, report_bindings, split_lines, flush_idle_lines, scheduler_job,
                                    head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
-                                   stall_shutdown_seconds, timeline_events, preemption_watch)
+                                   stall_shutdown_seconds, timeline_events, preemption_watch, requeue)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, calls, bytes, seconds)
@@ -82,7 +83,8 @@ void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallActivity, kind, number, is_inside, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call, peer, has_joined, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes,
+                                   cpu_share, system_call, wait_channel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, inits, is_stopped, seconds, sets, tensors,
                                    open_tensors, last_event, steps_per_second, process)
 

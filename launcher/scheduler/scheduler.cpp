@@ -34,6 +34,10 @@ class NoScheduler : public Scheduler {
   std::string command_on_part_of_node() const override { return ""; }
   std::string advice(std::string_view) const override { return ""; }
   bool is_ending(const std::string&, const Environment&) const override { return false; }
+  Result<bool> may_requeue(const std::string&, const Environment&) const override { return false; }
+  Status requeue(const std::string&, const Environment&) const override {
+    return fail(ErrorCode::kUnavailable, "no scheduler");
+  }
 };
 
 }  // namespace

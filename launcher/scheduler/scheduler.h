@@ -21,7 +21,7 @@ struct SchedulerStep {
   std::vector<std::vector<int>> node_ranks;  ///< of each node, ascending
 };
 
-/// Without state; all functions are pure but is_ending(). own: the environment of this process.
+/// Without state; all functions are pure but those about the end of a job. own: the environment of this process.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
@@ -82,6 +82,12 @@ class Scheduler {
   /// Asks the scheduler, with a deadline, whether it is ending the job, as when the job was cancelled or its time is
   /// over. False also if there is no answer.
   virtual bool is_ending(const std::string& job_id, const Environment& own) const = 0;
+  /// Asks, with a deadline, whether the job is a batch job that runs and that its user lets the scheduler start again.
+  /// Error: there is no answer.
+  virtual Result<bool> may_requeue(const std::string& job_id, const Environment& own) const = 0;
+  /// Has the scheduler end the job and start it again from its beginning, with a deadline. Error: it refuses that, or
+  /// does not answer.
+  virtual Status requeue(const std::string& job_id, const Environment& own) const = 0;
 };
 
 /// The option of ddlrun with which an agent reads this.

@@ -174,6 +174,33 @@ class Slurm : public Scheduler {
                        kPatience, environment);
     return output && is_ended_by_slurm(trim(output->out));
   }
+
+  Result<bool> may_requeue(const std::string& job_id, const Environment& own) const override {
+    DDL_ASSIGN(text, scontrol({"show", "job", "--oneliner", job_id}, own));
+    const auto words = split(trim(text), ' ');
+    return std::all_of(kRequeueable.begin(), kRequeueable.end(), [&](std::string_view wanted) {
+      return std::find(words.begin(), words.end(), wanted) != words.end();
+    });
+  }
+
+  Status requeue(const std::string& job_id, const Environment& own) const override {
+    const auto done = scontrol({"requeue", job_id}, own);
+    return done ? Status() : fail(done.error());
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 3> kRequeueable = {"JobState=RUNNING", "BatchFlag=1",
+                                                                   "Requeue=1"};
+
+  /// What it prints.
+  static Result<std::string> scontrol(std::vector<std::string> words, const Environment& own) {
+    // It waits by itself for a controller that is busy or starts anew.
+    constexpr std::chrono::seconds kPatience{20};
+    words.insert(words.begin(), "scontrol");
+    DDL_ASSIGN(output, command_output(words, "", kPatience, own));
+    if (output.wait_status != 0) return fail(ErrorCode::kUnavailable, "scontrol " + how_it_failed(output));
+    return std::move(output.out);
+  }
 };
 
 }  // namespace

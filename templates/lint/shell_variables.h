@@ -39,8 +39,6 @@ class ShellVariables {
   /// Whether anything but an assignment may set the variable: a file that the script reads, read, for, or the shell
   /// that runs it. Only false is certain.
   bool may_be_set_otherwise(std::string_view name) const;
-  /// Whether the script reads a file or text that may set any variable.
-  bool reads_other_text() const { return reads_other_text_; }
 
   /// The value with all of $NAME and ${NAME} replaced that the script assigns once, or in commands that each run
   /// exactly once and in the script's order; others stay, and so do $(...) and ${NAME:-...} with what is in them.
@@ -70,7 +68,7 @@ class ShellVariables {
   std::vector<ScriptAssignment> all_;
   std::vector<std::optional<std::string>> values_;  ///< behind each of all_
   std::set<std::string, std::less<>> set_by_commands_;
-  bool reads_other_text_ = false;
+  bool reads_other_text_ = false;  ///< a file or text that may set any variable
   std::size_t work_ = 0;
 };
 

@@ -150,6 +150,23 @@ std::vector<std::vector<std::string>> started_programs(Words words) {
   return programs;
 }
 
+Words module_of_python(Words program) {
+  if (program.empty() || !file_name_of(program.front()).starts_with("python")) return {};
+  constexpr std::size_t kNone = std::string::npos;
+  Words words = program.subspan(1);
+  while (!words.empty() && words.front().starts_with('-')) {
+    const std::string& option = words.front();
+    // The first letter that has a value takes the rest of its word, or else the next word.
+    const std::size_t letter = option.starts_with("--") ? kNone : option.find_first_of("cmWX", 1);
+    const bool takes_next =
+        option == "--check-hash-based-pycs" || (letter != kNone && letter + 1 == option.size());
+    if (letter != kNone && option[letter] == 'm' && takes_next) return words.subspan(1);
+    if (letter != kNone && (option[letter] == 'm' || option[letter] == 'c')) return {};
+    words = words.subspan(std::min<std::size_t>(takes_next ? 2 : 1, words.size()));
+  }
+  return {};
+}
+
 NodeLauncher node_launcher(Words program) {
   if (program.empty()) return NodeLauncher::kNone;
   const std::string_view name = file_name_of(program.front());
@@ -157,13 +174,10 @@ NodeLauncher node_launcher(Words program) {
   if (name == "deepspeed") return NodeLauncher::kDeepspeed;
   if (name == "horovodrun") return NodeLauncher::kHorovodrun;
   if (name == "accelerate" && program.size() > 1 && program[1] == "launch") return NodeLauncher::kAccelerate;
-  if (name.starts_with("python")) {
-    const auto module = std::find(program.begin(), program.end(), "-m");
-    if (module == program.end() || module + 1 == program.end()) return NodeLauncher::kNone;
-    const std::string_view of = *(module + 1);
+  if (const Words module = module_of_python(program); !module.empty()) {
+    const std::string_view of = module.front();
     if (of == "torch.distributed.run" || of == "torch.distributed.launch") return NodeLauncher::kTorchrun;
     if (of == "accelerate.commands.launch") return NodeLauncher::kAccelerate;
-    return NodeLauncher::kNone;
   }
   return NodeLauncher::kNone;
 }

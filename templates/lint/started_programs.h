@@ -31,6 +31,9 @@ std::vector<std::vector<std::string>> started_programs(Words words);
 /// The text that a shell is to run by -c; empty if these words are not a shell with one.
 std::string_view text_for_shell(Words words);
 
+/// Of "python3 -u -m MODULE ARGUMENTS...", from the module on; empty if the words start no module. Pure.
+Words module_of_python(Words program);
+
 /// A program that starts several ranks on the node, and on other nodes only if it is started or told of there.
 enum class NodeLauncher { kNone, kTorchrun, kAccelerate, kDeepspeed, kHorovodrun };
 /// Of a command line from its program on.

@@ -108,17 +108,6 @@ std::vector<SiteFact> facts_of(const YamlNode& profile, const std::vector<SiteSo
   return facts;
 }
 
-std::optional<std::string> idle_key(const YamlNode& profile, const std::vector<SiteSource>& sources) {
-  const auto facts = facts_of(profile, {});
-  for (const SiteSource& source : sources) {
-    for (const std::string& key : source.facts) {
-      if (std::none_of(facts.begin(), facts.end(), [&](const SiteFact& one) { return covers(key, one.key); }))
-        return key;
-    }
-  }
-  return std::nullopt;
-}
-
 bool is_older_than_a_year(std::string_view date, std::string_view today) {
   const auto year = parse_integer(today.substr(0, 4));
   if (!year) return false;

@@ -1,7 +1,6 @@
 // Where the facts of a profile come from: its documents with their dates, and which of its keys each of them is for.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,9 +38,6 @@ struct SiteFact {
 /// sources must outlive the facts.
 std::vector<SiteFact> facts_of(const YamlNode& profile, const std::vector<SiteSource>& sources,
                                std::string_view variant = {});
-
-/// A key of a source that no fact has; nullopt: there is none.
-std::optional<std::string> idle_key(const YamlNode& profile, const std::vector<SiteSource>& sources);
 
 /// Pure. today: "2026-11-29". A date without a day or a month is the whole month or year.
 bool is_older_than_a_year(std::string_view date, std::string_view today);

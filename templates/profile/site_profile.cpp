@@ -264,6 +264,27 @@ std::array<Says, 3> all_say(const SiteProfile& site, const NodeRequest& request,
           words_say(site, &SiteProfile::qos, split(request.qos, ','), !site.slurm.qos.empty(), variants)};
 }
 
+/// Why nothing is known of the nodes that a request names; "": nothing was to be known.
+std::string unknown_nodes(const Site& site, const NodeRequest& request) {
+  constexpr std::string_view kRest = ", so only what holds for all its jobs is known";
+  std::vector<std::string> known;
+  for (const SiteVariant& one : site.variants) {
+    for (const std::string& name : one.profile.partitions) {
+      if (std::ranges::find(known, name) == known.end()) known.push_back(name);
+    }
+  }
+  const auto names = split(request.partition, ',');
+  const auto unknown =
+      std::ranges::find_if(names, [&known](std::string_view name) { return !has_word(known, name); });
+  if (!known.empty() && !request.partition.empty() && unknown != names.end())
+    return site.all.name + "'s profile has no partition '" + std::string(*unknown) + "'; it has " +
+           join(known, ", ") + std::string(kRest);
+  if (site.default_variant.empty()) return "";
+  return site.all.name +
+         " does not describe the nodes that the job requests, or it has several kinds of them" +
+         std::string(kRest);
+}
+
 /// Null: none.
 const SiteVariant* variant_of(const Site& site, const NodeRequest& request, std::string_view variant) {
   const std::string_view preferred = variant.empty() ? site.default_variant : variant;
@@ -288,11 +309,8 @@ SiteProfile profile_of(const Site& site, const NodeRequest& request, std::string
   const SiteVariant* const found = variant_of(site, request, variant);
   SiteProfile profile = found != nullptr ? found->profile : site.all;
   if (found == nullptr) {
-    if (!site.default_variant.empty())
-      profile.notes.push_back(
-          site.all.name +
-          " does not describe the nodes that the job requests, or it has several kinds of "
-          "them, so only what holds for all its jobs is known");
+    if (std::string note = unknown_nodes(site, request); !note.empty())
+      profile.notes.push_back(std::move(note));
     return profile;
   }
   if (variant.empty() && found->name == site.default_variant) profile.name = site.all.name;

@@ -203,6 +203,22 @@ TEST_CASE("amd-smi says which NUMA node a GPU is near") {
   CHECK(both->gpus.at(1).numa == 1);
 }
 
+TEST_CASE("of the devices that lspci lists only AMD's GPUs are GPUs of AMD") {
+  const std::string lspci =
+      "0000:00:00.0 Host bridge: Advanced Micro Devices, Inc. [AMD] Starship/Matisse Root Complex\n"
+      "0000:00:08.1 Encryption controller: Advanced Micro Devices, Inc. [AMD] Starship/Matisse PSPCPP\n"
+      "0000:01:00.0 Audio device [0403]: Advanced Micro Devices, Inc. [AMD/ATI] Navi 21 HDMI Audio\n"
+      "0000:02:00.0 VGA compatible controller: ASPEED Technology, Inc. ASPEED Graphics Family\n"
+      "0000:03:00.0 3D controller: NVIDIA Corporation GA100 [A100 SXM4 40GB] (rev a1)\n"
+      "0000:c1:00.0 Display controller [0380]: Advanced Micro Devices, Inc. [AMD/ATI] Aldebaran/MI200\n"
+      "0000:c6:00.0 Processing accelerators: Advanced Micro Devices, Inc. [AMD/ATI] Aqua Vanjaram\n";
+  const auto topology = topology_of_text(lspci + kLscpu, "t");
+  REQUIRE(topology);
+  REQUIRE(topology->gpus.size() == 2);
+  CHECK(topology->gpus[0].bus_id == "0000:c1:00.0");
+  CHECK(topology->gpus[1].bus_id == "0000:c6:00.0");
+}
+
 TEST_CASE("lscpu in another language is refused with what to run") {
   for (const char* text : {"NUMA-Knoten0 CPU(s):          0-15,64-79\n", "CPU(s) del nodo NUMA 0:  0-7\n",
                            "NUMA 节点0 CPU：                0-7\r\n"}) {

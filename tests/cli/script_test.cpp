@@ -803,9 +803,35 @@ TEST_CASE(
   };
   CHECK_THAT(with("standard").out, Contains("# Written by ddlrun") && Contains("for LUMI-C at CSC") &&
                                        Contains("#SBATCH --ntasks-per-node=128\n") && !Contains("gpu"));
+  // The same by --sbatch.
+  const auto by_sbatch = [&](const Words& options) {
+    Words all(words.begin(), words.end() - 1);
+    for (const std::string& option : options) all.push_back("--sbatch=" + option);
+    all.emplace_back("./a");
+    return slurm(all).out;
+  };
+  for (const std::string option : {"--partition=standard", "-p standard", "-pstandard"})
+    CHECK(by_sbatch({option}) == with("standard").out);
+  const std::string several = by_sbatch({"-C x --partition=standard", "-q high", "--licenses=l"});
+  CHECK_THAT(several, Contains("#SBATCH --partition=standard\n") && Contains("#SBATCH --qos=high\n") &&
+                          Contains("#SBATCH --constraint=x\n") && Contains("#SBATCH --licenses=l\n"));
+  const auto nodes_at = [](const std::string& site, const Words& options) {
+    Words all = {"--site", site, "-np", "4", "--nodes", "1", "--account", "p", "--time", "1:00"};
+    all.insert(all.end(), options.begin(), options.end());
+    all.emplace_back("./a");
+    return slurm(all).out;
+  };
+  CHECK(nodes_at("perlmutter", {"--sbatch=-C cpu"}) == nodes_at("perlmutter", {"--constraint", "cpu"}));
+  CHECK(nodes_at("marenostrum5", {"--sbatch=-q gp_debug"}) ==
+        nodes_at("marenostrum5", {"--qos", "gp_debug"}));
   const ProgramRun unknown = with("largemem");
   CHECK(unknown.exit_code == 0);
-  CHECK_THAT(unknown.err, Contains("lumi does not describe the nodes that the job requests"));
+  CHECK_THAT(unknown.err,
+             Contains("lumi's profile has no partition 'largemem'; it has ") && Contains("standard-g"));
+  const ProgramRun refused =
+      slurm({"--site", "lumi-g", "-np", "8", "--account", "p", "--partition", "eap", "./a"});
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.err, Contains("no partition 'eap'") && Contains("number of GPUs of a node is unknown"));
   // A job that is there already has its partition.
   ProgramSetup setup;
   setup.argv = {DDLRUN_PATH, "--dry-run", "-np", "1", "--site", "lumi", "./a"};

@@ -91,6 +91,20 @@ TEST_CASE(
   CHECK_THAT(job.job().err(), !Contains("generation 4"));
 }
 
+TEST_CASE(
+    "no rank begins before there are slots for all that the job needs, also of a program that never joins",
+    "[continued]") {
+  const Scratch scratch;
+  const ListedHosts hosts(scratch, "localhost:1\n");
+  Job job(scratch, ddlrun({"--min-np", "2", "--host-discovery-script", hosts.script(), "echo", "begins"}));
+  job.wait_until("the job waits",
+                 [&] { return job.err().find("; waiting for others\n") != std::string::npos; });
+  CHECK(job.out().empty());
+  hosts.set("localhost:1\n127.0.0.1:1\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(occurrences(job.out(), "begins\n") == 2);
+}
+
 TEST_CASE("a fit through kills has the result of one without them", "[continued]") {
   const Words words = Words{"-H", "localhost:2,127.0.0.1:2", "--oversubscribe"};
   const Scratch scratch;
@@ -302,11 +316,20 @@ TEST_CASE("what the ranks of a job that goes on wait for is told and shown, and 
   CHECK(job.job().wait_and_require_nothing_left() == 128 + SIGINT);
 
   ElasticJob limited(
-      kTwoNames + kNoOthers + Words{"--stall-check-shutdown-time-seconds", "0.3", "--min-np", "1"}, "hang0");
+      kTwoNames + kNoOthers + Words{"--stall-check-shutdown-time-seconds", "1", "--min-np", "1"}, "hang0");
   const auto first = limited.pids(0, 4);
   const auto second = limited.pids(1, 3);
   CHECK(second.at(1) == first.at(2));
-  CHECK_THAT(limited.job().err(), Contains("3 of 4 ranks have waited") && Contains("it is killed"));
+  CHECK_THAT(limited.job().err(), Contains("3 of 4 ranks have waited") &&
+                                      Contains("rank 1 on localhost (pid " + std::to_string(first.at(1)) +
+                                               ") is killed: it has been in user code for ") &&
+                                      Contains(" s, and waits in the system call "));
+  // One that is stopped somewhere in a call. Another may wait in the same call, and the third one in the next.
+  ::kill(second.at(2), SIGSTOP);
+  const auto third = limited.pids(2, 2);
+  CHECK(pid_set(third) == std::set<int>{second.at(0), second.at(1)});
+  CHECK_THAT(limited.job().err(),
+             Contains("(pid " + std::to_string(second.at(2)) + ") is killed: it is stopped (SIGSTOP)"));
   CHECK(limited.stop() == 0);
 }
 

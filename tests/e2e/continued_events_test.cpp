@@ -38,7 +38,7 @@ class EventfulJob {
     switch (choose(10)) {
       case 0:  // a spawner or its agent
       case 1: return kill_host_of(victim, living, static_cast<int>(choose(2)));
-      case 2: return hosts_.set(std::exchange(are_both_listed_, !are_both_listed_) ? "localhost:3\n" : kBoth);
+      case 2: return list_or_unlist();
       case 3:
         if (living.size() > 2) kill(living[choose(living.size() - 1)]);  // two at once
         [[fallthrough]];
@@ -78,13 +78,18 @@ class EventfulJob {
   std::vector<int> living_ranks() const {
     std::vector<int> living;
     for (const auto& [rank, one] : newest_) {
-      // Those of a host that is not listed may leave at any moment.
-      const bool may_leave = one.slot >= kSlots && !are_both_listed_;
+      // Those of a host that is not listed may leave at any moment, and may just have left when it is listed again.
+      const bool may_leave = one.slot >= kSlots && (!are_both_listed_ || generation_ <= unlisted_in_);
       if (!doomed_.contains(one.pid) && !may_leave && ::kill(one.pid, 0) == 0) living.push_back(one.pid);
     }
     return living;
   }
 
+  void list_or_unlist() {
+    read_generations();
+    if (are_both_listed_) unlisted_in_ = generation_;
+    hosts_.set(std::exchange(are_both_listed_, !are_both_listed_) ? "localhost:3\n" : kBoth);
+  }
   std::size_t choose(std::size_t below) { return random_() % below; }
   void kill(int pid) {
     doomed_.insert(pid);
@@ -133,6 +138,7 @@ class EventfulJob {
   ElasticJob job_{Words{"-np", "6", "--min-np", "1", "--oversubscribe", "--json", "--host-discovery-script",
                         hosts_.script(), "--elastic-settle", "0", "--blacklist-cooldown-range", "1", "1"}};
   bool are_both_listed_ = true;
+  int unlisted_in_ = -1;  ///< the generation in which the second host was last taken from the list
   std::size_t seen_ = 0;
   int generation_ = -1;
   int size_ = 0;

@@ -78,6 +78,7 @@ TEST_CASE("a process is started in the place of one that has failed, and joins a
     const bool waits = killed == 0;
     ElasticJob job(kTwoNames + kOthersAtOnce + Words{"--min-np", waits ? "4" : "2"});
     const auto first = job.pids(0, 4);
+    job.job().wait_for("the first step is made", 4);
     ::kill(first.at(killed), SIGKILL);
     const auto last = job.pids(waits ? 1 : 2, 4);
     // It has the old rank, and the others have theirs.
@@ -173,7 +174,26 @@ TEST_CASE("a rank that hangs is killed, and the others go on", "[continued]") {
   CHECK(pid_set(second) == std::set<int>{first.at(1), first.at(3)});
   CHECK(job.stop() == 0);
   CHECK_THAT(job.job().err(), Contains("rank 2 on 127.0.0.1 (pid " + std::to_string(first.at(2)) +
-                                       ") has not joined again within 1 s, and is killed"));
+                                       ") has not joined again within 1 s, and is killed: it is stopped "
+                                       "(SIGSTOP)\n"));
+}
+
+TEST_CASE("of a rank in an endless loop it is said that it computes, and where, before it is killed",
+          "[continued]") {
+  ElasticJob job(kTwoNames + kNoOthers + Words{"--min-np", "2", "--elastic-ready-timeout", "1"}, "spin0");
+  const auto first = job.pids(0, 4);
+  ::kill(first.at(0), SIGKILL);
+  const auto second = job.pids(1, 2);
+  CHECK(pid_set(second) == std::set<int>{first.at(2), first.at(3)});
+  CHECK(job.stop() == 0);
+  const std::string killed =
+      "rank 1 on localhost (pid " + std::to_string(first.at(1)) +
+      ") has not joined again within 1 s, and is killed: it has been in user code for ";
+  CHECK_THAT(job.job().err(), Contains(killed));
+  // It has no other threads, and may not get much of a CPU here.
+  const std::string& err = job.job().err();
+  const std::string how = err.substr(err.find(killed) + killed.size());
+  CHECK_THAT(how, Contains(" % of a CPU\n") || Contains(", and runs\n"));
 }
 
 TEST_CASE("a program that does not join again ends as in an ordinary job", "[continued]") {
@@ -236,8 +256,8 @@ TEST_CASE("programs without libddl run in an elastic job, too", "[continued]") {
   Job missing(scratch, ddlrun(kTwoNames + Words{"--min-np", "2", "no-such-program"}));
   CHECK(missing.wait_and_require_nothing_left() == contract::kNotFound);
   // No host has fewer than its slots, because another has more ranks than slots.
-  Job crowded(scratch, ddlrun(Words{"-H", "localhost:3,127.0.0.1:1", "-np", "4", "--oversubscribe", "--min-np",
-                                    "2", "sh", "-c", "echo $LOCAL_RANK"}));
+  Job crowded(scratch, ddlrun(Words{"-H", "localhost:3,127.0.0.1:1", "-np", "4", "--oversubscribe",
+                                    "--min-np", "2", "sh", "-c", "echo $LOCAL_RANK"}));
   CHECK(crowded.wait_and_require_nothing_left() == 0);
   CHECK_THAT(crowded.out(), Contains("[2]<stdout>:2\n") && Contains("[3]<stdout>:0\n"));
 }

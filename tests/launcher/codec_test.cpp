@@ -81,6 +81,7 @@ JobLaunch job_launch() {
   JobLaunch job;
   job.elastic_job_id = "ddlrun-4700-0f3c9a1b";
   job.preemption_watch = "exec watch";
+  job.requeue = {"Slurm", "4711", "node1", 3};
   job.job_id = "ddlrun-1-2";
   job.num_ranks = 3;
   job.node_names = {"a", "b"};

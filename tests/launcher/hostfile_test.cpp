@@ -49,6 +49,8 @@ TEST_CASE("hostfiles of Grid Engine, LSF, MPICH and Intel MPI are read") {
   // LSB_DJOB_HOSTFILE, and LSB_MCPU_HOSTS written into a file.
   CHECK(hosts_of("n1\nn1\nn2\nn2\n") == "n1:2 n2:2");
   CHECK(hosts_of("n1 16 n2 16 n3 4\n") == "n1:16 n2:16 n3:4");
+  CHECK(hosts_of("n1 8 me@n2 4\nn3 2 me@corp.example@n4 1\n") == "n1:8 me@n2:4 n3:2 me@corp.example@n4:1");
+  CHECK(hosts_of("n5 2 all.q@n5 1") == "n5:2");  // Grid Engine's, with a processor
   CHECK(hosts_of("n1:4\nn2:2 user=me # the second\n") == "n1:4 me@n2:2");
   const auto bound = parse_hostfile("n1:2 binding=user:0,1\nn2 2 all.q@n2 0,0:0,1\nn3:1", "hosts.txt");
   REQUIRE(bound);

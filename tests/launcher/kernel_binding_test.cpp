@@ -1,11 +1,25 @@
 #include "launcher/process/process_state.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "support/catch.h"
 
 using namespace ddl::launcher;
 using namespace std::string_literals;
+
+TEST_CASE("what a process waits in is known as far as the kernel tells it") {
+  const auto text = [](const char* syscall, const char* wchan) {
+    const KernelWait wait = parse_kernel_wait(syscall, wchan);
+    return wait.system_call + "|" + wait.channel;
+  };
+  CHECK(text((std::to_string(SYS_futex) + " 0x7f00 0x0\n").c_str(), "futex_wait_queue") ==
+        "futex|futex_wait_queue");
+  CHECK(text("9999 0x0\n", "0") == "9999|");
+  CHECK(text("-1 0x7ffe 0x7f00\n", "do_page_fault\n") == "|do_page_fault");
+  CHECK(text("running\n", "0") == "|");
+  CHECK(text("", "") == "|");
+}
 
 TEST_CASE("the allowed CPUs are read from a process's status") {
   CHECK(parse_allowed_cpus("Name:\tsh\nCpus_allowed:\t3\nCpus_allowed_list:\t0-3,64-67\nMems_allowed:\t1\n")

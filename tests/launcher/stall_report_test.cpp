@@ -67,6 +67,15 @@ TEST_CASE("a call that some ranks have not come to is a stall, with what these d
         Sentences{"allreduce #812: 2 of 4 ranks have waited for 61 s for 2 ranks: rank 2 (node2, pid 102) is "
                   "stopped (SIGSTOP), rank 3 (node2) has ended"});
   CHECK(sentences({rank(0, inside("allreduce", 812, 59)), rank(1, before)}).empty());
+  // A rank that waits in the call before for the same rank is none that is waited for.
+  const CallActivity behind = inside("allreduce", 811, 62);
+  RankActivity stopped_inside = rank(3, behind);
+  stopped_inside.is_stopped = true;
+  for (const RankActivity& culprit : {stopped_inside, rank(3, before)})
+    CHECK(stalls({rank(0, waiting), rank(1, waiting), rank(2, behind), culprit}, 4).at(0).missing ==
+          std::vector{3});
+  CHECK(stalls({rank(0, waiting), rank(1, waiting), rank(2, behind), rank(3, behind)}, 4).at(0).missing ==
+        std::vector{2, 3});
 }
 
 TEST_CASE("a rank that waits in another set's call is said to do so") {
@@ -219,4 +228,26 @@ TEST_CASE("a rank that has submitted the tensor to another process set is named 
         "tensor "
         "\"a\" of process set 4 for 61 s; rank 1 (node1, pid 101) has submitted a tensor \"a\" to process "
         "set 4");
+}
+
+TEST_CASE("where a rank hangs is said with what the kernel knows of its process") {
+  RankActivity one = rank(1, inside("allreduce", 812, 61));
+  CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s");
+  one.process = {"S", 3, 7.5, 4096, 0.02, "futex", "futex_wait_queue"};
+  CHECK(hanging_text(one) ==
+        "it has been inside allreduce #812 for 61 s, and waits in the system call futex (futex_wait_queue)");
+  one.process.system_call = "";
+  CHECK(hanging_text(one) ==
+        "it has been inside allreduce #812 for 61 s, and waits in the kernel (futex_wait_queue)");
+  one.process.cpu_share = 0.98;
+  CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s, and uses 98 % of a CPU");
+  RankActivity stopped = rank(2, inside("allreduce", 812, 61));
+  stopped.is_stopped = true;
+  stopped.process.system_call = "futex";
+  CHECK(hanging_text(stopped) == "it is stopped (SIGSTOP)");
+  RankActivity other;
+  other.pid = 7;
+  other.process.state = "R";
+  CHECK(hanging_text(other) == "it runs");
+  CHECK(hanging_text(RankActivity()) == "it has ended");
 }

@@ -431,6 +431,21 @@ TEST_CASE("rules of a site need one, and data on it") {
   }
 }
 
+TEST_CASE("a site whose jobs get other nodes than the script requests finds nothing") {
+  const SiteProfile lumi = shipped("lumi-g");
+  const auto ask = [&](const std::string& partition) {
+    return found(kHead + "#SBATCH --partition=" + partition + "\n#SBATCH --ntasks=1 --cpus-per-task=128\n" +
+                     "srun --cpu-bind=map_cpu:0 app\n",
+                 &lumi);
+  };
+  CHECK_THAT(ddl::join(ask("standard-g"), ", "),
+             Catch::Contains("too-many-cpus") && Catch::Contains("reserved-cpu"));
+  CHECK(ask("standard") ==
+        found(kHead + "#SBATCH --partition=standard\n#SBATCH --ntasks=1 --cpus-per-task=128\n" +
+                  "srun --cpu-bind=map_cpu:0 app\n",
+              nullptr));
+}
+
 TEST_CASE("masks are accepted where jobs have their nodes to themselves") {
   SiteProfile site = plain_site();
   const std::string script = kHead + "srun --cpu-bind=map_cpu:1,9 app\n";

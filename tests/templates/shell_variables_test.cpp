@@ -72,6 +72,10 @@ TEST_CASE("what a command line starts in the end") {
   CHECK(started({"bash", "-c", "cd x; exec torchrun a.py"}) == "cd torchrun ");
   CHECK(started({"command", "-v", "srun"}) == "command ");
   CHECK(node_launcher(Lines{"python3", "-m", "torch.distributed.run", "a.py"}) == NodeLauncher::kTorchrun);
+  CHECK(node_launcher(Lines{"python3", "-u", "-X", "dev", "-bm", "accelerate.commands.launch"}) ==
+        NodeLauncher::kAccelerate);
+  CHECK(node_launcher(Lines{"python3", "-u", "a.py", "-m", "torch.distributed.run"}) == NodeLauncher::kNone);
+  CHECK(node_launcher(Lines{"python3", "-W"}) == NodeLauncher::kNone);
   CHECK(node_launcher(Lines{"accelerate", "launch"}) == NodeLauncher::kAccelerate);
   CHECK(node_launcher(Lines{"python", "train.py", "torchrun"}) == NodeLauncher::kNone);
 }

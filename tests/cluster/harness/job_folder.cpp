@@ -35,7 +35,7 @@ JobFolder::CommandResult JobFolder::run(const std::vector<std::string>& words) c
 
 std::string JobFolder::checked_output(const std::vector<std::string>& words) const {
   const CommandResult result = run(words);
-  INFO(result.err);
+  INFO(join(words, " ") << '\n' << result.err);
   REQUIRE(result.status == 0);
   return result.out;
 }

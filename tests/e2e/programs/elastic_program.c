@@ -4,7 +4,7 @@
  * its first step; "waits" makes steps only while there is a file "go"; "abort" aborts the job in generation 1; "stop2" stops in generation 2, after a step; "shrinks"
  * when there are fewer ranks than in the generation before; "die" kills rank 1 in
  * generation 0, and stops in the next; "save_badly" fails as rank 0 when the job is drained; "never" makes no steps;
- * "hang1" keeps the others waiting as rank 1 of generation 1; "slow" pauses long enough after each for a signal to
+ * "hang1" keeps the others waiting as rank 1 of generation 1, and "spin1" does, computing; "slow" pauses long enough after each for a signal to
  * come; "open" has a tensor on its way, as rank 1, when the ranks check; "resets" has a generation for each step, and prints what the process uses in two of them. */
 #include <dirent.h>
 #include <signal.h>
@@ -61,7 +61,10 @@ static ddl_status make_step(ddl_context* context, int32_t* change, int32_t* stop
     fprintf(stderr, "a wrong sum, %d\n", all[0]);
     _exit(3);
   }
-  ++step;
+  if (++step == 1) {
+    printf("the first step is made\n");
+    fflush(stdout);
+  }
   *stops = all[1] > 0;
   return ddl_elastic_check(context, change);
 }
@@ -92,6 +95,10 @@ static ddl_status work(ddl_context* context, uint64_t* reason) {
   earlier_size = last_size;
   last_size = ddl_size(context);
   if (is("abort") && ddl_elastic_generation(context) == 1) ddl_abort(context, 5, "no data");
+  volatile int spins = strncmp(mode, "spin", 4) == 0 && ddl_rank(context) == 1 &&
+                       ddl_elastic_generation(context) == mode[4] - '0';
+  while (spins) {
+  }
   while (is("never") || (strncmp(mode, "hang", 4) == 0 && ddl_rank(context) == 1 &&
                          ddl_elastic_generation(context) == mode[4] - '0'))
     pause();
