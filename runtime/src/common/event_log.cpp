@@ -80,10 +80,9 @@ void EventLog::record(std::uint32_t events) {
   records_ = true;
 }
 
-std::uint64_t EventLog::begin(const Event& event, std::string_view name) {
+std::uint64_t EventLog::begin(const Event& event, std::string_view name, std::int64_t begin) {
   const bool exact = is_exact();
   if (!exact && keeps_ == Keeps::kWhileRecording) return 0;
-  const std::int64_t begin = event.begin != 0 ? event.begin : clock(exact);
   if (exact && due_ && begin >= next_comparison_.load(std::memory_order_relaxed)) check_comparison(begin);
   Line line;
   std::memcpy(line.data(), &event, sizeof line);

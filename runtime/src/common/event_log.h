@@ -61,7 +61,11 @@ class EventLog {
 
   /// An event begins: what it is, as far as that is known, and its name if its kind has one. A begin of 0 stands for
   /// now. Returns its number; 0 if it is not kept, which the functions below accept.
-  std::uint64_t begin(const contract::Event& event, std::string_view name = {});
+  std::uint64_t begin(const contract::Event& event, std::string_view name = {}) {
+    return begin(event, name, event.begin != 0 ? event.begin : now());
+  }
+  /// The same at this time. Not by event.begin: an event that has just been written in parts is slow to read as a whole.
+  std::uint64_t begin(const contract::Event& event, std::string_view name, std::int64_t at);
   /// Of a tensor: the call that executes it begins.
   void start(std::uint64_t number, std::int64_t at);
   /// It ends, and this algorithm was used if it is a call. Nothing happens if so many events have begun since that this
@@ -120,11 +124,14 @@ inline contract::Event event_of(const Call& call, std::uint64_t bytes) {
 class LoggedInterval {
  public:
   LoggedInterval(EventLog* log, const contract::Event& event, std::string_view name = {})
-      : log_(log), number_(log == nullptr ? 0 : log->begin(event, name)) {}
+      : log_(log),
+        began_(log == nullptr ? 0 : event.begin != 0 ? event.begin : log->now()),
+        number_(log == nullptr ? 0 : log->begin(event, name, began_)) {}
   ~LoggedInterval() { (void)end(); }
   LoggedInterval(const LoggedInterval&) = delete;
   LoggedInterval& operator=(const LoggedInterval&) = delete;
 
+  std::int64_t began() const { return began_; }
   /// Ends it. Returns when, by the log's clock; 0 if there is no log, or it has ended before.
   std::int64_t end() {
     if (log_ == nullptr) return 0;
@@ -140,6 +147,7 @@ class LoggedInterval {
 
  private:
   EventLog* log_;
+  std::int64_t began_;
   std::uint64_t number_;
   ddl_status status_ = DDL_OK;
   std::uint8_t algorithm_ = 0;

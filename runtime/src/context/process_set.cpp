@@ -123,11 +123,10 @@ Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;
   event.call = number;
-  event.begin = log == nullptr ? 0 : log->now();
   LoggedInterval logged(log, event);
   Outcome outcome = backend_->run(request, deadline);
   logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_path()));
-  if (log != nullptr) tally_.add(request.call.kind, event.bytes, event.begin, logged.end());
+  if (log != nullptr) tally_.add(request.call.kind, event.bytes, logged.began(), logged.end());
   return outcome;
 }
 

@@ -105,9 +105,7 @@ Failure Engine::aborted() const {
 Outcome Engine::agree(Lock& lock) {
   ++counts_.rounds;
   const std::uint32_t number = counts_.all();
-  contract::Event event = event_of_engine(contract::Event::Kind::kAgreement);
-  event.begin = events() == nullptr ? 0 : events()->now();
-  LoggedInterval logged(events(), event);
+  LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kAgreement));
   lock.unlock();
   own_connections_->want_to_agree(number);
   Request begin;
@@ -136,7 +134,7 @@ Outcome Engine::agree(Lock& lock) {
     joining_ = nullptr;
     if (record_ != nullptr) record_->has_joined = 0;
   }
-  if (event.begin != 0) tally_.add(CallKind::kAgree, 0, event.begin, logged.end());
+  if (logged.began() != 0) tally_.add(CallKind::kAgree, 0, logged.began(), logged.end());
   return {};
 }
 
