@@ -125,7 +125,9 @@ class LoggedInterval {
  public:
   LoggedInterval(EventLog* log, const contract::Event& event, std::string_view name = {})
       : log_(log),
-        began_(log == nullptr ? 0 : event.begin != 0 ? event.begin : log->now()),
+        began_(log == nullptr     ? 0
+               : event.begin != 0 ? event.begin
+                                  : log->now()),
         number_(log == nullptr ? 0 : log->begin(event, name, began_)) {}
   ~LoggedInterval() { (void)end(); }
   LoggedInterval(const LoggedInterval&) = delete;
