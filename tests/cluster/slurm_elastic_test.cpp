@@ -22,7 +22,7 @@ std::string field_of(const JobFolder& folder, const std::string& job, const std:
   return "";
 }
 
-/// A job of two nodes that goes on for as long as it is not requeued, and has saved its state.
+/// A job of two nodes that has saved its state. It does not end by itself before it is requeued.
 std::string begin_job(const JobFolder& folder) {
   const std::string ddlrun = e2e::ddlrun({}).argv.front();
   const std::string script = folder.write(
@@ -32,8 +32,7 @@ std::string begin_job(const JobFolder& folder) {
   const std::string job =
       folder.sbatch("out", {"-N", "2", "--ntasks-per-node", "2", "--no-kill", "--open-mode=append"}, script);
   folder.await_lines("out", "process.*from.step.0$", 4);
-  folder.checked_output(
-      {"timeout", "30", "sh", "-c", "until [ -e state/ddl-state.bin ]; do sleep 0.05; done"});
+  folder.await_file("state/ddl-state.bin");
   return job;
 }
 
@@ -68,12 +67,7 @@ TEST_CASE("a job that has lost the host of ddlrun is requeued by a host that is 
   const std::string job = begin_job(folder);
   const std::string host = field_of(folder, job, "BatchHost");
   cluster.kill(host);
-  // When Slurm has noticed that the node is down. It may then start the job at once, or in two minutes.
-  folder.checked_output({"timeout", "150", "bash", "-c",
-                         "while shown=$(squeue -h -o %r -j " + job +
-                             " 2>/dev/null) && [ -n \"$shown\" ]; do "
-                             "[ \"$shown\" != BeginTime ] || scontrol update JobId=" +
-                             job + " StartTime=now; sleep 0.1; done"});
+  folder.await_run_without_lost_node(job);
   INFO(folder.output("out"));
   CHECK(field_of(folder, job, "Restarts") == "1");
   CHECK_THAT(folder.output("out"), Contains(" steps the loss is "));

@@ -65,8 +65,9 @@ std::string JobFolder::sbatch(const std::string& output, std::vector<std::string
   return std::string(trim(checked_output(options)));
 }
 
-void JobFolder::wait_until(const std::string& condition) const {
-  checked_output({"timeout", "60", "bash", "-c", "until " + condition + "; do sleep 0.05; done"});
+void JobFolder::wait_until(const std::string& condition, int limit_seconds) const {
+  checked_output({"timeout", std::to_string(limit_seconds), "bash", "-c",
+                  "until " + condition + "; do sleep 0.05; done"});
 }
 
 void JobFolder::await(const std::vector<std::string>& jobs) const {
@@ -81,6 +82,14 @@ void JobFolder::await_second_run(const std::string& job) const {
   checked_output({"scontrol", "update", "JobId=" + job, "StartTime=now+3"});
   await({job});
 }
+
+void JobFolder::await_run_without_lost_node(const std::string& job) const {
+  wait_until("reason=$(squeue -h -o %r -j " + job + " 2>/dev/null); [ \"$reason\" != BeginTime ] || " +
+                 "scontrol update JobId=" + job + " StartTime=now; [ -z \"$reason\" ]",
+             150);
+}
+
+void JobFolder::await_file(const std::string& name) const { wait_until("[ -e " + name + " ]"); }
 
 void JobFolder::await_lines(const std::string& name, const std::string& word, int count) const {
   wait_until("[ \"$(grep -c " + word + " " + name + " 2>/dev/null)\" = " + std::to_string(count) + " ]");

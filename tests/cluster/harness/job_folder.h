@@ -40,12 +40,16 @@ class JobFolder : public SharedScratch {
   void await(const std::vector<std::string>& jobs) const;
   /// Waits until a job that is requeued has run again and ended.
   void await_second_run(const std::string& job) const;
+  /// The same if a node is lost: Slurm requeues it when it counts the node as down, and may then start it at once.
+  void await_run_without_lost_node(const std::string& job) const;
+  /// Waits until the file is there.
+  void await_file(const std::string& name) const;
   /// Waits until the file has this number of lines with the word.
   void await_lines(const std::string& name, const std::string& word, int count) const;
   std::string output(const std::string& name) const;
 
  private:
-  void wait_until(const std::string& condition) const;
+  void wait_until(const std::string& condition, int limit_seconds = 60) const;
 };
 
 /// Cancels a batch script with ddlrun and two ranks on two nodes that take half a second to end after SIGTERM. How many
