@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "launcher/protocol/codec.h"
+#include "launcher/protocol/member_messages.h"
 
 namespace message = ddl::launcher::message;
 
@@ -39,5 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check<message::HeadToJoiningAgent>(frame);
   check<message::ClientToJob>(frame);
   check<message::JobToClient>(frame);
+  check<message::MemberReport>(frame);
+  check<message::MemberOrder>(frame);
   return 0;
 }

@@ -1,7 +1,11 @@
 #include "launcher/protocol/codec.h"
 
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <string>
 
 #include "launcher/facts.h"
 #include "launcher/protocol/member_messages.h"
@@ -598,4 +602,20 @@ TEST_CASE("a topology that contradicts itself is refused") {
              Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.gpus[0].numa = 7; }), Catch::Contains(complaint));
   CHECK_THAT(refusal_of([](Topology& node) { node.cores.resize(5000); }), Catch::Contains("too many cores"));
+}
+
+TEST_CASE("the fuzzer's seeds are these messages") {
+  // DDL_WRITE_GOLDEN=1 writes them anew.
+  const bool writes = std::getenv("DDL_WRITE_GOLDEN") != nullptr;
+  std::set<std::uint16_t> seen;
+  for_every_message([&](const auto& message) {
+    const Frame frame = encode(message);
+    if (!seen.insert(frame.type).second) return;
+    const std::string path = DDL_MESSAGE_SEEDS "/type_" + std::to_string(frame.type);
+    std::string seed{static_cast<char>(frame.type & 0xff), static_cast<char>(frame.type >> 8)};
+    seed += frame.payload;
+    if (writes) std::ofstream(path, std::ios::binary) << seed;
+    std::ifstream file(path, std::ios::binary);
+    CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == seed);
+  });
 }
