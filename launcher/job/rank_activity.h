@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "launcher/process/process_state.h"
 
 namespace ddl::launcher {
 
@@ -46,8 +47,7 @@ struct ProcessActivity {
   Seconds cpu_seconds{-1};           ///< with those of the children that it has waited for; below 0: unknown
   std::int64_t resident_bytes = -1;  ///< below 0: unknown
   double cpu_share = -1;             ///< CPUs that it has used since an earlier look; below 0: unknown
-  std::string system_call;           ///< that its first thread waits in: "futex"; "": in none, or unknown
-  std::string wait_channel;          ///< the kernel's function that it waits in: "pipe_read"; "": the same
+  KernelWait wait;
   bool operator==(const ProcessActivity&) const = default;
 };
 

@@ -93,10 +93,10 @@ std::string process_text(const ProcessActivity& process) {
   constexpr double kComputes = 0.5;
   if (process.cpu_share >= kComputes) return fmt::format("uses {:.0f} % of a CPU", 100 * process.cpu_share);
   if (process.state == "R") return "runs";
-  if (process.system_call.empty() && process.wait_channel.empty()) return "";
-  const std::string channel = process.wait_channel.empty() ? "" : " (" + process.wait_channel + ")";
-  return std::string("waits in ") +
-         (process.system_call.empty() ? "the kernel" : "the system call " + process.system_call) + channel;
+  const auto& [system_call, channel] = process.wait;
+  if (system_call.empty() && channel.empty()) return "";
+  return "waits in " + (system_call.empty() ? "the kernel" : "the system call " + system_call) +
+         (channel.empty() ? "" : " (" + channel + ")");
 }
 
 }  // namespace ddl::launcher

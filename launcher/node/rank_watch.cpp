@@ -100,9 +100,7 @@ void RankWatch::report_activity(const message::AskActivity& ask) {
   for (RankActivity& one : answer.ranks) {
     one.tensors.resize(std::min(one.tensors.size(), most));
     if (one.pid == 0) continue;
-    KernelWait wait = read_kernel_wait(static_cast<pid_t>(one.pid));
-    one.process.system_call = std::move(wait.system_call);
-    one.process.wait_channel = std::move(wait.channel);
+    one.process.wait = read_kernel_wait(static_cast<pid_t>(one.pid));
   }
   report_(std::move(answer));
 }

@@ -20,10 +20,7 @@
 namespace ddl::launcher {
 namespace {
 
-// slurmd's, which firewalls between the nodes of a cluster let through. A host where nobody listens there answers, too.
-constexpr char kPort[] = "6818";
-
-/// The host has sent something back.
+/// The host has sent something back: also one where nobody listens.
 bool is_answer(int error) { return error == 0 || error == ECONNREFUSED; }
 
 void say_on_standard_error(const std::string& sentence) {
@@ -32,11 +29,11 @@ void say_on_standard_error(const std::string& sentence) {
 
 }  // namespace
 
-bool does_host_answer(const std::string& host, std::chrono::milliseconds patience) {
+bool does_host_answer(const std::string& host, const std::string& port, std::chrono::milliseconds patience) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
-  if (::getaddrinfo(host.c_str(), kPort, &hints, &list) != 0) return true;
+  if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &list) != 0) return true;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(list, &::freeaddrinfo);
   std::vector<UniqueFd> sockets;
   std::vector<pollfd> waited;
@@ -80,7 +77,7 @@ bool requeue_job(const Requeue& order, const RequeueSettings& settings) {
     return false;
   }
   if (!*may) return false;
-  if (settings.does_answer(order.head_host)) {
+  if (settings.does_answer(order.head_host, scheduler.node_port())) {
     say(name + " is not requeued, because " + order.head_host + ", where ddlrun runs, answers");
     return false;
   }

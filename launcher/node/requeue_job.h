@@ -10,17 +10,19 @@
 
 namespace ddl::launcher {
 
-/// Whether the host answers within patience: it accepts or refuses a connection. True also if its name is unknown here.
-bool does_host_answer(const std::string& host, std::chrono::milliseconds patience);
+/// Whether the host answers within patience: it accepts or refuses a connection to the port. True also if its name is
+/// unknown here.
+bool does_host_answer(const std::string& host, const std::string& port, std::chrono::milliseconds patience);
 
 struct RequeueSettings {
   /// More agents do not ask: of a thousand hosts the first ones suffice.
   int max_turns = 16;
   /// After it the agent before has asked, if it could, and the scheduler has sent SIGTERM to all others.
   std::chrono::milliseconds turn{10000};
-  std::function<bool(const std::string& host)> does_answer = [](const std::string& host) {
-    return does_host_answer(host, std::chrono::seconds(4));
-  };
+  std::function<bool(const std::string& host, const std::string& port)> does_answer =
+      [](const std::string& host, const std::string& port) {
+        return does_host_answer(host, port, std::chrono::seconds(4));
+      };
   std::function<void(const std::string& sentence)> say;  ///< by default, on standard error
 };
 

@@ -83,8 +83,9 @@ void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallActivity, kind, number, is_inside, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call, peer, has_joined, waits)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelWait, system_call, channel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes,
-                                   cpu_share, system_call, wait_channel)
+                                   cpu_share, wait)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, inits, is_stopped, seconds, sets, tensors,
                                    open_tensors, last_event, steps_per_second, process)
 

@@ -35,6 +35,7 @@ class NoScheduler : public Scheduler {
   std::string advice(std::string_view) const override { return ""; }
   bool is_ending(const std::string&, const Environment&) const override { return false; }
   Result<bool> may_requeue(const std::string&, const Environment&) const override { return false; }
+  std::string node_port() const override { return ""; }
   Status requeue(const std::string&, const Environment&) const override {
     return fail(ErrorCode::kUnavailable, "no scheduler");
   }

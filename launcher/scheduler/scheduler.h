@@ -85,6 +85,8 @@ class Scheduler {
   /// Asks, with a deadline, whether the job is a batch job that runs and that its user lets the scheduler start again.
   /// Error: there is no answer.
   virtual Result<bool> may_requeue(const std::string& job_id, const Environment& own) const = 0;
+  /// A port on which its daemon listens on every node of a job, as firewalls between them allow; "": it has none.
+  virtual std::string node_port() const = 0;
   /// Has the scheduler end the job and start it again from its beginning, with a deadline. Error: it refuses that, or
   /// does not answer.
   virtual Status requeue(const std::string& job_id, const Environment& own) const = 0;

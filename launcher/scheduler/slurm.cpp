@@ -183,6 +183,8 @@ class Slurm : public Scheduler {
     });
   }
 
+  std::string node_port() const override { return "6818"; }  // slurmd's
+
   Status requeue(const std::string& job_id, const Environment& own) const override {
     const auto done = scontrol({"requeue", job_id}, own);
     return done ? Status() : fail(done.error());

@@ -47,8 +47,9 @@ std::string requeue(bool is_done, bool does_answer = false, int turn = 0) {
   RequeueSettings settings;
   settings.max_turns = 3;
   settings.turn = 1ms;
-  settings.does_answer = [&](const std::string& host) {
+  settings.does_answer = [&](const std::string& host, const std::string& port) {
     CHECK(host == "node1");
+    CHECK(port == "6818");
     return does_answer;
   };
   std::string said;
@@ -97,7 +98,8 @@ TEST_CASE("of many agents only the first ones ask") {
 }
 
 TEST_CASE("a host answers that accepts or refuses a connection") {
-  CHECK(does_host_answer("localhost", 2s));
-  CHECK(does_host_answer("no such name", 2s));
-  CHECK_FALSE(does_host_answer("255.255.255.255", 2s));  // of no host; one that is silent: slurm_elastic_test
+  CHECK(does_host_answer("localhost", "6818", 2s));
+  CHECK(does_host_answer("no such name", "6818", 2s));
+  CHECK_FALSE(
+      does_host_answer("255.255.255.255", "6818", 2s));  // of no host; one that is silent: slurm_elastic_test
 }

@@ -236,14 +236,14 @@ TEST_CASE("where a rank hangs is said with what the kernel knows of its process"
   one.process = {"S", 3, 7.5, 4096, 0.02, "futex", "futex_wait_queue"};
   CHECK(hanging_text(one) ==
         "it has been inside allreduce #812 for 61 s, and waits in the system call futex (futex_wait_queue)");
-  one.process.system_call = "";
+  one.process.wait.system_call = "";
   CHECK(hanging_text(one) ==
         "it has been inside allreduce #812 for 61 s, and waits in the kernel (futex_wait_queue)");
   one.process.cpu_share = 0.98;
   CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s, and uses 98 % of a CPU");
   RankActivity stopped = rank(2, inside("allreduce", 812, 61));
   stopped.is_stopped = true;
-  stopped.process.system_call = "futex";
+  stopped.process.wait.system_call = "futex";
   CHECK(hanging_text(stopped) == "it is stopped (SIGSTOP)");
   RankActivity other;
   other.pid = 7;
