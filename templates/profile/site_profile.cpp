@@ -277,11 +277,10 @@ std::string unknown_nodes(const Site& site, const NodeRequest& request) {
   const auto unknown =
       std::ranges::find_if(names, [&known](std::string_view name) { return !has_word(known, name); });
   if (!known.empty() && !request.partition.empty() && unknown != names.end())
-    return site.all.name + "'s profile has no partition '" + std::string(*unknown) + "'; it has " +
-           join(known, ", ") + std::string(kRest);
+    return "the profile has no partition '" + std::string(*unknown) + "'; it has " + join(known, ", ") +
+           std::string(kRest);
   if (site.default_variant.empty()) return "";
-  return site.all.name +
-         " does not describe the nodes that the job requests, or it has several kinds of them" +
+  return "the profile does not describe the nodes that the job requests, or it has several kinds of them" +
          std::string(kRest);
 }
 

@@ -827,7 +827,7 @@ TEST_CASE(
   const ProgramRun unknown = with("largemem");
   CHECK(unknown.exit_code == 0);
   CHECK_THAT(unknown.err,
-             Contains("lumi's profile has no partition 'largemem'; it has ") && Contains("standard-g"));
+             Contains("lumi: the profile has no partition 'largemem'; it has ") && Contains("standard-g"));
   const ProgramRun refused =
       slurm({"--site", "lumi-g", "-np", "8", "--account", "p", "--partition", "eap", "./a"});
   CHECK(refused.exit_code != 0);

@@ -66,7 +66,7 @@ TEST_CASE("a job that has lost the host of ddlrun is requeued by a host that is 
   const JobFolder folder;
   const std::string job = begin_job(folder);
   const std::string host = field_of(folder, job, "BatchHost");
-  cluster.kill(host);
+  cluster.kill_for_good(host);
   folder.await_run_without_lost_node(job);
   INFO(folder.output("out"));
   CHECK(field_of(folder, job, "Restarts") == "1");

@@ -210,9 +210,9 @@ variants:
   // A note names a partition that is unknown.
   const auto note = [&](const NodeRequest& request) { return profile_of(*site, request).notes.back(); };
   CHECK(note({"cpu,any", "", ""}) ==
-        "own's profile has no partition 'any'; it has gpu, gpu-*, cpu, both, fat, "
+        "the profile has no partition 'any'; it has gpu, gpu-*, cpu, both, fat, "
         "so only what holds for all its jobs is known");
-  CHECK(note({"both", "", ""}).find("own does not describe the nodes that the job requests") == 0);
+  CHECK(note({"both", "", ""}).find("the profile does not describe the nodes that the job requests") == 0);
 
   // A variant has what holds for all, and in its place what differs.
   const SiteProfile gpu = profile_of(*site, {});

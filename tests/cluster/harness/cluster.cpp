@@ -62,6 +62,8 @@ void Cluster::kill(const std::string& host) {
   run({"kill", host});
 }
 
+void Cluster::kill_for_good(const std::string& host) { run({"kill", host}); }
+
 void Cluster::restart(const std::string& host) {
   std::erase_if(undo_, [&](const Undo& undo) { return undo.words.back() == host; });
   run({"restart", host});

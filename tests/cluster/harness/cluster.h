@@ -38,6 +38,8 @@ class Cluster {
 
   /// Sets the links down, then kills all processes at once: no peer is notified.
   void kill(const std::string& host);
+  /// As kill(), but the host stays dead: for the last test that uses this cluster.
+  void kill_for_good(const std::string& host);
   void restart(const std::string& host);
   /// Drops all packets from and to the host; connections stay open.
   void partition(const std::string& host);
