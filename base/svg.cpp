@@ -66,6 +66,10 @@ void SvgCanvas::circle(SvgPoint center, double radius, const SvgStyle& style) {
            paint(style) + "/>\n";
 }
 
+void SvgCanvas::path(std::string_view commands, const SvgStyle& style) {
+  body_ += "<path" + attribute("d", std::string(commands)) + paint(style) + "/>\n";
+}
+
 void SvgCanvas::text(SvgPoint baseline, std::string_view text, const SvgText& style) {
   body_ += "<text" + attribute("x", baseline.x) + attribute("y", baseline.y) +
            attribute("font-size", style.size) + attribute("fill", style.fill) +
@@ -78,6 +82,12 @@ void SvgCanvas::begin_titled(std::string_view title) {
   body_ += "<g><title>" + xml_escape(title) + "</title>\n";
 }
 void SvgCanvas::end_titled() { body_ += "</g>\n"; }
+
+std::string SvgCanvas::in_page(double width, double height, std::string_view title) const {
+  return "<svg" + attribute("viewBox", "0 0 " + svg_number(width) + " " + svg_number(height)) +
+         attribute("style", "max-width:" + svg_number(width) + "px") + " role=\"img\">\n<title>" +
+         xml_escape(title) + "</title>\n" + body_ + "</svg>\n";
+}
 
 std::string SvgCanvas::document(double width, double height, std::string_view title) const {
   return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", width) +

@@ -13,7 +13,8 @@ struct SvgPoint {
   double y = 0;
 };
 
-/// How an area or a line is painted. Colours are those of CSS ("#1f6feb"), "none" paints nothing.
+/// How an area or a line is painted. Colours are those of CSS ("#1f6feb", or "var(--bar)" in a page), "none" paints
+/// nothing.
 struct SvgStyle {
   std::string fill = "none";
   double opacity = 1;  ///< of the fill
@@ -37,6 +38,8 @@ class SvgCanvas {
   void polyline(const std::vector<SvgPoint>& points, const SvgStyle& style);
   void polygon(const std::vector<SvgPoint>& points, const SvgStyle& style);
   void circle(SvgPoint center, double radius, const SvgStyle& style);
+  /// commands: SVG's own ("M0 0h9v9h-9z").
+  void path(std::string_view commands, const SvgStyle& style);
   /// baseline: where the anchor of the text is.
   void text(SvgPoint baseline, std::string_view text, const SvgText& style);
   /// A browser shows the title of the elements up to end_titled() where the pointer rests on one of them.
@@ -45,6 +48,8 @@ class SvgCanvas {
 
   /// The whole picture, on white. title: what a screen reader reads out.
   std::string document(double width, double height, std::string_view title) const;
+  /// The same as a part of a page of HTML, as wide as there is room, on the page's own background.
+  std::string in_page(double width, double height, std::string_view title) const;
 
  private:
   std::string body_;

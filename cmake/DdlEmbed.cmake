@@ -16,10 +16,10 @@ if(CMAKE_SCRIPT_MODE_FILE)
 #include \"${HEADER}\"
 
 namespace {
-constexpr ddl::templates::ShippedFile kEmbeddedFiles[] = {
+constexpr ddl::EmbeddedFile kEmbeddedFiles[] = {
 ${rows}};
 }  // namespace
-std::span<const ddl::templates::ShippedFile> ${FUNCTION}() {
+std::span<const ddl::EmbeddedFile> ${FUNCTION}() {
   return {std::begin(kEmbeddedFiles), std::end(kEmbeddedFiles)};
 }
 ")

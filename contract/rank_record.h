@@ -75,6 +75,15 @@ struct CallTotals {
   std::atomic<std::uint64_t> calls{0};        ///< that have ended, also with an error
   std::atomic<std::uint64_t> bytes{0};        ///< of one rank: the number of elements times their size
   std::atomic<std::uint64_t> nanoseconds{0};  ///< inside of them
+  /// Of these, asleep until other ranks had made the call, too. Added at once.
+  std::atomic<std::uint64_t> wait_nanoseconds{0};
+};
+
+/// A rank for which this one has slept in calls, and how long.
+struct AwaitedTotal {
+  std::atomic<std::int32_t> rank{0};  ///< 1 + the rank of the job; 0: none
+  std::uint32_t reserved = 0;
+  std::atomic<std::uint64_t> nanoseconds{0};
 };
 
 /// A host that the launcher has lost, for the ranks of the others: they wait for ranks that no longer answer. Written
@@ -92,10 +101,11 @@ static_assert(sizeof(LostHost) == 496);
 /// writes the first field, lost_host and pending_change into memory of zeros, and libddl the others. DOORBELL is an
 /// inherited eventfd, which is readable once lost_host is written.
 struct RankRecord {
-  static constexpr std::uint32_t kMagic = 0x444C'5835;
+  static constexpr std::uint32_t kMagic = 0x444C'5836;
   static constexpr std::size_t kBytes = std::size_t{64} << 10;  ///< a multiple of every page size
   static constexpr std::size_t kSets = 50;
-  static constexpr std::size_t kTensors = 977;
+  static constexpr std::size_t kTensors = 932;
+  static constexpr std::size_t kAwaited = 128;
   enum class Phase : std::uint32_t {
     kNone = 0,  ///< libddl has not been initialised
     kJoining,
@@ -123,7 +133,12 @@ struct RankRecord {
   std::atomic<std::uint32_t> inits{0};
   /// Of an elastic job: a JobChange. Written by the launcher.
   std::atomic<std::uint32_t> pending_change{0};
-  std::array<CallTotals, kCallNames.size()> totals{};  ///< by the kinds of calls
+  std::array<CallTotals, kCallNames.size()> totals{};        ///< by the kinds of calls, of those in order
+  std::array<CallTotals, kCallNames.size()> named_totals{};  ///< the same, of those for named tensors
+  /// The program was in waits for named tensors, whoever executed them.
+  std::atomic<std::uint64_t> tensor_wait_nanoseconds{0};
+  /// The first places are used. If there are more ranks, the shortest waits are given up.
+  std::array<AwaitedTotal, kAwaited> awaited{};
 };
 static_assert(sizeof(RankRecord) <= RankRecord::kBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not work between processes");

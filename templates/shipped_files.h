@@ -2,16 +2,12 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "base/embedded_file.h"
 
 namespace ddl::templates {
 
-struct ShippedFile {
-  std::string_view path;  ///< below templates/: "sites/lumi-g.yaml"
-  std::string_view text;
-};
-
-/// By path. They live as long as the program.
-std::span<const ShippedFile> shipped_files();
+/// By path, below templates/.
+std::span<const EmbeddedFile> shipped_files();
 
 }  // namespace ddl::templates

@@ -77,6 +77,9 @@ Command inspect;
 /// Makes a running job of this host record a timeline, or write it. Returns as inspect().
 Command change_timeline;
 
+/// Draws the page of a job again. Returns kOutputLost if it cannot be written.
+Command draw_report;
+
 // --check-build (check_build.cpp).
 
 /// Probes every capability, or one, on this machine or, if the request has hosts, on each of them. With one

@@ -67,7 +67,7 @@ int run_by_mpirun(const Request& request, const Environment& own, const Console&
   if (report.reason == launcher::EndReason::kRankFailed && report.exit_code != contract::kSuccess) {
     // The failed rank has been reported by its own ddlrun.
     console.report(fmt::format("ddlrun: mpirun ended with {} after {}\n", report.exit_code,
-                               duration_text(report.run_seconds)));
+                               launcher::duration_text(report.run_seconds)));
   } else {
     console.report(failure_report(report, spec, console.error_style()));
   }

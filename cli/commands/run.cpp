@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 
@@ -14,6 +15,7 @@
 #include "cli/reports/check_hosts_report.h"
 #include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
+#include "cli/reports/report_files.h"
 #include "contract/ddlrun.h"
 #include "contract/environment.h"
 #include "launcher/elastic/generation_planner.h"
@@ -119,7 +121,7 @@ namespace {
 /// Prints the report of the job and returns ddlrun's exit code.
 int finish(const launcher::JobReport& report, const Request& request, const Console& console) {
   if (request.json) {
-    const bool written = console.report(report_json(report));
+    const bool written = console.report(report::report_json(report));
     if (!written && report.exit_code == contract::kSuccess) return contract::kOutputLost;
   } else if (report.reason != launcher::EndReason::kSuccess) {
     console.report(failure_report(report, request.job, console.error_style()));
@@ -191,10 +193,18 @@ int run_by_agents(const Request& request, const Environment& environment, const 
   keep_user_signals_from_this_process();
   if (const Status created = create_output_directory(request.job); !created)
     return console.refuse(created.error());
+  auto files = ReportFiles::plan(request);
+  if (!files) return console.refuse(files.error());
   launcher::Notices notices = notices_of(request, console);
   if (!request.job.quiet) notices.progress = console.progress();
-  const auto report = run_in_mode(request, environment, console, notices);
-  return finish(report ? *report : error_report(report.error()), request, console);
+  const double began = static_cast<double>(std::time(nullptr));
+  const auto run = run_in_mode(request, environment, console, notices);
+  const launcher::JobReport report = run ? *run : error_report(run.error());
+  const int exit_code = finish(report, request, console);
+  if (!request.report.is_wanted()) return exit_code;
+  const Status written = files->write(record_of(request, environment, began, report));
+  if (!written) console.note("the report was not written: " + written.error().message());
+  return written || exit_code != contract::kSuccess ? exit_code : contract::kOutputLost;
 }
 
 }  // namespace

@@ -59,6 +59,42 @@ Status read_timeline(Request& request, const CommandLine& line) {
   return {};
 }
 
+namespace {
+
+/// The record in a file of --report-json.
+Result<std::shared_ptr<const report::JobRecord>> read_record(const CommandLine& line, OptionId option) {
+  const std::string path = line.given[option].back().text;
+  const std::string where = line.given.typed_name(option) + " " + path;
+  DDL_ASSIGN(text, line.context.read_file(path));
+  auto record = report::parse_job_record(text);
+  if (!record) return fail(std::move(record.error().during(where)));
+  return std::make_shared<const report::JobRecord>(*std::move(record));
+}
+
+}  // namespace
+
+Status read_report_files(Request& request, const CommandLine& line) {
+  const std::string& here = line.context.current_directory;
+  ReportTask& task = request.report;
+  ValueReader values(line.given);
+  values.take(OptionId::kReport, parse_file, task.page, here);
+  values.take(OptionId::kReportJson, parse_file, task.json, here);
+  values.take(OptionId::kReportDir, parse_directory, task.directory, here);
+  DDL_TRY(values.status());
+  if (line.given.has(OptionId::kBaseline)) {
+    DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline));
+    task.baseline = std::move(baseline);
+  }
+  return {};
+}
+
+Status read_report(Request& request, const CommandLine& line) {
+  DDL_TRY(read_report_files(request, line));
+  DDL_ASSIGN(record, read_record(line, OptionId::kReportFrom));
+  request.report.record = std::move(record);
+  return {};
+}
+
 Status read_help(Request& request, const CommandLine& line) {
   std::string topic;
   for (const GivenValue& value : line.given[OptionId::kHelp]) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
+#include "report/job_record.h"
 #include "templates/profile/site_profile.h"
 #include "templates/script/batch_job.h"
 
@@ -60,11 +62,23 @@ struct TimelineTask {
   std::string file;  ///< "" or absolute
 };
 
+/// Where the report of a job goes, and with what it is compared.
+struct ReportTask {
+  std::string page;  ///< "" or absolute, and so are the others
+  std::string json;
+  std::string directory;  ///< of files that are named by the job
+  std::shared_ptr<const report::JobRecord> baseline;
+  std::shared_ptr<const report::JobRecord> record;  ///< of kReport
+
+  bool is_wanted() const { return !page.empty() || !json.empty() || !directory.empty(); }
+};
+
 enum class Action {
   kRun,
   kDryRun,
   kInspect,
   kTimeline,
+  kReport,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -89,6 +103,7 @@ struct Request {
   ScriptTask script;               ///< for kScript and kLint
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
+  ReportTask report;               ///< for kRun and kReport
   std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
   MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
   std::string site;  ///< the name or file of a profile; "" for none

@@ -379,7 +379,8 @@ Status read_script(Request& request, const CommandLine& line) {
 
 Status read_job_here(Request& request, const CommandLine& line) {
   DDL_TRY(refuse_script_options(line.given));
-  return read_job(request, line);
+  DDL_TRY(read_job(request, line));
+  return read_report_files(request, line);
 }
 
 Status read_lint(Request& request, const CommandLine& line) {

@@ -33,7 +33,7 @@ std::string or_unknown(std::string text) { return text.empty() ? std::string(kUn
 std::string age_text(double seconds) {
   return seconds < 0       ? std::string(kUnknown)
          : seconds < 9.995 ? fmt::format("{:.2f} s", seconds)
-                           : duration_text(seconds);
+                           : launcher::duration_text(seconds);
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -53,7 +53,7 @@ std::string local_time_text(std::int64_t seconds) {
 }
 
 std::string since_text(const JobDescription& job) {
-  return local_time_text(job.began) + " (" + duration_text(job.age) + ")";
+  return local_time_text(job.began) + " (" + launcher::duration_text(job.age) + ")";
 }
 
 /// The beginning of a long one: mpirun's names all variables of the job.
@@ -106,7 +106,7 @@ std::string tensors_text(const InspectedRank& rank) {
 /// "ranks 2, 3 and 7 more".
 std::string cut_ranks_text(const std::vector<int>& ranks, std::int64_t number) {
   const auto more = number - std::ssize(ranks);
-  return ranks_text(ranks) + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+  return launcher::ranks_text(ranks) + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 
 std::string awaited_text(const InspectedWait& wait) {
@@ -145,7 +145,8 @@ std::vector<std::string> row_of(const InspectedRank& rank, const JobInspection& 
       rank.steps_per_second < 0 ? std::string(kUnknown) : fmt::format("{:.2f}", rank.steps_per_second),
       tensors_text(rank),
       age_text(rank.last_event),
-      rank.process.cpu_seconds < 0 ? std::string(kUnknown) : duration_text(rank.process.cpu_seconds),
+      rank.process.cpu_seconds < 0 ? std::string(kUnknown)
+                                   : launcher::duration_text(rank.process.cpu_seconds),
       bytes_text(rank.process.resident_bytes),
       or_unknown(rank.cpus),
       or_unknown(gpus_text(rank.gpus))};
@@ -168,7 +169,7 @@ std::string silence_text(const JobInspection& job, int node) {
   for (const InspectedRank& rank : job.ranks) {
     if (rank.node == node) ranks.push_back(rank.rank);
   }
-  return job.nodes[node].name + ": " + job.nodes[node].silence + "; what " + ranks_text(ranks) +
+  return job.nodes[node].name + ": " + job.nodes[node].silence + "; what " + launcher::ranks_text(ranks) +
          (ranks.size() == 1 ? " does" : " do") + " is unknown";
 }
 

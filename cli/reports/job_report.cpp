@@ -25,29 +25,6 @@ using launcher::EndReason;
 using launcher::JobReport;
 using launcher::JobSpec;
 using launcher::RankOutcome;
-using Json = nlohmann::ordered_json;
-
-std::string rank_ranges(const std::vector<int>& ranks) {
-  constexpr std::size_t kMaxRanges = 12;
-  std::vector<std::string> parts;
-  std::size_t next = 0;
-  while (next < ranks.size()) {
-    if (parts.size() == kMaxRanges) {
-      return join(parts, ", ") + " and " + std::to_string(ranks.size() - next) + " more";
-    }
-    std::size_t last = next;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    std::string part = std::to_string(ranks[next]);
-    if (last > next) part += (last == next + 1 ? ", " : "-") + std::to_string(ranks[last]);
-    parts.push_back(std::move(part));
-    next = last + 1;
-  }
-  return join(parts, ", ");
-}
-
-std::string ranks_text(const std::vector<int>& ranks) {
-  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks);
-}
 
 namespace {
 
@@ -95,7 +72,7 @@ bool has_left(const RankOutcome& culprit) {
 
 std::string headline(const JobReport& report, const RankOutcome* culprit, const JobSpec& job) {
   const std::string after =
-      " after " + duration_text(culprit ? culprit->run_seconds.value : report.run_seconds);
+      " after " + launcher::duration_text(culprit ? culprit->run_seconds.value : report.run_seconds);
   switch (report.reason) {
     case EndReason::kSuccess: return "";
     case EndReason::kRankFailed:
@@ -171,7 +148,7 @@ std::string other_outcomes(const JobReport& report, const RankOutcome* culprit) 
   for (const auto& [key, members] : groups) {
     std::vector<int> ranks;
     for (const RankOutcome* rank : members) ranks.push_back(rank->rank);
-    sentences.push_back(ranks_text(ranks) + " " +
+    sentences.push_back(launcher::ranks_text(ranks) + " " +
                         outcome_text(*members.front(), culprit, members.size() > 1));
   }
   return join(sentences, "; ");
@@ -256,122 +233,6 @@ class Page {
   std::string text_;
 };
 
-const char* name_of(EndReason reason) {
-  switch (reason) {
-    case EndReason::kSuccess: return "success";
-    case EndReason::kRankFailed: return "rank_failed";
-    case EndReason::kAborted: return "aborted";
-    case EndReason::kStartFailed: return "start_failed";
-    case EndReason::kHostLost: return "host_lost";
-    case EndReason::kTimeout: return "timeout";
-    case EndReason::kStalled: return "stalled";
-    case EndReason::kPortTaken: return "port_taken";
-    case EndReason::kRankStopped: return "rank_stopped";
-    case EndReason::kSignal: return "signal";
-    case EndReason::kOutputLost: return "output_lost";
-    case EndReason::kHostsChanged: return "hosts_changed";
-    case EndReason::kDrained: return "drained";
-  }
-  return "unknown";
-}
-
-const char* name_of(RankOutcome::Kind kind) {
-  switch (kind) {
-    case RankOutcome::Kind::kNotStarted: return "not_started";
-    case RankOutcome::Kind::kStartFailed: return "start_failed";
-    case RankOutcome::Kind::kRunning: return "running";
-    case RankOutcome::Kind::kExited: return "exited";
-    case RankOutcome::Kind::kSignalled: return "signalled";
-  }
-  return "unknown";
-}
-
-Json binding_json(const launcher::BoundRank& rank) {
-  const auto list_or_null = [](const CpuSet& cpus) {
-    return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
-  };
-  Json gpus(nullptr);
-  if (rank.gpus) gpus = Json::array();
-  for (const launcher::SeenGpu& gpu : rank.gpus.value_or(std::vector<launcher::SeenGpu>()))
-    gpus.push_back({{"bus_id", gpu.bus_id}, {"uuid", text_or_null(gpu.uuid)}});
-  return {{"planned_cpus", list_or_null(rank.planned)},
-          {"cpus", list_or_null(rank.kernel.cpus)},
-          {"memory", text_or_null(rank.kernel.memory)},
-          {"devices", text_or_null(rank.kernel.devices)},
-          {"gpus", std::move(gpus)},
-          {"difference", text_or_null(rank.difference)}};
-}
-
-/// Times are seconds before the events were read.
-Json history_json(const launcher::RankHistory& history) {
-  constexpr double kNanoseconds = 1e9;
-  const auto before = [&](std::int64_t time) {
-    return std::max(static_cast<double>(history.now) - static_cast<double>(time), 0.0) / kNanoseconds;
-  };
-  Json json;
-  double seconds = 0;
-  json["rank"] = history.rank;
-  json["work"] = text_or_null(launcher::last_work(history, seconds));
-  json["work_seconds"] = seconds;
-  json["events"] = Json::array();
-  for (const contract::Event& event : history.events) {
-    const auto traits = timeline::traits_of(event.kind);
-    const char* const status = contract::name_or_null(contract::kStatusNames, std::max<int>(event.status, 0));
-    const bool is_open = timeline::is_unfinished(event);
-    json["events"].push_back({{"what", traits.category},
-                              {"name", std::string(timeline::title_of(event))},
-                              {"number", event.call},
-                              {"bytes", event.bytes},
-                              {"began_before_seconds", before(event.begin)},
-                              {"ended_before_seconds", is_open ? Json(nullptr) : Json(before(event.end))},
-                              {"status", is_open || status == nullptr ? Json(nullptr) : Json(status)}});
-  }
-  return json;
-}
-
-Json rank_json(const RankOutcome& rank) {
-  const bool exited = rank.kind == RankOutcome::Kind::kExited;
-  const bool signalled = rank.kind == RankOutcome::Kind::kSignalled;
-  Json json;
-  json["rank"] = rank.rank;
-  json["host"] = rank.host;
-  json["pid"] = rank.pid > 0 ? Json(rank.pid) : Json(nullptr);
-  json["outcome"] = name_of(rank.kind);
-  json["exit_code"] = exited ? Json(rank.exit_code) : Json(nullptr);
-  json["signal"] = signalled ? Json(rank.signal) : Json(nullptr);
-  json["core_dumped"] = rank.core_dumped;
-  json["ended_by_ddlrun"] = rank.ended_by_us;
-  json["seen_gone"] = rank.gone_rank >= 0 ? Json(rank.gone_rank) : Json(nullptr);
-  json["run_seconds"] = rank.run_seconds.value;
-  const auto known = [](auto number) { return number < 0 ? Json(nullptr) : Json(number); };
-  json["user_seconds"] = known(rank.usage.user_seconds.value);
-  json["system_seconds"] = known(rank.usage.system_seconds.value);
-  json["peak_resident_bytes"] = known(rank.usage.peak_resident_bytes);
-  json["calls"] = Json::array();
-  for (const launcher::CallSum& sum : rank.calls)
-    json["calls"].push_back(
-        {{"kind", sum.kind}, {"calls", sum.calls}, {"bytes", sum.bytes}, {"seconds", sum.seconds.value}});
-  json["start_error"] = text_or_null(rank.start_error);
-  json["kill_explanation"] = text_or_null(rank.kill_explanation);
-  json["stderr_tail"] = rank.stderr_tail;
-  return json;
-}
-
-Json generation_json(const launcher::GenerationReport& generation) {
-  return {
-      {"generation", generation.number.generation},
-      {"restarts", generation.number.restarts},
-      {"num_ranks", generation.num_ranks},
-      {"hosts", generation.hosts},
-      {"begin_seconds", generation.begin_seconds},
-      {"run_seconds", generation.run_seconds},
-      {"reason", name_of(generation.end.reason)},
-      {"first_failure", generation.end.first_failure ? Json(*generation.end.first_failure) : Json(nullptr)},
-      {"message", text_or_null(generation.end.message)},
-      {"commits", generation.commits},
-      {"recovery_seconds", generation.recovery_seconds ? Json(*generation.recovery_seconds) : Json(nullptr)}};
-}
-
 }  // namespace
 
 launcher::JobReport error_report(const Error& error) {
@@ -383,21 +244,12 @@ launcher::JobReport error_report(const Error& error) {
   return report;
 }
 
-std::string duration_text(double seconds) {
-  if (seconds < 0.9995) return fmt::format("{:.3f} s", seconds);
-  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
-  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<long long>(std::llround(seconds));
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
-}
-
 std::string success_sentence(const JobReport& report) {
   const auto exited = std::count_if(report.ranks.begin(), report.ranks.end(), [](const RankOutcome& rank) {
     return rank.kind == RankOutcome::Kind::kExited && rank.exit_code == 0;
   });
   const auto others = std::ssize(report.ranks) - exited;
-  return counted(exited, "rank") + " exited with 0 after " + duration_text(report.run_seconds) +
+  return counted(exited, "rank") + " exited with 0 after " + launcher::duration_text(report.run_seconds) +
          (others > 0 ? ", and " + std::to_string(others) + " that served " + (others == 1 ? "was" : "were") +
                            " ended"
                      : "");
@@ -449,35 +301,7 @@ std::string failure_report(const JobReport& report, const JobSpec& job, const Te
 }
 
 nlohmann::ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
-std::string report_json(const launcher::JobReport& report) {
-  Json json;
-  json["ddlrun"] = contract::kVersion;
-  json["kind"] = "job_report";
-  json["reason"] = name_of(report.reason);
-  json["exit_code"] = report.exit_code;
-  json["first_failure"] = report.first_failure ? Json(*report.first_failure) : Json(nullptr);
-  json["message"] = text_or_null(report.message);
-  json["abort_message"] = text_or_null(report.abort_message);
-  json["signal"] = report.signal != 0 ? Json(report.signal) : Json(nullptr);
-  if (!report.host_failures.empty()) json["hosts_failed"] = report.host_failures;
-  json["run_seconds"] = report.run_seconds;
-  json["leftovers_ended"] = report.leftovers_ended;
-  json["timeline"] = text_or_null(report.timeline);
-  json["last_events"] = Json::array();
-  for (const launcher::RankHistory& history : report.histories)
-    json["last_events"].push_back(history_json(history));
-  for (const launcher::GenerationReport& one : report.generations)
-    json["generations"].push_back(generation_json(one));
-  json["ranks"] = Json::array();
-  for (const RankOutcome& rank : report.ranks) {
-    json["ranks"].push_back(rank_json(rank));
-    const auto bound = report.bindings.find(rank.rank);
-    if (bound != report.bindings.end()) json["ranks"].back()["binding"] = binding_json(bound->second);
-  }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
 }  // namespace ddl::cli

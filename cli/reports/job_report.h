@@ -1,8 +1,7 @@
-// The report of a job as text and as one line of JSON.
+// The report of a job as text.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -12,11 +11,6 @@
 #include "launcher/job/job_spec.h"
 
 namespace ddl::cli {
-
-/// "0, 2-5, 7"; after the first dozen ranges "and 40 more". ranks are ascending.
-std::string rank_ranges(const std::vector<int>& ranks);
-/// "rank 3", "ranks 0, 2-5".
-std::string ranks_text(const std::vector<int>& ranks);
 
 /// A start failure with the error's sentence. Its exit code is kUsageError for kInvalidArgument, kNotFound for
 /// kNotFound, kInternalError for kInternal, else kStartFailure. Pure.
@@ -30,14 +24,7 @@ std::string failure_report(const launcher::JobReport& report, const launcher::Jo
 /// "4 ranks exited with 0 after 1.20 s": for --verbose.
 std::string success_sentence(const launcher::JobReport& report);
 
-/// "0.034 s", "12.3 s", "2 min 5 s", "3 h 20 min".
-std::string duration_text(double seconds);
-
 /// null for "".
 nlohmann::ordered_json text_or_null(const std::string& text);
-
-/// The report as one line of JSON, with its newline; docs/reference/ddlrun.md has the schema. Bytes that are not
-/// UTF-8 become U+FFFD. Pure.
-std::string report_json(const launcher::JobReport& report);
 
 }  // namespace ddl::cli

@@ -270,7 +270,7 @@ std::string plan_text(const DryPlan& plan, const JobSpec& job, const Environment
     text += fmt::format("\nNode {}, {} ({}): {}\n", node.node_index,
                         index < plan.launch.job.node_names.size() ? plan.launch.job.node_names[index] : "?",
                         plan.slots[i] ? counted(*plan.slots[i], "slot") : "slots unknown until launch",
-                        ranks_text(ranks));
+                        launcher::ranks_text(ranks));
     const std::vector<affinity::RankBinding>& bindings = plan.bindings[i].plan.ranks;
     text += binding_remarks(plan.bindings[i]);
     for (const RankLaunch& rank : node.ranks) {

@@ -236,6 +236,19 @@ void StartTimes::on_launched(int num_ranks) {
   num_ranks_ = num_ranks;
 }
 
+std::vector<StartPhase> StartTimes::phases() const {
+  std::vector<StartPhase> phases;
+  const auto add = [&](const char* name, const std::optional<Clock::time_point>& when) {
+    if (when) phases.push_back({name, std::chrono::duration<double>(*when - begun_).count()});
+  };
+  add("agents ready", agents_ready_);
+  add("launched", launched_);
+  add("all ranks started", all_started_);
+  add("all ranks initialised", all_initialised_);
+  add("first collective done", first_collective_);
+  return phases;
+}
+
 std::string StartTimes::text() const {
   const auto after = [this](Clock::time_point when) {
     return fmt::format("{:.3f} s", std::chrono::duration<double>(when - begun_).count());

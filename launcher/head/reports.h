@@ -101,6 +101,8 @@ class StartTimes {
 
   /// "start-up: agents ready after 0.312 s (slowest node3: 0.310 s, of which ssh 0.254 s), ..."; one sentence.
   std::string text() const;
+  /// The same, step by step.
+  std::vector<StartPhase> phases() const;
 
  private:
   void count(int& so_far, std::optional<Clock::time_point>& all) {

@@ -134,6 +134,7 @@ class Job : public RunningJob, private SupervisorActions {
     JobReport report = supervisor_.report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report.bindings = binding_report_.ranks();
+    report.start = context_.times.phases();
     recording_.add_to(report);
     if (spec_.starts_mpirun) {
       // The only rank of this job is mpirun itself, which is not a rank of the user.

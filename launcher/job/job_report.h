@@ -17,13 +17,33 @@
 
 namespace ddl::launcher {
 
-/// All calls of libddl of one kind that a rank has made, in order or for named tensors, in all process sets.
+/// All calls of libddl of one kind that a rank has made, in all process sets.
 struct CallSum {
-  std::string kind;  ///< "allreduce"
+  std::string kind;       ///< "allreduce"
+  bool is_named = false;  ///< for named tensors, which the program does not wait for by these calls
   std::int64_t calls = 0;
   std::int64_t bytes = 0;  ///< of this rank: the number of elements times their size
   Seconds seconds;         ///< inside of these calls
+  Seconds wait_seconds;    ///< of these, asleep until the other ranks had made the call, too
   bool operator==(const CallSum&) const = default;
+};
+
+/// How long a rank has slept in calls of libddl until another one had made the call, too.
+struct AwaitedRank {
+  int rank = 0;  ///< the other one
+  Seconds seconds;
+  bool operator==(const AwaitedRank&) const = default;
+};
+
+/// What a rank has done by libddl.
+struct RankCalls {
+  static constexpr std::size_t kMaxAwaited = 64;
+
+  std::vector<CallSum> sums;  ///< by kind, those in order first
+  /// The program was in waits for named tensors, whoever executed them.
+  Seconds tensor_wait_seconds;
+  std::vector<AwaitedRank> awaited;  ///< the longest wait first, at most kMaxAwaited
+  bool operator==(const RankCalls&) const = default;
 };
 
 /// How one rank ended.
@@ -47,8 +67,8 @@ struct RankOutcome {
   bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
   int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
-  ProcessUsage usage;          ///< of a rank that has ended
-  std::vector<CallSum> calls;  ///< of the same, by kind; empty: it has made none by libddl
+  ProcessUsage usage;  ///< of a rank that has ended
+  RankCalls calls;     ///< of the same; without sums: it has made none by libddl
   /// "cannot execute ./train: No such file or directory". Of a script that exited: what is wrong with its first line.
   std::string start_error;
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events
@@ -58,6 +78,12 @@ struct RankOutcome {
 
 /// "rank 3 on node2 (pid 4711)".
 std::string rank_label(const RankOutcome& outcome);
+/// "0, 2-5, 7"; after the first dozen ranges "and 40 more". ranks are ascending.
+std::string rank_ranges(const std::vector<int>& ranks);
+/// "rank 3", "ranks 0, 2-5".
+std::string ranks_text(const std::vector<int>& ranks);
+/// "0.034 s", "12.3 s", "2 min 5 s", "3 h 20 min".
+std::string duration_text(double seconds);
 /// "was killed by SIGKILL", "exited with 7", "could not be started: no such file".
 std::string rank_ending(const RankOutcome& outcome);
 
@@ -149,6 +175,12 @@ struct GenerationReport {
       std::nullopt;  ///< from the loss of a rank to its beginning, if one was lost
 };
 
+/// A step of a job's start.
+struct StartPhase {
+  std::string name;  ///< "agents ready"
+  Seconds seconds;   ///< from the begin of the job to its end
+};
+
 struct JobReport : JobEnd {
   std::string hint;                       ///< of the error because of which nothing was started
   std::vector<std::string> failed_hosts;  ///< whose agents did not start, or were lost: their names
@@ -156,6 +188,7 @@ struct JobReport : JobEnd {
   bool saw_output = true;                 ///< the output of the ranks went through ddlrun
   int leftovers_ended = 0;                ///< processes that outlived their rank and were ended
   std::vector<RankOutcome> ranks;         ///< by rank
+  std::vector<StartPhase> start;          ///< as far as it came
   /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written

@@ -339,7 +339,8 @@ class Agent {
     ranks_.drain(message.rank);
     RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
     outcome.incarnation = ranks_.incarnation(message.rank);
-    outcome.calls = rank_watch_.call_sums(message.rank);
+    outcome.calls = rank_watch_.calls(message.rank);
+    std::erase_if(outcome.calls.awaited, [&](const AwaitedRank& one) { return one.rank >= job_.num_ranks; });
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = oom_events_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {

@@ -35,6 +35,25 @@ std::uint32_t events_within_limits(std::size_t local_ranks, std::uint32_t wanted
   return local_ranks * bytes_of_each(wanted) <= limit.rlim_cur ? wanted : 0;
 }
 
+/// A rank can have written anything.
+std::int64_t number_in(const std::atomic<std::uint64_t>& word) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(word, std::numeric_limits<std::int64_t>::max()));
+}
+double seconds_in(const std::atomic<std::uint64_t>& nanoseconds) {
+  return static_cast<double>(number_in(nanoseconds)) / 1e9;
+}
+
+void add_sums(const std::array<contract::CallTotals, contract::kCallNames.size()>& totals, bool is_named,
+              std::vector<CallSum>& sums) {
+  for (std::size_t kind = 1; kind < totals.size(); ++kind) {
+    const contract::CallTotals& of = totals[kind];
+    const double waited = seconds_in(of.wait_nanoseconds);
+    if (of.calls == 0 && waited == 0) continue;
+    sums.push_back({contract::kCallNames[kind], is_named, number_in(of.calls), number_in(of.bytes),
+                    seconds_in(of.nanoseconds), waited});
+  }
+}
+
 }  // namespace
 
 Result<RankRecords> RankRecords::create(std::size_t local_ranks, std::uint32_t events, std::uint32_t kept,
@@ -173,22 +192,22 @@ int RankRecords::gone_rank(std::size_t local_rank) const {
   return gone > 0 ? gone - 1 : -1;
 }
 
-std::vector<CallSum> RankRecords::call_sums(std::size_t local_rank) const {
-  std::vector<CallSum> sums;
+RankCalls RankRecords::calls(std::size_t local_rank) const {
+  RankCalls calls;
   const RankRecord* const found = record(local_rank);
-  if (found == nullptr) return sums;
-  // A rank can have written anything.
-  const auto number = [](const std::atomic<std::uint64_t>& of) {
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(of, std::numeric_limits<std::int64_t>::max()));
-  };
-  for (std::size_t kind = 1; kind < found->totals.size(); ++kind) {
-    const contract::CallTotals& totals = found->totals[kind];
-    const std::int64_t calls = number(totals.calls);
-    if (calls > 0)
-      sums.push_back({contract::kCallNames[kind], calls, number(totals.bytes),
-                      static_cast<double>(number(totals.nanoseconds)) / 1e9});
+  if (found == nullptr) return calls;
+  add_sums(found->totals, false, calls.sums);
+  add_sums(found->named_totals, true, calls.sums);
+  calls.tensor_wait_seconds = seconds_in(found->tensor_wait_nanoseconds);
+  for (const contract::AwaitedTotal& one : found->awaited) {
+    const std::int32_t rank = one.rank;
+    if (rank <= 0) break;
+    calls.awaited.push_back({rank - 1, seconds_in(one.nanoseconds)});
   }
-  return sums;
+  std::ranges::stable_sort(calls.awaited, std::ranges::greater(),
+                           [](const AwaitedRank& one) { return one.seconds.value; });
+  if (calls.awaited.size() > RankCalls::kMaxAwaited) calls.awaited.resize(RankCalls::kMaxAwaited);
+  return calls;
 }
 
 RankSnapshot RankRecords::read(std::size_t local_rank) const {

@@ -68,8 +68,8 @@ class RankRecords {
   /// The rank whose end this rank has observed, as it wrote it: any number, to be checked. -1: none.
   int gone_rank(std::size_t local_rank) const;
   RankSnapshot read(std::size_t local_rank) const;
-  /// The calls that it has made, of each kind that there are any of.
-  std::vector<CallSum> call_sums(std::size_t local_rank) const;
+  /// What it has done by libddl so far.
+  RankCalls calls(std::size_t local_rank) const;
   /// The latest events of its ring, at most this number; empty if the rank has destroyed it.
   timeline::RingSnapshot events(std::size_t local_rank, std::size_t latest) const;
   /// All ranks record exact times from now on, and this number of latest events as far as there is room; or no longer.

@@ -42,8 +42,8 @@ std::int64_t RankWatch::pid_of(int rank) const {
 
 int RankWatch::gone_rank(int rank) const { return records_ ? records_->gone_rank(local_rank(rank)) : -1; }
 
-std::vector<CallSum> RankWatch::call_sums(int rank) const {
-  return records_ ? records_->call_sums(local_rank(rank)) : std::vector<CallSum>();
+RankCalls RankWatch::calls(int rank) const {
+  return records_ ? records_->calls(local_rank(rank)) : RankCalls();
 }
 
 void RankWatch::watch_for_stalls() {

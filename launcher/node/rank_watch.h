@@ -44,8 +44,8 @@ class RankWatch {
   }
   /// The rank whose end this rank has observed; -1: none is known.
   int gone_rank(int rank) const;
-  /// What it has made so far by libddl.
-  std::vector<CallSum> call_sums(int rank) const;
+  /// What it has done by libddl so far.
+  RankCalls calls(int rank) const;
 
   /// Begins to look for stalls; again after a pause, whose time does not count.
   void watch_for_stalls();

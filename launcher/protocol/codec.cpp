@@ -72,7 +72,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks,
                                    stall_shutdown_seconds, timeline_events, preemption_watch, requeue)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, calls, bytes, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, is_named, calls, bytes, seconds, wait_seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwaitedRank, rank, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCalls, sums, tensor_wait_seconds, awaited)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
                                    core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, calls,
                                    start_error, kill_explanation, stderr_tail)

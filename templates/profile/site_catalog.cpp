@@ -28,7 +28,7 @@ Result<std::optional<SiteText>> SiteCatalog::named(const std::string& name) cons
     DDL_ASSIGN(text, read_file_(file));
     return SiteText{file, std::move(text), ""};
   }
-  for (const ShippedFile& file : shipped_files()) {
+  for (const EmbeddedFile& file : shipped_files()) {
     if (file.path == std::string(kSitesFolder) + name + std::string(kSiteSuffix))
       return SiteText{std::string(file.path), std::string(file.text), ""};
   }
@@ -101,7 +101,7 @@ std::vector<SiteName> SiteCatalog::list() const {
 
 std::vector<std::string> shipped_sites() {
   std::vector<std::string> names;
-  for (const ShippedFile& file : shipped_files()) {
+  for (const EmbeddedFile& file : shipped_files()) {
     if (!file.path.starts_with(kSitesFolder) || !file.path.ends_with(kSiteSuffix)) continue;
     names.emplace_back(
         file.path.substr(kSitesFolder.size(), file.path.size() - kSitesFolder.size() - kSiteSuffix.size()));

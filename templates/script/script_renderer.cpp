@@ -32,7 +32,7 @@ constexpr std::string_view kTemplateFolder = "slurm/";
 constexpr std::string_view kTemplateSuffix = ".mustache";
 constexpr std::string_view kFrame = "job.sh";
 
-Result<TemplateText> text_of(const ShippedFile& shipped, const std::vector<std::string>& folders,
+Result<TemplateText> text_of(const EmbeddedFile& shipped, const std::vector<std::string>& folders,
                              const ReadTemplate& read_file) {
   for (const std::string& folder : folders) {
     const std::string path = folder + "/" + std::string(shipped.path.substr(kTemplateFolder.size()));
@@ -48,7 +48,7 @@ Result<TemplateText> text_of(const ShippedFile& shipped, const std::vector<std::
 Result<ScriptTemplates> find_templates(const std::string& frame_file, const std::vector<std::string>& folders,
                                        const ReadTemplate& read_file) {
   ScriptTemplates templates;
-  for (const ShippedFile& shipped : shipped_files()) {
+  for (const EmbeddedFile& shipped : shipped_files()) {
     if (!shipped.path.starts_with(kTemplateFolder) || !shipped.path.ends_with(kTemplateSuffix)) continue;
     DDL_ASSIGN(text, text_of(shipped, folders, read_file));
     const std::string_view name = shipped.path.substr(

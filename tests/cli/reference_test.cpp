@@ -187,7 +187,7 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
     }
   };
   for (const std::string& text :
-       {report_json(report), plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}),
+       {report::report_json(report), plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}),
         check_build_json({{}}, "node1"), inspection_json({{}, {{}}, {{}}, {{}}}),
         jobs_json({{1, "", ddl::launcher::JobDescription()}}),
         check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {

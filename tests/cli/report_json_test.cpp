@@ -1,4 +1,3 @@
-#include "cli/reports/job_report.h"
 
 #include <csignal>
 #include <cstdint>
@@ -21,8 +20,8 @@ TEST_CASE("the report as JSON is one line with all fields") {
   report.ranks[0].stderr_tail = {"one", "two"};
   report.ranks[0].gone_rank = 1;
   report.ranks[0].usage = {1.25, 0, 4096};
-  report.ranks[0].calls = {{"allreduce", 3, 12, 0.5}};
-  const std::string text = ddl::cli::report_json(report);
+  report.ranks[0].calls = {{{"allreduce", false, 3, 12, 0.5, 0.25}}, 1.5, {{4, 0.25}}};
+  const std::string text = ddl::report::report_json(report);
   CHECK(text.find('\n') == text.size() - 1);
   CHECK(json::parse(text) == json::parse(R"({
     "ddlrun": ")" + std::string(ddl::contract::kVersion) +
@@ -33,11 +32,14 @@ TEST_CASE("the report as JSON is one line with all fields") {
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
        "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "user_seconds": 1.25, "system_seconds": 0,
        "peak_resident_bytes": 4096,
-       "calls": [{"kind": "allreduce", "calls": 3, "bytes": 12, "seconds": 0.5}], "start_error": null,
+       "calls": [{"kind": "allreduce", "named": false, "calls": 3, "bytes": 12, "seconds": 0.5,
+                  "wait_seconds": 0.25}], "tensor_wait_seconds": 1.5, "awaited": [{"rank": 4, "seconds": 0.25}],
+       "start_error": null,
        "kill_explanation": null, "stderr_tail": ["one", "two"]},
       {"rank": 1, "host": "node3", "pid": 4241, "outcome": "signalled", "exit_code": null, "signal": 15,
        "core_dumped": false, "ended_by_ddlrun": true, "seen_gone": null, "run_seconds": 1.6, "user_seconds": null,
-       "system_seconds": null, "peak_resident_bytes": null, "calls": [], "start_error": null,
+       "system_seconds": null, "peak_resident_bytes": null, "calls": [], "tensor_wait_seconds": 0,
+       "awaited": [], "start_error": null,
        "kill_explanation": null, "stderr_tail": []}]})"));
 }
 
@@ -49,7 +51,7 @@ TEST_CASE("bindings are reported for the ranks whose binding was read") {
                         {{{"0000:c1:00.0", "GPU-a"}, {"0000:c2:00.0", ""}}},
                         "rank 1 on node3 may run on 0-15"};
   report.bindings[0].gpus.emplace();
-  const auto parsed = json::parse(ddl::cli::report_json(report));
+  const auto parsed = json::parse(ddl::report::report_json(report));
   CHECK(parsed["ranks"][0]["binding"]["gpus"] == json::array());
   CHECK_FALSE(parsed["ranks"][2].contains("binding"));
   CHECK(parsed["ranks"][1]["binding"] == json::parse(R"({"planned_cpus": "8-15", "cpus": "0-15",
@@ -63,7 +65,7 @@ TEST_CASE("every reason and outcome has its own name") {
   for (const auto reason :
        {EndReason::kSuccess, EndReason::kRankFailed, EndReason::kAborted, EndReason::kStartFailed,
         EndReason::kHostLost, EndReason::kTimeout, EndReason::kSignal}) {
-    names.insert(json::parse(ddl::cli::report_json(report_of(reason, 1, {})))["reason"].get<std::string>());
+    names.insert(json::parse(ddl::report::report_json(report_of(reason, 1, {})))["reason"].get<std::string>());
   }
   CHECK(names == std::set<std::string>{"success", "rank_failed", "aborted", "start_failed", "host_lost",
                                        "timeout", "signal"});
@@ -71,7 +73,7 @@ TEST_CASE("every reason and outcome has its own name") {
   names.clear();
   for (const auto kind :
        {Kind::kNotStarted, Kind::kStartFailed, Kind::kRunning, Kind::kExited, Kind::kSignalled}) {
-    const auto text = ddl::cli::report_json(report_of(EndReason::kRankFailed, 1, {of_kind(kind, 0)}));
+    const auto text = ddl::report::report_json(report_of(EndReason::kRankFailed, 1, {of_kind(kind, 0)}));
     names.insert(json::parse(text)["ranks"][0]["outcome"].get<std::string>());
   }
   CHECK(names == std::set<std::string>{"not_started", "start_failed", "running", "exited", "signalled"});
@@ -82,8 +84,8 @@ TEST_CASE("the report as JSON has the timeline's path, and the last events of ra
   report.timeline = "/home/me/t.json";
   report.histories.push_back(history_of(3));
   report.histories.push_back({4, 1000, {}});
-  CHECK(json::parse(ddl::cli::report_json(report))["timeline"] == "/home/me/t.json");
-  CHECK(json::parse(ddl::cli::report_json(report))["last_events"] == json::parse(R"([
+  CHECK(json::parse(ddl::report::report_json(report))["timeline"] == "/home/me/t.json");
+  CHECK(json::parse(ddl::report::report_json(report))["last_events"] == json::parse(R"([
     {"rank": 3, "work": "a wait for tensor \"grad\"", "work_seconds": 0.5, "events": [
       {"what": "call", "name": "allreduce", "number": 811, "bytes": 4096, "began_before_seconds": 3.0,
        "ended_before_seconds": 2.0, "status": "ok"},
@@ -106,7 +108,7 @@ TEST_CASE("what a rank has made up in its last events does not break the report"
   event.end = event.begin;
   event.number = event.call = event.bytes = ~std::uint64_t{0};
   report.histories.push_back({0, 1000, {event}});
-  const auto shown = json::parse(ddl::cli::report_json(report))["last_events"][0]["events"][0];
+  const auto shown = json::parse(ddl::report::report_json(report))["last_events"][0]["events"][0];
   CHECK(shown["what"] == "unknown");
   CHECK(shown["began_before_seconds"] == 0.0);
 }
@@ -114,6 +116,6 @@ TEST_CASE("what a rank has made up in its last events does not break the report"
 TEST_CASE("bytes that are not UTF-8 become U+FFFD in the report") {
   JobReport report = report_of(EndReason::kAborted, 1, {exited(0, 1, 1)});
   report.abort_message = "\xff\xfe \"quoted\"\n";
-  const auto parsed = json::parse(ddl::cli::report_json(report));
+  const auto parsed = json::parse(ddl::report::report_json(report));
   CHECK(parsed["abort_message"] == "\xef\xbf\xbd\xef\xbf\xbd \"quoted\"\n");
 }

@@ -6,7 +6,7 @@
 #include "support/catch.h"
 
 using namespace ddl::test;
-using ddl::cli::duration_text;
+using ddl::launcher::duration_text;
 using ddl::cli::failure_report;
 using ddl::cli::TerminalStyle;
 using Kind = RankOutcome::Kind;

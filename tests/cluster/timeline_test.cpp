@@ -122,5 +122,20 @@ TEST_CASE("clocks are aligned in a timeline of milliseconds, also in one that th
   }
 }
 
+TEST_CASE("ranks of all hosts name the rank for which they have waited, not the one that waited with them",
+          "[timeline]") {
+  HostJob job({"-H", "node1:2,node2:2", "--json", e2e::program("timeline_program"), "late"});
+  REQUIRE(job.wait() == 0);
+  const json report = json::parse(job.err().substr(job.err().rfind("{\"ddlrun\"")));
+  constexpr double kLate = 20 * 0.02;  // seconds, by which rank 3 was late altogether
+  for (const std::size_t punctual : {0, 1, 2}) {
+    const json& rank = report["ranks"][punctual];
+    CAPTURE(rank.dump());
+    REQUIRE_FALSE(rank["awaited"].empty());
+    CHECK(rank["awaited"][0]["rank"] == 3);
+    CHECK(rank["awaited"][0]["seconds"] > 0.8 * kLate);
+  }
+}
+
 }  // namespace
 }  // namespace ddl::cluster

@@ -167,6 +167,15 @@ TEST_CASE("--json reports a success, a start failure and a timeout", "[failure_r
   CHECK(json_report(timeout).at("exit_code") == 124);
 }
 
+/// The calls of a kind that a rank has made in order, or for named tensors.
+Json sum_of(const Json& rank, const std::string& kind, bool named) {
+  for (const Json& one : rank.at("calls")) {
+    if (one.at("kind") == kind && one.at("named") == named) return one;
+  }
+  FAIL("no " << kind << " in " << rank.dump());
+  return {};
+}
+
 TEST_CASE("--json reports what ranks have used, and their calls of libddl", "[failure_report]") {
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "--json", program("timeline_program"), "steps"}));
@@ -175,16 +184,35 @@ TEST_CASE("--json reports what ranks have used, and their calls of libddl", "[fa
     CAPTURE(rank.dump());
     CHECK(rank.at("user_seconds").get<double>() + rank.at("system_seconds").get<double>() > 0);
     CHECK(rank.at("peak_resident_bytes") > 1 << 20);
-    const auto& calls = rank.at("calls");
-    const auto found = std::find_if(calls.begin(), calls.end(),
-                                    [](const Json& one) { return one.at("kind") == "allreduce"; });
-    REQUIRE(found != calls.end());
-    // Five of one number, and five times 1,000 and 3 numbers in one call or in two.
-    CHECK(found->at("bytes") == 5 * 4 * (1 + 1000 + 3));
-    CHECK(found->at("calls") >= 10);
-    CHECK(found->at("calls") <= 15);
-    CHECK(found->at("seconds") >= 0);
-    CHECK(found->at("seconds") < rank.at("run_seconds"));
+    const Json ordered = sum_of(rank, "allreduce", false), named = sum_of(rank, "allreduce", true);
+    CHECK(ordered.at("bytes") == 5 * 4 * 1);
+    CHECK(ordered.at("calls") == 5);
+    CHECK(named.at("bytes") == 5 * 4 * (1000 + 3));
+    CHECK(named.at("calls") >= 5);  // in one call or in two
+    CHECK(named.at("calls") <= 10);
+    CHECK(named.at("seconds") >= 0);
+    CHECK(named.at("seconds") < rank.at("run_seconds"));
+  }
+}
+
+TEST_CASE("--json names the rank for which the others have waited, and how long", "[failure_report]") {
+  const Scratch scratch;
+  Job job(scratch, ddlrun({"-np", "3", "--oversubscribe", "--json", program("timeline_program"), "late"}));
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  constexpr double kLate = 10 * 0.02;  // seconds, by which rank 2 was late in calls of each tier
+  const Json ranks = json_report(job).at("ranks");
+  const auto waited = [](const Json& rank, bool named) {
+    return sum_of(rank, "allreduce", named).at("wait_seconds").get<double>();
+  };
+  for (const std::size_t punctual : {0, 1}) {
+    const Json& rank = ranks.at(punctual);
+    CAPTURE(ranks.dump());
+    CHECK(waited(rank, false) > 0.8 * kLate);
+    CHECK(rank.at("tensor_wait_seconds") > 0.8 * kLate);
+    CHECK(rank.at("awaited").at(0).at("rank") == 2);
+    CHECK(rank.at("awaited").at(0).at("seconds") > 0.8 * 2 * kLate);
+    CHECK(waited(rank, false) < rank.at("run_seconds"));
+    CHECK(waited(ranks.at(2), false) < waited(rank, false));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/cluster_move.h"
@@ -15,7 +16,7 @@ namespace {
 struct AgreementFrame {
   static constexpr std::uint32_t kMagic = kOrderedMagic;
   std::uint32_t magic = kMagic;
-  std::uint32_t reserved = 0;
+  std::int32_t awaited = 0;  ///< 1 + the rank of the job that the sender has waited for last; 0: none
   std::uint64_t payload_bytes = 0;
   CallAgreement agreement;
 };
@@ -195,6 +196,7 @@ Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggyba
   for (const HostStep& step : agreement_steps_) {
     AgreementFrame own, other;
     own.agreement = agreement;
+    own.awaited = channel_.waits().last() + 1;
     own.payload_bytes = piggybacks && agreement.has_mismatch == 0 ? own_bytes : 0;
     Pending sending = 0, receiving = 0;
     if (step.send.count > 0) {
@@ -205,7 +207,9 @@ Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggyba
     const auto drive = [&](auto done) { return lane_->drive(channel_.call(), channel_.deadline(), done); };
     if (step.recv.count > 0) {
       lane_->post_receive(step.host, std::as_writable_bytes(std::span(&other, 1)), receiving);
+      const std::int64_t slept = lane_->slept();
       if (auto driven = drive([&] { return receiving == 0; }); !driven) return driven;
+      note_wait(step.host, other.awaited, lane_->slept() - slept);
       if (other.magic != AgreementFrame::kMagic || other.payload_bytes > areas_.area_bytes)
         return lane_->out_of_step(step.host, channel_.call());
       const CallAgreement merged = step.merge == Merge::kReplace ? other.agreement
@@ -227,6 +231,16 @@ Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggyba
     channel_.pass(FaultPoint::kInHosts);
   }
   return {};
+}
+
+void Cluster::note_wait(int host, int awaited_by_partner, std::int64_t nanoseconds) {
+  // A shorter sleep may be the way through the network.
+  constexpr std::int64_t kLate = 200'000;
+  if (nanoseconds < kLate) return;
+  const int partner = layout_.hosts[host][static_cast<std::size_t>(channel_.index())];
+  const bool is_known = awaited_by_partner > 0 && awaited_by_partner < std::numeric_limits<int>::max();
+  const int awaited = is_known ? awaited_by_partner - 1 : connections_.job_ranks()[partner];
+  channel_.waits().add(channel_.call().kind, awaited, nanoseconds);
 }
 
 void Cluster::begin_run(std::uint64_t chunk, ClusterCall& work) {

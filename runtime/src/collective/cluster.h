@@ -60,6 +60,8 @@ class Cluster {
   /// While this rank exchanges data with those of other hosts.
   contract::Event exchange_event() const;
   Outcome agree(CallAgreement& agreement, ClusterCall& work, bool piggybacks);
+  /// This rank has slept for the partner on that host, which has said for whom it has waited itself.
+  void note_wait(int host, int awaited_by_partner, std::int64_t nanoseconds);
   ClusterContext context() const { return {layout_, areas_, channel_}; }
   /// Connects the mesh, once all ranks have agreed on a call that needs it.
   Outcome have_mesh();

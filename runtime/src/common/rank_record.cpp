@@ -125,12 +125,43 @@ void RankRecord::show(Record::Phase phase) {
   record_.phase = phase;
 }
 
-void RankRecord::add_calls(CallKind kind, std::uint64_t calls, std::uint64_t bytes,
+contract::CallTotals& RankRecord::totals(CallTier tier, CallKind kind) {
+  return (tier == CallTier::kOrdered ? record_.totals : record_.named_totals)[static_cast<std::size_t>(kind)];
+}
+
+void RankRecord::add_calls(CallTier tier, CallKind kind, std::uint64_t calls, std::uint64_t bytes,
                            std::uint64_t nanoseconds) {
-  contract::CallTotals& totals = record_.totals[static_cast<std::size_t>(kind)];
-  totals.calls.fetch_add(calls, std::memory_order_relaxed);
-  totals.bytes.fetch_add(bytes, std::memory_order_relaxed);
-  totals.nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+  contract::CallTotals& sum = totals(tier, kind);
+  sum.calls.fetch_add(calls, std::memory_order_relaxed);
+  sum.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  sum.nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+}
+
+void RankRecord::add_wait(CallTier tier, CallKind kind, int awaited, std::uint64_t nanoseconds) {
+  totals(tier, kind).wait_nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  contract::AwaitedTotal* shortest = nullptr;
+  for (contract::AwaitedTotal& one : record_.awaited) {
+    const std::int32_t rank = one.rank;
+    if (rank == 0 || rank == awaited + 1) {
+      one.nanoseconds += nanoseconds;
+      one.rank = awaited + 1;
+      return;
+    }
+    if (shortest == nullptr || one.nanoseconds < shortest->nanoseconds) shortest = &one;
+  }
+  // The places go to the ranks that are waited for longest: every other rank takes from the shortest of them, and has
+  // its place once nothing is left.
+  if (shortest->nanoseconds > nanoseconds) {
+    shortest->nanoseconds -= nanoseconds;
+  } else {
+    shortest->nanoseconds = nanoseconds - shortest->nanoseconds;
+    shortest->rank = awaited + 1;
+  }
+}
+
+void RankRecord::add_tensor_wait(std::uint64_t nanoseconds) {
+  record_.tensor_wait_nanoseconds.fetch_add(nanoseconds, std::memory_order_relaxed);
 }
 
 RankRecord::~RankRecord() {

@@ -30,6 +30,12 @@ struct RankRecordLocation {
   int doorbell = -1;       ///< -1: none
 };
 
+/// How the program makes a call.
+enum class CallTier : std::uint8_t {
+  kOrdered,  ///< by itself, in the same order as the other ranks
+  kNamed,    ///< by named tensors, which libddl executes
+};
+
 /// All functions may be called from any thread. Not in a forked child, which shares the memory with its parent.
 class RankRecord {
  public:
@@ -74,7 +80,12 @@ class RankRecord {
   void has_lost(int rank) { record_.gone = rank + 1; }
 
   /// These calls of one kind have ended.
-  void add_calls(CallKind kind, std::uint64_t calls, std::uint64_t bytes, std::uint64_t nanoseconds);
+  void add_calls(CallTier tier, CallKind kind, std::uint64_t calls, std::uint64_t bytes,
+                 std::uint64_t nanoseconds);
+  /// This rank has slept in a call of this kind until that rank of the job had made it, too.
+  void add_wait(CallTier tier, CallKind kind, int awaited, std::uint64_t nanoseconds);
+  /// The program has waited for named tensors.
+  void add_tensor_wait(std::uint64_t nanoseconds);
 
   /// A set that this rank is a member of. generation: the same number on all members. id: as the program knows it.
   /// Null if there is no room.
@@ -89,6 +100,7 @@ class RankRecord {
  private:
   RankRecord(contract::RankRecord& record, std::size_t bytes, int doorbell);
   void show(contract::RankRecord::Phase phase);
+  contract::CallTotals& totals(CallTier tier, CallKind kind);
 
   contract::RankRecord& record_;  ///< mapped, with what follows
   std::size_t bytes_;
@@ -121,7 +133,7 @@ class RecordedCall {
 class CallTally {
  public:
   /// record: null if there is none.
-  explicit CallTally(std::shared_ptr<RankRecord> record) : record_(std::move(record)) {}
+  CallTally(std::shared_ptr<RankRecord> record, CallTier tier) : record_(std::move(record)), tier_(tier) {}
 
   /// A call has ended. begin, end: in nanoseconds, by the clock of events.
   void add(CallKind kind, std::uint64_t bytes, std::int64_t begin, std::int64_t end) {
@@ -138,7 +150,7 @@ class CallTally {
   }
   /// After the last call, too.
   void show() {
-    if (record_ && calls_ > 0) record_->add_calls(kind_, calls_, bytes_, nanoseconds_);
+    if (record_ && calls_ > 0) record_->add_calls(tier_, kind_, calls_, bytes_, nanoseconds_);
     calls_ = bytes_ = nanoseconds_ = 0;
   }
 
@@ -146,6 +158,7 @@ class CallTally {
   static constexpr std::int64_t kPause = 1'000'000;
 
   std::shared_ptr<RankRecord> record_;
+  CallTier tier_;
   CallKind kind_{};
   std::uint64_t calls_ = 0, bytes_ = 0, nanoseconds_ = 0;  ///< of this kind, not shown yet
   std::int64_t shown_at_ = 0;

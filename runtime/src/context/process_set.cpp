@@ -102,7 +102,7 @@ ProcessSet::ProcessSet(JobResources& job, std::unique_ptr<Bootstrap> bootstrap,
       connections_(std::move(connections)),
       backend_(std::move(backend)),
       fork_count_(fork_count()),
-      tally_(job.record) {}
+      tally_(job.record, CallTier::kOrdered) {}
 
 ProcessSet::~ProcessSet() { (void)leave(); }
 

@@ -36,7 +36,7 @@ Engine::Engine(JobResources& job, Connections& connections, CollectiveBackend& f
       fork_count_(fork_count()),
       patience_(job.settings.batch_patience),
       doorbells_(connections.segment().duplicate(), connections.channel().index()),
-      tally_(job.record),
+      tally_(job.record, CallTier::kNamed),
       agreement_(labels_of(connections), limits) {}
 
 // What the program does.
@@ -83,6 +83,12 @@ Outcome Engine::submit(const std::vector<SubmissionPtr>& submissions) {
   return {};
 }
 
+void Engine::note_wait(LoggedInterval& wait) {
+  const std::int64_t ended = wait.end();
+  if (ended != 0 && job_.record)
+    job_.record->add_tensor_wait(static_cast<std::uint64_t>(ended - wait.began()));
+}
+
 Outcome Engine::wait(Submission& submission) {
   if (fork_count() != fork_count_) return fail(inherited_by_fork());
   Lock lock(mutex_);
@@ -91,8 +97,9 @@ Outcome Engine::wait(Submission& submission) {
   if (blocking_use_.waited(submission.patience.when() - patience_)) has_work_.notify_one();
   if (open_.want(submission)) wake_driver(false);
   if (!submission.is_complete()) {
-    const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), submission.name());
+    LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), submission.name());
     drive_until(lock, [&] { return submission.is_complete(); });
+    note_wait(logged);
   }
   saw_completion_ = true;
   return submission.outcome;
@@ -130,9 +137,10 @@ Outcome Engine::join(int& last) {
   wake_driver();
   // What the last round has found ready is executed with this rank, too, which may leave or sleep after this.
   {
-    const LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), "ddl_join");
+    LoggedInterval logged(events(), event_of_engine(contract::Event::Kind::kWait), "ddl_join");
     drive_until(lock,
                 [&] { return phase_ == Phase::kBroken || (*joined && agreement_.agreed() == nullptr); });
+    note_wait(logged);
   }
   if (joining_ == joined) joining_ = nullptr;
   if (!*joined) return fail(failure_);

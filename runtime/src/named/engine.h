@@ -113,6 +113,8 @@ class Engine {
   /// This thread is in a callback.
   bool is_calling_back() const { return calling_back_ == std::this_thread::get_id(); }
   void count_waiter(int change, bool may_call);
+  /// The program's wait has ended.
+  void note_wait(LoggedInterval& wait);
   void run();
 
   /// An exception ends the process set on all ranks. Throws nothing.

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
+#include "runtime/src/common/event_log.h"
 #include "runtime/src/common/interruption.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
@@ -106,7 +108,7 @@ bool spin_until(const SharedWord& word, std::uint32_t sequence, const WaitPolicy
 }  // namespace
 
 Channel::Channel(Segment segment, const Members& members, const AbortDomain& abort, int index,
-                 WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault)
+                 WaitPolicy policy, const SharedHeap& heap, FaultInjector& fault, ArrivalWaits waits)
     : segment_(segment),
       members_(members),
       abort_(abort),
@@ -114,8 +116,10 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
       policy_(policy),
       heap_(heap),
       fault_(fault),
+      waits_(std::move(waits)),
       role_(ExchangeRole::of(segment.leaders(), index)),
-      sequence_(segment.first_sequence()) {}
+      sequence_(segment.first_sequence()),
+      first_sequence_(sequence_) {}
 
 Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
   DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
@@ -127,6 +131,8 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
   subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   deadline_ = deadline;
+  waits_.begin();
+  first_sequence_ = sequence_ + 1;
   chunk_bytes_ = chunk_bytes;
   stores_ = published_stores();
   sample_.reset();
@@ -333,7 +339,19 @@ Outcome Channel::meet() {
 Outcome Channel::wait_for(SharedWord& word) {
   if (has_reached(word.load(std::memory_order_acquire), sequence_)) return {};
   if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
-  return sleep_on(word);
+  if (sequence_ != first_sequence_) return sleep_on(word);
+  const std::optional<int> missing = first_missing();
+  const std::int64_t began = EventLog::kernel_now();
+  Outcome slept = sleep_on(word);
+  if (missing) waits_.add(call_.kind, members_[*missing].rank, EventLog::kernel_now() - began);
+  return slept;
+}
+
+std::optional<int> Channel::first_missing() const {
+  for (int i = 0; i < size(); ++i) {
+    if (!has_reached(segment_.flag(i, sequence_ & 1).word.load(), sequence_)) return i;
+  }
+  return std::nullopt;
 }
 
 Outcome Channel::sleep_on(SharedWord& word) {

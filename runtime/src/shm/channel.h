@@ -25,6 +25,7 @@
 #include <optional>
 
 #include "base/deadline.h"
+#include "runtime/src/common/arrival_waits.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
@@ -67,7 +68,7 @@ class Channel {
  public:
   /// members, abort, heap and fault outlive the channel. heap: shared by the members, and possibly by other ranks.
   Channel(Segment segment, const Members& members, const AbortDomain& abort, int index, WaitPolicy policy,
-          const SharedHeap& heap, FaultInjector& fault);
+          const SharedHeap& heap, FaultInjector& fault, ArrivalWaits waits);
 
   const Members& members() const { return members_; }
   int index() const { return index_; }
@@ -109,6 +110,8 @@ class Channel {
   /// The call that was begun, with its number, and when it gives up.
   const Call& call() const { return call_; }
   const CallDeadline& deadline() const { return deadline_; }
+  /// Of the calls of this channel.
+  ArrivalWaits& waits() { return waits_; }
   /// The last exchange of a call, for a rank that reads no slot after it: it may return before the others have arrived,
   /// and must catch up before the next call begins.
   Outcome exchange_ahead();
@@ -161,6 +164,8 @@ class Channel {
   /// Waits until the word, a flag or one of a leader's, has reached the sequence.
   Outcome wait_for(SharedWord& word);
   Outcome sleep_on(SharedWord& word);
+  /// The first member that has not arrived at this exchange.
+  std::optional<int> first_missing() const;
   /// The stores for chunks of the call, as the first member published them at the last exchange.
   Stores published_stores() const;
   void end_sample();
@@ -187,8 +192,10 @@ class Channel {
   WaitPolicy policy_;
   const SharedHeap& heap_;
   FaultInjector& fault_;
+  ArrivalWaits waits_;
   ExchangeRole role_;
   std::uint32_t sequence_;
+  std::uint32_t first_sequence_;  ///< of the call: members that arrive late at it are late for the call
   std::uint64_t calls_ = 0;
   Call call_;
   Path path_ = Path::kNone;

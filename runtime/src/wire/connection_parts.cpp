@@ -133,7 +133,7 @@ Result<std::shared_ptr<Connections>> Connections::Parts::make_pair(int rank) {
   return std::shared_ptr<Connections>(
       new Connections(whole_.job_, whole_.bootstrap_, membership_of_pair(whole_.membership_, rank),
                       {job_rank(std::min(own, rank)), job_rank(std::max(own, rank))}, {}, std::move(group),
-                      whole_.fault_, raising()));
+                      whole_.fault_, raising(), LinkUse::kPair));
 }
 
 Status Connections::Parts::link_pair(Connections& pair, int rank, CallDeadline deadline) {
@@ -189,8 +189,7 @@ Result<Connections*> Connections::Parts::connect_duplicate(const CallDeadline& d
   };
   std::shared_ptr<Connections> made(new Connections(whole_.job_, bootstrap, bootstrap.membership(),
                                                     whole_.job_ranks_, whole_.plan_, std::move(group),
-                                                    whole_.fault_, on_abort));
-  made->use_ = LinkUse::kDuplicate;
+                                                    whole_.fault_, on_abort, LinkUse::kDuplicate));
   made->link_transport_ = std::move(duplicate_transport_.links);
   if (made->link_transport_) DDL_TRY(link_duplicate(*made, deadline));
   DDL_TRY(made->watch());

@@ -74,7 +74,7 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
 
   std::unique_ptr<Connections> made(new Connections(job, bootstrap, membership, std::move(job_ranks),
                                                     std::move(plan), std::move(group), std::move(fault),
-                                                    std::move(on_abort)));
+                                                    std::move(on_abort), LinkUse::kLane));
   made->link_transport_ = std::move(between_hosts);
   made->parts_->set_duplicate_transport(std::move(duplicate));
   if (made->link_transport_) DDL_TRY(made->connect_hosts(limit));
@@ -83,19 +83,21 @@ Result<std::unique_ptr<Connections>> Connections::connect(JobResources& job, Boo
 
 Connections::Connections(JobResources& job, Bootstrap& bootstrap, Membership membership,
                          std::vector<int> job_ranks, ConnectionPlan plan, SharedGroup group,
-                         FaultInjector fault, OnAbort on_abort)
+                         FaultInjector fault, OnAbort on_abort, LinkUse use)
     : job_(job),
       bootstrap_(bootstrap),
       membership_(std::move(membership)),
       job_ranks_(std::move(job_ranks)),
       plan_(std::move(plan)),
+      use_(use),
       is_world_(!job.heap),
       group_(std::move(group)),
       fault_(std::move(fault)),
       on_abort_(std::move(on_abort)),
       abort_(group_.segment, group_.members, group_.index, group_.doorbell.get()),
       policy_(WaitPolicy::for_group(group_.segment.size(), group_.cpus, job.settings.spin)),
-      channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_),
+      channel_(group_.segment, group_.members, abort_, group_.index, policy_, heap_of(job, group_), fault_,
+               ArrivalWaits(job.record, use == LinkUse::kDuplicate ? CallTier::kNamed : CallTier::kOrdered)),
       parts_(std::make_unique<Parts>(*this)) {}
 
 Connections::~Connections() {

@@ -108,7 +108,7 @@ class Connections {
   class Parts;  // wire/connection_parts.h
 
   Connections(JobResources& job, Bootstrap& bootstrap, Membership membership, std::vector<int> job_ranks,
-              ConnectionPlan plan, SharedGroup group, FaultInjector fault, OnAbort on_abort);
+              ConnectionPlan plan, SharedGroup group, FaultInjector fault, OnAbort on_abort, LinkUse use);
 
   bool has_lane() const;
   Status connect_hosts(const ConnectLimit& limit);
@@ -132,6 +132,7 @@ class Connections {
   Membership membership_;
   std::vector<int> job_ranks_;
   ConnectionPlan plan_;
+  LinkUse use_;
   bool is_world_;
   SharedGroup group_;
   FaultInjector fault_;
@@ -141,7 +142,6 @@ class Connections {
   Channel channel_;
   StoreChoice first_choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< for the duplicate, too
   std::unique_ptr<LinkTransport> link_transport_;                          ///< null on one host, and of pairs
-  LinkUse use_ = LinkUse::kLane;
   /// Null without a lane. Made while the ranks connect, and taken by close() under mutex_, since wait_forwarded() may
   /// run.
   std::shared_ptr<ControlLinks> control_;

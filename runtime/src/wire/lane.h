@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,9 @@ class Lane {
   /// The partner on this host has sent unexpected data: aborts the group and returns that failure.
   Outcome out_of_step(int host, const Call& call);
 
+  /// How long this rank has slept in drive(), in nanoseconds.
+  std::int64_t slept() const { return slept_; }
+
   /// The connections' descriptors.
   std::vector<int> fds() const;
 
@@ -114,6 +118,7 @@ class Lane {
   const AbortDomain& abort_;
   ControlLinks& control_;
   WaitPolicy policy_;
+  std::int64_t slept_ = 0;
 };
 
 }  // namespace ddl::runtime

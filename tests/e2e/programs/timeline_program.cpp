@@ -1,7 +1,8 @@
-// timeline_program steps|own|slow_steps|until_signal|hang: a rank whose timeline a test reads.
+// timeline_program steps|own|slow_steps|late|until_signal|hang: a rank whose timeline or report a test reads.
 //   steps         kSteps times: a range "step N", a mark, an ordered call, and two named tensors that it waits for
 //   own           the same, with a timeline of its own, own.json, of all but the first step
 //   slow_steps    the same kSlowSteps times, with a pause after each, so that clocks are compared several times
+//   late          kLateSteps ordered calls, and as many named tensors; the last rank makes each 20 ms after the others
 //   until_signal  prints "ready pidRANK=PID", then does the same until all ranks are to end by SIGUSR1; rank 0 prints
 //                 "ten more" ten times after SIGUSR2; the ranks that survive a lost one print the error and exit with 0
 //   hang          begins the range "the end" and prints the same; rank 1 makes no call in it, and the others wait for
@@ -17,7 +18,7 @@
 
 namespace {
 
-constexpr int kSteps = 5, kSlowSteps = 60;
+constexpr int kSteps = 5, kSlowSteps = 60, kLateSteps = 10;
 volatile std::sig_atomic_t is_to_end = 0, is_to_count = 0;
 
 /// Returns whether some rank is to end.
@@ -56,6 +57,20 @@ int run(const std::string& what) {
     for (int number = 0; number < kSlowSteps; ++number) {
       (void)step(context, number);
       ::usleep(kPause);
+    }
+    return 0;
+  }
+  if (what == "late") {
+    constexpr int kPause = 20'000;  // us
+    std::vector<float> data(100, 1.0F);
+    const bool is_late = context.rank() == context.size() - 1;
+    for (int number = 0; number < 2 * kLateSteps; ++number) {
+      if (is_late) ::usleep(kPause);
+      if (number < kLateSteps) {
+        context.allreduce(data);
+      } else {
+        context.allreduce_async("data", data).get();
+      }
     }
     return 0;
   }

@@ -1,9 +1,9 @@
-#include "cli/reports/job_report.h"
+#include "launcher/job/job_report.h"
 
 #include "support/catch.h"
 
-using ddl::cli::rank_ranges;
-using ddl::cli::ranks_text;
+using ddl::launcher::rank_ranges;
+using ddl::launcher::ranks_text;
 
 TEST_CASE("neighbouring ranks are written as ranges") {
   CHECK(rank_ranges({}).empty());

@@ -1,0 +1,34 @@
+// The pictures of a report: SVG that stands in a page, with the page's colours, and without a script. What differs by
+// colour differs by its form, too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/efficiency.h"
+
+namespace ddl::report {
+
+/// One bar for the job: the shares of compute, wait and move, each with its name and percentage. Pure, as all here.
+std::string shares_chart(const RankTimes& mean);
+
+/// A row for each rank, or for a block of neighbouring ranks if there are more than kMaxRows, with its times: compute
+/// fills the row, wait is hollow, move fills its lower half. hosts: the name of each rank's host.
+std::string ranks_chart(const JobTimes& times, const std::vector<std::string>& hosts);
+inline constexpr int kMaxRows = 64;
+
+/// Who waited (rows) for whom (columns): the darker, the longer. Of at most kMaxRows ranks; "" if there are more, or if
+/// nobody waited.
+std::string waits_chart(const launcher::JobReport& report);
+
+/// Measured speed-up over the number of ranks, beside the ideal one and a fit of Amdahl's law. measured: ascending.
+struct SpeedupPoint {
+  int ranks = 0;
+  double speedup = 0;
+};
+std::string speedup_chart(const std::vector<SpeedupPoint>& measured, double serial_share);
+
+/// Memory peaks of ranks, as one bar for each rank up to kMaxRows, beside their limit if there is one. Sizes in bytes.
+std::string memory_chart(const std::vector<double>& peaks, double limit);
+
+}  // namespace ddl::report

@@ -1,0 +1,246 @@
+#include "report/job_record.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "contract/ddl_names.h"
+#include "contract/version.h"
+#include "report/record_fields.h"
+#include "timeline/event_text.h"
+
+namespace ddl::report {
+namespace {
+
+using launcher::EndReason;
+using launcher::GenerationReport;
+using launcher::JobReport;
+using launcher::RankOutcome;
+
+constexpr const char* kSchema = "ddl.report/1";
+
+constexpr Words<EndReason, 13> kReasons = {{{EndReason::kSuccess, "success"},
+                                            {EndReason::kRankFailed, "rank_failed"},
+                                            {EndReason::kAborted, "aborted"},
+                                            {EndReason::kStartFailed, "start_failed"},
+                                            {EndReason::kHostLost, "host_lost"},
+                                            {EndReason::kTimeout, "timeout"},
+                                            {EndReason::kStalled, "stalled"},
+                                            {EndReason::kPortTaken, "port_taken"},
+                                            {EndReason::kRankStopped, "rank_stopped"},
+                                            {EndReason::kSignal, "signal"},
+                                            {EndReason::kOutputLost, "output_lost"},
+                                            {EndReason::kHostsChanged, "hosts_changed"},
+                                            {EndReason::kDrained, "drained"}}};
+
+constexpr Words<RankOutcome::Kind, 5> kOutcomes = {{{RankOutcome::Kind::kNotStarted, "not_started"},
+                                                    {RankOutcome::Kind::kStartFailed, "start_failed"},
+                                                    {RankOutcome::Kind::kRunning, "running"},
+                                                    {RankOutcome::Kind::kExited, "exited"},
+                                                    {RankOutcome::Kind::kSignalled, "signalled"}}};
+
+template <class Fields>
+void visit_calls(Fields& fields, launcher::RankCalls& calls) {
+  fields.list("calls", calls.sums, [](auto& of, launcher::CallSum& sum) {
+    of.value("kind", sum.kind);
+    of.value("named", sum.is_named);
+    of.value("calls", sum.calls);
+    of.value("bytes", sum.bytes);
+    of.value("seconds", sum.seconds);
+    of.value("wait_seconds", sum.wait_seconds);
+  });
+  fields.value("tensor_wait_seconds", calls.tensor_wait_seconds);
+  fields.list("awaited", calls.awaited, [](auto& of, launcher::AwaitedRank& one) {
+    of.value("rank", one.rank);
+    of.value("seconds", one.seconds);
+  });
+}
+
+template <class Fields>
+void visit_rank(Fields& fields, RankOutcome& rank) {
+  fields.value("rank", rank.rank);
+  fields.value("host", rank.host);
+  fields.known("pid", rank.pid, rank.pid > 0);
+  fields.word("outcome", rank.kind, kOutcomes);
+  fields.known("exit_code", rank.exit_code, rank.kind == RankOutcome::Kind::kExited);
+  fields.known("signal", rank.signal, rank.kind == RankOutcome::Kind::kSignalled);
+  fields.value("core_dumped", rank.core_dumped);
+  fields.value("ended_by_ddlrun", rank.ended_by_us);
+  fields.known("seen_gone", rank.gone_rank, rank.gone_rank >= 0);
+  fields.value("run_seconds", rank.run_seconds);
+  fields.known("user_seconds", rank.usage.user_seconds, rank.usage.user_seconds.value >= 0);
+  fields.known("system_seconds", rank.usage.system_seconds, rank.usage.system_seconds.value >= 0);
+  fields.known("peak_resident_bytes", rank.usage.peak_resident_bytes, rank.usage.peak_resident_bytes >= 0);
+  visit_calls(fields, rank.calls);
+  fields.text("start_error", rank.start_error);
+  fields.text("kill_explanation", rank.kill_explanation);
+  fields.value("stderr_tail", rank.stderr_tail);
+}
+
+template <class Fields>
+void visit_end(Fields& fields, launcher::JobEnd& end) {
+  fields.word("reason", end.reason, kReasons);
+  fields.value("exit_code", end.exit_code);
+  fields.optional("first_failure", end.first_failure);
+  fields.text("message", end.message);
+  fields.text("abort_message", end.abort_message);
+  fields.known("signal", end.signal, end.signal != 0);
+}
+
+template <class Fields>
+void visit_generation(Fields& fields, GenerationReport& generation) {
+  fields.value("generation", generation.number.generation);
+  fields.value("restarts", generation.number.restarts);
+  fields.value("num_ranks", generation.num_ranks);
+  fields.value("hosts", generation.hosts);
+  fields.value("begin_seconds", generation.begin_seconds);
+  fields.value("run_seconds", generation.run_seconds);
+  fields.word("reason", generation.end.reason, kReasons);
+  fields.optional("first_failure", generation.end.first_failure);
+  fields.text("message", generation.end.message);
+  fields.value("commits", generation.commits);
+  fields.optional("recovery_seconds", generation.recovery_seconds);
+}
+
+template <class Fields>
+void visit_report(Fields& fields, JobReport& report) {
+  visit_end(fields, report);
+  if (Fields::kReads || !report.host_failures.empty()) fields.value("hosts_failed", report.host_failures);
+  fields.value("run_seconds", report.run_seconds);
+  fields.value("leftovers_ended", report.leftovers_ended);
+  fields.text("timeline", report.timeline);
+  if (Fields::kReads || !report.generations.empty())
+    fields.list("generations", report.generations,
+                [](auto& of, GenerationReport& one) { visit_generation(of, one); });
+  fields.list("start", report.start, [](auto& of, launcher::StartPhase& phase) {
+    of.value("name", phase.name);
+    of.value("seconds", phase.seconds);
+  });
+  fields.list("ranks", report.ranks, [](auto& of, RankOutcome& one) { visit_rank(of, one); });
+}
+
+template <class Fields>
+void visit_record(Fields& fields, JobRecord& record) {
+  fields.value("ddlrun", record.version);
+  fields.value("name", record.name);
+  fields.value("command", record.command);
+  fields.value("workdir", record.workdir);
+  fields.text("scheduler_job", record.scheduler_job);
+  fields.value("num_ranks", record.num_ranks);
+  fields.value("hosts", record.hosts);
+  fields.value("began", record.began);
+  fields.value("environment", record.environment);
+  fields.value("said", record.said);
+  visit_report(fields, record.report);
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json binding_json(const launcher::BoundRank& rank) {
+  const auto list_or_null = [](const CpuSet& cpus) {
+    return cpus.is_empty() ? Json(nullptr) : Json(cpus.list());
+  };
+  Json gpus(nullptr);
+  if (rank.gpus) gpus = Json::array();
+  for (const launcher::SeenGpu& gpu : rank.gpus.value_or(std::vector<launcher::SeenGpu>()))
+    gpus.push_back({{"bus_id", gpu.bus_id}, {"uuid", text_or_null(gpu.uuid)}});
+  return {{"planned_cpus", list_or_null(rank.planned)},
+          {"cpus", list_or_null(rank.kernel.cpus)},
+          {"memory", text_or_null(rank.kernel.memory)},
+          {"devices", text_or_null(rank.kernel.devices)},
+          {"gpus", std::move(gpus)},
+          {"difference", text_or_null(rank.difference)}};
+}
+
+/// Times are seconds before the events were read.
+Json history_json(const launcher::RankHistory& history) {
+  constexpr double kNanoseconds = 1e9;
+  const auto before = [&](std::int64_t time) {
+    return std::max(static_cast<double>(history.now) - static_cast<double>(time), 0.0) / kNanoseconds;
+  };
+  Json json;
+  double seconds = 0;
+  json["rank"] = history.rank;
+  json["work"] = text_or_null(launcher::last_work(history, seconds));
+  json["work_seconds"] = seconds;
+  json["events"] = Json::array();
+  for (const contract::Event& event : history.events) {
+    const auto traits = timeline::traits_of(event.kind);
+    const char* const status = contract::name_or_null(contract::kStatusNames, std::max<int>(event.status, 0));
+    const bool is_open = timeline::is_unfinished(event);
+    json["events"].push_back({{"what", traits.category},
+                              {"name", std::string(timeline::title_of(event))},
+                              {"number", event.call},
+                              {"bytes", event.bytes},
+                              {"began_before_seconds", before(event.begin)},
+                              {"ended_before_seconds", is_open ? Json(nullptr) : Json(before(event.end))},
+                              {"status", is_open || status == nullptr ? Json(nullptr) : Json(status)}});
+  }
+  return json;
+}
+
+/// What is only written: no report is drawn from it.
+void add_details(Json& json, const JobReport& report) {
+  json["last_events"] = Json::array();
+  for (const launcher::RankHistory& history : report.histories)
+    json["last_events"].push_back(history_json(history));
+  for (Json& rank : json["ranks"]) {
+    const auto bound = report.bindings.find(rank["rank"].get<int>());
+    if (bound != report.bindings.end()) rank["binding"] = binding_json(bound->second);
+  }
+}
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Environment shown_variables(const Environment& all) {
+  Environment shown;
+  for (const auto& [name, value] : all) {
+    const auto starts = [&name = name](const char* start) { return name.starts_with(start); };
+    const auto has = [&name = name](const char* word) { return name.find(word) != std::string::npos; };
+    constexpr std::array kShown = {"DDL_", "OMP_", "NCCL_", "UCX_", "FI_"};
+    constexpr std::array kSecret = {"TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL"};
+    if (std::ranges::any_of(kShown, starts) && std::ranges::none_of(kSecret, has)) shown.emplace(name, value);
+  }
+  return shown;
+}
+
+std::string to_json(const JobRecord& record) {
+  Json json;
+  json["schema"] = kSchema;
+  FieldWriter fields(json);
+  JobRecord written = record;
+  visit_record(fields, written);
+  add_details(json, record.report);
+  return line_of(json);
+}
+
+Result<JobRecord> parse_job_record(std::string_view json) try {
+  const Json parsed = Json::parse(json);
+  JobRecord record;
+  FieldReader fields(parsed);
+  std::string schema;
+  fields.value("schema", schema);
+  if (schema != kSchema)
+    return fail(ErrorCode::kInvalidArgument, std::string("it is not of the schema ") + kSchema,
+                "give a file that ddlrun --report-json has written");
+  visit_record(fields, record);
+  return record;
+} catch (const std::exception& error) {
+  return fail(ErrorCode::kInvalidArgument, error.what(), "give a file that ddlrun --report-json has written");
+}
+
+std::string report_json(const launcher::JobReport& report) {
+  Json json;
+  json["ddlrun"] = contract::kVersion;
+  json["kind"] = "job_report";
+  FieldWriter fields(json);
+  JobReport written = report;
+  visit_report(fields, written);
+  add_details(json, report);
+  return line_of(json);
+}
+
+}  // namespace ddl::report

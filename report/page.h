@@ -1,0 +1,14 @@
+// The page of a job: one file of HTML without a script, which needs nothing else.
+#pragma once
+
+#include <string>
+
+#include "report/job_record.h"
+
+namespace ddl::report {
+
+/// Every text of the user, a host or a rank is escaped, and what is not valid UTF-8 is replaced. The page says what was
+/// not measured, and why. baseline: another run of the same work, with which this one is compared; null: none. Pure.
+std::string page(const JobRecord& record, const JobRecord* baseline);
+
+}  // namespace ddl::report

@@ -1,0 +1,175 @@
+#include "report/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddl::report {
+namespace {
+
+using launcher::duration_text;
+using launcher::EndReason;
+using launcher::RankOutcome;
+
+constexpr std::size_t kMostFindings = 5;
+/// Shares of the run time below which nothing is said.
+constexpr double kLateShare = 0.05;
+constexpr double kMoveShare = 0.2;
+constexpr double kGoodBalance = 0.8;
+constexpr double kIdleCpus = 0.3;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+const RankOutcome* find_rank(const JobRecord& record, int rank) {
+  const auto found = std::ranges::find(record.report.ranks, rank, &RankOutcome::rank);
+  return found == record.report.ranks.end() ? nullptr : &*found;
+}
+
+std::string place_of(const JobRecord& record, int rank) {
+  const RankOutcome* const found = find_rank(record, rank);
+  return fmt::format("rank {}", rank) + (found == nullptr || found->host.empty() ? "" : " on " + found->host);
+}
+
+/// The last lines of ddlrun are "next: ...".
+std::string advice_of(const std::vector<std::string>& said) {
+  for (const std::string& line : said) {
+    const std::string_view text = trim(line);
+    if (text.starts_with("next: ")) return std::string(text.substr(6));
+  }
+  return "";
+}
+
+Finding of_end(const JobRecord& record) {
+  const launcher::JobReport& report = record.report;
+  const auto ranks = static_cast<std::int64_t>(report.ranks.size());
+  if (report.reason == EndReason::kSuccess) {
+    return {Finding::Weight::kFact,
+            fmt::format("{} on {} ended without an error after {}.", counted(ranks, "rank"),
+                        counted(static_cast<std::int64_t>(record.hosts.size()), "host"),
+                        duration_text(report.run_seconds)),
+            ""};
+  }
+  std::string what = record.said.empty() ? report.message : record.said.front();
+  constexpr std::string_view kSpeaker = "ddlrun: ";
+  if (what.starts_with(kSpeaker)) what.erase(0, kSpeaker.size());
+  if (what.empty()) what = fmt::format("the job ended with exit code {}", report.exit_code);
+  return {Finding::Weight::kFailure, what + ".", advice_of(record.said)};
+}
+
+/// Why the rank was late, as far as the others differ from it; the advice says where to look.
+Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateRank& late) {
+  Finding finding{
+      Finding::Weight::kLoss,
+      fmt::format("{} made the others wait {} of the time ({} each).", place_of(record, late.rank),
+                  percent_text(late.share), duration_text(late.seconds)),
+      ""};
+  finding.what[0] = 'R';
+  std::vector<double> compute, cpus;
+  double own_compute = 0, own_cpus = -1;
+  for (const RankTimes& one : times.ranks) {
+    one.rank == late.rank ? static_cast<void>(own_compute = one.compute) : compute.push_back(one.compute);
+  }
+  for (const RankOutcome& one : record.report.ranks) {
+    one.rank == late.rank ? static_cast<void>(own_cpus = cpus_used(one)) : cpus.push_back(cpus_used(one));
+  }
+  const double usual = median(compute), usual_cpus = median(cpus);
+  if (usual > 0 && own_compute > 1.02 * usual)
+    finding.what += fmt::format(" It computed {:.2f} times as long as the median rank.", own_compute / usual);
+  const RankOutcome* const rank = find_rank(record, late.rank);
+  const std::string host = rank == nullptr ? "" : rank->host;
+  if (own_cpus >= 0 && usual_cpus > 0 && own_cpus < 0.8 * usual_cpus) {
+    finding.what += fmt::format(" It had {:.2f} CPUs, the others {:.2f}.", own_cpus, usual_cpus);
+    finding.advice =
+        "see what it waits for (ddlrun --inspect JOB while it runs), and what else runs on " + host;
+  } else {
+    finding.advice = fmt::format(
+        "give rank {} less work, or see whether its cores are slower or shared (--report-bindings)",
+        late.rank);
+    if (record.hosts.size() > 1)
+      finding.advice += fmt::format(", and how {} differs from the other hosts (--check-hosts)", host);
+  }
+  return finding;
+}
+
+void add_times(const JobRecord& record, const JobTimes& times, std::vector<Finding>& findings) {
+  const double run = times.mean.run;
+  if (!times.has_calls || run <= 0) return;
+  if (!times.late.empty() && times.late.front().share >= kLateShare) {
+    findings.push_back(of_late_rank(record, times, times.late.front()));
+  } else if (times.efficiency.load_balance < kGoodBalance) {
+    findings.push_back(
+        {Finding::Weight::kLoss,
+         fmt::format("The ranks' work is uneven: their mean compute time is {} of the longest.",
+                     percent_text(times.efficiency.load_balance)),
+         "divide the data so that every rank has the same work"});
+  }
+  if (times.mean.move / run >= kMoveShare)
+    findings.push_back(
+        {Finding::Weight::kLoss,
+         fmt::format("Moving and combining data took {} of the time ({}).",
+                     percent_text(times.mean.move / run), duration_text(times.mean.move)),
+         "make fewer and larger calls, or overlap them with computing: named tensors are fused "
+         "and executed beside it"});
+}
+
+void add_cpus(const JobRecord& record, const JobTimes& times, std::vector<Finding>& findings) {
+  std::vector<double> cpus;
+  for (const RankOutcome& one : record.report.ranks) {
+    if (const double used = cpus_used(one); used >= 0) cpus.push_back(used);
+  }
+  const double used = median(cpus);
+  // A rank that waits for others is idle for another reason, and so is one that has hardly begun.
+  if (cpus.empty() || used >= kIdleCpus || times.mean.compute < 0.5 * times.mean.run || times.mean.run < 1)
+    return;
+  findings.push_back(
+      {Finding::Weight::kLoss,
+       fmt::format("The median rank used {:.2f} of a CPU: it waited for something else most of "
+                   "the time, such as files or a GPU.",
+                   used),
+       "if there is no GPU that computes, see how the data are read"});
+}
+
+}  // namespace
+
+double cpus_used(const RankOutcome& rank) {
+  if (rank.usage.user_seconds < 0 || rank.run_seconds <= 0) return -1;
+  return (rank.usage.user_seconds + rank.usage.system_seconds) / rank.run_seconds;
+}
+
+std::vector<Finding> verdict(const JobRecord& record, const JobTimes& times) {
+  std::vector<Finding> findings{of_end(record)};
+  add_times(record, times, findings);
+  add_cpus(record, times, findings);
+  if (findings.size() > kMostFindings) findings.resize(kMostFindings);
+  return findings;
+}
+
+std::vector<std::string> next_request(const JobRecord& record) {
+  constexpr double kMargin = 1.2, kTimeMargin = 1.5;
+  std::vector<std::string> directives;
+  if (record.report.reason != EndReason::kSuccess || !record.scheduler_job.starts_with("Slurm"))
+    return directives;
+  std::map<std::string, std::int64_t> by_host;
+  for (const RankOutcome& rank : record.report.ranks)
+    by_host[rank.host] += std::max<std::int64_t>(rank.usage.peak_resident_bytes, 0);
+  std::int64_t most = 0;
+  for (const auto& [host, bytes] : by_host) most = std::max(most, bytes);
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+  if (most > 0)
+    directives.push_back(fmt::format(
+        "#SBATCH --mem={}G", static_cast<int>(std::ceil(kMargin * static_cast<double>(most) / kGibibyte))));
+  const int minutes = static_cast<int>(std::ceil(kTimeMargin * record.report.run_seconds / 60)) + 1;
+  directives.push_back(fmt::format("#SBATCH --time={:02}:{:02}:00", minutes / 60, minutes % 60));
+  return directives;
+}
+
+}  // namespace ddl::report

@@ -1,0 +1,131 @@
+#include "report/page.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "report/record_fixture.h"
+#include "support/catch.h"
+
+using namespace ddl::test;
+using Catch::Matchers::Contains;
+using ddl::report::JobRecord;
+using ddl::report::page;
+
+namespace {
+
+/// Nothing that a browser would run or load.
+void check_is_self_contained(const std::string& text) {
+  for (const char* const part :
+       {"<script", "http:", "https:", "url(", " src=", " href=", "javascript:", "@import"})
+    CHECK_THAT(text, !Contains(part));
+  CHECK_THAT(text, Contains("default-src 'none'; style-src 'unsafe-inline'"));
+}
+
+}  // namespace
+
+TEST_CASE("a page has its verdict first, then where the time went") {
+  const std::string text = page(record_with_late_rank(), nullptr);
+  check_is_self_contained(text);
+  std::size_t at = 0;
+  for (const char* const part : {"<h1>train</h1>",
+                                 "4 ranks on 2 hosts ended without an error",
+                                 "Rank 3 on node2 made the others wait 30 %",
+                                 "./train &apos;a b&apos;",
+                                 "Where the time went",
+                                 "compute 7",
+                                 "Load balance",
+                                 "Rank by rank",
+                                 "Who waited for whom",
+                                 "Collectives, and the bandwidth",
+                                 "Memory",
+                                 "CPUs and GPUs",
+                                 "How it ended",
+                                 "Scaling",
+                                 "there is no run to compare with",
+                                 "Start",
+                                 "agents ready",
+                                 "Software",
+                                 "The next request",
+                                 "the job ran without a scheduler"}) {
+    CAPTURE(part);
+    const std::size_t found = text.find(part, at);
+    REQUIRE(found != std::string::npos);
+    at = found;
+  }
+}
+
+TEST_CASE("nothing that a user, a host or a rank has written becomes a part of the page") {
+  JobRecord record = record_with_late_rank();
+  const std::string evil = "</style><img onerror=alert(1)>&\"'\u202e\x1b[31m\xff{{command}}";
+  record.name = record.workdir = record.version = evil;
+  record.command = {evil};
+  record.hosts = {evil};
+  record.said = {evil};
+  record.environment = {{"DDL_X", evil}};
+  record.report.reason = EndReason::kRankFailed;
+  record.report.timeline = evil;
+  record.report.start[0].name = evil;
+  for (RankOutcome& rank : record.report.ranks) {
+    rank.host = evil;
+    rank.stderr_tail = {evil};
+    rank.kill_explanation = evil;
+    rank.calls.sums[0].kind = evil;
+  }
+  const std::string text = page(record, &record);
+  CHECK_THAT(text, !Contains("<img"));
+  CHECK_THAT(text, Contains("&lt;img onerror=alert(1)&gt;"));
+  for (const char* const part : {"\u202e", "\x1b", "\xff"}) CHECK_THAT(text, !Contains(part));
+  const auto closed = text.find("</style>");
+  CHECK(text.find("</style>", closed + 1) == std::string::npos);
+}
+
+TEST_CASE("what was not measured is said, and why") {
+  JobRecord record = record_with_late_rank();
+  for (RankOutcome& rank : record.report.ranks) {
+    rank.calls = {};
+    rank.usage = {};
+  }
+  std::string text = page(record, nullptr);
+  check_is_self_contained(text);
+  CHECK_THAT(text, Contains("Not measured: compute, wait and move: the program has made no calls by libddl"));
+  CHECK_THAT(text, Contains("no rank has ended in a way that its host could report"));
+
+  record.report = report_of(EndReason::kStartFailed, 127, {});
+  record.said = {"ddlrun: node7 does not answer"};
+  text = page(record, nullptr);
+  check_is_self_contained(text);
+  CHECK_THAT(text, Contains("failed with exit code 127") && Contains("node7 does not answer") &&
+                       Contains("no rank has run") && Contains("the job did not begin"));
+}
+
+TEST_CASE("a run is compared with its baseline") {
+  JobRecord base = record_with_late_rank();
+  base.report.ranks.resize(1);
+  base.report.run_seconds = 30;
+  CHECK_THAT(page(record_with_late_rank(), &base),
+             Contains("<td>3.00</td>") && Contains("<td>75 %</td>") && Contains("Baseline: train"));
+  base.report.ranks.clear();
+  CHECK_THAT(page(record_with_late_rank(), &base), Contains("one of the two runs has no ranks that ran"));
+}
+
+TEST_CASE("pages of many ranks are short") {
+  const auto of = [](int ranks) {
+    JobRecord record = record_with_late_rank();
+    record.report.ranks.clear();
+    for (int rank = 0; rank < ranks; ++rank) {
+      record.report.ranks.push_back(punctual(rank, ranks - 1, 3));
+      RankOutcome& last = record.report.ranks.back();
+      last.host = "node" + std::to_string(rank / 8);
+      last.calls.awaited.clear();
+      // A matrix without gaps.
+      for (int other = 0; other < std::min(ranks, 64); ++other)
+        if (other != rank) last.calls.awaited.push_back({other, 0.01 * (other + 1)});
+    }
+    return record;
+  };
+  CHECK(page(of(64), nullptr).size() < 300'000);
+  const std::string text = page(of(10'000), nullptr);
+  CHECK(text.size() < 2'000'000);
+  check_is_self_contained(text);
+  CHECK_THAT(text, Contains("Each row is the mean of several of the 10000 ranks"));
+}

@@ -1,0 +1,84 @@
+#include "report/verdict.h"
+
+#include <csignal>
+
+#include "report/record_fixture.h"
+#include "support/catch.h"
+
+using namespace ddl::test;
+using Catch::Matchers::Contains;
+using ddl::report::Finding;
+using ddl::report::JobRecord;
+
+namespace {
+
+std::vector<Finding> verdict_of(const JobRecord& record) {
+  return ddl::report::verdict(record, ddl::report::times_of(record.report));
+}
+
+}  // namespace
+
+TEST_CASE("the verdict begins with the end, and names the rank that made the others wait") {
+  JobRecord record = record_with_late_rank();
+  auto findings = verdict_of(record);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].what == "4 ranks on 2 hosts ended without an error after 10.0 s.");
+  CHECK(findings[0].weight == Finding::Weight::kFact);
+  CHECK(findings[1].what ==
+        "Rank 3 on node2 made the others wait 30 % of the time (3.00 s each). It computed 1.46 times as long "
+        "as the "
+        "median rank.");
+  CHECK(findings[1].weight == Finding::Weight::kLoss);
+  CHECK_THAT(findings[1].advice, Contains("less work") && Contains("how node2 differs from the other hosts"));
+
+  // It had half the CPU time of the others.
+  record.report.ranks[3].usage.user_seconds = 4;
+  findings = verdict_of(record);
+  CHECK_THAT(findings[1].what, Contains("It had 0.45 CPUs, the others 0.85."));
+  CHECK_THAT(findings[1].advice, Contains("what else runs on node2"));
+
+  record.hosts = {"node2"};
+  record.report.ranks[3].usage.user_seconds = 8;
+  CHECK_THAT(verdict_of(record)[1].advice, !Contains("other hosts"));
+}
+
+TEST_CASE("a failure is told in ddlrun's own words, with its next step") {
+  JobRecord record = record_with_late_rank();
+  record.report =
+      report_of(EndReason::kRankFailed, 139, {killed(0, SIGSEGV, 1, false), killed(1, SIGTERM, 1, true)});
+  record.said = {"ddlrun: rank 0 on node3 was killed by SIGSEGV", "  rank 1 was ended with SIGTERM",
+                 "  next: look at the core file"};
+  const auto findings = verdict_of(record);
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings[0].weight == Finding::Weight::kFailure);
+  CHECK(findings[0].what == "rank 0 on node3 was killed by SIGSEGV.");
+  CHECK(findings[0].advice == "look at the core file");
+}
+
+TEST_CASE("uneven work, data that move for long and idle CPUs are told") {
+  JobRecord record = record_with_late_rank();
+  for (RankOutcome& rank : record.report.ranks) rank.calls.awaited.clear();
+  CHECK_THAT(verdict_of(record)[1].what, Contains("mean compute time is 76 % of the longest"));
+
+  for (RankOutcome& rank : record.report.ranks) rank.calls.sums = {{"allreduce", false, 1, 1, 4, 0.25}};
+  CHECK_THAT(verdict_of(record)[1].what,
+             Contains("Moving and combining data took 38 % of the time (3.75 s)"));
+
+  for (RankOutcome& rank : record.report.ranks) {
+    rank.calls.sums.clear();
+    rank.usage = {0.9, 0.1, 1};
+  }
+  CHECK_THAT(verdict_of(record)[1].what, Contains("used 0.10 of a CPU"));
+}
+
+TEST_CASE("the next request has what the job needed, with a margin") {
+  JobRecord record = record_with_late_rank();
+  CHECK(ddl::report::next_request(record).empty());
+  record.scheduler_job = "Slurm job 7";
+  record.report.run_seconds = 3600;
+  for (RankOutcome& rank : record.report.ranks) rank.usage.peak_resident_bytes = std::int64_t{5} << 30;
+  CHECK(ddl::report::next_request(record) ==
+        std::vector<std::string>{"#SBATCH --mem=12G", "#SBATCH --time=01:31:00"});
+  record.report.reason = EndReason::kTimeout;
+  CHECK(ddl::report::next_request(record).empty());
+}
