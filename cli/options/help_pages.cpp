@@ -67,6 +67,7 @@ constexpr OptionExample kExamples[] = {
     {"ddlrun -np 4 python train.py --epochs 10", "4 ranks; --epochs belongs to train.py"},
     {"ddlrun -np 4 --output-filename logs ./train", "also writes each rank's output to logs/rank.R/"},
     {"ddlrun -np 4 --timeline-filename t.json ./train", "also writes what the ranks did, and when"},
+    {"ddlrun -np 4 --report page.html ./train", "a page about the job: where its time went"},
     {"ddlrun -np 2 -x LR=0.1 -x DATA ./train", "sets LR, passes on DATA"},
     {"ddlrun -np 4 --as-horovod python train.py", "a script that imports horovod, by ddl"},
     {"ddlrun -np 1 --no-tag-output ./train > out", "the rank's output, unchanged"},

@@ -81,7 +81,7 @@ TEST_CASE("every example of --help is a command line that ddlrun accepts") {
     CHECK(request);
   };
   CHECK(for_each_example(page(""), is_accepted) == 3);
-  CHECK(for_each_example(page("examples"), is_accepted) == 22);
+  CHECK(for_each_example(page("examples"), is_accepted) == 23);
 }
 
 TEST_CASE("--version") { CHECK(version_text() == "ddlrun " + std::string(ddl::contract::kVersion) + "\n"); }

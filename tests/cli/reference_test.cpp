@@ -24,6 +24,7 @@
 #include "cli/reports/plan_report.h"
 #include "launcher/facts.h"
 #include "launcher/head/host_comparison.h"
+#include "report/job_record.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -187,9 +188,9 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
     }
   };
   for (const std::string& text :
-       {report::report_json(report), plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}),
-        check_build_json({{}}, "node1"), inspection_json({{}, {{}}, {{}}, {{}}}),
-        jobs_json({{1, "", ddl::launcher::JobDescription()}}),
+       {ddl::report::report_json(report), ddl::report::to_json({}),
+        plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}), check_build_json({{}}, "node1"),
+        inspection_json({{}, {{}}, {{}}, {{}}}), jobs_json({{1, "", ddl::launcher::JobDescription()}}),
         check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {
     collect(collect, nlohmann::json::parse(text));
   }

@@ -86,7 +86,7 @@ TEST_CASE("a node that dies ends the job, or its generation, and the report name
     HostJob job(words, in_salloc({"-N", std::to_string(kNodes), "--ntasks-per-node", "1", "--no-kill", "-w",
                                   join(nodes, ",")}));
     job.job().wait_for("running", kNodes);
-    cluster.kill(lost);
+    cluster.kill_for_good(lost);
     const int status = job.job().wait();
     INFO(job.err());
     CHECK(status == (is_elastic ? contract::kSuccess : contract::kLostHost));
@@ -99,7 +99,7 @@ TEST_CASE("a node that dies ends the job, or its generation, and the report name
                "stop1"},
               in_salloc({"-N", "2", "--ntasks-per-node", "2", "--no-kill", "-w", idle[0] + "," + idle[1]}));
   job.job().wait_for("generation 0: rank ", 3);
-  cluster.kill(idle[0]);
+  cluster.kill_for_good(idle[0]);
   CHECK(job.job().wait() == 0);
   CHECK_THAT(job.err(), Contains("ddlrun: " + idle[0] + ": ") &&
                             Contains("generation 1: going on with 2 ranks on " + idle[1]));

@@ -101,13 +101,13 @@ slurm_daemon() {
   setsid "$@" </dev/null >>"$kInside/log/$name" 2>&1 &
 }
 
-# until_true MESSAGE COMMAND...: repeats the command for up to a minute until it succeeds.
+# until_true MESSAGE COMMAND...: repeats the command for up to 45 s until it succeeds.
 until_true() {
   local message=$1 tries=0
   shift
   until "$@" >/dev/null 2>&1; do
-    [ $((tries += 1)) -le 1200 ] ||
-      die "$message: $(cat "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null | tail -n 3)"
+    [ $((tries += 1)) -le 900 ] ||
+      die "$message: $(tail -n 3 "$kInside"/log/slurm* "$kInside"/log/munged 2>/dev/null)"
     sleep 0.05
   done
 }

@@ -1,0 +1,133 @@
+// The page of a job is written however the job ends.
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+
+#include "e2e/harness/job.h"
+#include "support/catch.h"
+
+namespace ddl::e2e {
+namespace {
+
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+
+/// A job with both files of a report, and what is in them after its end.
+class ReportedJob {
+ public:
+  explicit ReportedJob(std::vector<std::string> words)
+      : job_(scratch_, ddlrun(with_files(std::move(words)))) {}
+
+  Job& job() { return job_; }
+  /// Checks the exit code, and that nothing is left.
+  void end(int exit_code) {
+    CHECK(job_.wait_and_require_nothing_left() == exit_code);
+    INFO(job_.err());
+    REQUIRE(std::filesystem::exists(scratch_.path("r.html")));
+    page = bytes_of(scratch_.path("r.html"));
+    record = Json::parse(bytes_of(scratch_.path("r.json")));
+    CHECK(record.at("schema") == "ddl.report/1");
+    CHECK(record.at("exit_code") == exit_code);
+    CHECK_THAT(page, Contains("</html>"));
+    // Nothing else is left beside them.
+    CHECK(std::distance(std::filesystem::directory_iterator(scratch_.path("")), {}) <= 4);
+  }
+  std::string path(const std::string& name) const { return scratch_.path(name); }
+
+  std::string page;
+  Json record;
+
+ private:
+  std::vector<std::string> with_files(std::vector<std::string> words) const {
+    words.insert(words.begin(),
+                 {"--report", scratch_.path("r.html"), "--report-json", scratch_.path("r.json")});
+    return words;
+  }
+  Scratch scratch_;
+  Job job_;
+};
+
+TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {
+  SECTION("all ranks succeeded") {
+    ReportedJob job({"-np", "2", "true"});
+    job.end(0);
+    CHECK(job.record.at("reason") == "success");
+    CHECK_THAT(job.page, Contains("2 ranks on 1 host ended without an error"));
+    CHECK_FALSE(job.record.at("start").empty());
+  }
+  SECTION("a rank failed") {
+    ReportedJob job({"-np", "2", "sh", "-c", "echo \"<b>why</b>\" >&2; exit 3"});
+    job.end(3);
+    CHECK(job.record.at("reason") == "rank_failed");
+    CHECK_THAT(job.page,
+               Contains("exited with 3") && Contains("&lt;b&gt;why&lt;/b&gt;") && !Contains("<b>why"));
+  }
+  SECTION("a rank was killed") {
+    ReportedJob job({"-np", "2", "sh", "-c", "kill -SEGV $$"});
+    job.end(128 + SIGSEGV);
+    CHECK_THAT(job.page, Contains("was killed by SIGSEGV"));
+  }
+  SECTION("the command does not exist") {
+    ReportedJob job({"-np", "2", "/missing/command"});
+    job.end(127);
+    CHECK(job.record.at("reason") == "start_failed");
+    CHECK_THAT(job.page, Contains("/missing/command"));
+  }
+  SECTION("there is no room for the ranks") {
+    ReportedJob job({"-np", "1000", "true"});
+    job.end(2);
+    CHECK_THAT(job.page, Contains("1000 ranks asked for") && Contains("the job did not begin"));
+  }
+  SECTION("the time was over") {
+    ReportedJob job({"-np", "2", "--timeout", "0.2", "sleep", "1000"});
+    job.end(124);
+    CHECK_THAT(job.page, Contains("still running after 0.2 s"));
+  }
+  SECTION("it was cancelled, twice") {
+    ReportedJob job({"-np", "2", "--kill-grace", "1000", program("signal_echo")});
+    job.job().wait_for("ready", 2);
+    job.job().send(SIGTERM);
+    job.job().wait_for("got SIGTERM", 2);
+    job.job().send(SIGTERM);
+    job.end(128 + SIGTERM);
+    CHECK_THAT(job.page, Contains("ended by SIGTERM"));
+  }
+}
+
+TEST_CASE("a report is drawn again from its JSON, byte by byte, and compares runs", "[report]") {
+  ReportedJob job({"-np", "2", program("timeline_program"), "late"});
+  job.end(0);
+  CHECK_THAT(job.page, Contains("Rank 1 on ") && Contains(" made the others wait "));
+  const Scratch scratch;
+  Job again(scratch, ddlrun({"--report-from", job.path("r.json"), "--report", scratch.path("again.html")}));
+  REQUIRE(again.wait() == 0);
+  CHECK(bytes_of(scratch.path("again.html")) == job.page);
+
+  Job compared(scratch, ddlrun({"--report-from", job.path("r.json"), "--baseline", job.path("r.json")}));
+  REQUIRE(compared.wait() == 0);
+  CHECK_THAT(compared.out(), Contains("Speed-up") && Contains("<td>1.00</td>"));
+}
+
+TEST_CASE("files of a report that cannot be written are refused before the job", "[report]") {
+  const Scratch scratch;
+  Job missing(scratch, ddlrun({"-np", "1", "--report", scratch.path("none/r.html"), "echo", "ran"}));
+  CHECK(missing.wait() == 2);
+  CHECK_THAT(missing.err(), Contains("none/r.html"));
+  CHECK_THAT(missing.out(), !Contains("ran"));
+
+  Job named(scratch,
+            ddlrun({"-np", "1", "--job-name", "a/b", "--report-dir", scratch.path("new/folder"), "true"}));
+  CHECK(named.wait() == 0);
+  int pages = 0;
+  for (const auto& file : std::filesystem::directory_iterator(scratch.path("new/folder")))
+    pages += file.path().filename().string().starts_with("a_b-") ? 1 : 0;
+  CHECK(pages == 2);
+
+  Job baseline(scratch, ddlrun({"-np", "1", "--baseline", "/dev/null", "echo", "ran"}));
+  CHECK(baseline.wait() == 2);
+  CHECK_THAT(baseline.err(), Contains("--baseline /dev/null"));
+}
+
+}  // namespace
+}  // namespace ddl::e2e
