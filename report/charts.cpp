@@ -216,7 +216,7 @@ std::string speedup_chart(const std::vector<SpeedupPoint>& measured, double seri
   return canvas.in_page(kWidth, kTop + kHeight + 42, "Speed-up over the number of ranks");
 }
 
-std::string memory_chart(const std::vector<double>& peaks, double limit) {
+std::string memory_chart(const std::vector<double>& peaks) {
   if (peaks.empty()) return "";
   const std::size_t each = (peaks.size() + kMaxRows - 1) / kMaxRows;
   std::vector<double> bars;
@@ -225,10 +225,7 @@ std::string memory_chart(const std::vector<double>& peaks, double limit) {
     bars.push_back(*std::ranges::max_element(block));
   }
   constexpr double kLeft = 70, kTop = 14, kHeight = 110;
-  const double most = std::max(*std::ranges::max_element(bars), 1.0);
-  // A limit that is far above all bars would flatten them: it is said then, and not drawn.
-  const bool draws_limit = limit > 0 && limit < 4 * most;
-  const double top = draws_limit ? std::max(limit, most) : most;
+  const double top = std::max(*std::ranges::max_element(bars), 1.0);
   const ByteUnit unit = unit_of(top);
   const double step = axis_step(top / unit.bytes, 4);
   SvgCanvas canvas;
@@ -244,10 +241,6 @@ std::string memory_chart(const std::vector<double>& peaks, double limit) {
     canvas.rectangle({kLeft + width * static_cast<double>(i) + 1, y(bars[i])}, width - 2,
                      kTop + kHeight - y(bars[i]), {.fill = kCompute});
     canvas.end_titled();
-  }
-  if (draws_limit) {
-    canvas.line({kLeft, y(limit)}, {kWidth, y(limit)}, {.stroke = kWait, .stroke_width = 2, .dashes = "6 3"});
-    canvas.text({kWidth, y(limit) - 4}, "limit", label("end"));
   }
   canvas.text({kLeft, kTop + kHeight + 16}, "by rank", label("start", kFaint));
   return canvas.in_page(kWidth, kTop + kHeight + 22, "The memory peak of each rank");

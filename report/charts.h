@@ -28,7 +28,8 @@ struct SpeedupPoint {
 };
 std::string speedup_chart(const std::vector<SpeedupPoint>& measured, double serial_share);
 
-/// Memory peaks of ranks, as one bar for each rank up to kMaxRows, beside their limit if there is one. Sizes in bytes.
-std::string memory_chart(const std::vector<double>& peaks, double limit);
+/// Memory peaks of ranks, in bytes: a bar for each rank, or of the largest one of neighbouring ranks if there are more than
+/// kMaxRows.
+std::string memory_chart(const std::vector<double>& peaks);
 
 }  // namespace ddl::report

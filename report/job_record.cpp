@@ -77,6 +77,31 @@ void visit_rank(Fields& fields, RankOutcome& rank) {
 }
 
 template <class Fields>
+void visit_host(Fields& fields, launcher::HostUsage& host) {
+  launcher::NodeUsage& usage = host.usage;
+  launcher::MemoryUse& memory = usage.memory;
+  fields.value("host", host.host);
+  fields.value("seconds", usage.seconds);
+  fields.known("cpus", usage.cpus, usage.cpus > 0);
+  fields.known("memory_limit_bytes", memory.limit, memory.limit >= 0);
+  fields.known("memory_peak_bytes", memory.peak, memory.peak >= 0);
+  fields.known("oom_kills", memory.oom_kills, memory.oom_kills >= 0);
+  fields.text("memory_cgroup", memory.cgroup);
+  fields.text("memory_unknown", memory.unknown);
+  fields.list("networks", usage.networks, [](auto& of, launcher::NetworkUse& one) {
+    of.value("device", one.device);
+    of.value("received_bytes", one.received_bytes);
+    of.value("sent_bytes", one.sent_bytes);
+    of.known("limit_bytes_per_second", one.limit_bytes_per_second, one.limit_bytes_per_second > 0);
+  });
+  fields.list("energy", usage.energy, [](auto& of, launcher::EnergyUse& one) {
+    of.value("domain", one.domain);
+    of.value("joules", one.joules);
+  });
+  fields.text("energy_unknown", usage.energy_unknown);
+}
+
+template <class Fields>
 void visit_end(Fields& fields, launcher::JobEnd& end) {
   fields.word("reason", end.reason, kReasons);
   fields.value("exit_code", end.exit_code);
@@ -115,6 +140,7 @@ void visit_report(Fields& fields, JobReport& report) {
     of.value("name", phase.name);
     of.value("seconds", phase.seconds);
   });
+  fields.list("host_usage", report.hosts, [](auto& of, launcher::HostUsage& one) { visit_host(of, one); });
   fields.list("ranks", report.ranks, [](auto& of, RankOutcome& one) { visit_rank(of, one); });
 }
 

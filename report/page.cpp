@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <ctime>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -203,6 +204,11 @@ Section calls(const JobRecord& record) {
   return section;
 }
 
+std::string bytes_or_unknown(std::int64_t bytes) {
+  if (bytes == std::numeric_limits<std::int64_t>::max()) return "none";
+  return bytes < 0 ? "" : bytes_text(static_cast<double>(bytes));
+}
+
 Section memory(const JobRecord& record) {
   Section section("Memory");
   std::vector<double> peaks;
@@ -212,22 +218,91 @@ Section memory(const JobRecord& record) {
     peaks.push_back(static_cast<double>(rank.usage.peak_resident_bytes));
     by_host[rank.host] += peaks.back();
   }
-  if (peaks.empty())
+  if (peaks.empty() && record.report.hosts.empty())
     return std::move(section.not_measured("no rank has ended in a way that its host could report"));
-  section.picture(memory_chart(peaks, 0));
-  std::vector<std::pair<double, std::string>> hosts;
-  for (const auto& [host, bytes] : by_host) hosts.emplace_back(bytes, host);
-  std::ranges::sort(hosts, std::ranges::greater());
-  section.sentence(
-      fmt::format("The largest rank had {} at its peak. The ranks of {} had {} together, if their peaks "
-                  "came at the same time.",
-                  bytes_text(*std::ranges::max_element(peaks)), shown(hosts.front().second),
-                  bytes_text(hosts.front().first)));
   for (const RankOutcome& rank : record.report.ranks) {
     if (!rank.kill_explanation.empty())
       section.sentence(fmt::format("Rank {}: {}.", rank.rank, shown(rank.kill_explanation)));
   }
-  section.note("Not measured: the limit of the job on each host.");
+  section.picture(memory_chart(peaks));
+  // The hosts that came nearest to their limit first.
+  std::vector<const launcher::HostUsage*> hosts;
+  for (const launcher::HostUsage& host : record.report.hosts) hosts.push_back(&host);
+  std::ranges::stable_sort(hosts, std::ranges::greater(),
+                           [](const launcher::HostUsage* host) { return host->usage.memory.peak; });
+  std::vector<Section::Row> rows;
+  for (const launcher::HostUsage* host : hosts) {
+    if (rows.size() == kMostRows) break;
+    const launcher::MemoryUse& memory = host->usage.memory;
+    rows.push_back({host->host, memory.cgroup.empty() ? memory.unknown : memory.cgroup,
+                    bytes_text(by_host[host->host]), bytes_or_unknown(memory.peak),
+                    bytes_or_unknown(memory.limit),
+                    memory.oom_kills < 0 ? "" : fmt::format("{}", memory.oom_kills)});
+  }
+  if (rows.empty())
+    return std::move(section.note("Not measured: the limits of the hosts, which did not report at the end."));
+  section.table({"Host", "cgroup", "peaks of its ranks", "peak", "limit", "out-of-memory kills"}, rows, 2);
+  section.note(
+      "The peaks of ranks need not have come at the same time. The peak of a cgroup is that since it was "
+      "made, with "
+      "all that runs in it, and counts cached files, too; its limit is the lowest of those above it.");
+  return section;
+}
+
+Section networks(const JobRecord& record) {
+  Section section("Networks");
+  struct Use {
+    const launcher::HostUsage* host;
+    const launcher::NetworkUse* network;
+  };
+  std::vector<Use> uses;
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    for (const launcher::NetworkUse& one : host.usage.networks) uses.push_back({&host, &one});
+  }
+  if (uses.empty())
+    return std::move(section.not_measured(record.report.hosts.empty() ? "no host has reported at the end"
+                                                                      : "no adapter has counted any bytes"));
+  const auto bytes = [](const Use& use) {
+    return std::max(use.network->received_bytes, use.network->sent_bytes);
+  };
+  std::ranges::stable_sort(uses, std::ranges::greater(), bytes);
+  std::vector<Section::Row> rows;
+  for (const Use& use : uses) {
+    if (rows.size() == kMostRows) break;
+    const double limit = use.network->limit_bytes_per_second;
+    const double rate =
+        use.host->usage.seconds > 0 ? static_cast<double>(bytes(use)) / use.host->usage.seconds : 0;
+    rows.push_back({use.host->host, use.network->device,
+                    bytes_text(static_cast<double>(use.network->received_bytes)),
+                    bytes_text(static_cast<double>(use.network->sent_bytes)), bytes_text(rate) + "/s",
+                    limit > 0 ? bytes_text(limit) + "/s" : "", limit > 0 ? percent_text(rate / limit) : ""});
+  }
+  section.table({"Host", "adapter", "received", "sent", "mean rate", "link", "of it"}, rows, 2);
+  section.note(
+      "Bytes of all programs on the host, from the start of ddlrun's agent on. The speed of a link is what "
+      "Linux "
+      "states in /sys.");
+  return section;
+}
+
+Section energy(const JobRecord& record) {
+  Section section("Energy");
+  std::map<std::string, double> joules;
+  std::string unknown = "no host has reported at the end";
+  double seconds = 0;
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    for (const launcher::EnergyUse& one : host.usage.energy) joules[one.domain] += one.joules;
+    if (!host.usage.energy_unknown.empty()) unknown = host.usage.energy_unknown;
+    seconds = std::max(seconds, host.usage.seconds.value);
+  }
+  if (joules.empty()) return std::move(section.not_measured(shown(unknown)));
+  std::vector<Section::Row> rows;
+  for (const auto& [domain, sum] : joules)
+    rows.push_back(
+        {domain, fmt::format("{:.0f} J", sum), seconds > 0 ? fmt::format("{:.0f} W", sum / seconds) : ""});
+  section.table({"Part", "energy", "mean power"}, rows);
+  section.note(
+      "Sums over the hosts, of all that ran there. Without GPUs, unless the part is the whole node.");
   return section;
 }
 
@@ -421,9 +496,11 @@ std::string page(const JobRecord& record, const JobRecord* baseline) {
   add(by_rank(times, hosts));
   add(waits(record, times, hosts));
   add(calls(record));
+  add(networks(record));
   add(memory(record));
   add(processors(record));
   add(end_of(record));
+  add(energy(record));
   if (!record.report.generations.empty()) add(generations(record));
   add(scaling(record, baseline));
   add(start(record));

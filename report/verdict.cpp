@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -121,6 +122,56 @@ void add_times(const JobRecord& record, const JobTimes& times, std::vector<Findi
          "and executed beside it"});
 }
 
+constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+
+/// The memory that a host must have for the job, with a margin, in GiB; 0: not known. From the cgroup, or if that is not
+/// of the job alone (it has no limit), from the ranks' own peaks.
+int needed_gibibytes(const JobRecord& record) {
+  constexpr double kMargin = 1.2;
+  std::map<std::string, double> peaks;
+  for (const RankOutcome& rank : record.report.ranks)
+    peaks[rank.host] += std::max(static_cast<double>(rank.usage.peak_resident_bytes), 0.0);
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    if (host.usage.memory.peak > 0 && host.usage.memory.limit < std::numeric_limits<std::int64_t>::max())
+      peaks[host.host] = static_cast<double>(host.usage.memory.peak);
+  }
+  double most = 0;
+  for (const auto& [host, bytes] : peaks) most = std::max(most, bytes);
+  return static_cast<int>(std::ceil(kMargin * most / kGibibyte));
+}
+
+/// A limit that the job has not nearly needed, or that it has reached.
+void add_memory(const JobRecord& record, std::vector<Finding>& findings) {
+  constexpr double kFull = 0.95, kHalf = 0.5;
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    const launcher::MemoryUse& memory = host.usage.memory;
+    if (memory.oom_kills <= 0) continue;
+    findings.push_back({Finding::Weight::kLoss,
+                        fmt::format("On {} the kernel has killed {} for lack of memory.", host.host,
+                                    counted(memory.oom_kills, "process")),
+                        "use fewer ranks on a host, a smaller batch, or ask for more memory"});
+    return;
+  }
+  const launcher::HostUsage* fullest = nullptr;
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    const launcher::MemoryUse& memory = host.usage.memory;
+    if (memory.limit <= 0 || memory.limit == std::numeric_limits<std::int64_t>::max() || memory.peak < 0)
+      continue;
+    if (fullest == nullptr || memory.peak > fullest->usage.memory.peak) fullest = &host;
+  }
+  if (fullest == nullptr) return;
+  const auto peak = static_cast<double>(fullest->usage.memory.peak);
+  const auto limit = static_cast<double>(fullest->usage.memory.limit);
+  const std::string what = fmt::format("{} used {:.1f} of {:.1f} GiB of memory at its peak.", fullest->host,
+                                       peak / kGibibyte, limit / kGibibyte);
+  if (peak > kFull * limit) {
+    findings.push_back({Finding::Weight::kLoss, what, "ask for more: the next run may be killed"});
+  } else if (peak < kHalf * limit && record.report.reason == EndReason::kSuccess) {
+    findings.push_back(
+        {Finding::Weight::kFact, what, fmt::format("ask for {} GiB a host", needed_gibibytes(record))});
+  }
+}
+
 void add_cpus(const JobRecord& record, const JobTimes& times, std::vector<Finding>& findings) {
   std::vector<double> cpus;
   for (const RankOutcome& one : record.report.ranks) {
@@ -148,25 +199,19 @@ double cpus_used(const RankOutcome& rank) {
 std::vector<Finding> verdict(const JobRecord& record, const JobTimes& times) {
   std::vector<Finding> findings{of_end(record)};
   add_times(record, times, findings);
+  add_memory(record, findings);
   add_cpus(record, times, findings);
   if (findings.size() > kMostFindings) findings.resize(kMostFindings);
   return findings;
 }
 
 std::vector<std::string> next_request(const JobRecord& record) {
-  constexpr double kMargin = 1.2, kTimeMargin = 1.5;
+  constexpr double kTimeMargin = 1.5;
   std::vector<std::string> directives;
   if (record.report.reason != EndReason::kSuccess || !record.scheduler_job.starts_with("Slurm"))
     return directives;
-  std::map<std::string, std::int64_t> by_host;
-  for (const RankOutcome& rank : record.report.ranks)
-    by_host[rank.host] += std::max<std::int64_t>(rank.usage.peak_resident_bytes, 0);
-  std::int64_t most = 0;
-  for (const auto& [host, bytes] : by_host) most = std::max(most, bytes);
-  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-  if (most > 0)
-    directives.push_back(fmt::format(
-        "#SBATCH --mem={}G", static_cast<int>(std::ceil(kMargin * static_cast<double>(most) / kGibibyte))));
+  if (const int memory = needed_gibibytes(record); memory > 0)
+    directives.push_back(fmt::format("#SBATCH --mem={}G", memory));
   const int minutes = static_cast<int>(std::ceil(kTimeMargin * record.report.run_seconds / 60)) + 1;
   directives.push_back(fmt::format("#SBATCH --time={:02}:{:02}:00", minutes / 60, minutes % 60));
   return directives;

@@ -135,6 +135,7 @@ class Job : public RunningJob, private SupervisorActions {
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     report.bindings = binding_report_.ranks();
     report.start = context_.times.phases();
+    report.hosts = hosts_;
     recording_.add_to(report);
     if (spec_.starts_mpirun) {
       // The only rank of this job is mpirun itself, which is not a rank of the user.
@@ -391,7 +392,10 @@ class Job : public RunningJob, private SupervisorActions {
   void on(int node, OutputChunk& chunk) {
     if (is_rank_on(node, chunk.rank)) output_->accept(std::move(chunk));
   }
-  void on(int node, const message::Finished& m) { supervisor_.on_finished(node, m.leftovers_ended); }
+  void on(int node, const message::Finished& m) {
+    hosts_.push_back({fleet_.name(node), m.usage});
+    supervisor_.on_finished(node, m.leftovers_ended);
+  }
   void on(int node, const message::AgentFailed& m) {
     const std::string sentence = fleet_.name(node) + ": " + m.text;
     if (m.end_signal != 0 && report_to_job(message::HostLeaving{sentence, m.end_signal})) return;
@@ -511,6 +515,7 @@ class Job : public RunningJob, private SupervisorActions {
   EventLoop::Timer root_cause_timer_;
   Clock::time_point began_ = Clock::now();
   bool is_output_awaited_ = true;
+  std::vector<HostUsage> hosts_;
 };
 
 }  // namespace

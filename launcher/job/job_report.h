@@ -13,6 +13,7 @@
 #include "contract/ddlrun.h"
 #include "launcher/job/elastic_spec.h"
 #include "launcher/job/rank_history.h"
+#include "launcher/process/node_usage.h"
 #include "launcher/process/process_state.h"
 
 namespace ddl::launcher {
@@ -175,6 +176,12 @@ struct GenerationReport {
       std::nullopt;  ///< from the loss of a rank to its beginning, if one was lost
 };
 
+/// What the job has used of one of its hosts, which has reported that nothing of the job is left there.
+struct HostUsage {
+  std::string host;
+  NodeUsage usage;
+};
+
 /// A step of a job's start.
 struct StartPhase {
   std::string name;  ///< "agents ready"
@@ -189,6 +196,7 @@ struct JobReport : JobEnd {
   int leftovers_ended = 0;                ///< processes that outlived their rank and were ended
   std::vector<RankOutcome> ranks;         ///< by rank
   std::vector<StartPhase> start;          ///< as far as it came
+  std::vector<HostUsage> hosts;           ///< those that reported it
   /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written

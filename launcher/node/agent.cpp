@@ -34,7 +34,8 @@
 #include "launcher/plan/server_addresses.h"
 #include "launcher/pmix/pmix_server.h"
 #include "launcher/process/child.h"
-#include "launcher/process/oom_events.h"
+#include "launcher/process/memory_cgroup.h"
+#include "launcher/process/node_usage.h"
 #include "launcher/process/process_state.h"
 #include "launcher/process/session_directory.h"
 #include "launcher/process/terminator.h"
@@ -77,6 +78,7 @@ class Agent {
         NodeFacts facts, HeldPorts& held_ports, pid_t head)
       : directory_(std::move(directory)),
         facts_(std::move(facts)),
+        allowed_cpus_(facts_.allowed_cpus),
         held_ports_(held_ports),
         link_(make_stream_link(loop_, std::move(link_read), std::move(link_write))),
         spawner_(loop_, std::move(spawner)),
@@ -139,7 +141,8 @@ class Agent {
       case AgentAction::kNone: return;
       case AgentAction::kAskForAllGone: return spawner_.send(message::ReportGone{});
       case AgentAction::kEndLeftovers: return terminator_.begin(SIGTERM, job_.kill_grace_seconds);
-      case AgentAction::kReportFinished: return report(message::Finished{leftovers_});
+      case AgentAction::kReportFinished:
+        return report(message::Finished{leftovers_, node_usage_.use(memory_cgroup_, allowed_cpus_)});
       case AgentAction::kKillAndReport: return report(message::AgentFailed{kill_after_spawner(), true});
       case AgentAction::kKill: return (void)kill_after_spawner();
       case AgentAction::kEndProcesses: return end_processes(how, grace_seconds);
@@ -342,7 +345,7 @@ class Agent {
     outcome.calls = rank_watch_.calls(message.rank);
     std::erase_if(outcome.calls.awaited, [&](const AwaitedRank& one) { return one.rank >= job_.num_ranks; });
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
-      outcome.kill_explanation = oom_events_.explain_kill();
+      outcome.kill_explanation = memory_cgroup_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {
       port_watch_.look();  // it may have failed because somebody else has its port: that comes first
       outcome.stderr_tail = ranks_.stderr_tail(message.rank);
@@ -399,8 +402,10 @@ class Agent {
   EventLoop loop_;
   std::string directory_;
   NodeFacts facts_;  // until they are sent
+  const int allowed_cpus_;
   HeldPorts& held_ports_;
-  OomEvents oom_events_ = OomEvents::watch();
+  MemoryCgroup memory_cgroup_ = MemoryCgroup::watch();
+  NodeUsageWatch node_usage_;
   std::unique_ptr<Link> link_;
   SpawnerChannel spawner_;
   Terminator terminator_;

@@ -16,6 +16,7 @@
 #include "launcher/output/output_stream.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/plan/node_facts.h"
+#include "launcher/process/node_usage.h"
 #include "launcher/process/process_state.h"
 #include "launcher/protocol/control_messages.h"
 #include "launcher/protocol/elastic_messages.h"
@@ -188,6 +189,7 @@ struct AgentFailed {
 /// Nothing of the job is left on the node; the agent ends next.
 struct Finished {
   int leftovers_ended = 0;
+  NodeUsage usage;
   bool operator==(const Finished&) const = default;
 };
 

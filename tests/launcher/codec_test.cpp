@@ -49,6 +49,10 @@ RankOutcome outcome() {
   return outcome;
 }
 
+NodeUsage usage() {
+  return {12.5, 8, {1 << 30, 1 << 20, 1, "/job", ""}, {{"eth0", 10, 20, 1.25e9}}, {{"package-0", 300}}, ""};
+}
+
 CpuSet cpus(const char* list) { return *CpuSet::parse_list(list); }
 
 /// A node with one item of every kind.
@@ -179,7 +183,7 @@ std::vector<AgentToHead> agent_to_head() {
           RendezvousReady{4711},
           AgentDown{7, "its name was not found"},
           AgentFailed{"no PMIx server", true, SIGTERM},
-          Finished{2},
+          Finished{2, usage()},
           RankStarted{2, 0, 4711},
           RankBound{3, {cpus("0-3,64"), "prefer (many):0", "CUDA_VISIBLE_DEVICES=1"}, EPERM, ENOSYS},
           VisibleGpus{3, true, {{"0000:c1:00.0", "GPU-1"}, {"0000:c2:00.0", ""}}, "\xff"},

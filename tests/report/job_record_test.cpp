@@ -38,6 +38,9 @@ TEST_CASE("a record that is written and read says the same") {
   generation.end.reason = EndReason::kHostLost;
   generation.recovery_seconds = 0.5;
   record.report.generations = {generation};
+  record.report.hosts = {
+      {"node1", {9.5, 8, {100, 50, 1, "/job", ""}, {{"eth0", 1, 2, 3}}, {{"node", 4}}, ""}},
+      {"node2", {1, 2, {-1, -1, -1, "", "no cgroup"}, {}, {}, "no counter"}}};
 
   const std::string text = to_json(record);
   const auto read = parse_job_record(text);
@@ -48,6 +51,8 @@ TEST_CASE("a record that is written and read says the same") {
   CHECK(read->report.first_failure == 1);
   CHECK(read->environment == record.environment);
   CHECK(read->said == record.said);
+  for (std::size_t host = 0; host < 2; ++host)
+    CHECK(read->report.hosts[host].usage == record.report.hosts[host].usage);
   CHECK(read->report.generations[0].recovery_seconds == 0.5);
   CHECK(json::parse(text)["schema"] == "ddl.report/1");
 }

@@ -37,9 +37,11 @@ TEST_CASE("a page has its verdict first, then where the time went") {
                                  "Rank by rank",
                                  "Who waited for whom",
                                  "Collectives, and the bandwidth",
+                                 "Networks",
                                  "Memory",
                                  "CPUs and GPUs",
                                  "How it ended",
+                                 "Energy",
                                  "Scaling",
                                  "there is no run to compare with",
                                  "Start",
@@ -96,6 +98,23 @@ TEST_CASE("what was not measured is said, and why") {
   check_is_self_contained(text);
   CHECK_THAT(text, Contains("failed with exit code 127") && Contains("node7 does not answer") &&
                        Contains("no rank has run") && Contains("the job did not begin"));
+}
+
+TEST_CASE("what the hosts have reported is in tables, with the sources of limits") {
+  JobRecord record = record_with_late_rank();
+  record.report.hosts = {{"node1",
+                          {10,
+                           8,
+                           {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
+                           {{"hsn0", 1 << 30, 5, 1 << 30}},
+                           {{"node", 5000}},
+                           ""}}};
+  const std::string text = page(record, nullptr);
+  for (const char* const part :
+       {"/job_7", "8.0 GiB", "5.0 GiB", "hsn0", "102 MiB/s", "1.0 GiB/s", "10 %", "5000 J", "500 W"}) {
+    CAPTURE(part);
+    CHECK_THAT(text, Contains(part));
+  }
 }
 
 TEST_CASE("a run is compared with its baseline") {

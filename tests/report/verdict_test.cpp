@@ -1,6 +1,7 @@
 #include "report/verdict.h"
 
 #include <csignal>
+#include <limits>
 
 #include "report/record_fixture.h"
 #include "support/catch.h"
@@ -9,6 +10,7 @@ using namespace ddl::test;
 using Catch::Matchers::Contains;
 using ddl::report::Finding;
 using ddl::report::JobRecord;
+namespace launcher = ddl::launcher;
 
 namespace {
 
@@ -69,6 +71,27 @@ TEST_CASE("uneven work, data that move for long and idle CPUs are told") {
     rank.usage = {0.9, 0.1, 1};
   }
   CHECK_THAT(verdict_of(record)[1].what, Contains("used 0.10 of a CPU"));
+}
+
+TEST_CASE("memory that was hardly used, nearly all used, or not enough is told") {
+  JobRecord record = record_with_late_rank();
+  record.report.hosts.resize(2);
+  record.report.hosts[0] = {
+      "node1", {10, 8, {std::int64_t{64} << 30, std::int64_t{10} << 30, 0, "/job", ""}, {}, {}, ""}};
+  record.report.hosts[1] = {
+      "node2", {10, 8, {std::int64_t{64} << 30, std::int64_t{2} << 30, 0, "/job", ""}, {}, {}, ""}};
+  const auto told = [&] { return verdict_of(record).back(); };
+  CHECK(told().what == "node1 used 10.0 of 64.0 GiB of memory at its peak.");
+  CHECK(told().advice == "ask for 12 GiB a host");
+  CHECK(told().weight == Finding::Weight::kFact);
+  launcher::MemoryUse& memory = record.report.hosts[0].usage.memory;
+  memory.peak = std::int64_t{63} << 30;
+  CHECK_THAT(told().advice, Contains("ask for more"));
+  memory.oom_kills = 2;
+  CHECK(told().what == "On node1 the kernel has killed 2 processes for lack of memory.");
+  // A host without a limit says nothing of what the job needs.
+  memory = {std::numeric_limits<std::int64_t>::max(), std::int64_t{63} << 30, 0, "/", ""};
+  CHECK_THAT(told().what, Contains("node2 used 2.0 of 64.0 GiB"));
 }
 
 TEST_CASE("the next request has what the job needed, with a margin") {

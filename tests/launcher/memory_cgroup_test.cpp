@@ -1,4 +1,4 @@
-#include "launcher/process/oom_events.h"
+#include "launcher/process/memory_cgroup.h"
 
 #include "support/catch.h"
 
@@ -24,7 +24,7 @@ TEST_CASE("text without the counter gives no number") {
 }
 
 TEST_CASE("a kill without a known cause is reported as from outside, in one sentence") {
-  const std::string sentence = OomEvents::watch().explain_kill();
+  const std::string sentence = MemoryCgroup::watch().explain_kill();
   CAPTURE(sentence);
   CHECK(sentence.starts_with("killed from outside"));
   CHECK(sentence.find('\n') == std::string::npos);

@@ -1,4 +1,7 @@
-#include "launcher/process/oom_events.h"
+#include "launcher/process/memory_cgroup.h"
+
+#include <algorithm>
+#include <limits>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -56,13 +59,13 @@ std::optional<std::int64_t> parse_oom_kills(const std::string& text) {
   return std::nullopt;
 }
 
-OomEvents OomEvents::watch() {
-  OomEvents events;
-  const auto mountinfo = read_file("/proc/self/mountinfo");
-  const auto cgroups = read_file("/proc/self/cgroup");
+MemoryCgroup MemoryCgroup::watch(const std::string& root) {
+  MemoryCgroup found;
+  const auto mountinfo = read_file(root + "/proc/self/mountinfo");
+  const auto cgroups = read_file(root + "/proc/self/cgroup");
   if (!mountinfo || !cgroups) {
-    events.problem_ = "/proc cannot be read";
-    return events;
+    found.problem_ = "/proc cannot be read";
+    return found;
   }
   // v1 first: on hybrid systems the memory controller is there and the v2 tree is mounted without it.
   for (const bool v2 : {false, true}) {
@@ -70,24 +73,64 @@ OomEvents OomEvents::watch() {
     const auto path = find_path(*cgroups, v2);
     if (!mount || !path) continue;
     const std::string below = below_mount_root(*path, mount->root);
-    const std::string file =
-        mount->point + (below == "/" ? "" : below) + (v2 ? "/memory.events" : "/memory.oom_control");
+    const std::string top = root + mount->point;
+    const std::string folder = top + (below == "/" ? "" : below);
+    const std::string file = folder + (v2 ? "/memory.events" : "/memory.oom_control");
     const auto text = read_file(file);
-    events.before_ = text ? parse_oom_kills(*text) : std::nullopt;
-    if (!events.before_) {
-      events.problem_ = text ? file + " counts none" : text.error().message();
+    found.before_ = text ? parse_oom_kills(*text) : std::nullopt;
+    if (!found.before_) {
+      found.problem_ = text ? file + " counts none" : text.error().message();
       continue;
     }
-    events.file_ = file;
-    events.cgroup_ = below;
-    return events;
+    found.is_v2_ = v2;
+    found.file_ = file;
+    found.cgroup_ = below;
+    for (std::string one = folder; one.size() >= top.size(); one.resize(one.rfind('/'))) {
+      found.folders_.push_back(one);
+      if (one.rfind('/') == std::string::npos) break;
+    }
+    return found;
   }
   constexpr std::string_view kNone = "no memory cgroup with a counter of out-of-memory kills is visible here";
-  events.problem_ = std::string(kNone) + (events.problem_.empty() ? "" : " (" + events.problem_ + ")");
-  return events;
+  found.problem_ = std::string(kNone) + (found.problem_.empty() ? "" : " (" + found.problem_ + ")");
+  return found;
 }
 
-std::string OomEvents::explain_kill() const {
+namespace {
+
+/// The number in a file of a cgroup; "max" is the largest there is.
+std::optional<std::int64_t> limit_or_count(const std::string& file) {
+  const auto text = read_file(file);
+  if (!text) return std::nullopt;
+  const std::string_view number = trim(*text);
+  if (number == "max") return std::numeric_limits<std::int64_t>::max();
+  return parse_integer(number);
+}
+
+}  // namespace
+
+MemoryUse MemoryCgroup::use() const {
+  MemoryUse use;
+  use.cgroup = cgroup_;
+  use.unknown = problem_;
+  if (!before_) return use;
+  // Version 1 writes a number near the largest where there is no limit.
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+  std::optional<std::int64_t> lowest;
+  for (const std::string& folder : folders_) {
+    const auto limit = limit_or_count(folder + (is_v2_ ? "/memory.max" : "/memory.limit_in_bytes"));
+    if (limit) lowest = std::min(lowest.value_or(*limit), *limit);
+  }
+  if (lowest) use.limit = *lowest >= kNoLimit ? std::numeric_limits<std::int64_t>::max() : *lowest;
+  use.peak =
+      limit_or_count(folders_.front() + (is_v2_ ? "/memory.peak" : "/memory.max_usage_in_bytes")).value_or(-1);
+  const auto text = read_file(file_);
+  const auto now = text ? parse_oom_kills(*text) : std::nullopt;
+  if (now) use.oom_kills = *now - *before_;
+  return use;
+}
+
+std::string MemoryCgroup::explain_kill() const {
   if (!before_)
     return "killed from outside, perhaps for lack of memory; ddlrun cannot find out, because " + problem_;
   const auto text = read_file(file_);
