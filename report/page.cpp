@@ -269,7 +269,7 @@ Section networks(const JobRecord& record) {
   std::vector<Section::Row> rows;
   for (const Use& use : uses) {
     if (rows.size() == kMostRows) break;
-    const double limit = use.network->limit_bytes_per_second;
+    const auto limit = static_cast<double>(use.network->limit_bytes_per_second);
     const double rate =
         use.host->usage.seconds > 0 ? static_cast<double>(bytes(use)) / use.host->usage.seconds : 0;
     rows.push_back({use.host->host, use.network->device,
@@ -291,7 +291,8 @@ Section energy(const JobRecord& record) {
   std::string unknown = "no host has reported at the end";
   double seconds = 0;
   for (const launcher::HostUsage& host : record.report.hosts) {
-    for (const launcher::EnergyUse& one : host.usage.energy) joules[one.domain] += one.joules;
+    for (const launcher::EnergyUse& one : host.usage.energy)
+      joules[one.domain] += static_cast<double>(one.joules);
     if (!host.usage.energy_unknown.empty()) unknown = host.usage.energy_unknown;
     seconds = std::max(seconds, host.usage.seconds.value);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -36,19 +37,20 @@ void add_interfaces(const std::string& root, std::map<std::string, NetworkUse>& 
     const auto received = number_in(folder + name + "/statistics/rx_bytes");
     const auto sent = number_in(folder + name + "/statistics/tx_bytes");
     if (!received || !sent) continue;
-    constexpr double kBytesPerMegabit = 1e6 / 8;
-    const double speed = static_cast<double>(number_in(folder + name + "/speed").value_or(0));
-    networks[name] = {name, *received, *sent, std::max(speed, 0.0) * kBytesPerMegabit};
+    constexpr std::int64_t kBytesPerMegabit = 1'000'000 / 8, kMostMegabits = 100'000'000;
+    const std::int64_t speed =
+        std::clamp<std::int64_t>(number_in(folder + name + "/speed").value_or(0), 0, kMostMegabits);
+    networks[name] = {name, *received, *sent, speed * kBytesPerMegabit};
   }
 }
 
 /// The first number of "200 Gb/sec (4X HDR)", in bytes per second.
-double speed_of_infiniband(const std::string& text) {
-  constexpr double kBytesPerGigabit = 1e9 / 8;
+std::int64_t speed_of_infiniband(const std::string& text) {
+  constexpr std::int64_t kBytesPerGigabit = 1'000'000'000 / 8, kMostGigabits = 100'000;
   const auto words = split(trim(text), ' ');
   if (words.size() < 2 || words[1] != "Gb/sec") return 0;
-  return static_cast<double>(parse_integer(words[0].substr(0, words[0].find('.'))).value_or(0)) *
-         kBytesPerGigabit;
+  const auto gigabits = parse_integer(words[0].substr(0, words[0].find('.')));
+  return std::clamp<std::int64_t>(gigabits.value_or(0), 0, kMostGigabits) * kBytesPerGigabit;
 }
 
 void add_infiniband(const std::string& root, std::map<std::string, NetworkUse>& networks) {
@@ -60,8 +62,10 @@ void add_infiniband(const std::string& root, std::map<std::string, NetworkUse>& 
       const auto sent = number_in(here + "/counters/port_xmit_data");
       if (!received || !sent) continue;
       constexpr std::int64_t kWord = 4;  // bytes that one count stands for
+      constexpr std::int64_t kMostWords = std::numeric_limits<std::int64_t>::max() / kWord;
       const std::string name = device + "/" + port;
-      networks[name] = {name, *received * kWord, *sent * kWord,
+      networks[name] = {name, kWord * std::clamp<std::int64_t>(*received, 0, kMostWords),
+                        kWord * std::clamp<std::int64_t>(*sent, 0, kMostWords),
                         speed_of_infiniband(read_file(here + "/rate").value_or(""))};
     }
   }
@@ -129,7 +133,7 @@ NodeUsage NodeUsageWatch::use(const MemoryCgroup& memory, int cpus) const {
       const auto range = now.joules_until_zero.find(name);
       used += range == now.joules_until_zero.end() ? 0 : range->second;
     }
-    if (used >= 0) usage.energy.push_back({name, used});
+    if (used >= 0) usage.energy.push_back({name, static_cast<std::int64_t>(used)});
   }
   usage.energy_unknown = now.energy_unknown;
   return usage;

@@ -16,14 +16,14 @@ struct NetworkUse {
   std::string device;  ///< "eth0"; "mlx5_0/1" of InfiniBand
   std::int64_t received_bytes = 0;
   std::int64_t sent_bytes = 0;
-  double limit_bytes_per_second = 0;  ///< as the kernel states its speed; 0: it does not
+  std::int64_t limit_bytes_per_second = 0;  ///< as the kernel states its speed; 0: it does not
   bool operator==(const NetworkUse&) const = default;
 };
 
 /// Energy of a part of the node, also for others.
 struct EnergyUse {
   std::string domain;  ///< "package-0", "node"
-  double joules = 0;
+  std::int64_t joules = 0;
   bool operator==(const EnergyUse&) const = default;
 };
 

@@ -50,7 +50,9 @@ RankOutcome outcome() {
 }
 
 NodeUsage usage() {
-  return {12.5, 8, {1 << 30, 1 << 20, 1, "/job", ""}, {{"eth0", 10, 20, 1.25e9}}, {{"package-0", 300}}, ""};
+  return {
+      12.5, 8, {1 << 30, 1 << 20, 1, "/job", ""}, {{"eth0", 10, 20, 25'000'000'000}}, {{"package-0", 300}},
+      ""};
 }
 
 CpuSet cpus(const char* list) { return *CpuSet::parse_list(list); }

@@ -96,8 +96,8 @@ TEST_CASE("networks count from the begin on, the busiest first") {
   const NodeUsage usage = watch.use(MemoryCgroup::watch(machine.root()), 8);
   CHECK(usage.cpus == 8);
   REQUIRE(usage.networks.size() == 3);
-  CHECK(usage.networks[0] == NetworkUse{"mlx5_0/1", 4000, 0, 25e9});
-  CHECK(usage.networks[1] == NetworkUse{"eth0", 10, 20, 125e6});
+  CHECK(usage.networks[0] == NetworkUse{"mlx5_0/1", 4000, 0, 25'000'000'000});
+  CHECK(usage.networks[1] == NetworkUse{"eth0", 10, 20, 125'000'000});
   CHECK(usage.networks[2] == NetworkUse{"eth1", 1, 1, 0});
 }
 
@@ -113,11 +113,11 @@ TEST_CASE("energy is that of the packages, or of the node where it counts itself
   zone("intel-rapl:0", "max_energy_range_uj", "10000000\n");
   zone("intel-rapl:0:0", "energy_uj", "1\n");
   NodeUsageWatch packages(machine.root());
-  zone("intel-rapl:0", "energy_uj", "1500000\n");  // it has begun again at 0
+  zone("intel-rapl:0", "energy_uj", "1000000\n");  // it has begun again at 0
   const MemoryCgroup memory = MemoryCgroup::watch(machine.root());
   NodeUsage usage = packages.use(memory, 1);
   REQUIRE(usage.energy.size() == 1);
-  CHECK(usage.energy[0] == EnergyUse{"package-0", 2.5});
+  CHECK(usage.energy[0] == EnergyUse{"package-0", 2});
   CHECK(usage.energy_unknown.empty());
 
   fs::remove(machine.root() + "/sys/class/powercap/intel-rapl:0/energy_uj");
