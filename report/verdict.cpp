@@ -75,26 +75,29 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
       ""};
   finding.what[0] = 'R';
   std::vector<double> compute, cpus;
-  double own_compute = 0, own_cpus = -1;
+  double own_compute = 0, own_cpus = 0;
   for (const RankTimes& one : times.ranks) {
-    one.rank == late.rank ? static_cast<void>(own_compute = one.compute) : compute.push_back(one.compute);
-  }
-  for (const RankOutcome& one : record.report.ranks) {
-    one.rank == late.rank ? static_cast<void>(own_cpus = cpus_used(one)) : cpus.push_back(cpus_used(one));
+    const RankOutcome* const rank = find_rank(record, one.rank);
+    const bool is_known = rank != nullptr && rank->usage.user_seconds >= 0 && one.compute > 0;
+    const double used = is_known ? (rank->usage.user_seconds + rank->usage.system_seconds) / one.compute : 0;
+    (one.rank == late.rank ? own_compute : compute.emplace_back()) = one.compute;
+    (one.rank == late.rank ? own_cpus : cpus.emplace_back()) = used;
   }
   const double usual = median(compute), usual_cpus = median(cpus);
+  const RankOutcome* const rank = find_rank(record, late.rank);
+  const std::string host = rank == nullptr || rank->host.empty() ? "its host" : rank->host;
   if (usual > 0 && own_compute > 1.02 * usual)
     finding.what += fmt::format(" It computed {:.2f} times as long as the median rank.", own_compute / usual);
-  const RankOutcome* const rank = find_rank(record, late.rank);
-  const std::string host = rank == nullptr ? "" : rank->host;
-  if (own_cpus >= 0 && usual_cpus > 0 && own_cpus < 0.8 * usual_cpus) {
-    finding.what += fmt::format(" It had {:.2f} CPUs, the others {:.2f}.", own_cpus, usual_cpus);
-    finding.advice =
-        "see what it waits for (ddlrun --inspect JOB while it runs), and what else runs on " + host;
+  if (own_cpus > 0 && own_cpus < 0.8 * usual_cpus) {
+    finding.what += fmt::format(" Meanwhile it had {:.2f} CPUs, the others {:.2f}.", own_cpus, usual_cpus);
+    finding.advice = fmt::format(
+        "see what else runs on the cores of rank {} (--report-bindings names them; top on {}), or what it "
+        "waits for "
+        "(ddlrun --inspect)",
+        late.rank, host);
   } else {
     finding.advice = fmt::format(
-        "give rank {} less work, or see whether its cores are slower or shared (--report-bindings)",
-        late.rank);
+        "give rank {} less work, or see whether its cores are slower (--report-bindings)", late.rank);
     if (record.hosts.size() > 1)
       finding.advice += fmt::format(", and how {} differs from the other hosts (--check-hosts)", host);
   }

@@ -6,11 +6,11 @@
 
 namespace ddl::test {
 
-/// A rank on one of two hosts that ran for 10 s, waited for the late one, and used a CPU for most of the time.
+/// A rank on one of two hosts that ran for 10 s, waited for the late one, and used a CPU while it computed.
 inline RankOutcome punctual(int rank, int late, double wait) {
   RankOutcome outcome = exited(rank, 0, 10);
   outcome.host = rank < 2 ? "node1" : "node2";
-  outcome.usage = {8, 0.5, (rank + 1) << 20};
+  outcome.usage = {9 - wait, 0.5, (rank + 1) << 20};
   outcome.calls.sums = {{"allreduce", false, 100, 400, wait + 0.5, wait}};
   outcome.calls.awaited = {{late, wait}};
   return outcome;

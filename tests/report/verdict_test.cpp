@@ -36,11 +36,12 @@ TEST_CASE("the verdict begins with the end, and names the rank that made the oth
   // It had half the CPU time of the others.
   record.report.ranks[3].usage.user_seconds = 4;
   findings = verdict_of(record);
-  CHECK_THAT(findings[1].what, Contains("It had 0.45 CPUs, the others 0.85."));
-  CHECK_THAT(findings[1].advice, Contains("what else runs on node2"));
+  CHECK_THAT(findings[1].what, Contains("Meanwhile it had 0.47 CPUs, the others 1.00."));
+  CHECK_THAT(findings[1].advice,
+             Contains("what else runs on the cores of rank 3") && Contains("top on node2"));
 
   record.hosts = {"node2"};
-  record.report.ranks[3].usage.user_seconds = 8;
+  record.report.ranks[3].usage.user_seconds = 9;
   CHECK_THAT(verdict_of(record)[1].advice, !Contains("other hosts"));
 }
 
