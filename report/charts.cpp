@@ -144,7 +144,8 @@ std::string waits_chart(const launcher::JobReport& report) {
   if (count < 2 || count > kMaxRows) return "";
   double most = 0;
   for (const launcher::RankOutcome& rank : report.ranks) {
-    for (const launcher::AwaitedRank& one : rank.calls.awaited) most = std::max(most, one.seconds.value);
+    const double lost = lost_share(rank);
+    for (const launcher::AwaitedRank& one : rank.calls.awaited) most = std::max(most, lost * one.seconds);
   }
   if (most <= 0) return "";
   // One path for each of a few shades is shorter than an element for each cell.
@@ -157,9 +158,11 @@ std::string waits_chart(const launcher::JobReport& report) {
   const double end = cell * static_cast<double>(count);
   canvas.rectangle({kLeft, kTop}, end, end, {.stroke = kGrid});
   for (const launcher::RankOutcome& rank : report.ranks) {
+    const double lost = lost_share(rank);
     for (const launcher::AwaitedRank& one : rank.calls.awaited) {
-      const int shade = static_cast<int>(std::ceil(one.seconds.value / most * kShades)) - 1;
-      if (shade < 0 || one.seconds.value < most / 100) continue;
+      const double seconds = lost * one.seconds;
+      const int shade = static_cast<int>(std::ceil(seconds / most * kShades)) - 1;
+      if (shade < 0 || seconds < most / 100) continue;
       cells[static_cast<std::size_t>(std::min(shade, kShades - 1))] +=
           fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h-{:.1f}z", at(kLeft, one.rank) + 1,
                       at(kTop, rank.rank) + 1, cell - 2, cell - 2, cell - 2);

@@ -31,13 +31,21 @@ RankTimes times_of(const RankOutcome& rank) {
   return times;
 }
 
+double lost_share(const RankOutcome& rank) {
+  double slept = 0;
+  for (const launcher::CallSum& sum : rank.calls.sums) slept += sum.wait_seconds;
+  return slept > 0 ? times_of(rank).wait / slept : 1;
+}
+
 namespace {
 
 /// By the ranks that were waited for, what each of the others has slept for it.
 std::vector<LateRank> late_ranks(const std::vector<RankOutcome>& ranks, double mean_run) {
   std::map<int, double> seconds;
   for (const RankOutcome& rank : ranks) {
-    for (const launcher::AwaitedRank& awaited : rank.calls.awaited) seconds[awaited.rank] += awaited.seconds;
+    const double lost = lost_share(rank);
+    for (const launcher::AwaitedRank& awaited : rank.calls.awaited)
+      seconds[awaited.rank] += lost * awaited.seconds;
   }
   const double others = std::max<double>(static_cast<double>(ranks.size()) - 1, 1);
   std::vector<LateRank> late;

@@ -23,6 +23,9 @@ struct RankTimes {
 /// Of a rank that has run. Time in which libddl executed named tensors while the program did something else counts as
 /// compute. Pure.
 RankTimes times_of(const launcher::RankOutcome& rank);
+/// Of what the rank has slept for others, the share that it has lost by that: libddl also waits for named tensors while
+/// the program computes. Pure.
+double lost_share(const launcher::RankOutcome& rank);
 
 /// The factors of the POP methodology (https://pop-coe.eu): each is between 0 and 1, and above 0.8 is good.
 struct Efficiency {
@@ -34,7 +37,7 @@ struct Efficiency {
 /// How long a rank has made the others wait.
 struct LateRank {
   int rank = 0;
-  double seconds = 0;  ///< the mean of what the other ranks have slept for it
+  double seconds = 0;  ///< the mean of what the other ranks have lost by sleeping for it
   double share = 0;    ///< of their run time
 };
 

@@ -38,12 +38,14 @@ struct AwaitedRank {
 
 /// What a rank has done by libddl.
 struct RankCalls {
+  /// Of a job of at most as many ranks, all are kept that a rank has waited for; of a larger one, kMostLate.
   static constexpr std::size_t kMaxAwaited = 64;
+  static constexpr std::size_t kMostLate = 8;
 
   std::vector<CallSum> sums;  ///< by kind, those in order first
   /// The program was in waits for named tensors, whoever executed them.
   Seconds tensor_wait_seconds;
-  std::vector<AwaitedRank> awaited;  ///< the longest wait first, at most kMaxAwaited
+  std::vector<AwaitedRank> awaited;  ///< the longest wait first
   bool operator==(const RankCalls&) const = default;
 };
 

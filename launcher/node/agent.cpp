@@ -343,7 +343,10 @@ class Agent {
     RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
     outcome.incarnation = ranks_.incarnation(message.rank);
     outcome.calls = rank_watch_.calls(message.rank);
-    std::erase_if(outcome.calls.awaited, [&](const AwaitedRank& one) { return one.rank >= job_.num_ranks; });
+    auto& awaited = outcome.calls.awaited;
+    std::erase_if(awaited, [&](const AwaitedRank& one) { return one.rank >= job_.num_ranks; });
+    const bool is_small = static_cast<std::size_t>(job_.num_ranks) <= RankCalls::kMaxAwaited;
+    awaited.resize(std::min(awaited.size(), is_small ? RankCalls::kMaxAwaited : RankCalls::kMostLate));
     if (outcome.signal == SIGKILL && !outcome.ended_by_us)
       outcome.kill_explanation = memory_cgroup_.explain_kill();
     if (outcome.signal != 0 || outcome.exit_code != 0) {

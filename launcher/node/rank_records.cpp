@@ -206,7 +206,6 @@ RankCalls RankRecords::calls(std::size_t local_rank) const {
   }
   std::ranges::stable_sort(calls.awaited, std::ranges::greater(),
                            [](const AwaitedRank& one) { return one.seconds.value; });
-  if (calls.awaited.size() > RankCalls::kMaxAwaited) calls.awaited.resize(RankCalls::kMaxAwaited);
   return calls;
 }
 

@@ -47,6 +47,17 @@ TEST_CASE("efficiencies and late ranks are those of a table computed by hand") {
   CHECK_FALSE(nothing.has_calls);
 }
 
+TEST_CASE("a rank is not blamed for what the others did not lose") {
+  // libddl slept 3 s for rank 3, and the program waited for its tensors for 1 s of them.
+  auto report = record_with_late_rank().report;
+  for (RankOutcome& rank : report.ranks) {
+    rank.calls.sums = {{"allreduce", true, 100, 400, 3.5, 3}};
+    rank.calls.tensor_wait_seconds = 1;
+  }
+  CHECK(ddl::report::lost_share(report.ranks[0]) == Approx(1.0 / 3));
+  CHECK(times_of(report).late[0].seconds == Approx(1));
+}
+
 TEST_CASE("scaling compares two runs") {
   const ddl::report::Scaling scaling{8, 2, 3, 9};
   CHECK(scaling.speedup() == Approx(3));
