@@ -121,11 +121,12 @@ std::string ranks_chart(const JobTimes& times, const std::vector<std::string>& h
   const double bottom = kTop + kRow * static_cast<double>(blocks.size());
   SvgCanvas canvas;
   const double step = axis_step(longest, 6);
-  for (double second = 0; second <= longest * 1.0001; second += step) {
+  for (int mark = 0; mark * step <= longest * 1.0001; ++mark) {
+    const double second = mark * step;
     const double x = kLeft + second * per_second;
     canvas.line({x, kTop}, {x, bottom}, {.stroke = kGrid});
     canvas.text({x, bottom + 14}, fmt::format("{:g} s", second),
-                label(second == 0 ? "start" : "middle", kFaint));
+                label(mark == 0 ? "start" : "middle", kFaint));
   }
   double y = kTop;
   for (const Block& block : blocks) {
@@ -184,41 +185,6 @@ std::string waits_chart(const launcher::JobReport& report) {
   return canvas.in_page(std::max(kLeft + end + 8, 360.0), kTop + end + 26, "Who waited for whom");
 }
 
-std::string speedup_chart(const std::vector<SpeedupPoint>& measured, double serial_share) {
-  if (measured.empty()) return "";
-  constexpr double kLeft = 46, kTop = 12, kHeight = 280, kRight = 470;
-  const double most = measured.back().ranks;
-  const auto x = [&](double ranks) {
-    return kLeft + (kRight - kLeft) * std::log2(ranks) / std::max(std::log2(most), 1.0);
-  };
-  const auto y = [&](double speedup) {
-    return kTop + kHeight -
-           kHeight * std::log2(std::max(speedup, 0.5) * 2) / std::max(std::log2(most) + 1, 2.0);
-  };
-  SvgCanvas canvas;
-  for (double ranks = 1; ranks <= most * 1.001; ranks *= 2) {
-    canvas.line({x(ranks), kTop}, {x(ranks), kTop + kHeight}, {.stroke = kGrid});
-    canvas.line({kLeft, y(ranks)}, {kRight, y(ranks)}, {.stroke = kGrid});
-    canvas.text({x(ranks), kTop + kHeight + 16}, fmt::format("{:g}", ranks), label("middle", kFaint));
-    canvas.text({kLeft - 6, y(ranks) + 4}, fmt::format("{:g}", ranks), label("end", kFaint));
-  }
-  canvas.text({(kLeft + kRight) / 2, kTop + kHeight + 34}, "ranks", label("middle", kFaint));
-  canvas.line({x(1), y(1)}, {x(most), y(most)}, {.stroke = kFaint, .dashes = "2 4"});
-  canvas.text({x(most) + 8, y(most) + 4}, "ideal", label("start", kFaint));
-  std::vector<SvgPoint> fit, line;
-  for (double ranks = 1; ranks <= most * 1.001; ranks *= std::pow(2, 0.25))
-    fit.push_back({x(ranks), y(1 / (serial_share + (1 - serial_share) / ranks))});
-  canvas.polyline(fit, {.stroke = kMove, .stroke_width = 2, .dashes = "7 4"});
-  canvas.text({x(most) + 8, fit.back().y + 16}, fmt::format("Amdahl, {:.1f} % serial", 100 * serial_share),
-              label("start", kText));
-  for (const SpeedupPoint& point : measured) line.push_back({x(point.ranks), y(point.speedup)});
-  canvas.polyline(line, {.stroke = kCompute, .stroke_width = 2.5});
-  for (const SvgPoint& point : line) canvas.circle(point, 4.5, {.fill = kCompute});
-  canvas.text({x(most) + 8, line.back().y + 4}, fmt::format("measured, {:.2f}", measured.back().speedup),
-              label("start", kText));
-  return canvas.in_page(kWidth, kTop + kHeight + 42, "Speed-up over the number of ranks");
-}
-
 std::string memory_chart(const std::vector<double>& peaks) {
   if (peaks.empty()) return "";
   const std::size_t each = (peaks.size() + kMaxRows - 1) / kMaxRows;
@@ -233,8 +199,8 @@ std::string memory_chart(const std::vector<double>& peaks) {
   const double step = axis_step(top / unit.bytes, 4);
   SvgCanvas canvas;
   const auto y = [&](double bytes) { return kTop + kHeight - kHeight * bytes / top; };
-  for (double mark = 0; mark * unit.bytes <= top * 1.0001; mark += step) {
-    const double at = y(mark * unit.bytes);
+  for (int tick = 0; tick * step * unit.bytes <= top * 1.0001; ++tick) {
+    const double mark = tick * step, at = y(mark * unit.bytes);
     canvas.line({kLeft, at}, {kWidth, at}, {.stroke = kGrid});
     canvas.text({kLeft - 6, at + 4}, fmt::format("{:g} {}", mark, unit.name), label("end", kFaint));
   }

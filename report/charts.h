@@ -21,13 +21,6 @@ inline constexpr int kMaxRows = 64;
 /// nobody waited.
 std::string waits_chart(const launcher::JobReport& report);
 
-/// Measured speed-up over the number of ranks, beside the ideal one and a fit of Amdahl's law. measured: ascending.
-struct SpeedupPoint {
-  int ranks = 0;
-  double speedup = 0;
-};
-std::string speedup_chart(const std::vector<SpeedupPoint>& measured, double serial_share);
-
 /// Memory peaks of ranks, in bytes: a bar for each rank, or of the largest one of neighbouring ranks if there are more than
 /// kMaxRows.
 std::string memory_chart(const std::vector<double>& peaks);
