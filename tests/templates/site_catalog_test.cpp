@@ -73,7 +73,7 @@ TEST_CASE("a site without a profile, and a file that cannot be read") {
 }
 
 TEST_CASE("the profiles in the program are equal to the files") {
-  for (const EmbeddedFile& file : shipped_files()) {
+  for (const ddl::EmbeddedFile& file : shipped_files()) {
     INFO(file.path);
     const auto text = ddl::read_file(std::string(DDL_SOURCE_DIR) + "/templates/" + std::string(file.path));
     REQUIRE(text);
