@@ -8,6 +8,7 @@
 
 #include "cli/report_fixture.h"
 #include "contract/version.h"
+#include "report/job_record.h"
 #include "support/catch.h"
 
 using namespace ddl::test;

@@ -29,7 +29,7 @@ std::string begin_job(const JobFolder& folder) {
       "job.sh", "#!/bin/bash\nexec " + ddlrun + " --min-np 1 --state-dir state --state-interval 1 " +
                     (std::filesystem::path(ddlrun).parent_path() / "elastic_fit").string() +
                     " $((SLURM_RESTART_COUNT ? 10 : 100000000))\n");
-  const std::string job =
+  std::string job =
       folder.sbatch("out", {"-N", "2", "--ntasks-per-node", "2", "--no-kill", "--open-mode=append"}, script);
   folder.await_lines("out", "process.*from.step.0$", 4);
   folder.await_file("state/ddl-state.bin");
