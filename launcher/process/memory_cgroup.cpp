@@ -122,8 +122,8 @@ MemoryUse MemoryCgroup::use() const {
     if (limit) lowest = std::min(lowest.value_or(*limit), *limit);
   }
   if (lowest) use.limit = *lowest >= kNoLimit ? std::numeric_limits<std::int64_t>::max() : *lowest;
-  use.peak =
-      limit_or_count(folders_.front() + (is_v2_ ? "/memory.peak" : "/memory.max_usage_in_bytes")).value_or(-1);
+  use.peak = limit_or_count(folders_.front() + (is_v2_ ? "/memory.peak" : "/memory.max_usage_in_bytes"))
+                 .value_or(-1);
   const auto text = read_file(file_);
   const auto now = text ? parse_oom_kills(*text) : std::nullopt;
   if (now) use.oom_kills = *now - *before_;

@@ -66,7 +66,8 @@ TEST_CASE("every reason and outcome has its own name") {
   for (const auto reason :
        {EndReason::kSuccess, EndReason::kRankFailed, EndReason::kAborted, EndReason::kStartFailed,
         EndReason::kHostLost, EndReason::kTimeout, EndReason::kSignal}) {
-    names.insert(json::parse(ddl::report::report_json(report_of(reason, 1, {})))["reason"].get<std::string>());
+    names.insert(
+        json::parse(ddl::report::report_json(report_of(reason, 1, {})))["reason"].get<std::string>());
   }
   CHECK(names == std::set<std::string>{"success", "rank_failed", "aborted", "start_failed", "host_lost",
                                        "timeout", "signal"});

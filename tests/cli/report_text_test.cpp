@@ -6,9 +6,9 @@
 #include "support/catch.h"
 
 using namespace ddl::test;
-using ddl::launcher::duration_text;
 using ddl::cli::failure_report;
 using ddl::cli::TerminalStyle;
+using ddl::launcher::duration_text;
 using Kind = RankOutcome::Kind;
 
 namespace {
