@@ -1,4 +1,5 @@
-// What this rank shows its launcher while it runs (contract/rank_record.h): its calls and its open tensors.
+// What this rank shows its launcher while it runs (contract/rank_record.h): its calls, its open tensors, and for whom it
+// waits.
 //
 // Showing costs a few stores into memory that nobody else writes. The launcher looks rarely, and measures the time.
 #pragma once
@@ -162,6 +163,31 @@ class CallTally {
   CallKind kind_{};
   std::uint64_t calls_ = 0, bytes_ = 0, nanoseconds_ = 0;  ///< of this kind, not shown yet
   std::int64_t shown_at_ = 0;
+};
+
+/// The sleeps of this rank in one stream of calls until other ranks had made the call, too. A wait that ends while it
+/// spins is not counted and costs nothing: it is a few microseconds. Used by the thread that is inside a call.
+class ArrivalWaits {
+ public:
+  /// record: null if there is none.
+  ArrivalWaits(std::shared_ptr<RankRecord> record, CallTier tier) : record_(std::move(record)), tier_(tier) {}
+
+  /// A call has begun.
+  void begin() { last_ = kNobody; }
+  /// This rank has slept in a call of this kind, until that rank of the job had made it, too.
+  void add(CallKind kind, int awaited, std::int64_t nanoseconds) {
+    last_ = awaited;
+    if (record_) record_->add_wait(tier_, kind, awaited, static_cast<std::uint64_t>(nanoseconds));
+  }
+  /// The rank for which this one has slept last in this call, or kNobody. A rank of another host that waits for this one
+  /// waits for that.
+  int last() const { return last_; }
+  static constexpr int kNobody = -1;
+
+ private:
+  std::shared_ptr<RankRecord> record_;
+  CallTier tier_;
+  int last_ = kNobody;
 };
 
 }  // namespace ddl::runtime

@@ -25,11 +25,11 @@
 #include <optional>
 
 #include "base/deadline.h"
-#include "runtime/src/common/arrival_waits.h"
 #include "runtime/src/common/call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/fault.h"
 #include "runtime/src/common/member.h"
+#include "runtime/src/common/rank_record.h"
 #include "runtime/src/common/wait_limits.h"
 #include "runtime/src/shm/abort.h"
 #include "runtime/src/shm/exchange_groups.h"
