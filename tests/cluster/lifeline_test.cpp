@@ -4,6 +4,7 @@
 // ddlrun guarantees 2 s for this, and 5 s if only missing heartbeats show the loss, besides --kill-grace, on a machine
 // that is not overloaded. The time is printed but not checked: ddlrun ignores silence while a machine is overloaded, and this one
 // may be.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -282,6 +283,19 @@ TEST_CASE("a host that dies silently is detected, and the ranks of all other hos
   CHECK(family.end("a host's death") == contract::kLostHost);
   CHECK_THAT(family.err(), Contains("node2: nothing has been heard from its agent"));
   CHECK_THAT(family.err(), Contains("the host is down or cut off"));
+}
+
+TEST_CASE("the page of a job says which host was lost", "[lifeline]") {
+  const SharedScratch folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's head writes the file
+  Cluster cluster;
+  HostJob job({"-H", "node1:1,node2:1", "--report", folder.path("r.html"), "sh", "-c",
+               "echo ready; exec sleep 1000"});
+  job.job().wait_for("ready", 2);
+  cluster.kill("node2");
+  CHECK(job.wait() == contract::kLostHost);
+  CHECK_THAT(e2e::bytes_of(folder.path("r.html")),
+             Contains("<b>node2: nothing has been heard from its agent") && Contains("</html>"));
 }
 
 TEST_CASE("a host in a partition ends its ranks, and the ranks of the others end, too", "[lifeline]") {
