@@ -135,7 +135,7 @@ struct RankRecord {
   std::atomic<std::uint32_t> pending_change{0};
   std::array<CallTotals, kCallNames.size()> totals{};        ///< by the kinds of calls, of those in order
   std::array<CallTotals, kCallNames.size()> named_totals{};  ///< the same, of those for named tensors
-  /// The program was in waits for named tensors, whoever executed them.
+  /// How long the program has waited for named tensors. Its own thread may have executed them, or libddl's.
   std::atomic<std::uint64_t> tensor_wait_nanoseconds{0};
   /// The first places are used. If there are more ranks, the shortest waits are given up.
   std::array<AwaitedTotal, kAwaited> awaited{};

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -65,7 +66,7 @@ class FieldWriter {
   Json& json_;
 };
 
-/// Reads them. A field that is not there, or null, is left as it is.
+/// Reads them from an object. A field that is missing or null keeps the value that it has.
 class FieldReader {
  public:
   explicit FieldReader(const Json& json) : json_(json) {
@@ -75,7 +76,24 @@ class FieldReader {
 
   template <class T>
   void value(const char* name, T& field) {
-    if (const Json* const found = find(name)) field = found->get<T>();
+    const Json* const found = find(name);
+    if (found == nullptr) return;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      if (!found->is_number_integer() || !std::in_range<T>(found->get<std::int64_t>()) ||
+          (found->is_number_unsigned() && !std::in_range<T>(found->get<std::uint64_t>())))
+        throw std::invalid_argument(std::string(name) + " is not a whole number in its range");
+    }
+    field = found->get<T>();
+  }
+  /// Numbers with a fraction are seconds.
+  void value(const char* name, double& field) {
+    const Json* const found = find(name);
+    if (found == nullptr) return;
+    constexpr double kMostSeconds = 1e11;
+    const auto seconds = found->get<double>();
+    if (!(seconds >= 0 && seconds <= kMostSeconds))
+      throw std::invalid_argument(std::string(name) + " is negative, or longer than 3,000 years");
+    field = seconds;
   }
   void value(const char* name, Seconds& field) { value(name, field.value); }
   template <class T>
@@ -359,12 +377,11 @@ Result<JobRecord> parse_job_record(std::string_view json) try {
   std::string schema;
   fields.value("schema", schema);
   if (schema != kSchema)
-    return fail(ErrorCode::kInvalidArgument, std::string("it is not of the schema ") + kSchema,
-                "give a file that ddlrun --report-json has written");
+    return fail(ErrorCode::kInvalidArgument, std::string("it is not of the schema ") + kSchema);
   visit_record(fields, record);
   return record;
 } catch (const std::exception& error) {
-  return fail(ErrorCode::kInvalidArgument, error.what(), "give a file that ddlrun --report-json has written");
+  return fail(ErrorCode::kInvalidArgument, error.what());
 }
 
 std::string report_json(const launcher::JobReport& report) {

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <ctime>
-#include <limits>
-#include <map>
 
 #include <fmt/format.h>
 #include <kainjow/mustache.hpp>
@@ -14,7 +11,6 @@
 #include "base/printable_text.h"
 #include "base/shell_words.h"
 #include "base/text.h"
-#include "report/page_files.h"
 #include "report/section.h"
 #include "report/verdict.h"
 

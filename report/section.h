@@ -1,10 +1,12 @@
 // The sections of a report's page, before they are HTML.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/embedded_file.h"
 #include "report/efficiency.h"
 #include "report/job_record.h"
 
@@ -49,6 +51,9 @@ struct Section {
 
 /// Rows of a table of the worst ranks or hosts.
 inline constexpr std::size_t kMostRows = 10;
+
+/// What of the page is not computed: page.css, and page.html.mustache, which puts it together.
+std::span<const EmbeddedFile> page_files();
 
 /// "1.5 GiB".
 std::string bytes_text(double bytes);

@@ -35,11 +35,6 @@ const RankOutcome* find_rank(const JobRecord& record, int rank) {
   return found == record.report.ranks.end() ? nullptr : &*found;
 }
 
-std::string place_of(const JobRecord& record, int rank) {
-  const RankOutcome* const found = find_rank(record, rank);
-  return fmt::format("rank {}", rank) + (found == nullptr || found->host.empty() ? "" : " on " + found->host);
-}
-
 /// The last lines of ddlrun are "next: ...".
 std::string advice_of(const std::vector<std::string>& said) {
   for (const std::string& line : said) {
@@ -68,12 +63,12 @@ Finding of_end(const JobRecord& record) {
 
 /// Why the rank was late, as far as the others differ from it; the advice says where to look.
 Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateRank& late) {
-  Finding finding{
-      Finding::Weight::kLoss,
-      fmt::format("{} made the others wait {} of the time ({} each).", place_of(record, late.rank),
-                  percent_text(late.share), duration_text(late.seconds)),
-      ""};
-  finding.what[0] = 'R';
+  const RankOutcome* const rank = find_rank(record, late.rank);
+  const std::string host = rank == nullptr || rank->host.empty() ? "a host that is not known" : rank->host;
+  Finding finding{Finding::Weight::kLoss,
+                  fmt::format("Rank {} on {} made the others wait {} of the time ({} each).", late.rank, host,
+                              percent_text(late.share), duration_text(late.seconds)),
+                  ""};
   std::vector<double> compute, cpus;
   double own_compute = 0, own_cpus = 0;
   for (const RankTimes& one : times.ranks) {
@@ -84,8 +79,6 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
     (one.rank == late.rank ? own_cpus : cpus.emplace_back()) = used;
   }
   const double usual = median(compute), usual_cpus = median(cpus);
-  const RankOutcome* const rank = find_rank(record, late.rank);
-  const std::string host = rank == nullptr || rank->host.empty() ? "its host" : rank->host;
   if (usual > 0 && own_compute > 1.02 * usual)
     finding.what += fmt::format(" It computed {:.2f} times as long as the median rank.", own_compute / usual);
   if (own_cpus > 0 && own_cpus < 0.8 * usual_cpus) {
@@ -129,7 +122,7 @@ constexpr double kGibibyte = 1024.0 * 1024 * 1024;
 
 /// The memory that a host must have for the job, with a margin, in GiB; 0: not known. From the cgroup, or if that is not
 /// of the job alone (it has no limit), from the ranks' own peaks.
-int needed_gibibytes(const JobRecord& record) {
+std::int64_t needed_gibibytes(const JobRecord& record) {
   constexpr double kMargin = 1.2;
   std::map<std::string, double> peaks;
   for (const RankOutcome& rank : record.report.ranks)
@@ -140,7 +133,7 @@ int needed_gibibytes(const JobRecord& record) {
   }
   double most = 0;
   for (const auto& [host, bytes] : peaks) most = std::max(most, bytes);
-  return static_cast<int>(std::ceil(kMargin * most / kGibibyte));
+  return static_cast<std::int64_t>(std::ceil(kMargin * most / kGibibyte));
 }
 
 /// A limit that the job has not nearly needed, or that it has reached.
@@ -213,9 +206,9 @@ std::vector<std::string> next_request(const JobRecord& record) {
   std::vector<std::string> directives;
   if (record.report.reason != EndReason::kSuccess || !record.scheduler_job.starts_with("Slurm"))
     return directives;
-  if (const int memory = needed_gibibytes(record); memory > 0)
+  if (const std::int64_t memory = needed_gibibytes(record); memory > 0)
     directives.push_back(fmt::format("#SBATCH --mem={}G", memory));
-  const int minutes = static_cast<int>(std::ceil(kTimeMargin * record.report.run_seconds / 60)) + 1;
+  const auto minutes = static_cast<std::int64_t>(std::ceil(kTimeMargin * record.report.run_seconds / 60)) + 1;
   directives.push_back(fmt::format("#SBATCH --time={:02}:{:02}:00", minutes / 60, minutes % 60));
   return directives;
 }

@@ -48,6 +48,9 @@ int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& en
 /// not set. Both arguments must outlive them.
 launcher::Notices notices_of(const Request& request, const Console& console);
 
+/// --report-from: draws the page of a job that has ended. Returns kOutputLost if it cannot be written.
+Command draw_report;
+
 /// --check-hosts.
 Command check_hosts;
 
@@ -76,9 +79,6 @@ Command inspect;
 
 /// Makes a running job of this host record a timeline, or write it. Returns as inspect().
 Command change_timeline;
-
-/// Draws the page of a job again. Returns kOutputLost if it cannot be written.
-Command draw_report;
 
 // --check-build (check_build.cpp).
 

@@ -61,13 +61,19 @@ Status read_timeline(Request& request, const CommandLine& line) {
 
 namespace {
 
-/// The record in a file of --report-json.
+/// The record in the file that the option names; null if it was not given.
 Result<std::shared_ptr<const report::JobRecord>> read_record(const CommandLine& line, OptionId option) {
-  const std::string path = line.given[option].back().text;
-  const std::string where = line.given.typed_name(option) + " " + path;
-  DDL_ASSIGN(text, line.context.read_file(path));
-  auto record = report::parse_job_record(text);
-  if (!record) return fail(std::move(record.error().during(where)));
+  std::string path;
+  ValueReader values(line.given);
+  values.take(option, parse_file, path, line.context.current_directory);
+  DDL_TRY(values.status());
+  if (path.empty()) return nullptr;
+  const std::string name = line.given.typed_name(option);
+  constexpr char kHint[] = "give a file that ddlrun --report-json has written";
+  auto text = line.context.read_file(path);
+  if (!text) return refuse(name + ": " + text.error().message(), kHint);
+  auto record = report::parse_job_record(*text);
+  if (!record) return refuse(name + ": " + path + ": " + record.error().message(), kHint);
   return std::make_shared<const report::JobRecord>(*std::move(record));
 }
 
@@ -81,10 +87,8 @@ Status read_report_files(Request& request, const CommandLine& line) {
   values.take(OptionId::kReportJson, parse_file, task.json, here);
   values.take(OptionId::kReportDir, parse_directory, task.directory, here);
   DDL_TRY(values.status());
-  if (line.given.has(OptionId::kBaseline)) {
-    DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline));
-    task.baseline = std::move(baseline);
-  }
+  DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline));
+  task.baseline = std::move(baseline);
   return {};
 }
 

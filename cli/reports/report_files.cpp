@@ -48,8 +48,10 @@ std::string name_of(const Request& request) {
 }
 
 Status add_file(std::vector<std::unique_ptr<timeline::DraftFile>>& files, const std::string& path) {
-  DDL_ASSIGN(file, timeline::DraftFile::plan(path));
-  files.push_back(std::move(file));
+  auto file = timeline::DraftFile::plan(path);
+  if (!file)
+    return fail(file.error().with_hint("create the folder of the report first, or give another file"));
+  files.push_back(*std::move(file));
   return {};
 }
 

@@ -43,7 +43,7 @@ struct RankCalls {
   static constexpr std::size_t kMostLate = 8;
 
   std::vector<CallSum> sums;  ///< by kind, those in order first
-  /// The program was in waits for named tensors, whoever executed them.
+  /// How long the program has waited for named tensors. Its own thread may have executed them, or libddl's.
   Seconds tensor_wait_seconds;
   std::vector<AwaitedRank> awaited;  ///< the longest wait first
   bool operator==(const RankCalls&) const = default;

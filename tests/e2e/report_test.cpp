@@ -126,7 +126,13 @@ TEST_CASE("files of a report that cannot be written are refused before the job",
 
   Job baseline(scratch, ddlrun({"-np", "1", "--baseline", "/dev/null", "echo", "ran"}));
   CHECK(baseline.wait() == 2);
-  CHECK_THAT(baseline.err(), Contains("--baseline /dev/null"));
+  CHECK_THAT(baseline.err(),
+             Contains("--baseline: /dev/null: ") && Contains("hint: give a file that ddlrun"));
+  for (const std::string& name : {scratch.path("none.json"), std::string()}) {
+    Job from(scratch, ddlrun({"--report-from=" + name}));
+    CHECK(from.wait() == 2);
+    CHECK_THAT(from.err(), Contains("ddlrun: --report-from: "));
+  }
 }
 
 }  // namespace

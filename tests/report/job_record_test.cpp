@@ -78,6 +78,17 @@ TEST_CASE("a record of a later version is read, and what is none is refused") {
   wrong = later;
   wrong["ranks"] = 3;
   CHECK_THAT(refusal(wrong.dump()), Contains("ranks is not an array"));
+  // Numbers with which the page could not reckon.
+  for (const json& number : {json(-1), json(1e300), json(nullptr)}) {
+    wrong = later;
+    wrong["began"] = wrong["run_seconds"] = number;
+    CHECK(parse_job_record(wrong.dump()).has_value() == number.is_null());
+  }
+  for (const json& number : {json(std::uint64_t{1} << 63), json(1.5), json(std::int64_t{1} << 40)}) {
+    wrong = later;
+    wrong["ranks"][0]["rank"] = number;
+    CHECK_THAT(refusal(wrong.dump()), Contains("rank is not a whole number in its range"));
+  }
   wrong = later;
   wrong["reason"] = "magic";
   CHECK_THAT(refusal(wrong.dump()), Contains("reason: \"magic\" is unknown"));
