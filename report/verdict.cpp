@@ -72,9 +72,10 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
   std::vector<double> compute, cpus;
   double own_compute = 0, own_cpus = 0;
   for (const RankTimes& one : times.ranks) {
-    const RankOutcome* const rank = find_rank(record, one.rank);
-    const bool is_known = rank != nullptr && rank->usage.user_seconds >= 0 && one.compute > 0;
-    const double used = is_known ? (rank->usage.user_seconds + rank->usage.system_seconds) / one.compute : 0;
+    const RankOutcome* const outcome = find_rank(record, one.rank);
+    const bool is_known = outcome != nullptr && outcome->usage.user_seconds >= 0 && one.compute > 0;
+    const double used =
+        is_known ? (outcome->usage.user_seconds + outcome->usage.system_seconds) / one.compute : 0;
     (one.rank == late.rank ? own_compute : compute.emplace_back()) = one.compute;
     (one.rank == late.rank ? own_cpus : cpus.emplace_back()) = used;
   }
@@ -85,8 +86,7 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
     finding.what += fmt::format(" Meanwhile it had {:.2f} CPUs, the others {:.2f}.", own_cpus, usual_cpus);
     finding.advice = fmt::format(
         "see what else runs on the cores of rank {} (--report-bindings names them; top on {}), or what it "
-        "waits for "
-        "(ddlrun --inspect)",
+        "waits for (ddlrun --inspect)",
         late.rank, host);
   } else {
     finding.advice = fmt::format(
