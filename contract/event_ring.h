@@ -87,7 +87,7 @@ struct ClockRecord {
 
 /// The head of a ring; its events follow at kHeadBytes. The rank's clock is CLOCK_MONOTONIC.
 struct EventRing {
-  static constexpr std::uint32_t kMagic = 0x444C'4531;
+  static constexpr std::uint32_t kMagic = 0x444C'4532;
   static constexpr std::size_t kHeadBytes = 4096;
   static constexpr std::uint32_t kMaxCapacity = 1U << 17;
   /// What is kept always: enough to say what a rank did before it died.
@@ -108,8 +108,9 @@ struct EventRing {
   std::atomic<std::uint32_t> is_exact{0};
 
   // Written by the rank.
-  alignas(64) std::atomic<std::uint64_t> count{0};  ///< of events ever
-  alignas(64) std::atomic<std::uint64_t> steps{0};  ///< of named tensors that have ended
+  alignas(64) std::atomic<std::uint64_t> count{0};                ///< of events ever
+  alignas(64) std::atomic<std::uint64_t> steps{0};                ///< of named tensors that have ended
+  std::atomic<std::int64_t> first_step_end{0}, last_step_end{0};  ///< of these; 0: there was none
   ClockRecord clock;
 };
 static_assert(sizeof(EventRing) <= EventRing::kHeadBytes);

@@ -4,10 +4,13 @@
 #include <array>
 #include <cmath>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/svg.h"
+#include "base/text.h"
 
 namespace ddl::report {
 namespace {
@@ -183,6 +186,84 @@ std::string waits_chart(const launcher::JobReport& report) {
   canvas.text({0, kTop + end + 18}, fmt::format("Rows: the rank that waited. Full colour: {:.3g} s.", most),
               label("start", kFaint));
   return canvas.in_page(std::max(kLeft + end + 8, 360.0), kTop + end + 26, "Who waited for whom");
+}
+
+std::string speedup_chart(const ScalingResult& result) {
+  if (result.points.empty()) return "";
+  constexpr double kLeft = 46, kTop = 12, kHeight = 280, kRight = 570, kLineHeight = 16;
+  const ScalingKind kind = result.kind;
+  const int base = result.points.front().scaling.base_ranks;
+  const double most = result.points.back().growth();
+  // A speed-up of half is the lowest that is drawn, on a scale on which each mark doubles.
+  const double width = std::max(std::log2(most), 1.0), height = std::max(std::log2(most) + 1, 2.0);
+  const auto x = [&](double growth) { return kLeft + (kRight - kLeft) * std::log2(growth) / width; };
+  const auto y = [&](double speedup) {
+    return kTop + kHeight - kHeight * std::log2(std::max(speedup, 0.5) * 2) / height;
+  };
+  SvgCanvas canvas;
+  for (int doublings = -1; doublings <= height - 1 + 0.001; ++doublings) {
+    const double mark = std::exp2(doublings);
+    canvas.line({kLeft, y(mark)}, {kRight, y(mark)}, {.stroke = kGrid});
+    canvas.text({kLeft - 6, y(mark) + 4}, fmt::format("{:g}", mark), label("end", kFaint));
+  }
+  for (const ScalingPoint& point : result.points) {
+    const double at = x(point.growth());
+    canvas.line({at, kTop}, {at, kTop + kHeight}, {.stroke = kGrid});
+    canvas.text({at, kTop + kHeight + 16}, fmt::format("{}", point.scaling.ranks), label("middle", kFaint));
+  }
+  canvas.text({(kLeft + kRight) / 2, kTop + kHeight + 34}, "ranks", label("middle", kFaint));
+  canvas.line({x(1), y(1)}, {x(most), y(most)}, {.stroke = kFaint, .dashes = "2 4"});
+  // The texts at the right end are in the order of their lines, and do not cover each other.
+  double text = kTop - 4;
+  const auto name_line = [&](double at, const std::string& name) {
+    text = std::max(at + 4, text + kLineHeight);
+    canvas.text({kRight + 10, text}, name, label());
+  };
+  std::vector<std::pair<double, std::string>> names{{most, "ideal"}};
+  if (result.fit) {
+    std::vector<SvgPoint> line;
+    constexpr int kPieces = 40;
+    for (int piece = 0; piece <= kPieces; ++piece) {
+      const double growth = std::pow(most, static_cast<double>(piece) / kPieces);
+      line.push_back({x(growth), y(result.fit->speedup(kind, growth))});
+    }
+    canvas.polyline(line, {.stroke = kMove, .stroke_width = 2, .dashes = "7 4"});
+    names.emplace_back(result.fit->speedup(kind, most),
+                       fmt::format("{}, {} serial", result.law(), percent_text(result.fit->serial_share)));
+  }
+  std::vector<SvgPoint> line;
+  for (const ScalingPoint& point : result.points) {
+    const double speedup = point.speedup(kind), at = x(point.growth());
+    canvas.begin_titled(
+        fmt::format("{} ranks: {:.3g} times as fast as {}", point.scaling.ranks, speedup, base));
+    canvas.line({at, y(speedup * point.scaling.seconds / point.slowest)},
+                {at, y(speedup * point.scaling.seconds / point.fastest)},
+                {.stroke = kCompute, .stroke_width = 2});
+    canvas.circle({at, y(speedup)}, 4.5, {.fill = kCompute});
+    canvas.end_titled();
+    line.push_back({at, y(speedup)});
+  }
+  canvas.polyline(line, {.stroke = kCompute, .stroke_width = 2.5});
+  names.emplace_back(result.points.back().speedup(kind),
+                     fmt::format("measured, {:.2f}", result.points.back().speedup(kind)));
+  std::ranges::stable_sort(names, std::ranges::greater(), &std::pair<double, std::string>::first);
+  for (const auto& [speedup, name] : names) name_line(y(speedup), name);
+  return canvas.in_page(kWidth, kTop + kHeight + 42, "Speed-up over the number of ranks");
+}
+
+std::string sizes_chart(const ScalingResult& result) {
+  if (std::ranges::none_of(result.points, [](const ScalingPoint& point) { return point.times.has_calls; }))
+    return "";
+  constexpr double kLeft = 130, kRow = 22, kBar = 16;
+  SvgCanvas canvas;
+  double y = 0;
+  for (const ScalingPoint& point : result.points) {
+    const RankTimes& mean = point.times.mean;
+    canvas.text({kLeft - 8, y + kBar - 3}, counted(point.scaling.ranks, "rank"), label("end"));
+    if (mean.run > 0) draw_times(canvas, {kLeft, y}, kBar, mean, (kWidth - kLeft) / mean.run);
+    y += kRow;
+  }
+  return canvas.in_page(kWidth, y, "Where the time went, by the number of ranks");
 }
 
 std::string memory_chart(const std::vector<double>& peaks) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/efficiency.h"
+#include "report/scaling.h"
 
 namespace ddl::report {
 
@@ -20,6 +20,13 @@ inline constexpr int kMaxRows = 64;
 /// Who waited (rows) for whom (columns): the darker, the longer. Of at most kMaxRows ranks; "" if there are more, or if
 /// nobody waited.
 std::string waits_chart(const launcher::JobReport& report);
+
+/// The measured speed-ups of a study over the number of ranks, each with the span of its runs, beside the ideal and the
+/// fitted law. "" without points.
+std::string speedup_chart(const ScalingResult& result);
+
+/// A row for each number of ranks, with the shares of its times, as in ranks_chart(). "" if no run has made calls.
+std::string sizes_chart(const ScalingResult& result);
 
 /// Memory peaks of ranks, in bytes: a bar for each rank, or of the largest one of neighbouring ranks if there are more than
 /// kMaxRows.

@@ -144,6 +144,10 @@ using launcher::JobReport;
 using launcher::RankOutcome;
 
 constexpr const char* kSchema = "ddl.report/1";
+constexpr const char* kScalingSchema = "ddl.scaling/1";
+
+constexpr Words<ScalingKind, 2> kScalingKinds = {
+    {{ScalingKind::kStrong, "strong"}, {ScalingKind::kWeak, "weak"}}};
 
 constexpr Words<EndReason, 13> kReasons = {{{EndReason::kSuccess, "success"},
                                             {EndReason::kRankFailed, "rank_failed"},
@@ -176,6 +180,8 @@ void visit_calls(Fields& fields, launcher::RankCalls& calls) {
     of.value("wait_seconds", sum.wait_seconds);
   });
   fields.value("tensor_wait_seconds", calls.tensor_wait_seconds);
+  fields.value("steps", calls.steps);
+  fields.value("step_seconds", calls.step_seconds);
   fields.list("awaited", calls.awaited, [](auto& of, launcher::AwaitedRank& one) {
     of.value("rank", one.rank);
     of.value("seconds", one.seconds);
@@ -346,6 +352,48 @@ std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json json_of(const JobRecord& record) {
+  Json json;
+  json["schema"] = kSchema;
+  FieldWriter fields(json);
+  JobRecord written = record;
+  visit_record(fields, written);
+  add_details(json, record.report);
+  return json;
+}
+
+std::string schema_of(const Json& json) {
+  std::string schema;
+  FieldReader(json).value("schema", schema);
+  return schema;
+}
+
+/// These throw if the text is not that of a record.
+JobRecord job_record_of(const Json& json) {
+  if (schema_of(json) != kSchema)
+    throw std::invalid_argument(std::string("it is not of the schema ") + kSchema);
+  JobRecord record;
+  FieldReader fields(json);
+  visit_record(fields, record);
+  return record;
+}
+
+ScalingStudy scaling_study_of(const Json& json) {
+  ScalingStudy study;
+  FieldReader(json).word("kind", study.kind, kScalingKinds);
+  for (const Json& run : json.at("runs")) study.runs.push_back(job_record_of(run));
+  if (study.runs.empty()) throw std::invalid_argument("it has no run");
+  return study;
+}
+
+/// what(json), or what is wrong.
+template <class What>
+auto parsed(std::string_view text, What what) -> Result<decltype(what(Json()))> try {
+  return what(Json::parse(text));
+} catch (const std::exception& error) {
+  return fail(ErrorCode::kInvalidArgument, error.what());
+}
+
 }  // namespace
 
 Environment shown_variables(const Environment& all) {
@@ -360,28 +408,24 @@ Environment shown_variables(const Environment& all) {
   return shown;
 }
 
-std::string to_json(const JobRecord& record) {
+std::string to_json(const JobRecord& record) { return line_of(json_of(record)); }
+
+std::string to_json(const ScalingStudy& study) {
   Json json;
-  json["schema"] = kSchema;
-  FieldWriter fields(json);
-  JobRecord written = record;
-  visit_record(fields, written);
-  add_details(json, record.report);
+  json["schema"] = kScalingSchema;
+  FieldWriter(json).word("kind", study.kind, kScalingKinds);
+  json["runs"] = Json::array();
+  for (const JobRecord& run : study.runs) json["runs"].push_back(json_of(run));
   return line_of(json);
 }
 
-Result<JobRecord> parse_job_record(std::string_view json) try {
-  const Json parsed = Json::parse(json);
-  JobRecord record;
-  FieldReader fields(parsed);
-  std::string schema;
-  fields.value("schema", schema);
-  if (schema != kSchema)
-    return fail(ErrorCode::kInvalidArgument, std::string("it is not of the schema ") + kSchema);
-  visit_record(fields, record);
-  return record;
-} catch (const std::exception& error) {
-  return fail(ErrorCode::kInvalidArgument, error.what());
+Result<JobRecord> parse_job_record(std::string_view json) { return parsed(json, job_record_of); }
+
+Result<Record> parse_record(std::string_view json) {
+  return parsed(json, [](const Json& one) -> Record {
+    if (schema_of(one) == kScalingSchema) return scaling_study_of(one);
+    return job_record_of(one);
+  });
 }
 
 std::string report_json(const launcher::JobReport& report) {

@@ -1,8 +1,9 @@
-// What is kept of a job after its end: the page is drawn from it, and it is read and written as JSON.
+// What is kept of a job after its end, or of several: pages are drawn from it, and it is read and written as JSON.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/environment.h"
@@ -26,6 +27,18 @@ struct JobRecord {
   launcher::JobReport report;
 };
 
+/// What the runs of a scaling study have in common.
+enum class ScalingKind {
+  kStrong,  ///< all of them do the same work
+  kWeak,    ///< each of their ranks does the same work
+};
+
+/// A command that was run with several numbers of ranks.
+struct ScalingStudy {
+  ScalingKind kind = ScalingKind::kStrong;
+  std::vector<JobRecord> runs;  ///< in the order in which they were made, also those that failed
+};
+
 /// The variables that a report shows: DDL_*, OMP_*, NCCL_*, UCX_* and FI_*, but none whose name has TOKEN, KEY, SECRET,
 /// PASS or CREDENTIAL in it. Pure.
 Environment shown_variables(const Environment& all);
@@ -36,6 +49,12 @@ std::string to_json(const JobRecord& record);
 /// Reads it. Unknown fields are skipped, and those that lack have no value. Error: it is not JSON, not of this schema,
 /// or a field has another type. What ranks had recorded last is not read: JobRecord::said has it as sentences.
 Result<JobRecord> parse_job_record(std::string_view json);
+
+/// The same of the schema "ddl.scaling/1", whose "runs" are objects of "ddl.report/1".
+std::string to_json(const ScalingStudy& study);
+/// Reads an object of either schema. Errors: as parse_job_record(); a study has no run.
+using Record = std::variant<JobRecord, ScalingStudy>;
+Result<Record> parse_record(std::string_view json);
 
 /// What ddlrun --json prints at the end of a job: a line of JSON. Pure.
 std::string report_json(const launcher::JobReport& report);

@@ -75,7 +75,9 @@ Section scaling(const JobRecord& record, const JobRecord* baseline) {
   return section;
 }
 
-Section software(const JobRecord& record) {
+}  // namespace
+
+Section software_of(const JobRecord& record) {
   Section section("Software and environment");
   std::vector<Section::Row> rows{{"ddlrun", record.version}};
   for (const auto& [name, value] : record.environment) rows.push_back({name, value});
@@ -85,6 +87,8 @@ Section software(const JobRecord& record) {
       "secret.");
   return section;
 }
+
+namespace {
 
 Section next(const JobRecord& record) {
   Section section("The next request");
@@ -103,7 +107,7 @@ std::vector<Section> sections_of_job(const JobRecord& record, const JobRecord* b
   std::vector<Section> sections{end_of(record)};
   if (!record.report.generations.empty()) sections.push_back(generations(record));
   sections.push_back(scaling(record, baseline));
-  for (Section (*const make)(const JobRecord&) : {start, software, next}) sections.push_back(make(record));
+  for (Section (*const make)(const JobRecord&) : {start, software_of, next}) sections.push_back(make(record));
   return sections;
 }
 

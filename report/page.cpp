@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <kainjow/mustache.hpp>
@@ -103,23 +105,17 @@ std::vector<std::string> hosts_of(const JobRecord& record) {
   return hosts;
 }
 
-data facts(const JobRecord& record) {
-  data list{data::type::list};
-  const auto add = [&](const char* key, const std::string& value) {
-    if (value.empty()) return;
-    data fact("key", key);
-    fact.set("value", shown(value));
-    list.push_back(fact);
-  };
-  add("Hosts", join(record.hosts.size() <= 16
-                        ? record.hosts
-                        : std::vector<std::string>(record.hosts.begin(), record.hosts.begin() + 16),
-                    ", ") +
-                   (record.hosts.size() > 16 ? fmt::format(" and {} more", record.hosts.size() - 16) : ""));
-  add("Scheduler", record.scheduler_job);
-  add("Directory", record.workdir);
-  add("Exit code", fmt::format("{}", record.report.exit_code));
-  return list;
+using Fact = std::pair<const char*, std::string>;
+
+std::vector<Fact> facts_of(const JobRecord& record) {
+  constexpr std::size_t kMostNames = 16;
+  const std::vector<std::string> names(
+      record.hosts.begin(),
+      record.hosts.begin() + static_cast<std::ptrdiff_t>(std::min(record.hosts.size(), kMostNames)));
+  const std::size_t others = record.hosts.size() - names.size();
+  return {{"Hosts", join(names, ", ") + (others > 0 ? fmt::format(" and {} more", others) : "")},
+          {"Scheduler", record.scheduler_job},
+          {"Directory", record.workdir}};
 }
 
 std::string_view file(std::string_view name) {
@@ -130,41 +126,87 @@ std::string_view file(std::string_view name) {
   return {};
 }
 
-}  // namespace
+/// What a page shows, before it is HTML.
+struct Content {
+  std::string name, outcome, size;
+  double run_seconds = 0, began = 0;
+  std::vector<std::string> command;
+  std::vector<Finding> findings;
+  std::vector<Fact> facts;
+  std::vector<Section> sections;
+  bool is_success = false;
+};
 
-std::string page(const JobRecord& record, const JobRecord* baseline) {
-  const JobTimes times = times_of(record.report);
-  const std::vector<std::string> hosts = hosts_of(record);
-  const bool is_success = record.report.reason == launcher::EndReason::kSuccess;
+std::string render(const Content& content) {
   data values{data::type::object};
   values.set("css", std::string(file("page.css")));
-  values.set("name", shown(record.name));
-  values.set("outcome",
-             is_success ? "succeeded" : fmt::format("failed with exit code {}", record.report.exit_code));
-  values.set("size", counted(static_cast<std::int64_t>(record.report.ranks.size()), "rank") + " on " +
-                         counted(static_cast<std::int64_t>(record.hosts.size()), "host"));
-  values.set("duration", duration_text(record.report.run_seconds));
-  values.set("began", time_text(record.began));
-  values.set("command", shown(shell_line(record.command)));
-  data findings{data::type::list};
-  for (const Finding& one : verdict(record, times)) {
-    data finding("weight", class_of(one.weight, is_success));
+  values.set("name", shown(content.name));
+  values.set("outcome", content.outcome);
+  values.set("size", content.size);
+  values.set("duration", duration_text(content.run_seconds));
+  values.set("began", time_text(content.began));
+  values.set("command", shown(shell_line(content.command)));
+  data findings{data::type::list}, facts{data::type::list}, sections{data::type::list};
+  for (const Finding& one : content.findings) {
+    data finding("weight", class_of(one.weight, content.is_success));
     finding.set("what", shown(one.what));
     if (!one.advice.empty()) finding.set("advice", shown(one.advice));
     findings.push_back(finding);
   }
-  values.set("finding", findings);
-  values.set("fact", facts(record));
-  data sections{data::type::list};
-  for (const std::vector<Section>& some : {sections_of_ranks(record, times, hosts), sections_of_hosts(record),
-                                           sections_of_job(record, baseline)}) {
-    for (const Section& one : some) sections.push_back(data_of(one));
+  for (const auto& [key, value] : content.facts) {
+    if (value.empty()) continue;
+    data fact("key", key);
+    fact.set("value", shown(value));
+    facts.push_back(fact);
   }
+  for (const Section& one : content.sections) sections.push_back(data_of(one));
+  values.set("finding", findings);
+  values.set("fact", facts);
   values.set("section", sections);
   kainjow::mustache::mustache frame{std::string(file("page.html.mustache"))};
   std::string text = frame.render(values);
   DDL_CHECK(frame.is_valid(), frame.error_message());
   return text;
+}
+
+}  // namespace
+
+std::string page(const JobRecord& record, const JobRecord* baseline) {
+  const JobTimes times = times_of(record.report);
+  Content content;
+  content.is_success = record.report.reason == launcher::EndReason::kSuccess;
+  content.name = record.name;
+  content.outcome =
+      content.is_success ? "succeeded" : fmt::format("failed with exit code {}", record.report.exit_code);
+  content.size = counted(static_cast<std::int64_t>(record.report.ranks.size()), "rank") + " on " +
+                 counted(static_cast<std::int64_t>(record.hosts.size()), "host");
+  content.run_seconds = record.report.run_seconds;
+  content.began = record.began;
+  content.command = record.command;
+  content.findings = verdict(record, times);
+  content.facts = facts_of(record);
+  content.facts.emplace_back("Exit code", fmt::format("{}", record.report.exit_code));
+  for (std::vector<Section> some : {sections_of_ranks(record, times, hosts_of(record)),
+                                    sections_of_hosts(record), sections_of_job(record, baseline)})
+    std::ranges::move(some, std::back_inserter(content.sections));
+  return render(content);
+}
+
+std::string page(const ScalingStudy& study) {
+  const ScalingResult result = result_of(study);
+  const JobRecord& first = study.runs.front();
+  Content content;
+  content.is_success = result.failures.empty();
+  content.name = first.name;
+  content.outcome = fmt::format("{} scaling", text_of(study.kind));
+  content.size = counted(static_cast<std::int64_t>(study.runs.size()), "run");
+  for (const JobRecord& run : study.runs) content.run_seconds += run.report.run_seconds;
+  content.began = first.began;
+  content.command = first.command;
+  content.findings = verdict(result);
+  content.facts = facts_of(first);
+  content.sections = sections_of_scaling(study, result);
+  return render(content);
 }
 
 }  // namespace ddl::report

@@ -9,6 +9,7 @@
 #include "base/embedded_file.h"
 #include "report/efficiency.h"
 #include "report/job_record.h"
+#include "report/scaling.h"
 
 namespace ddl::report {
 
@@ -63,6 +64,8 @@ std::string bytes_text(double bytes);
 std::vector<Section> sections_of_ranks(const JobRecord& record, const JobTimes& times,
                                        const std::vector<std::string>& hosts);
 std::vector<Section> sections_of_hosts(const JobRecord& record);
+std::vector<Section> sections_of_scaling(const ScalingStudy& study, const ScalingResult& result);
+Section software_of(const JobRecord& record);
 /// baseline: null if there is none.
 std::vector<Section> sections_of_job(const JobRecord& record, const JobRecord* baseline);
 

@@ -6,6 +6,7 @@
 
 #include "report/efficiency.h"
 #include "report/job_record.h"
+#include "report/scaling.h"
 
 namespace ddl::report {
 
@@ -23,6 +24,9 @@ struct Finding {
 
 /// The most important ones first, at most five. times: of the record. Pure.
 std::vector<Finding> verdict(const JobRecord& record, const JobTimes& times);
+
+/// The same of a study. Pure.
+std::vector<Finding> verdict(const ScalingResult& result);
 
 /// What a rank has used of CPUs, as a number of them; below 0: unknown. Pure.
 double cpus_used(const launcher::RankOutcome& rank);

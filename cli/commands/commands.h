@@ -44,6 +44,10 @@ Command run_by_mpirun;
 int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
                     const Console& console);
 
+/// --scaling: runs the job with each number of ranks, one after the other, and compares (scaling.cpp). A number with which
+/// it fails is not run again; a signal ends the study. Returns the exit code of the first run that failed.
+Command run_scaling;
+
 /// The callbacks by which the launcher reports while the job runs, according to --quiet and --verbose; progress is
 /// not set. Both arguments must outlive them.
 launcher::Notices notices_of(const Request& request, const Console& console);

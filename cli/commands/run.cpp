@@ -27,7 +27,6 @@
 #include "launcher/node/node_probe.h"
 #include "launcher/plan/framework_environment.h"
 #include "launcher/plan/rank_environment.h"
-#include "report/page.h"
 #include "templates/profile/site_environment.h"
 
 namespace ddl::cli {
@@ -191,7 +190,6 @@ void keep_user_signals_from_this_process() {
 }
 
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
-  keep_user_signals_from_this_process();
   if (const Status created = create_output_directory(request.job); !created)
     return console.refuse(created.error());
   auto files = ReportFiles::plan(request);
@@ -251,13 +249,15 @@ int run(const Request& given, const Environment& own, const Console& console) {
     return run_by_srun(request, environment, console);
   if (request.job.launcher == launcher::LauncherChoice::kMpirun)
     return run_by_mpirun(request, environment, console);
-  return request.action == Action::kDryRun ? print_plan(request, own, environment, defaults, console)
-                                           : run_by_agents(request, environment, console);
+  if (request.action == Action::kDryRun) return print_plan(request, own, environment, defaults, console);
+  keep_user_signals_from_this_process();
+  return request.scaling.sizes.empty() ? run_by_agents(request, environment, console)
+                                       : run_scaling(request, environment, console);
 }
 
 int draw_report(const Request& request, const Environment& /*environment*/, const Console& console) {
   const ReportTask& task = request.report;
-  if (task.page.empty()) return console.print(report::page(*task.record, task.baseline.get()));
+  if (task.page.empty()) return console.print(page_of(*task.record, task.baseline.get()));
   auto files = ReportFiles::plan(request);
   if (!files) return console.refuse(files.error());
   const Status written = files->write(*task.record);

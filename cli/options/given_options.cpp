@@ -104,6 +104,10 @@ constexpr Contradiction kContradictions[] = {
     {OptionId::kTagOutput, OptionId::kNoTagOutput}, {OptionId::kVerbose, OptionId::kQuiet},
     {OptionId::kHosts, OptionId::kHostfile},        {OptionId::kMpi, OptionId::kLauncher},
     {OptionId::kRankfile, OptionId::kMapBy},        {OptionId::kRankfile, OptionId::kRanksPerNode},
+    {OptionId::kScaling, OptionId::kNumProc},       {OptionId::kScaling, OptionId::kRankfile},
+    {OptionId::kScaling, OptionId::kTfRoles},       {OptionId::kScaling, OptionId::kMxnetServers},
+    {OptionId::kScaling, OptionId::kTimelineFile},  {OptionId::kScaling, OptionId::kBaseline},
+    {OptionId::kScaling, OptionId::kStdin},
 };
 
 Status refuse_unknown(const std::string& word) {

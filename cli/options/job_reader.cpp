@@ -86,6 +86,7 @@ class JobReader {
       values_.refuse_given({OptionId::kProbe}, " belongs to --dry-run",
                            "add --dry-run, or omit it: a job always asks its hosts");
     for (const auto& [one, other] : contradictions()) values_.exclude(one, other);
+    check_scaling(values_, request_);
     DDL_TRY(values_.status());
     if (has_job) check_command(command);
     if (!is_script) {
@@ -109,6 +110,7 @@ class JobReader {
   // ---- options ----
 
   void read_ranks() {
+    read_scaling(values_, request_);
     take(OptionId::kNumProc, parse_rank_count, job().num_ranks);
     take(OptionId::kJobName, not_empty, job().name);
     take(OptionId::kRanksPerNode, parse_ranks_per_node, job().ranks_per_node);

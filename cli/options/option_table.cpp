@@ -24,6 +24,13 @@ constexpr OptionEntry kTable[] = {
      "--ranks-per-node,--ntasks-per-node,-npernode,--npernode,-ppn,--ppn,-perhost,--perhost,--nproc-per-node,"
      "--nproc_per_node",
      "N", "start N ranks on each host", kRanks, kForScript},
+    {kScaling, "--scaling", "N,N,...", "run the command with each of these numbers of ranks, and compare",
+     kRanks, kForScript | kNotWithMpirun | kNotWithSrun},
+    {kScalingKind, "--scaling-kind", "strong|weak",
+     "all runs do the same work (strong, the default), or each rank does", kRanks,
+     kForScript | kNotWithMpirun | kNotWithSrun},
+    {kRepeat, "--repeat", "N", "run each of them N times, and take the median (default: 3)", kRanks,
+     kForScript | kNotWithMpirun | kNotWithSrun},
     {kMapBy, "--map-by,-map-by", "WHAT", "slot (default), node, socket, numa, l3, core, pu, ppr:N:WHAT",
      kRanks, kForScript},
     {kRankBy, "--rank-by,-rank-by,--rankby,-rankby", "slot|node",

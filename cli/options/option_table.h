@@ -11,6 +11,9 @@ namespace ddl::cli {
 
 enum class OptionId {
   kNumProc,
+  kScaling,
+  kScalingKind,
+  kRepeat,
   kNnodes,
   kRanksPerNode,
   kMapBy,

@@ -57,6 +57,24 @@ Result<int> parse_rank_count(std::string_view text) {
   return static_cast<int>(*number);
 }
 
+Result<std::vector<int>> parse_sizes(std::string_view text) {
+  std::vector<int> sizes;
+  for (const std::string_view part : split(text, ',')) {
+    DDL_ASSIGN(size, parse_rank_count(trim(part)));
+    if (std::find(sizes.begin(), sizes.end(), size) != sizes.end())
+      return refuse(std::to_string(size) + " is in it twice; --repeat runs each number several times");
+    sizes.push_back(size);
+  }
+  if (sizes.size() < 2)
+    return refuse(in_quotes(text) + " is one number, and there is nothing to compare it with");
+  return sizes;
+}
+
+Result<report::ScalingKind> parse_scaling_kind(std::string_view text) {
+  using enum report::ScalingKind;
+  return one_of<report::ScalingKind>(text, {{"strong", kStrong}, {"weak", kWeak}});
+}
+
 Result<int> parse_ranks_per_node(std::string_view text) {
   for (const std::string_view word : {"gpu", "cpu", "auto", "xpu"}) {
     if (text == word)

@@ -12,6 +12,7 @@
 #include "cli/options/option_table.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "report/job_record.h"
 
 namespace ddl::cli {
 
@@ -40,7 +41,10 @@ Result<T> one_of(std::string_view text, std::initializer_list<std::pair<std::str
 
 /// A whole number from 1 to launcher::kMaxRanks.
 Result<int> parse_rank_count(std::string_view text);
-/// The same; for words of torchrun, such as "gpu", the error says what to write.
+/// Two such numbers or more, separated by commas, all of them different.
+Result<std::vector<int>> parse_sizes(std::string_view text);
+Result<report::ScalingKind> parse_scaling_kind(std::string_view text);
+/// As parse_rank_count; for words of torchrun, such as "gpu", the error says what to write.
 Result<int> parse_ranks_per_node(std::string_view text);
 /// --nnodes: "4" is {4, 4}, "1:4" is {1, 4}; from 1 to kMaxHosts.
 Result<std::pair<int, int>> parse_host_counts(std::string_view text);

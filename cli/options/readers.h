@@ -24,6 +24,11 @@ void read_map_by(ValueReader& values, launcher::JobSpec& job);
 /// ranks otherwise. After -np, --tf-roles and --map-by.
 void read_rankfile(ValueReader& values, const CommandLineContext& context, launcher::JobSpec& job);
 
+/// --scaling and what belongs to it; the job has the largest number of ranks. Before -np, and check_scaling() when the job
+/// has been read.
+void read_scaling(ValueReader& values, Request& request);
+void check_scaling(ValueReader& values, const Request& request);
+
 /// All but BindingPolicy::oversubscribe. After --map-by.
 void read_binding(ValueReader& values, affinity::BindingPolicy& policy);
 

@@ -61,8 +61,10 @@ Status read_timeline(Request& request, const CommandLine& line) {
 
 namespace {
 
-/// The record in the file that the option names; null if it was not given.
-Result<std::shared_ptr<const report::JobRecord>> read_record(const CommandLine& line, OptionId option) {
+/// The record in the file that the option names, read by parse; null if it was not given.
+template <class Record>
+Result<std::shared_ptr<const Record>> read_record(const CommandLine& line, OptionId option,
+                                                  Result<Record> (*parse)(std::string_view json)) {
   std::string path;
   ValueReader values(line.given);
   values.take(option, parse_file, path, line.context.current_directory);
@@ -72,9 +74,9 @@ Result<std::shared_ptr<const report::JobRecord>> read_record(const CommandLine& 
   constexpr char kHint[] = "give a file that ddlrun --report-json has written";
   auto text = line.context.read_file(path);
   if (!text) return refuse(name + ": " + text.error().message(), kHint);
-  auto record = report::parse_job_record(*text);
+  auto record = parse(*text);
   if (!record) return refuse(name + ": " + path + ": " + record.error().message(), kHint);
-  return std::make_shared<const report::JobRecord>(*std::move(record));
+  return std::make_shared<const Record>(*std::move(record));
 }
 
 }  // namespace
@@ -87,14 +89,17 @@ Status read_report_files(Request& request, const CommandLine& line) {
   values.take(OptionId::kReportJson, parse_file, task.json, here);
   values.take(OptionId::kReportDir, parse_directory, task.directory, here);
   DDL_TRY(values.status());
-  DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline));
+  DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline, report::parse_job_record));
   task.baseline = std::move(baseline);
   return {};
 }
 
 Status read_report(Request& request, const CommandLine& line) {
   DDL_TRY(read_report_files(request, line));
-  DDL_ASSIGN(record, read_record(line, OptionId::kReportFrom));
+  DDL_ASSIGN(record, read_record(line, OptionId::kReportFrom, report::parse_record));
+  if (record && std::holds_alternative<report::ScalingStudy>(*record) && request.report.baseline)
+    return refuse("--baseline compares one run, and the file of --report-from has several",
+                  "omit --baseline");
   request.report.record = std::move(record);
   return {};
 }

@@ -68,9 +68,16 @@ struct ReportTask {
   std::string json;
   std::string directory;  ///< of files that are named by the job
   std::shared_ptr<const report::JobRecord> baseline;
-  std::shared_ptr<const report::JobRecord> record;  ///< of kReport
+  std::shared_ptr<const report::Record> record;  ///< of kReport
 
   bool is_wanted() const { return !page.empty() || !json.empty() || !directory.empty(); }
+};
+
+/// --scaling: the command is run with each of these numbers of ranks.
+struct ScalingTask {
+  report::ScalingKind kind = report::ScalingKind::kStrong;
+  std::vector<int> sizes;  ///< none: the job is run once
+  int repeats = 3;         ///< of each
 };
 
 enum class Action {
@@ -104,6 +111,7 @@ struct Request {
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
   ReportTask report;               ///< for kRun and kReport
+  ScalingTask scaling;             ///< for kRun
   std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
   MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
   std::string site;  ///< the name or file of a profile; "" for none

@@ -251,6 +251,7 @@ class ScriptReader {
           "--launcher " + given_[OptionId::kLauncher].front().text + " cannot be used in a job script",
           "omit it, or --launcher srun where ddlrun is not installed");
     script().ddlrun = job().ssh.remote_path;
+    script().has_sizes = has(OptionId::kScaling);
     if (by_mpirun && !has(OptionId::kMpi)) script().ddlrun_options.push_back({"--launcher", "mpirun"});
     for (const OptionEntry& entry : option_table()) {
       if ((entry.rules & kForScript) == 0) continue;

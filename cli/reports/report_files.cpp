@@ -68,7 +68,12 @@ Status write_all(std::vector<std::unique_ptr<timeline::DraftFile>>& files, const
 
 }  // namespace
 
-Result<ReportFiles> ReportFiles::plan(const Request& request) {
+std::string page_of(const report::Record& record, const report::JobRecord* baseline) {
+  if (const auto* const study = std::get_if<report::ScalingStudy>(&record)) return report::page(*study);
+  return report::page(std::get<report::JobRecord>(record), baseline);
+}
+
+Result<ReportFiles> ReportFiles::plan(const Request& request, const std::string& suffix) {
   const ReportTask& task = request.report;
   ReportFiles files;
   files.baseline_ = task.baseline;
@@ -80,15 +85,17 @@ Result<ReportFiles> ReportFiles::plan(const Request& request) {
   if (error)
     return refuse("the folder " + shell_quote(task.directory) + " cannot be created: " + error.message(),
                   "give another one with --report-dir");
-  const std::string path = task.directory + "/" + name_of(request);
+  const std::string path = task.directory + "/" + name_of(request) + suffix;
   DDL_TRY(add_file(files.pages_, path + ".html"));
   DDL_TRY(add_file(files.records_, path + ".json"));
   return files;
 }
 
-Status ReportFiles::write(const report::JobRecord& record) {
-  Status page = pages_.empty() ? Status() : write_all(pages_, report::page(record, baseline_.get()));
-  Status json = records_.empty() ? Status() : write_all(records_, report::to_json(record));
+Status ReportFiles::write(const report::Record& record) {
+  Status page = pages_.empty() ? Status() : write_all(pages_, page_of(record, baseline_.get()));
+  Status json;
+  if (!records_.empty())
+    json = write_all(records_, std::visit([](const auto& one) { return report::to_json(one); }, record));
   return page ? std::move(json) : std::move(page);
 }
 

@@ -1,4 +1,4 @@
-// The files of --report, --report-json and --report-dir.
+// The files of --report, --report-json and --report-dir, of a job or of a study.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,17 @@ namespace ddl::cli {
 report::JobRecord record_of(const Request& request, const Environment& environment, double began,
                             launcher::JobReport report);
 
+/// The page of a job or of a study. baseline: as report::page(). Pure.
+std::string page_of(const report::Record& record, const report::JobRecord* baseline);
+
 class ReportFiles {
  public:
   /// Makes the folder of --report-dir, and checks that the files can be written: an error now is better than after the
   /// job. Leaves nothing else behind.
-  static Result<ReportFiles> plan(const Request& request);
+  /// suffix: of the names of files in that folder.
+  static Result<ReportFiles> plan(const Request& request, const std::string& suffix = "");
   /// Error: the first one that could not be written. The others are.
-  Status write(const report::JobRecord& record);
+  Status write(const report::Record& record);
 
  private:
   std::shared_ptr<const report::JobRecord> baseline_;

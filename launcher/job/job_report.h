@@ -45,6 +45,9 @@ struct RankCalls {
   std::vector<CallSum> sums;  ///< by kind, those in order first
   /// How long the program has waited for named tensors. Its own thread may have executed them, or libddl's.
   Seconds tensor_wait_seconds;
+  std::int64_t steps = 0;  ///< of named tensors: those that came again began the next one
+  Seconds
+      step_seconds;  ///< the mean from the end of one step to that of the next; 0: there were fewer than two
   std::vector<AwaitedRank> awaited;  ///< the longest wait first
   bool operator==(const RankCalls&) const = default;
 };

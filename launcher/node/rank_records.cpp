@@ -40,7 +40,15 @@ std::int64_t number_in(const std::atomic<std::uint64_t>& word) {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(word, std::numeric_limits<std::int64_t>::max()));
 }
 double seconds_in(const std::atomic<std::uint64_t>& nanoseconds) {
-  return static_cast<double>(number_in(nanoseconds)) / 1e9;
+  return std::min(static_cast<double>(number_in(nanoseconds)) / 1e9, kMaxSeconds);
+}
+
+/// The mean of the steps after the first one.
+double seconds_of_step(const contract::EventRing& ring) {
+  const std::uint64_t steps = ring.steps;
+  const auto first = static_cast<double>(ring.first_step_end), last = static_cast<double>(ring.last_step_end);
+  if (steps < 2 || first <= 0) return 0;
+  return std::clamp((last - first) / 1e9 / static_cast<double>(steps - 1), 0.0, kMaxSeconds);
 }
 
 void add_sums(const std::array<contract::CallTotals, contract::kCallNames.size()>& totals, bool is_named,
@@ -199,6 +207,10 @@ RankCalls RankRecords::calls(std::size_t local_rank) const {
   add_sums(found->totals, false, calls.sums);
   add_sums(found->named_totals, true, calls.sums);
   calls.tensor_wait_seconds = seconds_in(found->tensor_wait_nanoseconds);
+  if (const contract::EventRing* const ring = timeline::find_ring(ring_part(local_rank))) {
+    calls.steps = number_in(ring->steps);
+    calls.step_seconds = seconds_of_step(*ring);
+  }
   for (const contract::AwaitedTotal& one : found->awaited) {
     const std::int32_t rank = one.rank;
     if (rank <= 0) break;

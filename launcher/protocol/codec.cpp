@@ -78,7 +78,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EnergyUse, domain, joules)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeUsage, seconds, cpus, memory, networks, energy, energy_unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, is_named, calls, bytes, seconds, wait_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwaitedRank, rank, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCalls, sums, tensor_wait_seconds, awaited)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCalls, sums, tensor_wait_seconds, steps, step_seconds, awaited)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
                                    core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, calls,
                                    start_error, kill_explanation, stderr_tail)

@@ -79,7 +79,8 @@ struct ScriptRequest {
   ScriptLauncher launcher = ScriptLauncher::kDdlrun;
   std::string ddlrun = "ddlrun";                         ///< the command by which the script calls it
   std::vector<std::vector<std::string>> ddlrun_options;  ///< besides -np; each with its value
-  std::vector<std::string> srun_options;                 ///< "--label"
+  bool has_sizes = false;  ///< one of these options has several numbers of ranks, in place of -np
+  std::vector<std::string> srun_options;  ///< "--label"
   std::optional<GpuChoice> gpu_choice;
   std::optional<affinity::GpuVendor> gpu_vendor;
   std::string mpi_type;

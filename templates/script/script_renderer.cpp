@@ -96,7 +96,7 @@ class ScriptData {
     if (site_ != nullptr) set("site-name", site_->name);
     set("warning", items("sentence", warnings));
     set("directive", items("option", directives));
-    if (job_.num_ranks > 0) set("num-proc", std::to_string(job_.num_ranks));
+    if (job_.num_ranks > 0 && !request_.has_sizes) set("num-proc", std::to_string(job_.num_ranks));
     if (job_.nodes > 0) set("nodes", std::to_string(job_.nodes));
     if (job_.tasks_per_node > 0) set("tasks-per-node", std::to_string(job_.tasks_per_node));
     if (job_.gpus_per_node > 0) set("gpus-per-node", std::to_string(job_.gpus_per_node));

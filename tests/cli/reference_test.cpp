@@ -22,6 +22,7 @@
 #include "cli/reports/inspect_report.h"
 #include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
+#include "cli/reports/scaling_report.h"
 #include "launcher/facts.h"
 #include "launcher/head/host_comparison.h"
 #include "report/job_record.h"
@@ -187,8 +188,17 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
       self(self, inner);
     }
   };
+  ddl::report::ScalingStudy study{ddl::report::ScalingKind::kStrong, {{}}};
+  for (int ranks = 1; ranks <= 3; ++ranks) {
+    study.runs.emplace_back().report = ddl::test::report_of(ddl::test::EndReason::kSuccess, 0, {});
+    study.runs.back().report.run_seconds = 1;
+    for (int rank = 0; rank < ranks; ++rank)
+      study.runs.back().report.ranks.push_back(ddl::test::exited(rank, 0, 1));
+  }
+  study.runs.front().report.reason = ddl::test::EndReason::kRankFailed;
   for (const std::string& text :
-       {ddl::report::report_json(report), ddl::report::to_json({}),
+       {ddl::report::report_json(report), ddl::report::to_json(ddl::report::JobRecord()),
+        ddl::report::to_json(study), scaling_json(study, 0),
         plan_json({{{}, {node}}, {{}}, {std::nullopt}}, job, {}), check_build_json({{}}, "node1"),
         inspection_json({{}, {{}}, {{}}, {{}}}), jobs_json({{1, "", ddl::launcher::JobDescription()}}),
         check_hosts_json({host}, ddl::launcher::compare_hosts({host}))}) {

@@ -437,6 +437,15 @@ bool has_command(const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("a script of a scaling study asks for its largest number of ranks") {
+  const std::string text = script({"--scaling", "1,8,4", "--repeat", "2", "--time", "1:00", "./train"});
+  CHECK_THAT(text, Contains("#SBATCH --ntasks=8\n") && Contains("  --scaling 1,8,4 \\\n") &&
+                       Contains("--repeat 2") && !Contains("-np"));
+  const ProgramRun refused = slurm({"--scaling", "1,8", "-np", "2", "./train"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("--scaling and -np/--num-proc contradict each other"));
+}
+
 TEST_CASE("scripts equal the golden files") {
   // DDL_WRITE_GOLDEN=1 writes new golden files; check the difference.
   const bool writes = std::getenv("DDL_WRITE_GOLDEN") != nullptr;

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <map>
 #include <random>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -80,7 +79,7 @@ class EventfulJob {
     for (const auto& [rank, one] : newest_) {
       // Those of a host that is not listed may leave at any moment, and may just have left when it is listed again.
       const bool may_leave = one.slot >= kSlots && (!are_both_listed_ || generation_ <= unlisted_in_);
-      if (!doomed_.contains(one.pid) && !may_leave && ::kill(one.pid, 0) == 0) living.push_back(one.pid);
+      if (!is_doomed(one.pid) && !may_leave && ::kill(one.pid, 0) == 0) living.push_back(one.pid);
     }
     return living;
   }
@@ -92,8 +91,18 @@ class EventfulJob {
   }
   std::size_t choose(std::size_t below) { return random_() % below; }
   void kill(int pid) {
-    doomed_.insert(pid);
+    doom(pid);
     (void)::kill(pid, SIGKILL);
+  }
+  void doom(int pid) {
+    if (const auto process = read_process_stat(pid)) doomed_[pid] = process->start_time;
+  }
+  /// After thousands of processes a number comes again.
+  bool is_doomed(int pid) const {
+    const auto doomed = doomed_.find(pid);
+    if (doomed == doomed_.end()) return false;
+    const auto process = read_process_stat(pid);
+    return !process || process->start_time == doomed->second;
   }
   static int parent_of(int pid) {
     const auto process = read_process_stat(pid);
@@ -109,7 +118,7 @@ class EventfulJob {
       if (parent_of(pid) == spawner->pid) with_it.push_back(pid);
     }
     if (with_it.size() == living.size()) return kill(victim);
-    doomed_.insert(with_it.begin(), with_it.end());
+    for (const int pid : with_it) doom(pid);
     (void)::kill(above == 0 ? spawner->pid : spawner->parent, SIGKILL);
   }
 
@@ -142,7 +151,8 @@ class EventfulJob {
   std::size_t seen_ = 0;
   int generation_ = -1;
   int size_ = 0;
-  std::set<int> doomed_;           ///< pids of those that have been killed, themselves or with their host
+  std::map<int, std::uint64_t>
+      doomed_;  ///< start times of those that were killed, alone or with their host, by pid
   std::map<int, Process> newest_;  ///< by rank, of those that have said so
 };
 

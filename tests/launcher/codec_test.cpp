@@ -42,7 +42,7 @@ RankOutcome outcome() {
   outcome.gone_rank = 5;
   outcome.run_seconds = 0.1;
   outcome.usage = {1.5, 0.25, 4096};
-  outcome.calls = {{{"allreduce", true, 3, 12, 0.5, 0.25}}, 1.5, {{4, 0.25}}};
+  outcome.calls = {{{"allreduce", true, 3, 12, 0.5, 0.25}}, 1.5, 40, 0.125, {{4, 0.25}}};
   outcome.start_error = "no such file: \xff";
   outcome.kill_explanation = "killed from outside";
   outcome.stderr_tail = {"Traceback", "", "Error: \xc3\xbc"};

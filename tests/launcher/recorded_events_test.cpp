@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "launcher/protocol/codec.h"
 #include "support/catch.h"
 
 using namespace ddl::launcher;
@@ -170,6 +171,31 @@ TEST_CASE("a piece that does not follow, or is no whole number of events, is ref
   CHECK_FALSE(is_accepted([](message::Events& piece) { piece.samples.pop_back(); }));
   CHECK_FALSE(is_accepted([](message::Events& piece) { piece.count = -1; }));
   CHECK_FALSE(is_accepted([](message::Events& piece) { piece.steps = -1; }));
+}
+
+TEST_CASE("what a rank has added up goes to the head, whatever it has written there") {
+  OwnRecords records(1);
+  EventRing& ring = records.ring(0);
+  CHECK((*records).calls(0).step_seconds == 0);
+  ring.steps = 5;
+  ring.first_step_end = 1'000'000'000;
+  ring.last_step_end = 3'000'000'000;
+  CHECK((*records).calls(0).steps == 5);
+  CHECK((*records).calls(0).step_seconds == Approx(0.5));
+
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  ring.steps = 2;
+  ring.last_step_end = std::numeric_limits<std::int64_t>::max();
+  records.record(0).tensor_wait_nanoseconds = kMost;
+  records.record(0).totals[1].calls = kMost;
+  records.record(0).totals[1].nanoseconds = kMost;
+  records.record(0).awaited[0].rank = 1;
+  records.record(0).awaited[0].nanoseconds = kMost;
+  message::RankEnded ended;
+  ended.outcome.calls = (*records).calls(0);
+  const auto received = message::decode<message::AgentToHead>(message::encode<message::AgentToHead>(ended));
+  REQUIRE(received);
+  CHECK(std::get<message::RankEnded>(*received).outcome.calls == ended.outcome.calls);
 }
 
 TEST_CASE("an agent answers with one copy of a rank's ring, in pieces, while the rank goes on") {

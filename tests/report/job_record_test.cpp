@@ -29,7 +29,7 @@ TEST_CASE("a record that is written and read says the same") {
   failed.gone_rank = 2;
   failed.kill_explanation = "for memory";
   failed.stderr_tail = {"one", "two"};
-  failed.calls = {{{"broadcast", true, 1, 2, 3, 1}}, 0.5, {{0, 0.25}}};
+  failed.calls = {{{"broadcast", true, 1, 2, 3, 1}}, 0.5, 40, 0.125, {{0, 0.25}}};
   record.report.ranks.push_back(of_kind(RankOutcome::Kind::kNotStarted, 4));
   ddl::launcher::GenerationReport generation;
   generation.number = {1, 1};

@@ -137,6 +137,10 @@ TEST_CASE("an event has what was said when it began, and its end when that has c
   CHECK(ring.find(3).kind == Event::Kind::kStep);
   CHECK(ring.find(3).generation == 9);
   CHECK(ring.read().steps == 1);
+  CHECK(ring.ring().first_step_end > 0);
+  CHECK(ring.ring().last_step_end == ring.ring().first_step_end);
+  ring->end_step(9);
+  CHECK(ring.ring().last_step_end > ring.ring().first_step_end);
   Event given = of_kind(Event::Kind::kCall);
   given.begin = 4711;
   CHECK(ring.find(ring->begin(given)).begin == 4711);

@@ -199,7 +199,9 @@ void EventLog::moment(Event event, std::string_view name) {
 }
 
 void EventLog::end_step(std::uint32_t generation) {
-  ring_.steps.fetch_add(1, std::memory_order_relaxed);
+  const std::int64_t ended = kernel_now();
+  if (ring_.steps.fetch_add(1, std::memory_order_relaxed) == 0) ring_.first_step_end = ended;
+  ring_.last_step_end = ended;
   Event event;
   event.kind = Event::Kind::kStep;
   event.generation = generation;
