@@ -73,6 +73,8 @@ constexpr ActionOption kActions[] = {
     {kInspect, Action::kInspect, only<kInspect, kWatch, kJson>, read_inspection, inspect,
      "name one job: --inspect JOB; other options come before or after it"},
     {kTimeline, Action::kTimeline, only<kTimeline, kTimelineFile>, read_timeline, change_timeline},
+    {kMetrics, Action::kMetrics, only<kMetrics, kOpenMetrics, kMetricsDetail>, read_metrics, print_metrics,
+     "name one job: --metrics JOB; other options come before or after it"},
     {kReportFrom, Action::kReport, only<kReportFrom, kReport, kBaseline>, read_report, draw_report, kOmit},
     {kLint, Action::kLint, only<kLint, kSite, kJson>, read_lint, lint_script_file,
      "check one script at a time: --lint "},

@@ -81,6 +81,9 @@ std::vector<std::string> start_notes(const launcher::JobSpec& job, const Environ
 /// is none, or none that this user may look at, and kLostHost if it does not answer.
 Command inspect;
 
+/// Prints what a site's monitoring reads of such a job. Returns as inspect().
+Command print_metrics;
+
 /// Makes a running job of this host record a timeline, or write it. Returns as inspect().
 Command change_timeline;
 

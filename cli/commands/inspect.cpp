@@ -1,5 +1,5 @@
 // --inspect: finds the running jobs of this host, asks one of them what its ranks do, and prints that, once or every
-// two seconds.
+// two seconds. --metrics asks the same way what they have used.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,6 +16,7 @@
 #include "contract/version.h"
 #include "launcher/control/job_client.h"
 #include "launcher/control/job_socket.h"
+#include "report/metrics.h"
 
 namespace ddl::cli {
 
@@ -221,6 +222,17 @@ Error several_jobs(const std::string& job, const std::vector<JobSocket>& found) 
 }
 
 }  // namespace
+
+int print_metrics(const Request& request, const Environment& /*environment*/, const Console& console) {
+  const auto found = find_jobs(request.inspect.job);
+  if (!found) return refuse_job(found.error(), console);
+  if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));
+  auto answers = launcher::ask_jobs({found->front()}, launcher::message::InspectJob{contract::kVersion, true},
+                                    Deadline::after(kPatience));
+  const auto job = launcher::inspection_of(std::move(answers.front()));
+  if (!job) return refuse_job(unanswered(found->front(), job.error()), console);
+  return console.print(report::metrics_text(*job, request.metrics.format, request.metrics.detail));
+}
 
 int change_timeline(const Request& request, const Environment& /*environment*/, const Console& console) {
   const auto found = find_jobs(request.inspect.job);

@@ -14,6 +14,7 @@
 #include "cli/options/this_process.h"
 #include "cli/reports/check_hosts_report.h"
 #include "cli/reports/job_report.h"
+#include "cli/reports/metrics_files.h"
 #include "cli/reports/plan_report.h"
 #include "cli/reports/report_files.h"
 #include "contract/ddlrun.h"
@@ -194,7 +195,10 @@ int run_by_agents(const Request& request, const Environment& environment, const 
     return console.refuse(created.error());
   auto files = ReportFiles::plan(request);
   if (!files) return console.refuse(files.error());
+  auto metrics = MetricsFiles::plan(request.metrics, launcher::hostname());
+  if (!metrics) return console.refuse(metrics.error());
   launcher::Notices notices = notices_of(request, console);
+  metrics->measure(notices);
   if (!request.job.quiet) notices.progress = console.progress();
   const double began = static_cast<double>(std::time(nullptr));
   const auto run = run_in_mode(request, environment, console, notices);

@@ -75,6 +75,12 @@ Result<report::ScalingKind> parse_scaling_kind(std::string_view text) {
   return one_of<report::ScalingKind>(text, {{"strong", kStrong}, {"weak", kWeak}});
 }
 
+Result<report::MetricsDetail> parse_metrics_detail(std::string_view text) {
+  using enum report::MetricsDetail;
+  return one_of<report::MetricsDetail>(text,
+                                       {{"auto", kAuto}, {"job", kJob}, {"host", kHost}, {"rank", kRank}});
+}
+
 Result<int> parse_ranks_per_node(std::string_view text) {
   for (const std::string_view word : {"gpu", "cpu", "auto", "xpu"}) {
     if (text == word)

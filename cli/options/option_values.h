@@ -13,6 +13,7 @@
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "report/job_record.h"
+#include "report/metrics.h"
 
 namespace ddl::cli {
 
@@ -44,6 +45,7 @@ Result<int> parse_rank_count(std::string_view text);
 /// Two such numbers or more, separated by commas, all of them different.
 Result<std::vector<int>> parse_sizes(std::string_view text);
 Result<report::ScalingKind> parse_scaling_kind(std::string_view text);
+Result<report::MetricsDetail> parse_metrics_detail(std::string_view text);
 /// As parse_rank_count; for words of torchrun, such as "gpu", the error says what to write.
 Result<int> parse_ranks_per_node(std::string_view text);
 /// --nnodes: "4" is {4, 4}, "1:4" is {1, 4}; from 1 to kMaxHosts.

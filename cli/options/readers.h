@@ -83,7 +83,8 @@ ReadOptions read_check_build;   ///< --check-build, --check-box
 ReadOptions read_binding_view;  ///< --show-bind, --explain-bind, --show-topology; and the policy of the job
 ReadOptions read_lint;          ///< --lint, --show-site, --explain
 ReadOptions read_inspection;    ///< --inspect
-ReadOptions read_report_files;  ///< of a job: --report, --report-json, --report-dir, --baseline
+ReadOptions read_metrics;       ///< --metrics
+ReadOptions read_report_files;  ///< of a job: --report and --metrics-file, and what belongs to them
 ReadOptions read_report;        ///< --report-from
 ReadOptions read_timeline;      ///< --timeline; the command is the name of the job
 ReadOptions read_help;          ///< --help

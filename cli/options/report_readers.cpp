@@ -37,6 +37,16 @@ Status read_inspection(Request& request, const CommandLine& line) {
   return values.status();
 }
 
+Status read_metrics(Request& request, const CommandLine& line) {
+  ValueReader values(line.given);
+  values.take(
+      OptionId::kMetrics, [](const std::string& text) { return Result<std::string>(text); },
+      request.inspect.job);
+  values.take(OptionId::kMetricsDetail, parse_metrics_detail, request.metrics.detail);
+  if (line.given.has(OptionId::kOpenMetrics)) request.metrics.format = report::MetricsFormat::kOpenMetrics;
+  return values.status();
+}
+
 Status read_timeline(Request& request, const CommandLine& line) {
   if (line.split.command.size() > 1)
     return refuse(line.given.typed_name(OptionId::kTimeline) + " starts no command, but " +
@@ -88,6 +98,13 @@ Status read_report_files(Request& request, const CommandLine& line) {
   values.take(OptionId::kReport, parse_file, task.page, here);
   values.take(OptionId::kReportJson, parse_file, task.json, here);
   values.take(OptionId::kReportDir, parse_directory, task.directory, here);
+  MetricsTask& metrics = request.metrics;
+  values.take(OptionId::kMetricsFile, parse_file, metrics.file, here);
+  values.take(OptionId::kMetricsHistory, parse_file, metrics.history, here);
+  values.take(OptionId::kMetricsInterval, parse_seconds, metrics.interval_seconds, false);
+  values.take(OptionId::kMetricsDetail, parse_metrics_detail, metrics.detail);
+  values.refuse_given({OptionId::kOpenMetrics}, " belongs to --metrics, which shows a running job",
+                      "omit it: --metrics-history is in this format");
   DDL_TRY(values.status());
   DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline, report::parse_job_record));
   task.baseline = std::move(baseline);

@@ -16,6 +16,7 @@
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
 #include "report/job_record.h"
+#include "report/metrics.h"
 #include "templates/profile/site_profile.h"
 #include "templates/script/batch_job.h"
 
@@ -80,12 +81,24 @@ struct ScalingTask {
   int repeats = 3;         ///< of each
 };
 
+/// What a site's monitoring reads of a job.
+struct MetricsTask {
+  report::MetricsFormat format = report::MetricsFormat::kPrometheus;  ///< for kMetrics
+  report::MetricsDetail detail = report::MetricsDetail::kAuto;
+  std::string file;     ///< for kRun, as the others; "" or absolute
+  std::string history;  ///< the same
+  double interval_seconds = 15;
+
+  bool is_wanted() const { return !file.empty() || !history.empty(); }
+};
+
 enum class Action {
   kRun,
   kDryRun,
   kInspect,
   kTimeline,
   kReport,
+  kMetrics,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -108,10 +121,11 @@ struct Request {
   std::string capability;          ///< for kCheckBuild: the key of the capability to check; "" for all
   BindingView binding_view;        ///< for kShowBind
   ScriptTask script;               ///< for kScript and kLint
-  InspectTask inspect;             ///< for kInspect and kTimeline
+  InspectTask inspect;             ///< for kInspect, kTimeline and kMetrics
   TimelineTask timeline;           ///< for kTimeline
   ReportTask report;               ///< for kRun and kReport
   ScalingTask scaling;             ///< for kRun
+  MetricsTask metrics;             ///< for kRun and kMetrics
   std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
   MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
   std::string site;  ///< the name or file of a profile; "" for none

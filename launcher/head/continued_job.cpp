@@ -75,6 +75,7 @@ class ContinuedJob {
     hosts_.open(loop_);
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
+    if (notices_.measured) inspector_.measure_every(notices_.measure_seconds, notices_.measured);
     if (!spec_.timeline_file.empty()) {
       auto timeline = GenerationTimeline::create(spec_.timeline_file, spec_.timeline_bytes);
       if (!timeline)

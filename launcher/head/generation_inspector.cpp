@@ -86,7 +86,7 @@ void GenerationInspector::on_gone(int launch) {
 void GenerationInspector::on(int launch, const message::Activity& activity) {
   const auto node = std::find(launches_.begin(), launches_.end(), launch);
   if (node == launches_.end()) return;
-  message::Activity of_ranks{activity.id, {}};
+  message::Activity of_ranks{activity.id, {}, activity.usage};
   for (int rank = 0; rank < std::ssize(ranks_); ++rank) {
     if (ranks_[rank].launch != launch) continue;
     const auto one = std::find_if(activity.ranks.begin(), activity.ranks.end(),

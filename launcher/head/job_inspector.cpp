@@ -63,6 +63,7 @@ void take_activity(InspectedRank& rank, const RankActivity& activity) {
   }
   rank.last_event = activity.last_event;
   rank.steps_per_second = activity.steps_per_second;
+  rank.calls = activity.calls;
 }
 
 void take_outcome(InspectedRank& rank, const RankOutcome& outcome, bool is_silent) {
@@ -162,7 +163,7 @@ Status JobInspector::listen() {
 }
 
 void JobInspector::set_plan(JobInspection plan) {
-  if (!askers_.empty()) conclude();
+  while (!askers_.empty()) conclude();
   lost_.clear();
   plan_ = std::move(plan);
 }
@@ -180,12 +181,42 @@ void JobInspector::on(const Asker& asker, const message::DescribeJob& request) {
 
 void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
   if (!is_same_version(asker, request.version)) return;
-  askers_.push_back(asker);
-  if (askers_.size() > 1) return;
-  answers_.clear();
+  add({asker.node, asker.client, request.counts});
+}
+
+void JobInspector::add(const Asker& asker) {
+  const bool is_asked_now = !askers_.empty() && askers_.front().counts == asker.counts;
+  (is_asked_now ? askers_ : waiting_).push_back(asker);
+  if (askers_.empty()) begin_question();
+}
+
+void JobInspector::measure_every(double seconds, std::function<void(const JobInspection&)> measured) {
+  measure_seconds_ = seconds;
+  measured_ = std::move(measured);
+  measure();
+}
+
+void JobInspector::measure() {
+  measure_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                   std::chrono::duration<double>(measure_seconds_)),
+                               [this] { measure(); });
+  add({std::nullopt, Asker::kSelf, true});
+}
+
+void JobInspector::begin_question() {
+  if (waiting_.empty()) return;
+  const bool counts = waiting_.front().counts;
+  std::erase_if(waiting_, [&](const Asker& one) {
+    const bool wants_this = one.counts == counts;
+    if (wants_this) askers_.push_back(one);
+    return wants_this;
+  });
   limit_ = loop_.after(kAnswerTime, [this] { conclude(); });
   const int share = kMaxTensorsOfJob / std::max(plan_.job.num_ranks, 1);
-  actions_.ask({++question_, kPauseSeconds, std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank)});
+  ++question_;
+  actions_.ask(counts ? message::AskActivity{question_, 0, 0, true}
+                      : message::AskActivity{question_, kPauseSeconds,
+                                             std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank), false});
   conclude_if_complete();
 }
 
@@ -208,6 +239,7 @@ void JobInspector::answer(const Asker& asker, const message::JobToClient& messag
 }
 
 void JobInspector::answer(const Asker& asker, const net::Frame& frame) {
+  if (asker.client == Asker::kSelf && !asker.node) return;
   if (asker.node) {
     actions_.forward(*asker.node, {asker.client, frame.type, frame.payload});
   } else if (server_) {
@@ -226,7 +258,7 @@ void JobInspector::on_activity(int node, message::Activity&& activity) {
   std::erase_if(activity.ranks, [&](const RankActivity& one) {
     return one.rank < 0 || one.rank >= std::ssize(plan_.ranks) || plan_.ranks[one.rank].node != node;
   });
-  answers_[node] = std::move(activity.ranks);
+  answers_[node] = std::move(activity);
   conclude_if_complete();
 }
 
@@ -237,7 +269,7 @@ void JobInspector::on_lost(int node, const std::string& why) {
 
 void JobInspector::conclude_if_complete() {
   std::size_t known = lost_.size();
-  for (const auto& [node, ranks] : answers_) known += lost_.contains(node) ? 0 : 1;
+  for (const auto& [node, activity] : answers_) known += lost_.contains(node) ? 0 : 1;
   if (known >= plan_.nodes.size()) conclude();
 }
 
@@ -248,13 +280,18 @@ void JobInspector::conclude() {
                                     fmt::format("its agent has not answered within {} s",
                                                 std::chrono::duration<double>(kAnswerTime).count()));
   for (const auto& [node, why] : lost_) silences.at(node) = why;
-  for (auto& [node, ranks] : std::exchange(answers_, {})) {
+  std::map<int, message::Activity> answers = std::exchange(answers_, {});
+  for (auto& [node, activity] : answers) {
     silences.at(node).clear();
-    for (RankActivity& one : ranks) activities.push_back(std::move(one));
+    for (RankActivity& one : activity.ranks) activities.push_back(std::move(one));
   }
   JobInspection job = inspection(plan_, std::move(activities), actions_.outcomes(), silences);
+  for (auto& [node, activity] : answers) job.nodes.at(node).usage = std::move(activity.usage);
   job.job = description();
   const auto askers = std::exchange(askers_, {});
+  const bool measures = std::any_of(askers.begin(), askers.end(),
+                                    [](const Asker& one) { return !one.node && one.client == Asker::kSelf; });
+  if (measures) measured_(job);
   const auto answer_all = [&](const message::JobToClient& message) {
     const net::Frame frame = message::encode(message);
     for (const Asker& asker : askers) answer(asker, frame);
@@ -266,6 +303,7 @@ void JobInspector::conclude() {
     next = end;
   }
   answer_all(message::InspectionEnd{});
+  begin_question();
 }
 
 }  // namespace ddl::launcher

@@ -27,12 +27,12 @@ JobInspection planned_job(const JobSpec& spec, const LaunchPlan& plan,
                           const std::vector<NodeBinding>& bindings);
 
 /// Adds what was found out. plan: from planned_job(). activities: of the ranks whose nodes have answered. outcomes: by
-/// rank. silences: by node, "" for those that have answered. Pure.
+/// rank. silences: by node, "" for those that have answered. NodeUsage is not a part of it. Pure.
 JobInspection inspection(JobInspection plan, std::vector<RankActivity> activities,
                          const std::vector<RankOutcome>& outcomes, const std::vector<std::string>& silences);
 
-/// Asks all agents at the same time, and answers all clients that have asked until then when the agents have answered,
-/// or after kAnswerTime without those that have not. Asks nothing of the ranks. One thread.
+/// Asks all agents at the same time, and answers all clients that have asked the same until then when the agents have
+/// answered, or after kAnswerTime without those that have not. Asks nothing of the ranks. One thread.
 class JobInspector {
  public:
   static constexpr auto kAnswerTime = std::chrono::milliseconds(700);
@@ -51,7 +51,13 @@ class JobInspector {
   /// Takes requests also on this host. Error: the socket cannot be opened.
   Status listen();
   /// Takes no requests on this host any more.
-  void close() { server_.reset(); }
+  void close() {
+    server_.reset();
+    measure_timer_.cancel();
+  }
+
+  /// From now until close(), tells at once and then after every seconds what the job has used so far.
+  void measure_every(double seconds, std::function<void(const JobInspection&)> measured);
 
   /// The job has other ranks now. Those who have asked get what is known of the former ones.
   void set_plan(JobInspection plan);
@@ -64,10 +70,12 @@ class JobInspector {
   void on_lost(int node, const std::string& why);
 
  private:
-  /// The client that has asked: of this process, or of the agent of a node.
+  /// The client that has asked: of this host, or of the agent of a node. kSelf: measure_every().
   struct Asker {
+    static constexpr std::int64_t kSelf = -1;
     std::optional<int> node;
     std::int64_t client = 0;
+    bool counts = false;  ///< of InspectJob
   };
   void on(const Asker& asker, const message::DescribeJob& request);
   void on(const Asker& asker, const message::InspectJob& request);
@@ -77,6 +85,10 @@ class JobInspector {
   void answer(const Asker& asker, const message::JobToClient& message);
   void answer(const Asker& asker, const net::Frame& frame);
   JobDescription description() const;
+  void measure();
+  void add(const Asker& asker);
+  /// Asks the agents what those want to know who have asked first.
+  void begin_question();
   void conclude_if_complete();
   void conclude();
 
@@ -85,11 +97,15 @@ class JobInspector {
   Actions actions_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::unique_ptr<JobServer> server_;
-  std::map<int, std::string> lost_;                   ///< by node
-  std::vector<Asker> askers_;                         ///< of the question that the agents have now
-  std::int64_t question_ = 0;                         ///< its number: that of AskActivity
-  std::map<int, std::vector<RankActivity>> answers_;  ///< by node
+  std::map<int, std::string> lost_;           ///< by node
+  std::vector<Asker> askers_;                 ///< of the question that the agents have now
+  std::vector<Asker> waiting_;                ///< those who want to know something else
+  std::int64_t question_ = 0;                 ///< its number: that of AskActivity
+  std::map<int, message::Activity> answers_;  ///< by node
   EventLoop::Timer limit_;
+  std::function<void(const JobInspection&)> measured_;
+  double measure_seconds_ = 0;
+  EventLoop::Timer measure_timer_;
 };
 
 }  // namespace ddl::launcher

@@ -108,6 +108,8 @@ class Job : public RunningJob, private SupervisorActions {
     DDL_TRY(send_launch(planned.launch));
     if (context_.elastic_job != nullptr)
       context_.elastic_job->deliver([this](const message::MemberOrder& order) { on_order(order); });
+    if (notices_.measured && context_.elastic_job == nullptr)
+      inspector_.measure_every(notices_.measure_seconds, notices_.measured);
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ =

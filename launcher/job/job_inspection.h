@@ -8,6 +8,7 @@
 #include "base/deadline.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/job/rank_work.h"
+#include "launcher/process/node_usage.h"
 
 namespace ddl::launcher {
 
@@ -29,6 +30,7 @@ struct JobDescription {
 struct InspectedNode {
   std::string name;
   std::string silence;  ///< why nothing is known of what its ranks do, without its name; "": it has answered
+  NodeUsage usage;      ///< only if it was asked for
   bool operator==(const InspectedNode&) const = default;
 };
 
@@ -70,6 +72,7 @@ struct InspectedRank {
   double steps_per_second = -1;
   std::string cpus;       ///< that it is bound to, as a list; "": it is not bound
   std::vector<int> gpus;  ///< by the numbers of its node
+  RankCalls calls;        ///< only if they were asked for
   bool operator==(const InspectedRank&) const = default;
 };
 

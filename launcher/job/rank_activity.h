@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "launcher/job/rank_calls.h"
 #include "launcher/process/process_state.h"
 
 namespace ddl::launcher {
@@ -66,6 +67,7 @@ struct RankActivity {
   Seconds last_event{-1};               ///< since the last event of its ring began or ended; below 0: unknown
   double steps_per_second = -1;         ///< of named tensors; below 0: unknown
   ProcessActivity process;
+  RankCalls calls;  ///< only if they were asked for
   bool operator==(const RankActivity&) const = default;
 };
 

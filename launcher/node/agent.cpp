@@ -422,7 +422,8 @@ class Agent {
   JobLaunch job_;
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
-  RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); }};
+  RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); },
+                        [this] { return node_usage_.use(memory_cgroup_, allowed_cpus_); }};
   PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); },
                         [this](int port) { check_names(port); }};
   PreemptionWatch preemption_watch_{

@@ -95,10 +95,16 @@ void RankWatch::on(const message::AskActivity& ask) {
 }
 
 void RankWatch::report_activity(const message::AskActivity& ask) {
-  message::Activity answer{ask.id, activities()};
+  message::Activity answer{ask.id, activities(), ask.counts ? usage_() : NodeUsage()};
   const std::size_t most = std::max(ask.max_tensors, 0);
   for (RankActivity& one : answer.ranks) {
     one.tensors.resize(std::min(one.tensors.size(), most));
+    if (ask.counts) {
+      RankCalls& told = told_calls_[one.rank];
+      told = without_fall(calls(one.rank), told);
+      told.awaited.clear();
+      one.calls = told;
+    }
     if (one.pid == 0) continue;
     one.process.wait = read_kernel_wait(static_cast<pid_t>(one.pid));
   }

@@ -22,8 +22,10 @@ namespace ddl::launcher {
 /// One thread.
 class RankWatch {
  public:
-  RankWatch(EventLoop& loop, std::function<void(const message::AgentToHead&)> report)
-      : loop_(loop), report_(std::move(report)) {}
+  /// usage: of this node, for those who ask for it.
+  RankWatch(EventLoop& loop, std::function<void(const message::AgentToHead&)> report,
+            std::function<NodeUsage()> usage)
+      : loop_(loop), report_(std::move(report)), usage_(std::move(usage)) {}
 
   /// Makes records for the ranks of this node, before they start. If there is no memory for them, ranks run without.
   void prepare(const JobLaunch& job, const NodeLaunch& node);
@@ -77,9 +79,11 @@ class RankWatch {
 
   EventLoop& loop_;
   std::function<void(const message::AgentToHead&)> report_;
+  std::function<NodeUsage()> usage_;
   std::vector<int> ranks_;  ///< of this node
   StallWatch::Limits limits_;
   std::map<int, Process> processes_;
+  std::map<int, RankCalls> told_calls_;  ///< by rank, in the last answer with counts
   std::optional<RankRecords> records_;
   std::optional<RecordedEvents> events_;  ///< of records_
   std::optional<StallWatch> stall_watch_;

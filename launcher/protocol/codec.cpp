@@ -93,7 +93,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelWait, system_call, channel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes,
                                    cpu_share, wait)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, inits, is_stopped, seconds, sets, tensors,
-                                   open_tensors, last_event, steps_per_second, process)
+                                   open_tensors, last_event, steps_per_second, process, calls)
 
 void from_json(const nlohmann::json& j, CurrentWork::Kind& kind) {
   read_enum(j, kind, CurrentWork::Kind::kNone, CurrentWork::Kind::kFinalized);
@@ -104,12 +104,12 @@ void from_json(const nlohmann::json& j, InspectedRank::State& state) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
                                    began, age, generation)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
                                    unknown, num_unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, process, work, open_tensors,
                                    oldest_tensor, oldest_tensor_seconds, wait, last_event, steps_per_second,
-                                   cpus, gpus)
+                                   cpus, gpus, calls)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelBinding, cpus, memory, devices)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SeenGpu, bus_id, uuid)
@@ -210,11 +210,11 @@ DDL_MESSAGE(46, AgentDown, node, why)
 DDL_MESSAGE(47, RankProgress, rank, step)
 DDL_MESSAGE(48, RankBound, rank, binding, cpu_error, memory_error)
 DDL_MESSAGE(49, NodeShared, host, pid)
-DDL_MESSAGE(50, AskActivity, id, pause_seconds, max_tensors)
+DDL_MESSAGE(50, AskActivity, id, pause_seconds, max_tensors, counts)
 DDL_MESSAGE(51, Stalled, seconds)
-DDL_MESSAGE(52, Activity, id, ranks)
+DDL_MESSAGE(52, Activity, id, ranks, usage)
 DDL_MESSAGE(53, DescribeJob, version)
-DDL_MESSAGE(54, InspectJob, version)
+DDL_MESSAGE(54, InspectJob, version, counts)
 DDL_MESSAGE(55, Refused, why, is_timeout)
 DDL_MESSAGE(56, JobDescribed, job)
 DDL_MESSAGE(57, JobOverview, job, nodes, waits)

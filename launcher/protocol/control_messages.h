@@ -22,6 +22,9 @@ struct DescribeJob {
 /// What do its ranks do? Answered by JobOverview, as many InspectedRanks as it takes, and InspectionEnd.
 struct InspectJob {
   std::string version;
+  /// At once, with what ranks and nodes have used so far: for metrics. Otherwise after a pause, by which it is known what
+  /// has not changed meanwhile.
+  bool counts = false;
   bool operator==(const InspectJob&) const = default;
 };
 

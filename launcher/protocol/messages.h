@@ -130,6 +130,7 @@ struct AskActivity {
   /// so long. 0: it looks once.
   Seconds pause_seconds;
   int max_tensors = 0;  ///< of each rank, the oldest ones
+  bool counts = false;  ///< also what ranks and node have used so far
   bool operator==(const AskActivity&) const = default;
 };
 /// The store's answer to AskGlooStore with this id.
@@ -248,6 +249,7 @@ struct Stalled {
 struct Activity {
   std::int64_t id = 0;  ///< of AskActivity
   std::vector<RankActivity> ranks;
+  NodeUsage usage;  ///< only if it was asked for
   bool operator==(const Activity&) const = default;
 };
 /// The rank has ended, or could not be started: then outcome.kind is kStartFailed, exit_code is 126 or 127 as

@@ -26,6 +26,7 @@
 #include "launcher/facts.h"
 #include "launcher/head/host_comparison.h"
 #include "report/job_record.h"
+#include "report/metrics.h"
 #include "support/catch.h"
 
 using namespace ddl::cli;
@@ -208,5 +209,21 @@ TEST_CASE("ddlrun.md describes every field of the JSON that ddlrun prints") {
   for (const std::string& field : fields) {
     INFO(field);
     CHECK(page.find("`" + field + "`") != std::string::npos);
+  }
+}
+
+TEST_CASE("every metric is in the reference, with its kind and its labels") {
+  const std::string text = source("docs/reference/metrics.md");
+  for (const auto& family : ddl::report::metric_families()) {
+    using enum ddl::report::MetricFamily::Kind;
+    const char* const end = family.kind == kCounter ? "_total" : family.kind == kInfo ? "_info" : "";
+    const char* const kind = family.kind == kCounter ? "counter" : family.kind == kInfo ? "info" : "gauge";
+    std::string labels;
+    for (const std::string_view label : ddl::split(family.labels, ' '))
+      if (!label.empty()) labels += (labels.empty() ? "`" : ", `") + std::string(label) + "`";
+    const std::string row = "| `" + std::string(family.name) + end + "` | " + kind + " | " + labels + " | " +
+                            std::string(family.help) + " |\n";
+    CAPTURE(row);
+    CHECK(text.find(row) != std::string::npos);
   }
 }

@@ -1,4 +1,4 @@
-// ddlrun --inspect on the hosts of a job, and with hosts that do not answer.
+// ddlrun --inspect and --metrics on the hosts of a job, and --inspect with hosts that do not answer.
 #include <csignal>
 
 #include <nlohmann/json.hpp>
@@ -28,12 +28,16 @@ struct Inspected {
   std::string out;
   std::string err;
 };
-Inspected inspect_on(const std::string& host, std::vector<std::string> words) {
-  words.insert(words.begin(), {DDL_E2E_DDLRUN, "--inspect"});
+Inspected ask_on(const std::string& host, std::vector<std::string> words) {
+  words.insert(words.begin(), DDL_E2E_DDLRUN);
   const e2e::Scratch scratch;
   e2e::Job job(scratch, as_login(tested_login(), words, host));
   const int exit_code = job.wait();
   return {exit_code, job.out(), job.err()};
+}
+Inspected inspect_on(const std::string& host, std::vector<std::string> words) {
+  words.insert(words.begin(), "--inspect");
+  return ask_on(host, std::move(words));
 }
 json parsed(const Inspected& inspected) {
   INFO(inspected.err);
@@ -67,6 +71,9 @@ TEST_CASE("a job is shown on the host of its head and on all of its hosts, and o
       }
     }
     CHECK_THAT(inspect_on("node2", {"hang"}).out, Contains("for rank 1 (node1, pid "));
+    CHECK_THAT(ask_on("node2", {"--metrics", "hang"}).out,
+               Contains("state=\"answered\"} 2\n") && Contains("host=\"node1\",rank=\"1\"} ") &&
+                   Contains("host=\"node2\",rank=\"3\"} ") && Contains("host=\"node2\",device=\""));
     const Inspected none = inspect_on("node3", {});
     CHECK(none.exit_code == 1);
     CHECK_THAT(none.err, Contains("no running job of yours is seen on this host"));

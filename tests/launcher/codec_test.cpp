@@ -152,7 +152,7 @@ std::vector<HeadToAgent> head_to_agent() {
           StdinEof{},
           message::OutputCredit{2, OutputStream::kStderr, 1'000'000},
           Pausing{},
-          AskActivity{12, 0.25, 256},
+          AskActivity{12, 0.25, 256, true},
           Finish{},
           PmixFenceDone{{}, every_byte()},
           kModex,
@@ -173,9 +173,19 @@ std::vector<HeadToAgent> head_to_agent() {
 RankActivity activity() {
   const CallActivity call{"allreduce", 812, true, 61.5};
   const SetActivity set{-1, 2, call, {}, 3, true, true};
-  return {
-      2,    4711, RankActivity::Phase::kJoined,     3, true, 0.5, {set}, {{-1, "layer \xff", -7, 61.5}}, 1001,
-      0.25, 3.5,  {"T", 7, 12.5, 1'000'000'000'000}};
+  return {2,
+          4711,
+          RankActivity::Phase::kJoined,
+          3,
+          true,
+          0.5,
+          {set},
+          {{-1, "layer \xff", -7, 61.5}},
+          1001,
+          0.25,
+          3.5,
+          {"T", 7, 12.5, 1'000'000'000'000},
+          outcome().calls};
 }
 
 std::vector<AgentToHead> agent_to_head() {
@@ -193,7 +203,7 @@ std::vector<AgentToHead> agent_to_head() {
           RankProgress{3, RankProgress::Step::kFirstCollective},
           RankStopped{3, SIGSTOP},
           Stalled{61.5},
-          Activity{12, {activity()}},
+          Activity{12, {activity()}, usage()},
           RankEnded{outcome()},
           AbortRequested{1, -3, "out of cheese: \xff"},
           SpawnRefused{2},
@@ -251,7 +261,7 @@ std::vector<HeadToJoiningAgent> head_to_joining_agent() {
 }
 
 std::vector<ClientToJob> client_to_job() {
-  return {DescribeJob{"0.2.0"}, InspectJob{"0.2.0"}, ChangeTimeline{"0.2.0", true, "/tmp/\xff.json"}};
+  return {DescribeJob{"0.2.0"}, InspectJob{"0.2.0", true}, ChangeTimeline{"0.2.0", true, "/tmp/\xff.json"}};
 }
 
 std::vector<JobToClient> job_to_client() {
@@ -273,10 +283,11 @@ std::vector<JobToClient> job_to_client() {
                            0.25,
                            3.5,
                            "0-3,64",
-                           {0, 3}};
+                           {0, 3},
+                           outcome().calls};
   return {Refused{"this job belongs to user 7", true},
           JobDescribed{job},
-          JobOverview{job, {{"a", ""}, {"b", "its agent is lost"}}, {wait}},
+          JobOverview{job, {{"a", "", usage()}, {"b", "its agent is lost"}}, {wait}},
           InspectedRanks{{rank, {}}},
           InspectionEnd{},
           TimelineChanged{"/tmp/\xff.json"}};
@@ -291,7 +302,7 @@ std::vector<MemberReport> member_reports() {
           AbortRequested{3, 5, "no data"},
           HostLeaving{"node4: its agent received SIGTERM", SIGTERM},
           Stalled{61.5},
-          Activity{12, {activity()}},
+          Activity{12, {activity()}, usage()},
           ForwardedRequest{4, 54, every_byte()},
           Events{4, 2, 4096, 5000, 1'000, 17, 18, 0, 812, 3, every_byte(), every_byte()},
           AskGlooStore{7, {GlooMethod::kGet, "rank_and_size", "node4:1", ""}},

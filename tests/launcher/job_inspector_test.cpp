@@ -64,7 +64,10 @@ struct InspectorRig {
   Result<std::string> timeline{"/home/me/t.json"};
   JobInspector inspector{loop,
                          job_of_three(),
-                         {[this](const message::AskActivity& ask) { asked.push_back(ask); },
+                         {[this](const message::AskActivity& ask) {
+                            asked.push_back(ask);
+                            driver.check();
+                          },
                           [this](int node, const message::ForwardedAnswer& answer) {
                             answers.emplace_back(node, answer);
                             driver.check();
@@ -194,6 +197,45 @@ TEST_CASE("all agents are asked once for all clients that wait, and late answers
   CHECK(rig.asked.size() == 2);
   CHECK(rig.asked[1].id == 2);
   CHECK(rig.answers.size() == 6);
+}
+
+TEST_CASE("those who want numbers are asked for apart from those who want to see waits") {
+  InspectorRig rig;
+  rig.request(1, message::InspectJob{contract::kVersion});
+  rig.request(2, message::InspectJob{contract::kVersion, true});
+  std::vector<JobInspection> measured;
+  rig.inspector.measure_every(0.01, [&](const JobInspection& job) { measured.push_back(job); });
+  REQUIRE(rig.asked.size() == 1);
+  CHECK_FALSE(rig.asked[0].counts);
+  rig.inspector.on_activity(0, {1, {}});
+  rig.inspector.on_activity(1, {1, {}});
+  CHECK(rig.answers_to(1).size() == 3);
+  CHECK(rig.answers_to(2).empty());
+  REQUIRE(rig.asked.size() == 2);
+  CHECK(rig.asked[1].counts);
+  CHECK(rig.asked[1].pause_seconds == 0);
+
+  RankActivity busy = rank_in(0, 1, false);
+  busy.calls.steps = 7;
+  NodeUsage usage;
+  usage.cpus = 8;
+  rig.inspector.on_activity(0, {2, {busy}, usage});
+  rig.inspector.on_activity(1, {2, {}});
+  REQUIRE(rig.answers_to(2).size() == 3);
+  REQUIRE(measured.size() == 1);
+  CHECK(std::get<message::JobOverview>(rig.answers_to(2).at(0)).nodes.at(0).usage == usage);
+  CHECK(measured[0].nodes.at(0).usage == usage);
+  CHECK(measured[0].ranks.at(0).calls.steps == 7);
+  CHECK(std::get<message::InspectedRanks>(rig.answers_to(2).at(1)).ranks.at(0).calls.steps == 7);
+
+  // Again after the interval, until it is closed.
+  rig.driver.run_until("the next question", [&] { return rig.asked.size() == 3; });
+  rig.inspector.close();
+  rig.inspector.on_activity(0, {3, {}});
+  rig.inspector.on_activity(1, {3, {}});
+  CHECK(measured.size() == 2);
+  rig.inspector.set_plan(job_of_three());
+  CHECK(rig.asked.size() == 3);
 }
 
 TEST_CASE("an agent that does not answer is named after a moment, and one that is lost at once") {

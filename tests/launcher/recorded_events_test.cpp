@@ -198,6 +198,23 @@ TEST_CASE("what a rank has added up goes to the head, whatever it has written th
   CHECK(std::get<message::RankEnded>(*received).outcome.calls == ended.outcome.calls);
 }
 
+TEST_CASE("of a rank's calls, neither the waits that are told fall, nor the rest") {
+  const auto told = [](double seconds, double wait, const RankCalls& before) {
+    RankCalls now;
+    now.sums = {{"allreduce", false, 5, 0, seconds, wait}};
+    return without_fall(now, before);
+  };
+  const RankCalls first = told(4, 1, {});
+  CHECK(first.sums[0].wait_seconds == 1);
+  // It has waited for 3 s in a call that goes on.
+  const RankCalls second = told(4, 4, first);
+  CHECK(second.sums[0].wait_seconds == 1);
+  const RankCalls third = told(8, 4, second);
+  CHECK(third.sums[0].wait_seconds == 4);
+  CHECK(told(3.5, 0.5, third).sums[0].wait_seconds == 0.5);  // another process
+  CHECK(told(1, 2, {}).sums[0].wait_seconds == 1);
+}
+
 TEST_CASE("an agent answers with one copy of a rank's ring, in pieces, while the rank goes on") {
   OwnRecords records(2, 8192, 8192);
   RecordedEvents events(*records, 2);

@@ -1,0 +1,266 @@
+#include "report/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/printable_text.h"
+#include "contract/version.h"
+
+namespace ddl::report {
+namespace {
+
+using launcher::InspectedNode;
+using launcher::InspectedRank;
+using launcher::JobInspection;
+using Kind = MetricFamily::Kind;
+
+/// The places of the families in kFamilies.
+enum Family {
+  kJobInfo,
+  kRanks,
+  kHosts,
+  kStartTime,
+  kGeneration,
+  kStalledRanks,
+  kMemoryPeak,
+  kMemoryLimit,
+  kOomKills,
+  kNetwork,
+  kEnergy,
+  kCpuSeconds,
+  kResident,
+  kSteps,
+  kLastEvent,
+  kCollectives,
+  kCollectiveBytes,
+  kCollectiveSeconds,
+  kFamilies
+};
+
+constexpr std::array<MetricFamily, kFamilies> kTable = {{
+    {Kind::kInfo, "ddlrun_job", "", "name version", "The job, and the ddlrun that runs it"},
+    {Kind::kGauge, "ddlrun_ranks", "", "state", "Ranks that are not_started, running, ended or unknown"},
+    {Kind::kGauge, "ddlrun_hosts", "", "state", "Hosts that have answered, or are silent"},
+    {Kind::kGauge, "ddlrun_start_time_seconds", "seconds", "", "When the ranks were started, since 1970"},
+    {Kind::kGauge, "ddlrun_generation", "", "", "How often the ranks of an elastic job were started before"},
+    {Kind::kGauge, "ddlrun_stalled_ranks", "", "", "Ranks that have waited for others for 10 s or longer"},
+    {Kind::kGauge, "ddlrun_host_memory_peak_bytes", "bytes", "host", "The most memory of the job's cgroup"},
+    {Kind::kGauge, "ddlrun_host_memory_limit_bytes", "bytes", "host", "The limit of the job's cgroup"},
+    {Kind::kCounter, "ddlrun_host_oom_kills", "", "host", "Processes that the kernel has killed for memory"},
+    {Kind::kCounter, "ddlrun_host_network_bytes", "bytes", "host device direction",
+     "Bytes of the host's adapters, also those of others"},
+    {Kind::kCounter, "ddlrun_host_energy_joules", "joules", "host domain",
+     "Energy of the host, also that of others"},
+    {Kind::kCounter, "ddlrun_rank_cpu_seconds", "seconds", "host rank",
+     "CPU time of a rank, with the children that it has waited for"},
+    {Kind::kGauge, "ddlrun_rank_resident_bytes", "bytes", "host rank", "Memory of a rank's process"},
+    {Kind::kCounter, "ddlrun_rank_steps", "", "host rank", "Steps of named tensors that have ended"},
+    {Kind::kGauge, "ddlrun_rank_last_event_timestamp_seconds", "seconds", "host rank",
+     "When a rank has last begun or ended something in libddl, since 1970"},
+    {Kind::kCounter, "ddlrun_rank_collectives", "", "host rank op", "Calls of libddl that have ended"},
+    {Kind::kCounter, "ddlrun_rank_collective_bytes", "bytes", "host rank op",
+     "Bytes of one rank in these calls"},
+    {Kind::kCounter, "ddlrun_rank_collective_seconds", "seconds", "host rank op part",
+     "Time in these calls: part wait, until the other ranks had made them, too, and part move, the rest"},
+}};
+
+using Label = std::pair<std::string_view, std::string>;
+using Labels = std::vector<Label>;
+
+/// A label's value: in valid UTF-8, with the three characters escaped that both formats escape.
+std::string escaped(std::string_view text) {
+  std::string value;
+  while (!text.empty()) {
+    const std::size_t length = utf8_character_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    text.remove_prefix(character.size());
+    if (length == 0) {
+      value += "\uFFFD";
+    } else if (character == "\n") {
+      value += "\\n";
+    } else {
+      if (character == "\\" || character == "\"") value += '\\';
+      value += character;
+    }
+  }
+  return value;
+}
+
+/// Times are whole nanoseconds. What is left of a rounding must not look as if a counter had fallen.
+double rounded(double seconds) {
+  constexpr double kNanoseconds = 1e9;
+  return std::round(seconds * kNanoseconds) / kNanoseconds;
+}
+
+class Samples {
+ public:
+  Samples(const JobInspection& job, MetricsDetail detail) : job_(job), detail_(detail) {}
+
+  /// Adds to the sample with these labels.
+  void add(Family family, double value, Labels labels = {}) { at(family, std::move(labels)) += value; }
+
+  void add_of_host(Family family, const std::string& host, double value, Labels labels = {}) {
+    if (detail_ != MetricsDetail::kJob) labels.insert(labels.begin(), {"host", host});
+    add(family, value, std::move(labels));
+  }
+
+  void add_of_rank(Family family, const InspectedRank& rank, double value, Labels labels = {}) {
+    add(family, value, of_rank(rank, std::move(labels)));
+  }
+  /// The latest of those that are one sample.
+  void latest_of_rank(Family family, const InspectedRank& rank, double value) {
+    double& latest = at(family, of_rank(rank, {}));
+    latest = std::max(latest, value);
+  }
+
+  std::string text(MetricsFormat format, std::optional<double> time) const {
+    std::string text;
+    for (std::size_t family = 0; family < samples_.size(); ++family)
+      if (!samples_[family].empty()) write(kTable[family], samples_[family], format, time, text);
+    if (format == MetricsFormat::kOpenMetrics) text += "# EOF\n";
+    return text;
+  }
+
+ private:
+  double& at(Family family, Labels labels) {
+    labels.insert(labels.begin(), {"jobid", job_.job.id});
+    return samples_[family][std::move(labels)];
+  }
+
+  Labels of_rank(const InspectedRank& rank, Labels labels) const {
+    if (detail_ == MetricsDetail::kRank) labels.insert(labels.begin(), {"rank", std::to_string(rank.rank)});
+    if (detail_ != MetricsDetail::kJob)
+      labels.insert(labels.begin(), {"host", job_.nodes[static_cast<std::size_t>(rank.node)].name});
+    return labels;
+  }
+
+  static void write(const MetricFamily& family, const std::map<Labels, double>& samples, MetricsFormat format,
+                    std::optional<double> time, std::string& text) {
+    const bool is_open = format == MetricsFormat::kOpenMetrics;
+    std::string name(family.name);
+    if (family.kind == Kind::kInfo) name += "_info";
+    if (family.kind == Kind::kCounter) name += "_total";
+    const std::string described = is_open ? std::string(family.name) : name;
+    const char* const type = family.kind == Kind::kCounter           ? "counter"
+                             : family.kind == Kind::kInfo && is_open ? "info"
+                                                                     : "gauge";
+    text += fmt::format("# HELP {} {}.\n# TYPE {} {}\n", described, family.help, described, type);
+    if (is_open && !family.unit.empty()) text += fmt::format("# UNIT {} {}\n", described, family.unit);
+    for (const auto& [labels, value] : samples) {
+      text += name + "{";
+      for (const auto& [label, of] : labels)
+        text += fmt::format("{}{}=\"{}\"", text.back() == '{' ? "" : ",", label, escaped(of));
+      text += fmt::format("}} {}", family.unit == "seconds" ? rounded(value) : value);
+      if (time) text += is_open ? fmt::format(" {:.3f}", *time) : fmt::format(" {:.0f}", 1000 * *time);
+      text += '\n';
+    }
+  }
+
+  const JobInspection& job_;
+  MetricsDetail detail_;
+  std::array<std::map<Labels, double>, kFamilies> samples_;
+};
+
+void add_job(const JobInspection& job, Samples& samples) {
+  constexpr double kStalledSeconds = 10;
+  samples.add(kJobInfo, 1, {{"name", job.job.name}, {"version", contract::kVersion}});
+  samples.add(kStartTime, static_cast<double>(job.job.began));
+  if (job.job.generation >= 0) samples.add(kGeneration, job.job.generation);
+  for (const char* const state : {"answered", "silent"}) samples.add(kHosts, 0, {{"state", state}});
+  for (const InspectedNode& node : job.nodes)
+    samples.add(kHosts, 1, {{"state", node.silence.empty() ? "answered" : "silent"}});
+  for (const char* const state : {"not_started", "running", "ended", "unknown"})
+    samples.add(kRanks, 0, {{"state", state}});
+  for (const InspectedRank& rank : job.ranks) {
+    using enum InspectedRank::State;
+    const char* const state = rank.state == kNotStarted ? "not_started"
+                              : rank.state == kRunning  ? "running"
+                              : rank.state == kEnded    ? "ended"
+                                                        : "unknown";
+    samples.add(kRanks, 1, {{"state", state}});
+  }
+  double stalled = 0;
+  for (const InspectedRank& rank : job.ranks) {
+    const bool waits = rank.wait >= 0 && rank.wait < std::ssize(job.waits);
+    if (waits && job.waits[static_cast<std::size_t>(rank.wait)].seconds >= kStalledSeconds) ++stalled;
+  }
+  samples.add(kStalledRanks, stalled);
+}
+
+void add_host(const InspectedNode& node, Samples& samples) {
+  const launcher::MemoryUse& memory = node.usage.memory;
+  if (memory.peak >= 0) samples.add_of_host(kMemoryPeak, node.name, static_cast<double>(memory.peak));
+  if (memory.limit >= 0 && memory.limit < std::numeric_limits<std::int64_t>::max())
+    samples.add_of_host(kMemoryLimit, node.name, static_cast<double>(memory.limit));
+  if (memory.oom_kills >= 0) samples.add_of_host(kOomKills, node.name, static_cast<double>(memory.oom_kills));
+  for (const launcher::NetworkUse& one : node.usage.networks) {
+    samples.add_of_host(kNetwork, node.name, static_cast<double>(one.received_bytes),
+                        {{"device", one.device}, {"direction", "receive"}});
+    samples.add_of_host(kNetwork, node.name, static_cast<double>(one.sent_bytes),
+                        {{"device", one.device}, {"direction", "transmit"}});
+  }
+  for (const launcher::EnergyUse& one : node.usage.energy)
+    samples.add_of_host(kEnergy, node.name, static_cast<double>(one.joules), {{"domain", one.domain}});
+}
+
+void add_rank(const InspectedRank& rank, double now, Samples& samples) {
+  if (rank.process.cpu_seconds >= 0) samples.add_of_rank(kCpuSeconds, rank, rank.process.cpu_seconds);
+  if (rank.process.resident_bytes >= 0)
+    samples.add_of_rank(kResident, rank, static_cast<double>(rank.process.resident_bytes));
+  if (rank.last_event >= 0) samples.latest_of_rank(kLastEvent, rank, now - rank.last_event);
+  if (rank.calls.sums.empty()) return;
+  samples.add_of_rank(kSteps, rank, static_cast<double>(rank.calls.steps));
+  for (const launcher::CallSum& sum : rank.calls.sums) {
+    const Labels op{{"op", sum.kind}};
+    samples.add_of_rank(kCollectives, rank, static_cast<double>(sum.calls), op);
+    samples.add_of_rank(kCollectiveBytes, rank, static_cast<double>(sum.bytes), op);
+    samples.add_of_rank(kCollectiveSeconds, rank, sum.wait_seconds, {{"op", sum.kind}, {"part", "wait"}});
+    samples.add_of_rank(kCollectiveSeconds, rank, std::max(sum.seconds - sum.wait_seconds, 0.0),
+                        {{"op", sum.kind}, {"part", "move"}});
+  }
+}
+
+MetricsDetail detail_of(const JobInspection& job) {
+  std::set<std::string_view> hosts;
+  for (const InspectedNode& node : job.nodes) hosts.insert(node.name);
+  std::set<std::string_view> ops;
+  std::size_t of_host = 3;
+  for (const InspectedRank& rank : job.ranks)
+    for (const launcher::CallSum& sum : rank.calls.sums) ops.insert(sum.kind);
+  for (const InspectedNode& node : job.nodes)
+    of_host = std::max(of_host, 3 + 2 * node.usage.networks.size() + node.usage.energy.size());
+  const std::size_t of_rank = 4 + 4 * ops.size();
+  const std::size_t ranks = job.ranks.size();
+  constexpr std::size_t kOfJob = 16;
+  if (ranks <= kMaxRanks && kOfJob + hosts.size() * of_host + ranks * of_rank <= kMaxSeries)
+    return MetricsDetail::kRank;
+  return kOfJob + hosts.size() * (of_host + of_rank) <= kMaxSeries ? MetricsDetail::kHost
+                                                                   : MetricsDetail::kJob;
+}
+
+}  // namespace
+
+std::span<const MetricFamily> metric_families() { return kTable; }
+
+std::string metrics_text(const JobInspection& job, MetricsFormat format, MetricsDetail detail,
+                         std::optional<double> time) {
+  Samples samples(job, detail == MetricsDetail::kAuto ? detail_of(job) : detail);
+  add_job(job, samples);
+  // Processes of an elastic job that were started one after the other on a host are nodes of the same name.
+  std::set<std::string_view> counted;
+  for (const InspectedNode& node : job.nodes)
+    if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
+  const double now = static_cast<double>(job.job.began) + job.job.age;
+  for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
+  return samples.text(format, time);
+}
+
+}  // namespace ddl::report
