@@ -21,17 +21,6 @@ using kainjow::mustache::data;
 using launcher::duration_text;
 using launcher::RankOutcome;
 
-/// Bytes of other programs as valid text. Characters that change the direction of writing are shown by their codes.
-std::string shown(std::string_view text) {
-  std::string line = printable_line(text);
-  for (const std::string_view mark : {"\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
-                                      "\u2066", "\u2067", "\u2068", "\u2069"}) {
-    for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at))
-      line.replace(at, mark.size(), "\uFFFD");
-  }
-  return line;
-}
-
 std::string time_text(double seconds_since_1970) {
   const auto seconds = static_cast<std::time_t>(seconds_since_1970);
   std::tm parts{};
@@ -122,7 +111,19 @@ data facts(const JobRecord& record) {
   return list;
 }
 
-std::string_view file(std::string_view name) {
+}  // namespace
+
+std::string shown(std::string_view text) {
+  std::string line = printable_line(text);
+  for (const std::string_view mark : {"\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
+                                      "\u2066", "\u2067", "\u2068", "\u2069"}) {
+    for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at))
+      line.replace(at, mark.size(), "\uFFFD");
+  }
+  return line;
+}
+
+std::string_view page_file(std::string_view name) {
   for (const EmbeddedFile& one : page_files()) {
     if (one.path == name) return one.text;
   }
@@ -130,14 +131,12 @@ std::string_view file(std::string_view name) {
   return {};
 }
 
-}  // namespace
-
 std::string page(const JobRecord& record, const JobRecord* baseline) {
   const JobTimes times = times_of(record.report);
   const std::vector<std::string> hosts = hosts_of(record);
   const bool is_success = record.report.reason == launcher::EndReason::kSuccess;
   data values{data::type::object};
-  values.set("css", std::string(file("page.css")));
+  values.set("css", std::string(page_file("page.css")));
   values.set("name", shown(record.name));
   values.set("outcome",
              is_success ? "succeeded" : fmt::format("failed with exit code {}", record.report.exit_code));
@@ -161,7 +160,7 @@ std::string page(const JobRecord& record, const JobRecord* baseline) {
     for (const Section& one : some) sections.push_back(data_of(one));
   }
   values.set("section", sections);
-  kainjow::mustache::mustache frame{std::string(file("page.html.mustache"))};
+  kainjow::mustache::mustache frame{std::string(page_file("page.html.mustache"))};
   std::string text = frame.render(values);
   DDL_CHECK(frame.is_valid(), frame.error_message());
   return text;
