@@ -74,6 +74,8 @@ constexpr ActionOption kActions[] = {
      "name one job: --inspect JOB; other options come before or after it"},
     {kTimeline, Action::kTimeline, only<kTimeline, kTimelineFile>, read_timeline, change_timeline},
     {kReportFrom, Action::kReport, only<kReportFrom, kReport, kBaseline>, read_report, draw_report, kOmit},
+    {kTimelineView, Action::kTimelineView, only<kTimelineView, kReport>, read_timeline_view, view_timeline,
+     kOmit},
     {kLint, Action::kLint, only<kLint, kSite, kJson>, read_lint, lint_script_file,
      "check one script at a time: --lint "},
     {kListSites, Action::kListSites, only<kListSites, kJson>, [](auto&, auto&) { return Status(); },

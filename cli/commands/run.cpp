@@ -1,4 +1,4 @@
-// Starts a job, or prints its plan; draws the page of one that has ended; asks the hosts of a job for their resources.
+// Starts a job, or prints its plan; asks the hosts of a job for their resources.
 // Before a job starts, checks its requirements on this machine.
 #include <unistd.h>
 
@@ -27,7 +27,6 @@
 #include "launcher/node/node_probe.h"
 #include "launcher/plan/framework_environment.h"
 #include "launcher/plan/rank_environment.h"
-#include "report/page.h"
 #include "templates/profile/site_environment.h"
 
 namespace ddl::cli {
@@ -253,15 +252,6 @@ int run(const Request& given, const Environment& own, const Console& console) {
     return run_by_mpirun(request, environment, console);
   return request.action == Action::kDryRun ? print_plan(request, own, environment, defaults, console)
                                            : run_by_agents(request, environment, console);
-}
-
-int draw_report(const Request& request, const Environment& /*environment*/, const Console& console) {
-  const ReportTask& task = request.report;
-  if (task.page.empty()) return console.print(report::page(*task.record, task.baseline.get()));
-  auto files = ReportFiles::plan(request);
-  if (!files) return console.refuse(files.error());
-  const Status written = files->write(*task.record);
-  return written ? contract::kSuccess : console.refuse(written.error(), contract::kOutputLost);
 }
 
 int check_hosts(const Request& request, const Environment& environment, const Console& console) {

@@ -286,6 +286,8 @@ constexpr OptionEntry kTable[] = {
      kReports},
     {kReportFrom, "--report-from", "FILE.json", "draw the page of a --report-json again, to --report or here",
      kReports},
+    {kTimelineView, "--timeline-view", "FILE.json", "print a page that shows a timeline without a network",
+     kReports},
     {kWatch, "--watch", "", "with --inspect: again every 2 seconds, until the job ends", kReports},
     {kJson, "--json", "", "print the report, --inspect, --dry-run or --check-* as JSON", kReports,
      kNotWithMpirun},

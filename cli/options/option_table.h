@@ -154,6 +154,7 @@ enum class OptionId {
   kInspect,
   kTimeline,
   kReportFrom,
+  kTimelineView,
   kWatch,
   kJson,
   kVerbose,

@@ -79,6 +79,7 @@ enum class Action {
   kInspect,
   kTimeline,
   kReport,
+  kTimelineView,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -103,7 +104,8 @@ struct Request {
   ScriptTask script;               ///< for kScript and kLint
   InspectTask inspect;             ///< for kInspect and kTimeline
   TimelineTask timeline;           ///< for kTimeline
-  ReportTask report;               ///< for kRun and kReport
+  ReportTask report;               ///< for kRun and kReport, and its page for kTimelineView
+  std::string timeline_file;       ///< for kTimelineView; absolute
   std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
   MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
   std::string site;  ///< the name or file of a profile; "" for none

@@ -87,9 +87,11 @@ Result<ReportFiles> ReportFiles::plan(const Request& request) {
 }
 
 Status ReportFiles::write(const report::JobRecord& record) {
-  Status page = pages_.empty() ? Status() : write_all(pages_, report::page(record, baseline_.get()));
+  Status page = pages_.empty() ? Status() : write_page(report::page(record, baseline_.get()));
   Status json = records_.empty() ? Status() : write_all(records_, report::to_json(record));
   return page ? std::move(json) : std::move(page);
 }
+
+Status ReportFiles::write_page(const std::string& page) { return write_all(pages_, page); }
 
 }  // namespace ddl::cli
