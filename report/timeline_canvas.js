@@ -162,9 +162,11 @@ class Painter {
   /** The text, or as much of it as fits. Returns how wide it is. */
   text(text, x, y, room, width = this.context.measureText(text).width) {
     if (width > room) {
-      const fitting = Math.floor(text.length * room / width) - 1;
+      let fitting = Math.ceil(text.length * room / width);
+      const shortened = () => text.slice(0, fitting).trimEnd() + '…';
+      while (fitting > 2 && this.context.measureText(shortened()).width > room) --fitting;
       if (fitting < 3) return 0;
-      text = text.slice(0, fitting) + '…';
+      text = shortened();
       width = room;
     }
     this.context.fillText(text, x, y);

@@ -174,7 +174,7 @@ async function start() {
   setTheme('auto');
   try {
     if (typeof DecompressionStream === 'undefined')
-      throw new Error('this browser is too old; take Chrome 85, Firefox 113, Safari 16.4, or a later one');
+      throw new Error('this browser is too old; take Chrome 93, Firefox 113, Safari 16.4, or a later one');
     const text = byId('data').textContent;
     byId('data').remove();
     const timeline = new Timeline(await unpack(text));
