@@ -1,7 +1,8 @@
 #include "report/timeline.h"
 
 #include <algorithm>
-#include <functional>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "report/timeline_fixture.h"
