@@ -23,17 +23,6 @@ using kainjow::mustache::data;
 using launcher::duration_text;
 using launcher::RankOutcome;
 
-/// Bytes of other programs as valid text. Characters that change the direction of writing are shown by their codes.
-std::string shown(std::string_view text) {
-  std::string line = printable_line(text);
-  for (const std::string_view mark : {"\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
-                                      "\u2066", "\u2067", "\u2068", "\u2069"}) {
-    for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at))
-      line.replace(at, mark.size(), "\uFFFD");
-  }
-  return line;
-}
-
 std::string time_text(double seconds_since_1970) {
   const auto seconds = static_cast<std::time_t>(seconds_since_1970);
   std::tm parts{};
@@ -118,13 +107,27 @@ std::vector<Fact> facts_of(const JobRecord& record) {
           {"Directory", record.workdir}};
 }
 
-std::string_view file(std::string_view name) {
+}  // namespace
+
+std::string shown(std::string_view text) {
+  std::string line = printable_line(text);
+  for (const std::string_view mark : {"\u200e", "\u200f", "\u202a", "\u202b", "\u202c", "\u202d", "\u202e",
+                                      "\u2066", "\u2067", "\u2068", "\u2069"}) {
+    for (std::size_t at = line.find(mark); at != std::string::npos; at = line.find(mark, at))
+      line.replace(at, mark.size(), "\uFFFD");
+  }
+  return line;
+}
+
+std::string_view page_file(std::string_view name) {
   for (const EmbeddedFile& one : page_files()) {
     if (one.path == name) return one.text;
   }
   DDL_CHECK(false, std::string(name));
   return {};
 }
+
+namespace {
 
 /// What a page shows, before it is HTML.
 struct Content {
@@ -139,7 +142,7 @@ struct Content {
 
 std::string render(const Content& content) {
   data values{data::type::object};
-  values.set("css", std::string(file("page.css")));
+  values.set("css", std::string(page_file("page.css")));
   values.set("name", shown(content.name));
   values.set("outcome", content.outcome);
   values.set("size", content.size);
@@ -163,7 +166,7 @@ std::string render(const Content& content) {
   values.set("finding", findings);
   values.set("fact", facts);
   values.set("section", sections);
-  kainjow::mustache::mustache frame{std::string(file("page.html.mustache"))};
+  kainjow::mustache::mustache frame{std::string(page_file("page.html.mustache"))};
   std::string text = frame.render(values);
   DDL_CHECK(frame.is_valid(), frame.error_message());
   return text;

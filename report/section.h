@@ -1,8 +1,9 @@
-// The sections of a report's page, before they are HTML.
+// The parts of pages, before they are HTML.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,8 +54,13 @@ struct Section {
 /// Rows of a table of the worst ranks or hosts.
 inline constexpr std::size_t kMostRows = 10;
 
-/// What of the page is not computed: page.css, and page.html.mustache, which puts it together.
+/// What of the pages is not computed: styles, scripts, and the templates that put a page together.
 std::span<const EmbeddedFile> page_files();
+/// One of them, by its name.
+std::string_view page_file(std::string_view name);
+
+/// Bytes of other programs as valid text. Characters that change the direction of writing are replaced.
+std::string shown(std::string_view text);
 
 /// "1.5 GiB".
 std::string bytes_text(double bytes);

@@ -76,6 +76,8 @@ constexpr ActionOption kActions[] = {
     {kMetrics, Action::kMetrics, only<kMetrics, kOpenMetrics, kMetricsDetail>, read_metrics, print_metrics,
      "name one job: --metrics JOB; other options come before or after it"},
     {kReportFrom, Action::kReport, only<kReportFrom, kReport, kBaseline>, read_report, draw_report, kOmit},
+    {kTimelineView, Action::kTimelineView, only<kTimelineView, kReport>, read_timeline_view, view_timeline,
+     kOmit},
     {kLint, Action::kLint, only<kLint, kSite, kJson>, read_lint, lint_script_file,
      "check one script at a time: --lint "},
     {kListSites, Action::kListSites, only<kListSites, kJson>, [](auto&, auto&) { return Status(); },

@@ -52,11 +52,13 @@ Command run_scaling;
 /// not set. Both arguments must outlive them.
 launcher::Notices notices_of(const Request& request, const Console& console);
 
-/// --report-from: draws the page of a job that has ended. Returns kOutputLost if it cannot be written.
-Command draw_report;
-
 /// --check-hosts.
 Command check_hosts;
+
+// Pages of what is over (pages.cpp). Both return kOutputLost if the page cannot be written.
+
+Command draw_report;    ///< --report-from
+Command view_timeline;  ///< --timeline-view
 
 // Requirements of a job on this machine; checked before anything is started.
 

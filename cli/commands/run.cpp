@@ -1,4 +1,4 @@
-// Starts a job, or prints its plan; draws the page of one that has ended; asks the hosts of a job for their resources.
+// Starts a job, or prints its plan; asks the hosts of a job for their resources.
 // Before a job starts, checks its requirements on this machine.
 #include <unistd.h>
 
@@ -257,15 +257,6 @@ int run(const Request& given, const Environment& own, const Console& console) {
   keep_user_signals_from_this_process();
   return request.scaling.sizes.empty() ? run_by_agents(request, environment, console)
                                        : run_scaling(request, environment, console);
-}
-
-int draw_report(const Request& request, const Environment& /*environment*/, const Console& console) {
-  const ReportTask& task = request.report;
-  if (task.page.empty()) return console.print(page_of(*task.record, task.baseline.get()));
-  auto files = ReportFiles::plan(request);
-  if (!files) return console.refuse(files.error());
-  const Status written = files->write(*task.record);
-  return written ? contract::kSuccess : console.refuse(written.error(), contract::kOutputLost);
 }
 
 int check_hosts(const Request& request, const Environment& environment, const Console& console) {

@@ -304,6 +304,8 @@ constexpr OptionEntry kTable[] = {
     {kMetrics, "--metrics", "[JOB]", "print what monitoring reads of a running job", kReports,
      kOptionalValue},
     {kOpenMetrics, "--openmetrics", "", "with --metrics: in the format OpenMetrics", kReports},
+    {kTimelineView, "--timeline-view", "FILE.json", "print a page that shows a timeline without a network",
+     kReports},
     {kWatch, "--watch", "", "with --inspect: again every 2 seconds, until the job ends", kReports},
     {kJson, "--json", "", "print the report, --inspect, --dry-run or --check-* as JSON", kReports,
      kNotWithMpirun},

@@ -163,6 +163,7 @@ enum class OptionId {
   kReportFrom,
   kMetrics,
   kOpenMetrics,
+  kTimelineView,
   kWatch,
   kJson,
   kVerbose,

@@ -91,4 +91,7 @@ ReadOptions read_help;          ///< --help
 ReadOptions read_version;       ///< --version
 ReadOptions read_completion;    ///< --completion
 
+/// --timeline-view
+ReadOptions read_timeline_view;
+
 }  // namespace ddl::cli

@@ -121,6 +121,14 @@ Status read_report(Request& request, const CommandLine& line) {
   return {};
 }
 
+Status read_timeline_view(Request& request, const CommandLine& line) {
+  const std::string& here = line.context.current_directory;
+  ValueReader values(line.given);
+  values.take(OptionId::kTimelineView, parse_file, request.timeline_file, here);
+  values.take(OptionId::kReport, parse_file, request.report.page, here);
+  return values.status();
+}
+
 Status read_help(Request& request, const CommandLine& line) {
   std::string topic;
   for (const GivenValue& value : line.given[OptionId::kHelp]) {

@@ -99,6 +99,7 @@ enum class Action {
   kTimeline,
   kReport,
   kMetrics,
+  kTimelineView,
   kShowBind,
   kCheckBuild,
   kCheckHosts,
@@ -123,9 +124,10 @@ struct Request {
   ScriptTask script;               ///< for kScript and kLint
   InspectTask inspect;             ///< for kInspect, kTimeline and kMetrics
   TimelineTask timeline;           ///< for kTimeline
-  ReportTask report;               ///< for kRun and kReport
   ScalingTask scaling;             ///< for kRun
   MetricsTask metrics;             ///< for kRun and kMetrics
+  ReportTask report;               ///< for kRun and kReport, and its page for kTimelineView
+  std::string timeline_file;       ///< for kTimelineView; absolute
   std::string text;  ///< what kHelp, kVersion and kCompletion print; of a site, what kShowSite prints
   MpiTask mpi;       ///< for a job with LauncherChoice::kMpirun
   std::string site;  ///< the name or file of a profile; "" for none

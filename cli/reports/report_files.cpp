@@ -92,11 +92,13 @@ Result<ReportFiles> ReportFiles::plan(const Request& request, const std::string&
 }
 
 Status ReportFiles::write(const report::Record& record) {
-  Status page = pages_.empty() ? Status() : write_all(pages_, page_of(record, baseline_.get()));
+  Status page = pages_.empty() ? Status() : write_page(page_of(record, baseline_.get()));
   Status json;
   if (!records_.empty())
     json = write_all(records_, std::visit([](const auto& one) { return report::to_json(one); }, record));
   return page ? std::move(json) : std::move(page);
 }
+
+Status ReportFiles::write_page(const std::string& page) { return write_all(pages_, page); }
 
 }  // namespace ddl::cli

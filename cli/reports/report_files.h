@@ -27,6 +27,8 @@ class ReportFiles {
   static Result<ReportFiles> plan(const Request& request, const std::string& suffix = "");
   /// Error: the first one that could not be written. The others are.
   Status write(const report::Record& record);
+  /// The page alone.
+  Status write_page(const std::string& page);
 
  private:
   std::shared_ptr<const report::JobRecord> baseline_;

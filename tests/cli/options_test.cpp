@@ -202,6 +202,15 @@ const std::vector<Refused> kRefused = {
     {{"--timeline", "start", "--json", "a"}, "--timeline does not use --json", "omit it"},
     {{"--timeline", "start", "-np", "2", "a"}, "--timeline does not use -np", "omit it"},
     {{"--timeline", "start", "--inspect"}, "--inspect and --timeline contradict", "omit one"},
+    {{"--timeline-view"}, "--timeline-view needs a value", "--timeline-view FILE.json"},
+    {{"--timeline-view", ""}, "--timeline-view: the name of the file is empty", ""},
+    {{"--timeline-view", "a", "--timeline-view", "b"}, "was given 2 times: a, b", "give it once"},
+    {{"--timeline-view", "a", "--report="}, "--report: the name of the file is empty", ""},
+    {{"--timeline-view", "a", "b"}, "--timeline-view starts no command, but b follows", "omit it"},
+    {{"--timeline-view", "a", "--json"}, "--timeline-view does not use --json", "omit it"},
+    {{"--timeline-view", "a", "-np", "2"}, "--timeline-view does not use -np", "omit it"},
+    {{"--timeline-view", "a", "--baseline", "b"}, "--timeline-view does not use --baseline", "omit it"},
+    {{"--timeline-view", "a", "--report-from", "b"}, "contradict each other", "omit one"},
     {{"-np", "2", "--stall-check-warning-time-seconds", "0", "a"}, "'0' seconds leaves no time", ""},
     {{"-np", "2", "--mpi", "--no-stall-check", "a"}, "--no-stall-check needs ddlrun's agents", "omit"},
     {{"-np", "2", "--fusion-threshold-mb", "-1", "a"}, "'-1' is not a whole number from 0 to 1048576", ""},
@@ -751,6 +760,14 @@ TEST_CASE("a timeline is a file of at most 128 MB, and its name is an option or 
   // In Horovod: the program begins a timeline later.
   context.environment["HOROVOD_TIMELINE"] = "DYNAMIC";
   CHECK(file_of({"-np", "2", "a"}).empty());
+}
+
+TEST_CASE("--timeline-view takes a timeline, and a file for its page") {
+  const Request view = accepted({"--timeline-view", "t.json.gz"});
+  CHECK(view.action == Action::kTimelineView);
+  CHECK(view.timeline_file == "/home/me/t.json.gz");
+  CHECK(view.report.page.empty());
+  CHECK(accepted({"--report", "view.html", "--timeline-view", "/t"}).report.page == "/home/me/view.html");
 }
 
 TEST_CASE("--timeline takes a job or none, and for start a file") {

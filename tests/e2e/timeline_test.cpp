@@ -120,6 +120,34 @@ TEST_CASE("--timeline-filename writes what all ranks have done, and everything h
   for (const auto& [rank, end] : call_end) CHECK(end <= step_end[rank]);
 }
 
+TEST_CASE("--timeline-view draws the page of a timeline, plain or compressed", "[timeline]") {
+  const Scratch scratch;
+  for (const std::string& name : {scratch.path("t.json"), scratch.path("t.json.gz")}) {
+    CAPTURE(name);
+    Job job(scratch, timeline_job({"--timeline-filename", name}, "steps"));
+    REQUIRE(job.wait_and_require_nothing_left() == 0);
+    Job view(scratch, ddlrun({"--timeline-view", name}));
+    CHECK(view.wait() == 0);
+    CHECK(view.err().empty());
+    CHECK_THAT(view.out(), Contains("<!DOCTYPE html>") && Contains("</html>") && !Contains("rank 0"));
+    Job written(scratch, ddlrun({"--timeline-view", name, "--report", "view.html"}));
+    CHECK(written.wait() == 0);
+    CHECK(written.out().empty());
+    CHECK(bytes_of(scratch.path("view.html")) == view.out());
+  }
+
+  // A page does not belong on a terminal, and what is no timeline is refused.
+  Command command = ddlrun({"--timeline-view", scratch.path("t.json")});
+  command.terminal = true;
+  Job terminal(scratch, command);
+  CHECK(terminal.wait() == 2);
+  CHECK_THAT(terminal.out(), Contains("--report view.html") && !Contains("DOCTYPE"));
+  Job page(scratch, ddlrun({"--timeline-view", "view.html"}));
+  CHECK(page.wait() == 2);
+  CHECK_THAT(page.err(),
+             Contains("view.html: it is not valid JSON at byte 1") && Contains("hint: give a file"));
+}
+
 TEST_CASE("HOROVOD_TIMELINE names the file, and .gz compresses it", "[timeline]") {
   const Scratch scratch;
   Command command = timeline_job({"--json", "--timeline-max-mb", "1"}, "steps");
