@@ -445,7 +445,7 @@ Result<Timeline> Reader::finish(bool is_valid) {
   if (source_.is_empty()) return refuse("it is empty");
   if (is_too_deep_) return refuse("it has lists in lists, more than 32 of them, and is no timeline");
   if (!is_valid && source_.has_ended())
-    return refuse("it ends too early, after " + counted(static_cast<std::int64_t>(position_), "byte"));
+    return refuse("it ends too early, after " + counted(static_cast<std::int64_t>(position_) - 1, "byte"));
   if (!is_valid) return refuse("it is not valid JSON at byte " + std::to_string(position_));
   if (!has_events_ || !has_origin_) return refuse("it is JSON, but no timeline of ddlrun or libddl");
   timeline_.notes = notes();
