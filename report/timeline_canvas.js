@@ -178,7 +178,6 @@ class Painter {
     this.resize(width, height);
     this.rectangle(colours.back, 0, 0, width, height);
     this.drawScale(width, height);
-    this.visible = 0;
     context.save();
     context.beginPath();
     context.rect(0, SCALE, width, height - SCALE);
@@ -196,7 +195,6 @@ class Painter {
     if (view.selected >= 0) this.outline(view.selected, colours.text, [], width);
     context.restore();
     this.drawSelection(height);
-    return this.visible;
   }
 
   drawScale(width, height) {
@@ -260,7 +258,6 @@ class Painter {
   drawRow(row, y, height, width) {
     const {view} = this, {timeline, search} = view;
     const [first, last] = timeline.between(row, view.from, view.to);
-    this.visible += last - first;
     const scale = (width - GUTTER) / (view.to - view.from);
     const {begin, end, busy} = timeline;
     const moments = [];  // over the boxes beside them

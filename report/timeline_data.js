@@ -136,6 +136,16 @@ class Timeline {
             lowerBound(row.first, row.last, (i) => this.begin[i] > to)];
   }
 
+  /** The number of events of all ranks that are at least in part between the times. */
+  countBetween(from, to) {
+    let count = 0;
+    for (const row of this.rows) {
+      const [first, last] = this.between(row, from, to);
+      count += last - first;
+    }
+    return count;
+  }
+
   /** The same call on all ranks, this one included, by their begins; [] if the event has no number. */
   sameCall(event) {
     const {call, title} = this;

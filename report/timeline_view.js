@@ -1,6 +1,6 @@
 // The state of the page, and what the mouse, the keyboard and the address do with it. The address may have, after "#",
 // from=SECONDS&to=SECONDS&search=NAME&match=NUMBER&theme=light|dark. The element <html> has as data what is shown, for
-// programs that read the page: state, visible, matches, problems.
+// programs that read the page: state, visible (events of all ranks at this time), matches, problems.
 
 const SHORTEST = 20;  // ns in view
 
@@ -60,9 +60,10 @@ class View {
     this.top = this.stage.scrollTop;
     this.lanes.style.height = height + 'px';
     byId('spacer').style.height = Math.max(0, this.layout.height + SCALE - height) + 'px';
-    const visible = this.painter.drawLanes(this.width, height);
+    this.painter.drawLanes(this.width, height);
     this.overview.drawOverview(byId('overview').clientWidth, byId('overview').clientHeight);
-    const text = `${countText(visible, 'event')} in view`;
+    const visible = this.timeline.countBetween(this.from, this.to);
+    const text = `${countText(visible, 'event')} at this time`;
     byId('status').textContent = text;
     this.lanes.setAttribute('aria-label', `Timeline from ${stamp(this.from)} to ${stamp(this.to)}: ${text}`);
     const data = document.documentElement.dataset;
