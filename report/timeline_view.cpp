@@ -177,7 +177,7 @@ Result<std::string> timeline_view(const Timeline& timeline, const std::string& t
   kainjow::mustache::data values{kainjow::mustache::data::type::object};
   values.set("css", std::string(page_file("timeline_view.css")));
   values.set("script-source", csp_source(script));
-  values.set("script", std::move(script));
+  values.set("script", script);
   values.set("title", shown(title));
   values.set("data", base64(packed));
   kainjow::mustache::mustache frame{std::string(page_file("timeline_view.html.mustache"))};
