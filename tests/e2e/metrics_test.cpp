@@ -21,7 +21,7 @@ using Words = std::vector<std::string>;
 /// Two ranks that make calls until SIGUSR1.
 class BusyJob {
  public:
-  explicit BusyJob(Words options = {})
+  explicit BusyJob(const Words& options = {})
       : job_(scratch_, ddlrun(Words{"-np", "2", "--job-name", "a \"b\" \\c"} + options +
                               Words{program("timeline_program"), "until_signal"})) {
     job_.wait_for("ready", 2);
