@@ -86,11 +86,9 @@ const std::vector<WrongCommand> kWrongCommands = {
     {{"--lint", "folder"}, 2, "folder is a directory", "hint: name a job script in it"},
     // What is asked, and of whom.
     {{"--check-box", "NCCL"}, 2, "there is no capability 'NCCL'", "hint: did you mean nccl?"},
-    {{"--inspect", "no-such-job"}, 1, "no running job no-such-job is seen on this host", "hint: ddlrun --inspect without a name"},
     {{"--timeline-view", "folder"}, 2, "folder: it is not a regular file", "give a file that --timeline-filename"},
     {{"--timeline-view", "missing"}, 2, "missing: open: No such file", "give a file that --timeline-filename"},
     {{"--timeline-view", "folder", "--report", "missing/v.html"}, 2, "missing/v.html", "create the folder"},
-    {{"--timeline", "stop", "no-such-job"}, 1, "no running job no-such-job", "hint:"},
     {{"-np", "1", "--mpi", "--mpirun", "./data", "true"}, 122, "data: it cannot be started: Permission denied", "hint: name another with --mpirun"},
     {{"-np", "1", "--launch-agent", "no-such-agent %h", "-H", "node9", "true"}, 122, "node9: starting no-such-agent: No such file", ""},
     {{"-np", "1", "--launcher", "srun", "true"}, 2, "ddlrun does not run in one", "hint: start one with salloc first"},

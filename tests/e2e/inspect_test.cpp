@@ -135,14 +135,18 @@ TEST_CASE("several jobs are listed, and a name that both have is refused", "[ins
 
 TEST_CASE("a job that does not exist, or has ended, is said not to be there", "[inspect]") {
   const Scratch scratch;
-  const auto is_not_there = [&](const std::string& job) {
-    const Shown none = inspect(scratch, {job});
-    CHECK_THAT(none.err, Contains("no running job " + job + " is seen on this host"));
-    // Jobs of other tests may be stopped.
-    const bool all_have_names = none.err.find("does not say its name") == std::string::npos;
-    return none.exit_code == (all_have_names ? 1 : contract::kLostHost);
+  const auto check_that_there_is_no = [&](const std::string& job) {
+    for (const auto& words : std::vector<std::vector<std::string>>{
+             {"--inspect", job}, {"--metrics", job}, {"--timeline", "stop", job}}) {
+      const Shown none = run(scratch, ddlrun(words));
+      CHECK_THAT(none.err, Contains("no running job " + job + " is seen on this host"));
+      CHECK_THAT(none.err, Contains("hint: "));
+      // Jobs of other tests may be stopped.
+      const bool all_have_names = none.err.find("does not say its name") == std::string::npos;
+      CHECK(none.exit_code == (all_have_names ? 1 : contract::kLostHost));
+    }
   };
-  CHECK(is_not_there("no-such-job"));
+  check_that_there_is_no("no-such-job");
   std::string pid;
   {
     HangingJob job(scratch);
@@ -150,7 +154,7 @@ TEST_CASE("a job that does not exist, or has ended, is said not to be there", "[
     job->send(SIGTERM);
     (void)job->wait();
   }
-  CHECK(is_not_there(pid));
+  check_that_there_is_no(pid);
 }
 
 TEST_CASE("a stopped rank is shown as such, also without the check for stalls", "[inspect]") {
