@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/shared_library.h"
-
 namespace ddl::timeline {
 namespace {
 
@@ -34,7 +32,7 @@ Result<std::unique_ptr<DraftFile>> DraftFile::plan(const std::string& path, cons
 }
 
 DraftFile::~DraftFile() {
-  if (compressed_ != nullptr) zlib_.close(compressed_);
+  if (compressed_ != nullptr) zlib_->gzclose(compressed_);
   if (!draft_.empty()) ::unlink(draft_.c_str());
 }
 
@@ -55,17 +53,12 @@ Status DraftFile::set_target() {
 }
 
 Status DraftFile::load_zlib(const std::string& name) {
-  const auto library = SharedLibrary::load(name);
-  if (!library) {
-    return fail(ErrorCode::kUnavailable, "it cannot be compressed without zlib (" +
-                                             library.error().message() +
+  auto zlib = Zlib::load(name);
+  if (!zlib)
+    return fail(ErrorCode::kUnavailable, "it cannot be compressed (" + zlib.error().message() +
                                              "); install zlib, or choose a name without .gz");
-  }
-  zlib_.open = library->function<void*(int, const char*)>("gzdopen");
-  zlib_.write = library->function<int(void*, const void*, unsigned)>("gzwrite");
-  zlib_.close = library->function<int(void*)>("gzclose");
-  if (zlib_.open != nullptr && zlib_.write != nullptr && zlib_.close != nullptr) return {};
-  return fail(ErrorCode::kUnavailable, library->path() + " is not zlib; choose a name without .gz");
+  zlib_ = *zlib;
+  return {};
 }
 
 Status DraftFile::make_draft() {
@@ -85,9 +78,9 @@ Status DraftFile::make_draft() {
 
 Status DraftFile::open() {
   if (auto made = make_draft(); !made) return give_up(std::move(made.error()));
-  if (zlib_.open == nullptr) return {};
+  if (!zlib_) return {};
   // Level 1 is several times as fast as the usual one, and text that repeats itself still becomes a tenth or less.
-  compressed_ = zlib_.open(fd_.get(), "wb1");
+  compressed_ = zlib_->gzdopen(fd_.get(), "wb1");
   if (compressed_ == nullptr) return give_up(Error(ErrorCode::kSystem, "zlib cannot begin"));
   (void)fd_.release();  // gzclose() closes it
   return {};
@@ -106,7 +99,8 @@ Status DraftFile::write_compressed(std::string_view text) {
   while (!text.empty()) {
     const std::size_t size = std::min(text.size(), kPiece);
     errno = 0;
-    if (zlib_.write(compressed_, text.data(), static_cast<unsigned>(size)) <= 0) return failed_to_compress();
+    if (zlib_->gzwrite(compressed_, text.data(), static_cast<unsigned>(size)) <= 0)
+      return failed_to_compress();
     text.remove_prefix(size);
   }
   return {};
@@ -122,7 +116,7 @@ Status DraftFile::finish() {
 Status DraftFile::put_in_place() {
   if (compressed_ != nullptr) {
     errno = 0;
-    if (zlib_.close(std::exchange(compressed_, nullptr)) != 0) return failed_to_compress();
+    if (zlib_->gzclose(std::exchange(compressed_, nullptr)) != 0) return failed_to_compress();
   } else if (::close(fd_.release()) != 0) {
     return fail_errno("close");  // some network file systems report only here that they could not write
   }
@@ -131,7 +125,7 @@ Status DraftFile::put_in_place() {
 }
 
 Status DraftFile::give_up(Error error) {
-  if (compressed_ != nullptr) zlib_.close(std::exchange(compressed_, nullptr));
+  if (compressed_ != nullptr) zlib_->gzclose(std::exchange(compressed_, nullptr));
   fd_.reset();
   if (!draft_.empty()) ::unlink(std::exchange(draft_, "").c_str());
   return fail(std::move(error).during("writing " + path_));

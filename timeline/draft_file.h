@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "timeline/zlib.h"
 
 namespace ddl::timeline {
 
@@ -14,11 +16,10 @@ namespace ddl::timeline {
 /// there before. The destructor removes what is not finished. Errors name the path.
 class DraftFile {
  public:
-  static constexpr char kZlib[] = "libz.so.1";
-
   /// Checks that the file can be written, and leaves nothing behind. If path is a link, what it points to is replaced.
   /// A name that ends with ".gz" is compressed by zlib, which is loaded now.
-  static Result<std::unique_ptr<DraftFile>> plan(const std::string& path, const std::string& zlib = kZlib);
+  static Result<std::unique_ptr<DraftFile>> plan(const std::string& path,
+                                                 const std::string& zlib = Zlib::kLibrary);
   DraftFile(const DraftFile&) = delete;
   DraftFile& operator=(const DraftFile&) = delete;
   ~DraftFile();
@@ -33,14 +34,6 @@ class DraftFile {
   const std::string& path() const { return path_; }
 
  private:
-  /// The functions of zlib.h that are used, as they are in all its versions. Neither ddlrun nor libddl is linked with
-  /// zlib.
-  struct Zlib {
-    void* (*open)(int fd, const char* mode) = nullptr;
-    int (*write)(void* file, const void* data, unsigned size) = nullptr;
-    int (*close)(void* file) = nullptr;
-  };
-
   explicit DraftFile(std::string path) : path_(std::move(path)) {}
   Status set_target();
   Status load_zlib(const std::string& name);
@@ -51,10 +44,10 @@ class DraftFile {
   Status give_up(Error error);
 
   std::string path_;
-  std::string target_;  // path_ without links
-  Zlib zlib_;           // of nulls: not compressed
-  std::string draft_;   // "": there is none
-  UniqueFd fd_;         // of the draft, until zlib has it
+  std::string target_;        // path_ without links
+  std::optional<Zlib> zlib_;  // none: not compressed
+  std::string draft_;         // "": there is none
+  UniqueFd fd_;               // of the draft, until zlib has it
   void* compressed_ = nullptr;
 };
 

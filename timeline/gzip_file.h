@@ -8,17 +8,17 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "timeline/draft_file.h"
+#include "timeline/zlib.h"
 
 namespace ddl::timeline {
 
-/// Reads a file from its beginning to its end. zlib is loaded for it: neither ddlrun nor libddl is linked with it.
+/// Reads a file from its beginning to its end.
 class GzipFile {
  public:
   /// A regular file, whatever its name: zlib recognises what is compressed, and passes on all else unchanged. Errors,
   /// also of read(), do not name the path.
   static Result<std::unique_ptr<GzipFile>> open(const std::string& path,
-                                                const std::string& zlib = DraftFile::kZlib);
+                                                const std::string& zlib = Zlib::kLibrary);
   GzipFile(const GzipFile&) = delete;
   GzipFile& operator=(const GzipFile&) = delete;
   ~GzipFile();
@@ -27,16 +27,13 @@ class GzipFile {
   Result<std::size_t> read(std::span<char> buffer);
 
  private:
-  GzipFile() = default;
+  explicit GzipFile(const Zlib& zlib) : zlib_(zlib) {}
 
-  /// The functions of zlib.h that are used, as they are in all its versions.
-  int (*read_)(void* file, void* data, unsigned size) = nullptr;
-  const char* (*error_)(void* file, int* number) = nullptr;
-  int (*close_)(void* file) = nullptr;
+  Zlib zlib_;
   void* file_ = nullptr;
 };
 
 /// The bytes in the format of RFC 1950, which browsers call "deflate". In memory: the result, and zlib's 300 KB.
-Result<std::string> deflated(std::string_view bytes, const std::string& zlib = DraftFile::kZlib);
+Result<std::string> deflated(std::string_view bytes, const std::string& zlib = Zlib::kLibrary);
 
 }  // namespace ddl::timeline

@@ -33,7 +33,7 @@ struct TraceJob {
 class TraceFile {
  public:
   /// Checks that the file can be written, and leaves nothing behind. See DraftFile::plan().
-  static Result<TraceFile> create(const std::string& path, const std::string& zlib = DraftFile::kZlib);
+  static Result<TraceFile> create(const std::string& path, const std::string& zlib = Zlib::kLibrary);
 
   /// Before the first rank.
   Status begin(const TraceJob& job);
