@@ -22,7 +22,7 @@ using launcher::InspectedRank;
 using launcher::JobInspection;
 using Kind = MetricFamily::Kind;
 
-/// The places of the families in kFamilies.
+/// In the order of kTable.
 enum Family {
   kJobInfo,
   kRanks,
@@ -119,6 +119,12 @@ class Samples {
   void latest_of_rank(Family family, const InspectedRank& rank, double value) {
     double& latest = at(family, of_rank(rank, {}));
     latest = std::max(latest, value);
+  }
+
+  std::size_t count() const {
+    std::size_t sum = 0;
+    for (const auto& samples : samples_) sum += samples.size();
+    return sum;
   }
 
   std::string text(MetricsFormat format, std::optional<double> time) const {
@@ -228,22 +234,16 @@ void add_rank(const InspectedRank& rank, double now, Samples& samples) {
   }
 }
 
-MetricsDetail detail_of(const JobInspection& job) {
-  std::set<std::string_view> hosts;
-  for (const InspectedNode& node : job.nodes) hosts.insert(node.name);
-  std::set<std::string_view> ops;
-  std::size_t of_host = 3;
-  for (const InspectedRank& rank : job.ranks)
-    for (const launcher::CallSum& sum : rank.calls.sums) ops.insert(sum.kind);
+Samples samples_of(const JobInspection& job, MetricsDetail detail) {
+  Samples samples(job, detail);
+  add_job(job, samples);
+  // Processes of an elastic job that were started one after the other on a host are nodes of the same name.
+  std::set<std::string_view> counted;
   for (const InspectedNode& node : job.nodes)
-    of_host = std::max(of_host, 3 + 2 * node.usage.networks.size() + node.usage.energy.size());
-  const std::size_t of_rank = 4 + 4 * ops.size();
-  const std::size_t ranks = job.ranks.size();
-  constexpr std::size_t kOfJob = 16;
-  if (ranks <= kMaxRanks && kOfJob + hosts.size() * of_host + ranks * of_rank <= kMaxSeries)
-    return MetricsDetail::kRank;
-  return kOfJob + hosts.size() * (of_host + of_rank) <= kMaxSeries ? MetricsDetail::kHost
-                                                                   : MetricsDetail::kJob;
+    if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
+  const double now = static_cast<double>(job.job.began) + job.job.age;
+  for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
+  return samples;
 }
 
 }  // namespace
@@ -252,15 +252,13 @@ std::span<const MetricFamily> metric_families() { return kTable; }
 
 std::string metrics_text(const JobInspection& job, MetricsFormat format, MetricsDetail detail,
                          std::optional<double> time) {
-  Samples samples(job, detail == MetricsDetail::kAuto ? detail_of(job) : detail);
-  add_job(job, samples);
-  // Processes of an elastic job that were started one after the other on a host are nodes of the same name.
-  std::set<std::string_view> counted;
-  for (const InspectedNode& node : job.nodes)
-    if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
-  const double now = static_cast<double>(job.job.began) + job.job.age;
-  for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
-  return samples.text(format, time);
+  if (detail != MetricsDetail::kAuto) return samples_of(job, detail).text(format, time);
+  for (const MetricsDetail one : {MetricsDetail::kRank, MetricsDetail::kHost}) {
+    if (one == MetricsDetail::kRank && job.ranks.size() > kMostRanks) continue;
+    const Samples samples = samples_of(job, one);
+    if (samples.count() <= kMostSeries) return samples.text(format, time);
+  }
+  return samples_of(job, MetricsDetail::kJob).text(format, time);
 }
 
 }  // namespace ddl::report

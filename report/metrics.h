@@ -1,6 +1,7 @@
 // What a site's monitoring reads of a running job, in the text formats of Prometheus.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,15 +29,15 @@ enum class MetricsFormat {
 
 /// What has samples of its own. Those of smaller parts are added up, and the label of these is left out.
 enum class MetricsDetail {
-  kAuto,  ///< the smallest parts with which a job has at most kMaxSeries series
-  kJob,
+  kAuto,  ///< ranks, if there are at most kMostRanks; with more than kMostSeries samples the next one of these
+  kRank,
   kHost,
-  kRank,  ///< also kAuto never has samples of more than kMaxRanks ranks
+  kJob,
 };
-inline constexpr int kMaxRanks = 256;
-inline constexpr int kMaxSeries = 5000;
+inline constexpr std::size_t kMostRanks = 256;
+inline constexpr std::size_t kMostSeries = 5000;
 
-/// All samples of the job, of an answer with counts. time: for time stamps, in seconds since 1970; nullopt: without them.
+/// job: answered to InspectJob::counts. time: for time stamps, in seconds since 1970; nullopt: without them.
 /// What was not measured has no sample. Labels are valid UTF-8, and nothing in them ends a line. Pure.
 std::string metrics_text(const launcher::JobInspection& job, MetricsFormat format,
                          MetricsDetail detail = MetricsDetail::kAuto,
