@@ -419,6 +419,10 @@ std::string to_json(const ScalingStudy& study) {
   return line_of(json);
 }
 
+std::string to_json(const Record& record) {
+  return std::visit([](const auto& one) { return to_json(one); }, record);
+}
+
 Result<JobRecord> parse_job_record(std::string_view json) { return parsed(json, job_record_of); }
 
 Result<Record> parse_record(std::string_view json) {

@@ -52,8 +52,11 @@ Result<JobRecord> parse_job_record(std::string_view json);
 
 /// The same of the schema "ddl.scaling/1", whose "runs" are objects of "ddl.report/1".
 std::string to_json(const ScalingStudy& study);
-/// Reads an object of either schema. Errors: as parse_job_record(); a study has no run.
+
+/// What a file of a report may hold.
 using Record = std::variant<JobRecord, ScalingStudy>;
+std::string to_json(const Record& record);
+/// Reads an object of either schema. Errors: as parse_job_record(); a study has no run.
 Result<Record> parse_record(std::string_view json);
 
 /// What ddlrun --json prints at the end of a job: a line of JSON. Pure.

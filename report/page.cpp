@@ -5,6 +5,7 @@
 #include <ctime>
 #include <iterator>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <kainjow/mustache.hpp>
@@ -210,6 +211,11 @@ std::string page(const ScalingStudy& study) {
   content.facts = facts_of(first);
   content.sections = sections_of_scaling(study, result);
   return render(content);
+}
+
+std::string page(const Record& record, const JobRecord* baseline) {
+  const auto* const study = std::get_if<ScalingStudy>(&record);
+  return study != nullptr ? page(*study) : page(std::get<JobRecord>(record), baseline);
 }
 
 }  // namespace ddl::report

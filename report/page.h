@@ -12,5 +12,7 @@ namespace ddl::report {
 std::string page(const JobRecord& record, const JobRecord* baseline);
 /// The same of a study.
 std::string page(const ScalingStudy& study);
+/// Of whichever it is. A study needs no baseline.
+std::string page(const Record& record, const JobRecord* baseline);
 
 }  // namespace ddl::report

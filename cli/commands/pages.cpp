@@ -7,6 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/reports/report_files.h"
 #include "contract/ddlrun.h"
+#include "report/page.h"
 #include "report/timeline_view.h"
 #include "timeline/gzip_file.h"
 
@@ -14,7 +15,7 @@ namespace ddl::cli {
 
 int draw_report(const Request& request, const Environment& /*environment*/, const Console& console) {
   const ReportTask& task = request.report;
-  if (task.page.empty()) return console.print(page_of(*task.record, task.baseline.get()));
+  if (task.page.empty()) return console.print(report::page(*task.record, task.baseline.get()));
   auto files = ReportFiles::plan(request);
   if (!files) return console.refuse(files.error());
   const Status written = files->write(*task.record);

@@ -68,11 +68,6 @@ Status write_all(std::vector<std::unique_ptr<timeline::DraftFile>>& files, const
 
 }  // namespace
 
-std::string page_of(const report::Record& record, const report::JobRecord* baseline) {
-  if (const auto* const study = std::get_if<report::ScalingStudy>(&record)) return report::page(*study);
-  return report::page(std::get<report::JobRecord>(record), baseline);
-}
-
 Result<ReportFiles> ReportFiles::plan(const Request& request, const std::string& suffix) {
   const ReportTask& task = request.report;
   ReportFiles files;
@@ -92,10 +87,9 @@ Result<ReportFiles> ReportFiles::plan(const Request& request, const std::string&
 }
 
 Status ReportFiles::write(const report::Record& record) {
-  Status page = pages_.empty() ? Status() : write_page(page_of(record, baseline_.get()));
+  Status page = pages_.empty() ? Status() : write_page(report::page(record, baseline_.get()));
   Status json;
-  if (!records_.empty())
-    json = write_all(records_, std::visit([](const auto& one) { return report::to_json(one); }, record));
+  if (!records_.empty()) json = write_all(records_, report::to_json(record));
   return page ? std::move(json) : std::move(page);
 }
 

@@ -16,9 +16,6 @@ namespace ddl::cli {
 report::JobRecord record_of(const Request& request, const Environment& environment, double began,
                             launcher::JobReport report);
 
-/// The page of a job or of a study. baseline: as report::page(). Pure.
-std::string page_of(const report::Record& record, const report::JobRecord* baseline);
-
 class ReportFiles {
  public:
   /// Makes the folder of --report-dir, and checks that the files can be written: an error now is better than after the
