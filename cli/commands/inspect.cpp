@@ -127,6 +127,7 @@ Error unanswered(const JobSocket& socket, Error error) {
 }
 
 int refuse_job(const Error& error, const Console& console) {
+  if (error.code() == ErrorCode::kInvalidArgument) return console.refuse(error);
   return console.refuse(error, is_no_job(error) ? kNoSuchJob : int{contract::kLostHost});
 }
 
@@ -221,28 +222,32 @@ Error several_jobs(const std::string& job, const std::vector<JobSocket>& found) 
           "name one by the pid of its ddlrun: " + pids_text(found)};
 }
 
+/// Asks the only job that this may be, and reads its answer.
+template <class Answer>
+Result<Answer> ask_one_job(const std::string& job, const launcher::message::ClientToJob& request,
+                           Result<Answer> (*read)(Result<std::vector<launcher::message::JobToClient>>&&)) {
+  DDL_ASSIGN(found, find_jobs(job));
+  if (found.size() > 1) return fail(several_jobs(job, found));
+  auto answers = launcher::ask_jobs({found.front()}, request, Deadline::after(kPatience));
+  auto answer = read(std::move(answers.front()));
+  if (!answer) return fail(unanswered(found.front(), std::move(answer.error())));
+  return answer;
+}
+
 }  // namespace
 
 int print_metrics(const Request& request, const Environment& /*environment*/, const Console& console) {
-  const auto found = find_jobs(request.inspect.job);
-  if (!found) return refuse_job(found.error(), console);
-  if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));
-  auto answers = launcher::ask_jobs({found->front()}, launcher::message::InspectJob{contract::kVersion, true},
-                                    Deadline::after(kPatience));
-  const auto job = launcher::inspection_of(std::move(answers.front()));
-  if (!job) return refuse_job(unanswered(found->front(), job.error()), console);
+  const auto job = ask_one_job(request.inspect.job, launcher::message::InspectJob{contract::kVersion, true},
+                               launcher::inspection_of);
+  if (!job) return refuse_job(job.error(), console);
   return console.print(report::metrics_text(*job, request.metrics.format, request.metrics.detail));
 }
 
 int change_timeline(const Request& request, const Environment& /*environment*/, const Console& console) {
-  const auto found = find_jobs(request.inspect.job);
-  if (!found) return refuse_job(found.error(), console);
-  if (found->size() > 1) return console.refuse(several_jobs(request.inspect.job, *found));
   const launcher::message::ChangeTimeline change{contract::kVersion, request.timeline.starts,
                                                  request.timeline.file};
-  auto answers = launcher::ask_jobs({found->front()}, change, Deadline::after(kPatience));
-  const auto path = launcher::timeline_of(std::move(answers.front()));
-  if (!path) return refuse_job(unanswered(found->front(), path.error()), console);
+  const auto path = ask_one_job(request.inspect.job, change, launcher::timeline_of);
+  if (!path) return refuse_job(path.error(), console);
   return console.print(change.starts
                            ? "a timeline is recorded; ddlrun --timeline stop, or the end of the job, "
                              "writes it to " +
