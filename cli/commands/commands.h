@@ -44,6 +44,16 @@ Command run_by_mpirun;
 int run_as_mpi_rank(const std::vector<std::string>& words, const Environment& environment,
                     const Console& console);
 
+/// A job that has ended.
+struct RecordedRun {
+  report::JobRecord record;
+  int exit_code = 0;  ///< of ddlrun
+};
+/// Runs the job by ddlrun's agents, says how it ended, and writes what was asked for about it: output, reports, metrics.
+/// suffix: as that of ReportFiles::plan(). Error: something cannot be written, and nothing was started.
+Result<RecordedRun> run_recorded(const Request& request, const Environment& environment,
+                                 const Console& console, const std::string& suffix = "");
+
 /// --scaling: runs the job with each number of ranks, one after the other, and compares (scaling.cpp). A number with which
 /// it fails is not run again; a signal ends the study. Returns the exit code of the first run that failed.
 Command run_scaling;

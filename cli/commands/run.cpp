@@ -191,26 +191,31 @@ void keep_user_signals_from_this_process() {
 }
 
 int run_by_agents(const Request& request, const Environment& environment, const Console& console) {
-  if (const Status created = create_output_directory(request.job); !created)
-    return console.refuse(created.error());
-  auto files = ReportFiles::plan(request);
-  if (!files) return console.refuse(files.error());
-  auto metrics = MetricsFiles::plan(request.metrics, launcher::hostname());
-  if (!metrics) return console.refuse(metrics.error());
-  launcher::Notices notices = notices_of(request, console);
-  metrics->measure(notices);
-  if (!request.job.quiet) notices.progress = console.progress();
-  const double began = static_cast<double>(std::time(nullptr));
-  const auto run = run_in_mode(request, environment, console, notices);
-  const launcher::JobReport report = run ? *run : error_report(run.error());
-  const int exit_code = finish(report, request, console);
-  if (!request.report.is_wanted()) return exit_code;
-  const Status written = files->write(record_of(request, environment, began, report));
-  if (!written) console.note("the report was not written: " + written.error().message());
-  return written || exit_code != contract::kSuccess ? exit_code : contract::kOutputLost;
+  const auto run = run_recorded(request, environment, console);
+  return run ? run->exit_code : console.refuse(run.error());
 }
 
 }  // namespace
+
+Result<RecordedRun> run_recorded(const Request& request, const Environment& environment,
+                                 const Console& console, const std::string& suffix) {
+  DDL_TRY(create_output_directory(request.job));
+  DDL_ASSIGN(files, ReportFiles::plan(request, suffix));
+  DDL_ASSIGN(metrics, MetricsFiles::plan(request.metrics, launcher::hostname()));
+  launcher::Notices notices = notices_of(request, console);
+  metrics.measure(notices);
+  if (!request.job.quiet) notices.progress = console.progress();
+  const auto began = static_cast<double>(std::time(nullptr));
+  const auto run = run_in_mode(request, environment, console, notices);
+  const launcher::JobReport report = run ? *run : error_report(run.error());
+  RecordedRun recorded{record_of(request, environment, began, report), finish(report, request, console)};
+  if (!request.report.is_wanted()) return recorded;
+  if (const Status written = files.write(recorded.record); !written) {
+    console.note("the report was not written: " + written.error().message());
+    if (recorded.exit_code == contract::kSuccess) recorded.exit_code = contract::kOutputLost;
+  }
+  return recorded;
+}
 
 launcher::Notices notices_of(const Request& request, const Console& console) {
   return {[&](const std::string& sentence) {

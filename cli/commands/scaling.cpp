@@ -1,16 +1,13 @@
 // Runs a job with several numbers of ranks, and compares.
-#include <ctime>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "cli/commands/commands.h"
-#include "cli/reports/job_report.h"
 #include "cli/reports/report_files.h"
 #include "cli/reports/scaling_report.h"
 #include "launcher/head/check_hosts.h"
-#include "launcher/head/run_job.h"
 
 namespace ddl::cli {
 
@@ -37,6 +34,7 @@ Request request_of(const Request& study, const SizedRun& run) {
   request.job.num_ranks = run.ranks;
   if (!request.job.output_directory.empty())
     request.job.output_directory += fmt::format("/ranks.{}/run.{}", run.ranks, run.round);
+  request.json = false;  // one report, of the study
   request.report.page.clear();
   request.report.json.clear();
   return request;
@@ -85,25 +83,14 @@ class Study {
  private:
   /// Error: its files cannot be written, before it has begun.
   Status run_once(const SizedRun& run) {
-    const Request request = request_of(request_, run);
-    DDL_TRY(create_output_directory(request.job));
-    DDL_ASSIGN(files, ReportFiles::plan(request, run.suffix()));
-    launcher::Notices notices = notices_of(request, console_);
-    if (!request.job.quiet) notices.progress = console_.progress();
-    const auto began = static_cast<double>(std::time(nullptr));
-    const auto ended = launcher::run_job(request.job, request.allocation, environment_, notices);
-    const launcher::JobReport report = ended ? *ended : error_report(ended.error());
-    if (report.reason != launcher::EndReason::kSuccess) {
-      if (!request.json) console_.report(failure_report(report, request.job, console_.error_style()));
-      if (exit_code_ == contract::kSuccess) exit_code_ = report.exit_code;
+    DDL_ASSIGN(ended, run_recorded(request_of(request_, run), environment_, console_, run.suffix()));
+    if (exit_code_ == contract::kSuccess) exit_code_ = ended.exit_code;
+    if (const launcher::EndReason reason = ended.record.report.reason;
+        reason != launcher::EndReason::kSuccess) {
       failed_sizes_.insert(run.ranks);
-      is_ended_ = report.reason == launcher::EndReason::kSignal;
+      is_ended_ = reason == launcher::EndReason::kSignal;
     }
-    study_.runs.push_back(record_of(request, environment_, began, report));
-    if (const Status written = files.write(study_.runs.back()); !written) {
-      console_.note("the report of this run was not written: " + written.error().message());
-      lose_output();
-    }
+    study_.runs.push_back(std::move(ended.record));
     return {};
   }
 

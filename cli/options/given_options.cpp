@@ -101,14 +101,13 @@ SplitArgv split_words(std::span<const std::string> words, const Spellings& spell
 }
 
 constexpr Contradiction kContradictions[] = {
-    {OptionId::kTagOutput, OptionId::kNoTagOutput},  {OptionId::kVerbose, OptionId::kQuiet},
-    {OptionId::kHosts, OptionId::kHostfile},         {OptionId::kMpi, OptionId::kLauncher},
-    {OptionId::kRankfile, OptionId::kMapBy},         {OptionId::kRankfile, OptionId::kRanksPerNode},
-    {OptionId::kScaling, OptionId::kNumProc},        {OptionId::kScaling, OptionId::kRankfile},
-    {OptionId::kScaling, OptionId::kTfRoles},        {OptionId::kScaling, OptionId::kMxnetServers},
-    {OptionId::kScaling, OptionId::kTimelineFile},   {OptionId::kScaling, OptionId::kBaseline},
-    {OptionId::kScaling, OptionId::kStdin},          {OptionId::kScaling, OptionId::kMetricsFile},
-    {OptionId::kScaling, OptionId::kMetricsHistory},
+    {OptionId::kTagOutput, OptionId::kNoTagOutput}, {OptionId::kVerbose, OptionId::kQuiet},
+    {OptionId::kHosts, OptionId::kHostfile},        {OptionId::kMpi, OptionId::kLauncher},
+    {OptionId::kRankfile, OptionId::kMapBy},        {OptionId::kRankfile, OptionId::kRanksPerNode},
+    {OptionId::kScaling, OptionId::kNumProc},       {OptionId::kScaling, OptionId::kRankfile},
+    {OptionId::kScaling, OptionId::kTfRoles},       {OptionId::kScaling, OptionId::kMxnetServers},
+    {OptionId::kScaling, OptionId::kTimelineFile},  {OptionId::kScaling, OptionId::kBaseline},
+    {OptionId::kScaling, OptionId::kStdin},         {OptionId::kScaling, OptionId::kMetricsHistory},
 };
 
 Status refuse_unknown(const std::string& word) {
