@@ -53,7 +53,7 @@ class Page {
 
   /// The page at this address, after "#". There is no script error, and nothing that its policy forbids.
   Shown show(const std::string& address) const {
-    // The address space of a test under load: the browser's own clock runs ahead only while the page is idle.
+    // The browser's clock runs ahead while the page has nothing to do, so a slow machine does not end it too early.
     const auto output =
         ddl::command_output({DDL_CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu",
                              "--user-data-dir=" + folder_ / "profile", "--window-size=1400,900",
