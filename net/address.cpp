@@ -25,6 +25,12 @@ const sockaddr_in6& as_v6(const sockaddr_storage& storage) {
 
 SocketAddress::SocketAddress() { storage_.ss_family = AF_INET; }
 
+SocketAddress SocketAddress::loopback() {
+  SocketAddress address;
+  reinterpret_cast<sockaddr_in&>(address.storage_).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
 Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   const auto not_one = [&] {
     return fail(ErrorCode::kInvalidArgument, "\"" + std::string(text.substr(0, 100)) +

@@ -20,6 +20,8 @@ class SocketAddress {
  public:
   /// 0.0.0.0:0
   SocketAddress();
+  /// 127.0.0.1:0
+  static SocketAddress loopback();
   /// Only "192.0.2.1:80" and "[2001:db8::1]:80": no names, no zones.
   static Result<SocketAddress> parse(std::string_view text);
   /// Copies what the system gave; an error if it is neither IPv4 nor IPv6.

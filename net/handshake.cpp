@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -39,11 +38,6 @@ Mac mac_of(const JobKey& key, std::string_view label, std::initializer_list<Byte
   // It fails only without memory or without SHA-256; then there is nothing to compare with.
   DDL_CHECK(made != nullptr && size == kMacBytes, "HMAC-SHA256");
   return mac;
-}
-
-bool equal(const Mac& mac, Bytes received) {
-  return received.size() == mac.size() &&
-         ::CRYPTO_memcmp(mac.data(), received.data(), mac.size()) == 0;  // in constant time
 }
 
 void append(std::vector<std::byte>& out, Bytes bytes) {
@@ -133,7 +127,7 @@ Status Handshake::take_opening() {
 Status Handshake::take_challenge() {
   copy(acceptor_nonce_, Bytes(input_).first(kNonceBytes));
   const Mac wanted_mac = mac_of(*key_, "acceptor", {connector_nonce_, acceptor_nonce_});
-  if (!equal(wanted_mac, Bytes(input_).subspan(kNonceBytes))) {
+  if (!is_same_secret(wanted_mac, Bytes(input_).subspan(kNonceBytes))) {
     return broken(ErrorCode::kPermissionDenied, "the listener does not know the job's key");
   }
   append(output_, own_);
@@ -145,7 +139,7 @@ Status Handshake::take_challenge() {
 Status Handshake::take_proof() {
   copy(peer_, Bytes(input_).first(kIntroductionBytes));
   const Mac wanted_mac = mac_of(*key_, "connector", {connector_nonce_, acceptor_nonce_, peer_});
-  if (!equal(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
+  if (!is_same_secret(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
     return broken(ErrorCode::kPermissionDenied, "the caller does not know the job's key");
   }
   expecting_ = Expecting::kNothing;
@@ -156,7 +150,7 @@ Status Handshake::take_proof() {
 Status Handshake::take_acceptance() {
   copy(peer_, Bytes(input_).first(kIntroductionBytes));
   const Mac wanted_mac = mac_of(*key_, "accepted", {connector_nonce_, acceptor_nonce_, own_, peer_});
-  if (!equal(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
+  if (!is_same_secret(wanted_mac, Bytes(input_).subspan(kIntroductionBytes))) {
     return broken(ErrorCode::kPermissionDenied, "the listener's acceptance is forged");
   }
   expecting_ = Expecting::kNothing;

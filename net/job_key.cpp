@@ -1,6 +1,7 @@
 #include "net/job_key.h"
 
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,6 +22,10 @@ std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZ
 }  // namespace
 
 void wipe(std::span<std::byte> memory) { ::explicit_bzero(memory.data(), memory.size()); }
+
+bool is_same_secret(std::span<const std::byte> one, std::span<const std::byte> other) {
+  return one.size() == other.size() && ::CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
+}
 
 Result<JobKey> JobKey::allocate() {
   void* page = ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -51,4 +51,7 @@ class JobKey {
 /// Overwrites memory that held a secret; not optimised away.
 void wipe(std::span<std::byte> memory);
 
+/// Whether both are the same bytes. If their lengths are, the time that it takes does not tell how much of one is right.
+bool is_same_secret(std::span<const std::byte> one, std::span<const std::byte> other);
+
 }  // namespace ddl::net

@@ -27,6 +27,8 @@ Result<UniqueFd> listen_on(const SocketAddress& address, int backlog, bool is_v6
   if (address.family() == AF_INET6) {
     DDL_TRY(set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, is_v6_only ? 1 : 0, "IPV6_V6ONLY"));
   }
+  // A port that was named may have connections that are closing.
+  if (address.port() != 0) DDL_TRY(set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"));
   if (::bind(socket.get(), address.data(), address.size()) != 0)
     return fail_errno("bind to " + address.to_text());
   if (::listen(socket.get(), backlog) != 0) return fail_errno("listen");

@@ -57,17 +57,17 @@ Result<std::unique_ptr<GlooService>> GlooService::open(
 
 Environment GlooService::client_environment() const {
   return {{contract::env::kHorovodGlooAddress, kGlooAddress},
-          {contract::env::kHorovodGlooPort, std::to_string(server_->port())}};
+          {contract::env::kHorovodGlooPort, std::to_string(server_->address().port())}};
 }
 
 void GlooService::on_request(HttpServer::Id id, HttpRequest&& request) {
   auto read = read_gloo_request(request.method, request.path, std::move(request.body));
-  if (!read) return server_->answer(id, read.error().status, std::move(read.error().body));
+  if (!read) return server_->answer(id, {read.error().status, std::move(read.error().body), ""});
   report_(message::AskGlooStore{id, *std::move(read)});
 }
 
 void GlooService::on(const message::GlooStoreAnswered& answered) {
-  server_->answer(answered.id, answered.answer.status, answered.answer.body);
+  server_->answer(answered.id, {answered.answer.status, answered.answer.body, ""});
 }
 
 }  // namespace ddl::launcher

@@ -10,7 +10,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "launcher/control/job_server.h"
-#include "launcher/gloo/http_server.h"
+#include "launcher/http/http_server.h"
 #include "launcher/loop/event_loop.h"
 #include "launcher/plan/launch_plan.h"
 #include "launcher/protocol/messages.h"

@@ -1,5 +1,5 @@
 // The HTTP server with clients on raw sockets: polite, slow, silent, oversized, hostile.
-#include "launcher/gloo/http_server.h"
+#include "launcher/http/http_server.h"
 
 #include <netinet/in.h>
 #include <sys/fsuid.h>
@@ -40,12 +40,12 @@ HttpLimits small_limits(std::chrono::milliseconds client_time = 10s) {
 /// N; /large with 64 MiB; a request for /hold waits for release().
 class EchoServer {
  public:
-  explicit EchoServer(const HttpLimits& limits = small_limits()) {
+  explicit EchoServer(const HttpLimits& limits = small_limits(), const HttpAccess& access = {}) {
     auto server = HttpServer::open(
-        loop_, [this](HttpServer::Id id, HttpRequest&& request) { on_request(id, request); }, limits);
+        loop_, [this](HttpServer::Id id, HttpRequest&& request) { on_request(id, request); }, limits, access);
     REQUIRE(server);
     server_ = *std::move(server);
-    port_ = server_->port();
+    port_ = server_->address().port();
     thread_ = std::thread([this] { loop_.run(); });
   }
   ~EchoServer() {
@@ -68,7 +68,7 @@ class EchoServer {
   /// Answers those that wait, the last one first.
   void release() {
     loop_.post([this] {
-      for (; !held_.empty(); held_.pop_back()) server_->answer(held_.back(), 200, "released");
+      for (; !held_.empty(); held_.pop_back()) server_->answer(held_.back(), {200, "released", ""});
     });
   }
   /// Returns how long it took.
@@ -89,14 +89,15 @@ class EchoServer {
     if (request.path == "/hold") {
       held_.push_back(id);
     } else if (request.path == "/large") {
-      server_->answer(id, 200, std::string(std::size_t{64} << 20, 'x'));
+      server_->answer(id, {200, std::string(std::size_t{64} << 20, 'x'), ""});
     } else if (request.path == "/end") {
       server_.reset();
     } else if (request.path.starts_with("/status/")) {
-      server_->answer(id, std::stoi(request.path.substr(8)), ids_are_new_ ? "" : "an id was used twice");
+      server_->answer(id,
+                      {std::stoi(request.path.substr(8)), ids_are_new_ ? "" : "an id was used twice", ""});
     } else {
-      server_->answer(id, 200, request.method + " " + request.path + " " + request.body);
-      server_->answer(id, 500, "a second answer");  // does nothing
+      server_->answer(id, {200, request.method + " " + request.path + " " + request.body, ""});
+      server_->answer(id, {500, "a second answer", ""});  // does nothing
     }
     const std::lock_guard lock(mutex_);
     ++requests_;
@@ -479,7 +480,8 @@ TEST_CASE("a server may end while it calls, and while clients connect") {
   for (int i = 0; i < 20; ++i) {
     auto server = HttpServer::open(loop, [](HttpServer::Id, HttpRequest&&) {});
     REQUIRE(server);
-    Client client((*server)->port()), other((*server)->port());
+    const std::uint16_t port = (*server)->address().port();
+    Client client(port), other(port);
     client.send(get("/a/b"));
   }
 }
@@ -499,6 +501,60 @@ TEST_CASE("a process of another user is refused, whether it sends something or n
   CHECK(other.is_ended());
   CHECK(server.requests() == 0);
   check_serves(server);
+}
+
+TEST_CASE("processes of users who are named are served, and requests with the token") {
+  if (::geteuid() != 0) DDL_SKIP("only root makes sockets of another user");
+  constexpr uid_t kNamed = 65533, kOther = 65534;
+  HttpAccess access;
+  access.users = {kNamed};
+  const auto status = [](const EchoServer& server, uid_t user, const std::string& headers) {
+    const auto before = static_cast<uid_t>(::setfsuid(user));
+    Client client(server.port());
+    ::setfsuid(before);
+    return client.ask("GET /a/b HTTP/1.1\r\n" + headers + "\r\n").status;
+  };
+  {
+    const EchoServer server(small_limits(), access);
+    CHECK(status(server, kNamed, "") == 200);
+    CHECK(status(server, kOther, "Authorization: Bearer \r\n") == 403);
+    CHECK(status(server, 0, "") == 200);
+  }
+  access.token = "0123456789abcdef";
+  const EchoServer server(small_limits(), access);
+  CHECK(status(server, kNamed, "") == 200);
+  CHECK(status(server, kOther, "Authorization: Bearer 0123456789abcdef\r\n") == 200);
+  for (const char* const wrong :
+       {"", "Authorization: Bearer\r\n", "Authorization: Bearer 0123456789abcdeg\r\n",
+        "Authorization: Bearer 0123456789abcdef0\r\n", "Authorization: Basic 0123456789abcdef\r\n",
+        "X-Authorization: Bearer 0123456789abcdef\r\n"})
+    CHECK(status(server, kOther, wrong) == 401);
+  const std::size_t served = server.requests();
+  const auto before = static_cast<uid_t>(::setfsuid(kOther));
+  Client client(server.port());
+  ::setfsuid(before);
+  const Response response = client.ask(get("/a/b"));
+  CHECK_THAT(response.head, Contains("\r\nWWW-Authenticate: Bearer\r\n"));
+  CHECK(client.ask("GET /a/b HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n").body ==
+        "GET /a/b ");
+  CHECK(server.requests() == served + 1);
+}
+
+TEST_CASE("a server listens at the address that it was given, and says if it cannot") {
+  HttpAccess access;
+  access.address = *net::SocketAddress::parse("127.0.0.2:0");
+  EventLoop loop;
+  const auto ignore = [](HttpServer::Id, HttpRequest&&) {};
+  auto server = HttpServer::open(loop, ignore, {}, access);
+  REQUIRE(server);
+  CHECK((*server)->address().host_text() == "127.0.0.2");
+  access.address = (*server)->address();
+  CHECK(access.address.port() != 0);
+  const auto second = HttpServer::open(loop, ignore, {}, access);
+  REQUIRE_FALSE(second);
+  CHECK_THAT(second.error().message(), Contains(access.address.to_text() + ": Address already in use"));
+  server->reset();
+  CHECK(HttpServer::open(loop, ignore, {}, access));
 }
 
 TEST_CASE("a server without descriptors serves again when there are some") {

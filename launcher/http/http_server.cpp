@@ -1,11 +1,10 @@
-#include "launcher/gloo/http_server.h"
+#include "launcher/http/http_server.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -22,13 +22,17 @@
 
 #include "base/fd.h"
 #include "base/own_thread.h"
+#include "net/job_key.h"
 #include "net/socket_owner.h"
+#include "net/tcp.h"
 
 namespace ddl::launcher {
 namespace {
 
 // If accept() fails for lack of descriptors, the connection stays in the queue, and the listener readable.
 constexpr timeval kListenerRest{1, 0};
+// libevent has no name for it.
+constexpr int kUnauthorized = 401;
 
 timeval to_timeval(std::chrono::milliseconds time) {
   return {static_cast<time_t>(time.count() / 1000), static_cast<suseconds_t>(time.count() % 1000 * 1000)};
@@ -38,32 +42,22 @@ tl::unexpected<Error> fail_libevent(const char* what) {
   return fail(ErrorCode::kSystem, std::string("libevent could not make ") + what);
 }
 
-struct Listener {
-  UniqueFd socket;
-  std::uint16_t port = 0;
-};
-
-Result<Listener> listen_on_loopback() {
-  Listener listener{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
-  sockaddr_in in{};
-  in.sin_family = AF_INET;
-  in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* address = reinterpret_cast<sockaddr*>(&in);
-  socklen_t size = sizeof in;
-  if (!listener.socket || ::bind(listener.socket.get(), address, size) != 0 ||
-      ::listen(listener.socket.get(), SOMAXCONN) != 0 ||
-      ::getsockname(listener.socket.get(), address, &size) != 0)
-    return fail_errno("listening on 127.0.0.1");
-  listener.port = ntohs(in.sin_port);
-  return listener;
-}
-
 const char* method_name(evhttp_cmd_type type) {
   switch (type) {
     case EVHTTP_REQ_GET: return "GET";
     case EVHTTP_REQ_PUT: return "PUT";
     default: return "DELETE";  // no other is allowed
   }
+}
+
+std::string header(evhttp_request* request, const char* name) {
+  const char* const value = ::evhttp_find_header(::evhttp_request_get_input_headers(request), name);
+  return value != nullptr ? value : "";
+}
+
+bool has_token(evhttp_request* request, const std::string& token) {
+  const std::string given = header(request, "Authorization"), wanted = "Bearer " + token;
+  return net::is_same_secret(std::as_bytes(std::span(given)), std::as_bytes(std::span(wanted)));
 }
 
 }  // namespace
@@ -82,15 +76,16 @@ class HttpSide {
  public:
   using Deliver = std::function<void(HttpServer::Id, HttpRequest&&)>;
 
-  static Result<std::unique_ptr<HttpSide>> make(const HttpLimits& limits, Deliver deliver);
+  static Result<std::unique_ptr<HttpSide>> make(const HttpLimits& limits, const HttpAccess& access,
+                                                Deliver deliver);
   ~HttpSide();
   HttpSide(const HttpSide&) = delete;
   HttpSide& operator=(const HttpSide&) = delete;
 
-  std::uint16_t port() const { return port_; }
+  const net::SocketAddress& address() const { return access_.address; }
   /// Until post_stop().
   void run() { ::event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
-  void post_answer(HttpServer::Id id, int status, std::string body);
+  void post_answer(HttpServer::Id id, HttpAnswer answer);
   void post_stop();
 
  private:
@@ -98,29 +93,32 @@ class HttpSide {
     HttpSide* side = nullptr;
     bufferevent* stream = nullptr;      ///< a reference of our own
     evhttp_connection* http = nullptr;  ///< once admitted
+    bool needs_token = false;           ///< its user is not one of those who are served
     EventObject<event> turn;            ///< first to admit it, then to end it
   };
   struct Answer {
     HttpServer::Id id = 0;
-    int status = 0;
-    std::string body;
+    HttpAnswer answer;
   };
 
-  HttpSide(const HttpLimits& limits, Deliver deliver) : limits_(limits), deliver_(std::move(deliver)) {}
+  HttpSide(const HttpLimits& limits, const HttpAccess& access, Deliver deliver)
+      : limits_(limits), access_(access), deliver_(std::move(deliver)) {}
   Status set_up();
   bufferevent* add_connection();
   void take_turn(Connection& connection);
+  bool is_known(uid_t user) const;
   void admit(Connection& connection);
   void erase(const Connection& connection);
   void on_request(evhttp_request* request);
   void on_wake();
   void reply(const Answer& answer);
+  void send(evhttp_request* request, const HttpAnswer& answer);
   void wake();
 
   HttpLimits limits_;
+  HttpAccess access_;
   Deliver deliver_;
   net::SocketLookup lookup_{};
-  std::uint16_t port_ = 0;
 
   std::mutex mutex_;  ///< for the next two
   std::vector<Answer> answers_;
@@ -137,8 +135,9 @@ class HttpSide {
   HttpServer::Id last_id_ = 0;
 };
 
-Result<std::unique_ptr<HttpSide>> HttpSide::make(const HttpLimits& limits, Deliver deliver) {
-  std::unique_ptr<HttpSide> side(new HttpSide(limits, std::move(deliver)));
+Result<std::unique_ptr<HttpSide>> HttpSide::make(const HttpLimits& limits, const HttpAccess& access,
+                                                 Deliver deliver) {
+  std::unique_ptr<HttpSide> side(new HttpSide(limits, access, std::move(deliver)));
   DDL_TRY(side->set_up());
   return side;
 }
@@ -146,8 +145,9 @@ Result<std::unique_ptr<HttpSide>> HttpSide::make(const HttpLimits& limits, Deliv
 Status HttpSide::set_up() {
   DDL_ASSIGN(lookup, net::find_socket_lookup());
   lookup_ = lookup;
-  DDL_ASSIGN(listener, listen_on_loopback());
-  port_ = listener.port;
+  DDL_ASSIGN(socket, net::listen_tcp(access_.address, SOMAXCONN));
+  DDL_ASSIGN(address, net::local_address(socket.get()));
+  access_.address = address;
   wake_ = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno("eventfd");
 
@@ -179,9 +179,9 @@ Status HttpSide::set_up() {
       http_, [](evhttp_request* request, void* self) { static_cast<HttpSide*>(self)->on_request(request); },
       this);
   listener_ = ::evconnlistener_new(base_.get(), nullptr, nullptr,
-                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, listener.socket.get());
+                                   LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, socket.get());
   if (!listener_) return fail_libevent("a listener");
-  listener.socket.release();
+  (void)socket.release();
   if (!::evhttp_bind_listener(http_, listener_)) {
     ::evconnlistener_free(std::exchange(listener_, nullptr));
     return fail_libevent("a listener");
@@ -206,10 +206,10 @@ HttpSide::~HttpSide() {
   while (!connections_.empty()) erase(connections_.begin()->second);  // those not admitted yet
 }
 
-void HttpSide::post_answer(HttpServer::Id id, int status, std::string body) {
+void HttpSide::post_answer(HttpServer::Id id, HttpAnswer answer) {
   {
     const std::lock_guard lock(mutex_);
-    answers_.push_back({id, status, std::move(body)});
+    answers_.push_back({id, std::move(answer)});
   }
   wake();
 }
@@ -255,6 +255,11 @@ void HttpSide::take_turn(Connection& connection) {
   ::evhttp_connection_free(connection.http);  // calls erase()
 }
 
+bool HttpSide::is_known(uid_t user) const {
+  const auto& users = access_.users;
+  return user == ::geteuid() || user == 0 || std::find(users.begin(), users.end(), user) != users.end();
+}
+
 void HttpSide::admit(Connection& connection) {
   // The argument of the callbacks that evhttp has set: nothing else leads from a stream to its connection. It is null
   // if evhttp could not begin, and has freed the stream.
@@ -273,13 +278,14 @@ void HttpSide::admit(Connection& connection) {
       &connection);
   const int socket = ::bufferevent_getfd(connection.stream);
   const auto user = net::user_of_peer(socket, lookup_);
-  if (user && (*user == ::geteuid() || *user == 0)) {
+  connection.needs_token = !user || !is_known(*user);
+  if (!connection.needs_token || !access_.token.empty()) {
     const timeval limit = to_timeval(limits_.client_time);
     ::event_add(connection.turn.get(), &limit);
     return;
   }
-  const std::string why =
-      "this port serves only processes of user " + std::to_string(::geteuid()) + " on this host\n";
+  const std::string why = "this port serves only processes of user " + std::to_string(::geteuid()) +
+                          " on this host, and of users that were named to it\n";
   const std::string answer =
       "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: " + std::to_string(why.size()) +
       "\r\n\r\n" + why;
@@ -299,11 +305,16 @@ void HttpSide::on_request(evhttp_request* request) {
   const auto connection = connections_.find(stream);
   if (connection == connections_.end() || !connection->second.http)
     return ::evhttp_send_error(request, HTTP_INTERNAL, nullptr);
+  if (connection->second.needs_token && !has_token(request, access_.token)) {
+    ::evhttp_add_header(::evhttp_request_get_output_headers(request), "WWW-Authenticate", "Bearer");
+    return send(request, {kUnauthorized, "this port serves those who send its token\n", "text/plain"});
+  }
   ::event_del(connection->second.turn.get());
   evbuffer* input = ::evhttp_request_get_input_buffer(request);
   HttpRequest read;
   read.method = method_name(::evhttp_request_get_command(request));
   read.path = ::evhttp_request_get_uri(request);
+  read.accept = header(request, "Accept");
   read.body.resize(::evbuffer_get_length(input));
   ::evbuffer_remove(input, read.body.data(), read.body.size());
   const HttpServer::Id id = ++last_id_;
@@ -331,16 +342,20 @@ void HttpSide::reply(const Answer& answer) {
   if (found == waiting_.end()) return;
   evhttp_request* request = found->second;
   waiting_.erase(found);
-  evhttp_connection* http = ::evhttp_request_get_connection(request);
-  if (!http) return ::evhttp_request_free(request);
+  if (!::evhttp_request_get_connection(request)) return ::evhttp_request_free(request);
+  send(request, answer.answer);
+}
+
+void HttpSide::send(evhttp_request* request, const HttpAnswer& answer) {
+  evkeyvalq* headers = ::evhttp_request_get_output_headers(request);
+  if (!answer.type.empty()) ::evhttp_add_header(headers, "Content-Type", answer.type.c_str());
   // evhttp adds the length only for HTTP/1.1 and kept connections.
-  ::evhttp_add_header(::evhttp_request_get_output_headers(request), "Content-Length",
-                      std::to_string(answer.body.size()).c_str());
+  ::evhttp_add_header(headers, "Content-Length", std::to_string(answer.body.size()).c_str());
   const EventObject<evbuffer> body(::evbuffer_new());
   if (body) ::evbuffer_add(body.get(), answer.body.data(), answer.body.size());
+  bufferevent* stream = ::evhttp_connection_get_bufferevent(::evhttp_request_get_connection(request));
   ::evhttp_send_reply(request, answer.status, nullptr, body.get());
   // evhttp would read while it writes, and drop the answer at the end of what the client sends.
-  bufferevent* stream = ::evhttp_connection_get_bufferevent(http);
   ::bufferevent_disable(stream, EV_READ);
   const timeval limit = to_timeval(limits_.client_time);
   const auto connection = connections_.find(stream);
@@ -361,11 +376,12 @@ HttpServer::~HttpServer() {
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(EventLoop& loop, OnRequest on_request,
-                                                     const HttpLimits& limits) {
+                                                     const HttpLimits& limits, const HttpAccess& access) {
   auto parts = std::make_unique<Parts>();
   parts->on_request = std::make_shared<OnRequest>(std::move(on_request));
   auto side = HttpSide::make(
-      limits, [&loop, weak = std::weak_ptr<OnRequest>(parts->on_request)](Id id, HttpRequest&& request) {
+      limits, access,
+      [&loop, weak = std::weak_ptr<OnRequest>(parts->on_request)](Id id, HttpRequest&& request) {
         loop.post([weak, id, request = std::move(request)]() mutable {
           // Kept here, because the server may end in the call.
           if (const auto handler = weak.lock()) (*handler)(id, std::move(request));
@@ -379,10 +395,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(EventLoop& loop, OnRequest 
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
 }
 
-std::uint16_t HttpServer::port() const { return parts_->side->port(); }
+const net::SocketAddress& HttpServer::address() const { return parts_->side->address(); }
 
-void HttpServer::answer(Id id, int status, std::string body) {
-  parts_->side->post_answer(id, status, std::move(body));
-}
+void HttpServer::answer(Id id, HttpAnswer answer) { parts_->side->post_answer(id, std::move(answer)); }
 
 }  // namespace ddl::launcher
