@@ -28,8 +28,11 @@ enum Family {
   kRanks,
   kHosts,
   kStartTime,
+  kStartUp,
   kGeneration,
   kStalledRanks,
+  kHeadCpuSeconds,
+  kHeadResident,
   kMemoryPeak,
   kMemoryLimit,
   kOomKills,
@@ -50,8 +53,12 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
     {Kind::kGauge, "ddlrun_ranks", "", "state", "Ranks that are not_started, running, ended or unknown"},
     {Kind::kGauge, "ddlrun_hosts", "", "state", "Hosts that have answered, or are silent"},
     {Kind::kGauge, "ddlrun_start_time_seconds", "seconds", "", "When the ranks were started, since 1970"},
+    {Kind::kGauge, "ddlrun_startup_seconds", "seconds", "phase",
+     "From the start of ddlrun until its agents were ready, all ranks were started, and so on"},
     {Kind::kGauge, "ddlrun_generation", "", "", "How often the ranks of an elastic job were started before"},
     {Kind::kGauge, "ddlrun_stalled_ranks", "", "", "Ranks that have waited for others for 10 s or longer"},
+    {Kind::kCounter, "ddlrun_head_cpu_seconds", "seconds", "", "CPU time of ddlrun itself on its own host"},
+    {Kind::kGauge, "ddlrun_head_resident_bytes", "bytes", "", "Memory of ddlrun itself on its own host"},
     {Kind::kGauge, "ddlrun_host_memory_peak_bytes", "bytes", "host", "The most memory of the job's cgroup"},
     {Kind::kGauge, "ddlrun_host_memory_limit_bytes", "bytes", "host", "The limit of the job's cgroup"},
     {Kind::kCounter, "ddlrun_host_oom_kills", "", "host", "Processes that the kernel has killed for memory"},
@@ -179,7 +186,15 @@ void add_job(const JobInspection& job, Samples& samples) {
   constexpr double kStalledSeconds = 10;
   samples.add(kJobInfo, 1, {{"name", job.job.name}, {"version", contract::kVersion}});
   samples.add(kStartTime, static_cast<double>(job.job.began));
+  for (const launcher::StartPhase& phase : job.job.start) {
+    std::string name = phase.name;
+    std::replace(name.begin(), name.end(), ' ', '_');
+    samples.add(kStartUp, phase.seconds, {{"phase", name}});
+  }
   if (job.job.generation >= 0) samples.add(kGeneration, job.job.generation);
+  if (job.job.head.cpu_seconds >= 0) samples.add(kHeadCpuSeconds, job.job.head.cpu_seconds);
+  if (job.job.head.resident_bytes >= 0)
+    samples.add(kHeadResident, static_cast<double>(job.job.head.resident_bytes));
   for (const char* const state : {"answered", "silent"}) samples.add(kHosts, 0, {{"state", state}});
   for (const InspectedNode& node : job.nodes)
     samples.add(kHosts, 1, {{"state", node.silence.empty() ? "answered" : "silent"}});

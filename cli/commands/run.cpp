@@ -14,7 +14,7 @@
 #include "cli/options/this_process.h"
 #include "cli/reports/check_hosts_report.h"
 #include "cli/reports/job_report.h"
-#include "cli/reports/metrics_files.h"
+#include "cli/reports/job_metrics.h"
 #include "cli/reports/plan_report.h"
 #include "cli/reports/report_files.h"
 #include "contract/ddlrun.h"
@@ -201,7 +201,7 @@ Result<RecordedRun> run_recorded(const Request& request, const Environment& envi
                                  const Console& console, const std::string& suffix) {
   DDL_TRY(create_output_directory(request.job));
   DDL_ASSIGN(files, ReportFiles::plan(request, suffix));
-  DDL_ASSIGN(metrics, MetricsFiles::plan(request.metrics, launcher::hostname()));
+  DDL_ASSIGN(metrics, JobMetrics::plan(request.metrics, launcher::hostname()));
   launcher::Notices notices = notices_of(request, console);
   metrics.measure(notices);
   if (!request.job.quiet) notices.progress = console.progress();

@@ -75,6 +75,24 @@ Result<report::ScalingKind> parse_scaling_kind(std::string_view text) {
   return one_of<report::ScalingKind>(text, {{"strong", kStrong}, {"weak", kWeak}});
 }
 
+Result<net::SocketAddress> parse_listen_address(std::string_view text) {
+  constexpr int kMaxPort = 65535;
+  const auto port = parse_count(text, 0, kMaxPort);
+  if (port) return net::SocketAddress::loopback().with_port(static_cast<std::uint16_t>(*port));
+  auto address = net::SocketAddress::parse(text);
+  if (address) return address;
+  return refuse(in_quotes(text) + " is neither a port, nor an address with one, such as 192.0.2.1:9400");
+}
+
+Result<std::vector<std::string>> parse_user_names(std::string_view text) {
+  std::vector<std::string> names;
+  for (const std::string_view name : split(text, ',')) {
+    if (name.empty()) return refuse("a name of a user is empty");
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 Result<report::MetricsDetail> parse_metrics_detail(std::string_view text) {
   using enum report::MetricsDetail;
   return one_of<report::MetricsDetail>(text,

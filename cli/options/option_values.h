@@ -12,6 +12,7 @@
 #include "cli/options/option_table.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
+#include "net/address.h"
 #include "report/job_record.h"
 #include "report/metrics.h"
 
@@ -46,6 +47,10 @@ Result<int> parse_rank_count(std::string_view text);
 Result<std::vector<int>> parse_sizes(std::string_view text);
 Result<report::ScalingKind> parse_scaling_kind(std::string_view text);
 Result<report::MetricsDetail> parse_metrics_detail(std::string_view text);
+/// "9400", of 127.0.0.1, or an address with a port, which may be 0.
+Result<net::SocketAddress> parse_listen_address(std::string_view text);
+/// Names separated by commas.
+Result<std::vector<std::string>> parse_user_names(std::string_view text);
 /// As parse_rank_count; for words of torchrun, such as "gpu", the error says what to write.
 Result<int> parse_ranks_per_node(std::string_view text);
 /// --nnodes: "4" is {4, 4}, "1:4" is {1, 4}; from 1 to kMaxHosts.

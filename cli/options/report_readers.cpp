@@ -89,6 +89,22 @@ Result<std::shared_ptr<const Record>> read_record(const CommandLine& line, Optio
   return std::make_shared<const Record>(*std::move(record));
 }
 
+void read_metrics_port(ValueReader& values, const std::string& here, MetricsTask& metrics) {
+  values.take(OptionId::kMetricsListen, parse_listen_address, metrics.listens);
+  values.take(OptionId::kMetricsUsers, parse_user_names, metrics.users);
+  values.take(OptionId::kMetricsTokenFile, parse_file, metrics.token_file, here);
+  values.take(OptionId::kMetricsDiscovery, parse_directory, metrics.discovery, here);
+  if (!metrics.listens)
+    return values.refuse_given(
+        {OptionId::kMetricsUsers, OptionId::kMetricsTokenFile, OptionId::kMetricsDiscovery},
+        " is about the port of --metrics-listen", "give it, too: --metrics-listen 0 takes a free port");
+  if (!metrics.listens->is_loopback() && metrics.token_file.empty())
+    values.refuse_once(OptionId::kMetricsListen,
+                       "--metrics-listen " + metrics.listens->to_text() +
+                           ": other hosts can reach this address, so it needs --metrics-token-file",
+                       "give a file with a token, or only the port, for 127.0.0.1");
+}
+
 }  // namespace
 
 Status read_report_files(Request& request, const CommandLine& line) {
@@ -103,6 +119,7 @@ Status read_report_files(Request& request, const CommandLine& line) {
   values.take(OptionId::kMetricsHistory, parse_file, metrics.history, here);
   values.take(OptionId::kMetricsInterval, parse_seconds, metrics.interval_seconds, false);
   values.take(OptionId::kMetricsDetail, parse_metrics_detail, metrics.detail);
+  read_metrics_port(values, here, metrics);
   values.refuse_given({OptionId::kOpenMetrics}, " belongs to --metrics, which shows a running job",
                       "omit it: --metrics-history is in this format");
   DDL_TRY(values.status());

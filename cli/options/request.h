@@ -15,6 +15,7 @@
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/mpi/mpirun.h"
+#include "net/address.h"
 #include "report/job_record.h"
 #include "report/metrics.h"
 #include "templates/profile/site_profile.h"
@@ -88,8 +89,10 @@ struct MetricsTask {
   std::string file;     ///< for kRun, as the others; "" or absolute
   std::string history;  ///< the same
   double interval_seconds = 15;
-
-  bool is_wanted() const { return !file.empty() || !history.empty(); }
+  std::optional<net::SocketAddress> listens;  ///< at this address
+  std::vector<std::string> users;  ///< whose processes are answered there, beside ddlrun's own and root's
+  std::string token_file;          ///< "" or absolute; its token is answered there
+  std::string discovery;           ///< a folder for Prometheus's discovery of that address; "" or absolute
 };
 
 enum class Action {

@@ -1,15 +1,20 @@
-#include "cli/reports/metrics_files.h"
+#include "cli/reports/job_metrics.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -22,18 +27,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kSuffix = ".prom";
+constexpr std::string_view kMetrics = ".prom", kTargets = ".json";
 
 /// "ddlrun-node1-4711-0f3c9a1b.prom". job_id: "ddlrun-4711-0f3c9a1b".
-std::string name_of(const std::string& hostname, const std::string& job_id) {
+std::string file_of_job(const std::string& folder, const std::string& hostname, const std::string& job_id,
+                        std::string_view suffix) {
   constexpr std::string_view kStart = "ddlrun-";
-  return std::string(kStart) + hostname + "-" + job_id.substr(kStart.size()) + std::string(kSuffix);
+  return folder + "/" + std::string(kStart) + hostname + "-" + job_id.substr(kStart.size()) +
+         std::string(suffix);
 }
 
 /// Whether this file of such a name is of a process that has ended.
-bool is_left_behind(const fs::directory_entry& file, const std::string& hostname) {
+bool is_left_behind(const fs::directory_entry& file, const std::string& hostname, std::string_view suffix) {
   const std::string start = "ddlrun-" + hostname + "-", name = file.path().filename();
-  if (!name.starts_with(start) || !name.ends_with(kSuffix)) return false;
+  if (!name.starts_with(start) || !name.ends_with(suffix)) return false;
   const std::string_view rest = std::string_view(name).substr(start.size());
   const auto pid = parse_integer(rest.substr(0, rest.find('-')));
   struct stat status {};
@@ -41,10 +48,73 @@ bool is_left_behind(const fs::directory_entry& file, const std::string& hostname
          status.st_uid == ::geteuid() && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
 }
 
-void remove_left_behind(const std::string& folder, const std::string& hostname) {
-  std::error_code ignored;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, ignored))
-    if (is_left_behind(file, hostname)) fs::remove(file.path(), ignored);
+/// Of files of jobs, of which those that were left behind are removed.
+Status use_folder(const std::string& folder, const std::string& hostname, std::string_view suffix,
+                  const std::string& option) {
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    std::error_code ignored;
+    if (is_left_behind(file, hostname, suffix)) fs::remove(file.path(), ignored);
+  }
+  if (!error && ::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return refuse(error ? "the folder " + shell_quote(folder) + " cannot be read: " + error.message()
+                      : "the folder " + shell_quote(folder) + " may not be written to",
+                "give another one with " + option);
+}
+
+Result<uid_t> user_of_name(const std::string& name) {
+  if (const auto number = parse_integer(name); number && *number >= 0) return static_cast<uid_t>(*number);
+  std::array<char, 16384> buffer;
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr)
+    return refuse("--metrics-users: this host has no user " + shell_quote(name),
+                  "give names or numbers of users, as in prometheus,4711");
+  return entry.pw_uid;
+}
+
+/// The line in a file that nobody else may read.
+Result<std::string> read_token(const std::string& path) {
+  constexpr std::size_t kMost = 4096, kLeast = 16;
+  const auto refuse_file = [&](const std::string& why) {
+    return refuse("--metrics-token-file: " + shell_quote(path) + ": " + why,
+                  "give another; to make one: (umask 077; openssl rand -hex 32 > FILE)");
+  };
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) return refuse_file(std::generic_category().message(errno));
+  if (!S_ISREG(status.st_mode)) return refuse_file("it is not a regular file");
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) return refuse_file("it belongs to another user");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return refuse_file("others may read or change it; its mode must be 0600");
+  std::string text(kMost, '\0');
+  const ssize_t size = retry_eintr([&] { return ::read(file.get(), text.data(), text.size()); });
+  if (size < 0) return refuse_file(std::generic_category().message(errno));
+  text.resize(static_cast<std::size_t>(size));
+  std::string token(trim(text));
+  const auto is_in_header = [](char c) { return c > ' ' && c <= '~'; };
+  if (token.size() < kLeast || text.size() == kMost || !std::all_of(token.begin(), token.end(), is_in_header))
+    return refuse_file("it is not one word of at least 16 characters");
+  return token;
+}
+
+/// Prometheus's discovery by files. hostname: for an address that stands for all.
+std::string targets_json(const net::SocketAddress& address, const std::string& hostname) {
+  const std::string host = address.host_text();
+  const bool is_any = host == "0.0.0.0" || host == "::";
+  const std::string target = is_any ? hostname + ":" + std::to_string(address.port()) : address.to_text();
+  const nlohmann::json targets = {{{"targets", {target}}, {"labels", nlohmann::json::object()}}};
+  return targets.dump() + "\n";
+}
+
+launcher::HttpAnswer answer_of(const launcher::JobInspection& job, report::MetricsDetail detail,
+                               const std::string& accept) {
+  if (accept.find("application/openmetrics-text") == std::string::npos)
+    return {200, report::metrics_text(job, report::MetricsFormat::kPrometheus, detail),
+            "text/plain; version=0.0.4; charset=utf-8"};
+  return {200, report::metrics_text(job, report::MetricsFormat::kOpenMetrics, detail),
+          "application/openmetrics-text; version=1.0.0; charset=utf-8"};
 }
 
 Status write_whole(const std::string& path, const std::string& text) {
@@ -60,11 +130,13 @@ double now() {
 
 }  // namespace
 
-struct MetricsFiles::State {
+struct JobMetrics::State {
   MetricsTask task;
   std::string hostname;
-  bool is_folder = false;
-  std::string file;  ///< written so far; "": none
+  bool is_folder = false;  ///< MetricsTask::file
+  launcher::HttpAccess access;
+  std::string file;       ///< written so far; "": none
+  std::string discovery;  ///< the same
   UniqueFd history;
   std::function<void(const std::string&)> note;
 
@@ -72,13 +144,50 @@ struct MetricsFiles::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    if (!file.empty()) ::unlink(file.c_str());
+    for (const std::string& one : {file, discovery})
+      if (!one.empty()) ::unlink(one.c_str());
     if (history) append("# EOF\n");
+  }
+
+  Status plan_files() {
+    if (!task.discovery.empty())
+      DDL_TRY(use_folder(task.discovery, hostname, kTargets, "--metrics-discovery"));
+    std::error_code ignored;
+    is_folder = !task.file.empty() && fs::is_directory(task.file, ignored);
+    if (is_folder) {
+      DDL_TRY(use_folder(task.file, hostname, kMetrics, "--metrics-file"));
+    } else if (!task.file.empty()) {
+      if (!task.file.ends_with(kMetrics))
+        return refuse(
+            shell_quote(task.file) + " is neither a folder, nor a file with a name that ends with .prom",
+            "the collectors of Prometheus read only such names");
+      const auto draft = timeline::DraftFile::plan(task.file);
+      if (!draft)
+        return fail(draft.error().with_hint("create the folder of the metrics first, or give another file"));
+    }
+    if (task.history.empty()) return {};
+    history.reset(::open(task.history.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (history) return {};
+    return refuse("the history of metrics cannot be written to " + shell_quote(task.history) + ": " +
+                      std::generic_category().message(errno),
+                  "give another file with --metrics-history");
+  }
+
+  Status plan_access() {
+    access.address = *task.listens;
+    for (const std::string& name : task.users) {
+      DDL_ASSIGN(user, user_of_name(name));
+      access.users.push_back(user);
+    }
+    if (task.token_file.empty()) return {};
+    DDL_ASSIGN(token, read_token(task.token_file));
+    access.token = std::move(token);
+    return {};
   }
 
   void write(const launcher::JobInspection& job) {
     if (!task.file.empty()) {
-      file = is_folder ? task.file + "/" + name_of(hostname, job.job.id) : task.file;
+      file = is_folder ? file_of_job(task.file, hostname, job.job.id, kMetrics) : task.file;
       const std::string text = report::metrics_text(job, report::MetricsFormat::kPrometheus, task.detail);
       if (const Status written = write_whole(file, text); !written) give_up(task.file, written.error());
     }
@@ -95,6 +204,17 @@ struct MetricsFiles::State {
     }
   }
 
+  void tell_address(const std::string& job_id, const net::SocketAddress& address,
+                    const launcher::Notices& notices) {
+    // Nobody else would say which port it is.
+    const bool is_news = task.listens->port() == 0 && task.discovery.empty();
+    (is_news ? notices.note : notices.detail)("metrics: http://" + address.to_text() + "/metrics");
+    if (task.discovery.empty()) return;
+    discovery = file_of_job(task.discovery, hostname, job_id, kTargets);
+    const Status written = write_whole(discovery, targets_json(address, hostname));
+    if (!written) notices.note("Prometheus is not told of the job: " + written.error().message());
+  }
+
   /// Said once: the job is more important.
   void give_up(std::string& path, const Error& error) {
     if (note) note("the metrics are not written any more: " + error.message());
@@ -102,40 +222,32 @@ struct MetricsFiles::State {
   }
 };
 
-Result<MetricsFiles> MetricsFiles::plan(const MetricsTask& task, const std::string& hostname) {
+Result<JobMetrics> JobMetrics::plan(const MetricsTask& task, const std::string& hostname) {
   auto state = std::make_shared<State>();
   state->task = task;
   state->hostname = hostname;
-  std::error_code ignored;
-  state->is_folder = !task.file.empty() && fs::is_directory(task.file, ignored);
-  if (state->is_folder) {
-    remove_left_behind(task.file, hostname);
-    if (::access(task.file.c_str(), W_OK | X_OK) != 0)
-      return refuse("the folder " + shell_quote(task.file) + " may not be written to",
-                    "give another one with --metrics-file");
-  } else if (!task.file.empty()) {
-    if (!task.file.ends_with(kSuffix))
-      return refuse(
-          shell_quote(task.file) + " is neither a folder, nor a file with a name that ends with .prom",
-          "the collectors of Prometheus read only such names");
-    const auto draft = timeline::DraftFile::plan(task.file);
-    if (!draft)
-      return fail(draft.error().with_hint("create the folder of the metrics first, or give another file"));
-  }
-  if (task.history.empty()) return MetricsFiles(std::move(state));
-  state->history.reset(::open(task.history.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!state->history)
-    return refuse("the history of metrics cannot be written to " + shell_quote(task.history) + ": " +
-                      std::generic_category().message(errno),
-                  "give another file with --metrics-history");
-  return MetricsFiles(std::move(state));
+  DDL_TRY(state->plan_files());
+  if (task.listens) DDL_TRY(state->plan_access());
+  return JobMetrics(std::move(state));
 }
 
-void MetricsFiles::measure(launcher::Notices& notices) {
-  if (!state_->task.is_wanted()) return;
-  state_->note = notices.note;
-  notices.measure_seconds = state_->task.interval_seconds;
-  notices.measured = [state = state_](const launcher::JobInspection& job) { state->write(job); };
+void JobMetrics::measure(launcher::Notices& notices) {
+  const MetricsTask& task = state_->task;
+  launcher::Measuring& measuring = notices.measuring;
+  if (!task.file.empty() || !task.history.empty()) {
+    state_->note = notices.note;
+    measuring.seconds = task.interval_seconds;
+    measuring.tell = [state = state_](const launcher::JobInspection& job) { state->write(job); };
+  }
+  if (!task.listens) return;
+  measuring.access = state_->access;
+  measuring.answer = [detail = task.detail](const launcher::JobInspection& job, const std::string& accept) {
+    return answer_of(job, detail, accept);
+  };
+  measuring.opened = [state = state_, &notices](const std::string& job_id,
+                                                const net::SocketAddress& address) {
+    state->tell_address(job_id, address, notices);
+  };
 }
 
 }  // namespace ddl::cli

@@ -1,4 +1,4 @@
-// The files of --metrics-file and --metrics-history.
+// What a site's monitoring gets of a running job: --metrics-file, --metrics-history, --metrics-listen.
 #pragma once
 
 #include <memory>
@@ -10,20 +10,21 @@
 
 namespace ddl::cli {
 
-/// Writes them while a job runs. One thread.
-class MetricsFiles {
+/// Writes the files while the job runs, and answers those who ask. One thread.
+class JobMetrics {
  public:
-  /// Checks that they can be written. A file that is a folder gets one for each job, ddlrun-HOST-PID-....prom, where those
-  /// of this user's jobs on this host that are no more are removed: their ddlrun was killed. hostname: of this host.
-  static Result<MetricsFiles> plan(const MetricsTask& task, const std::string& hostname);
+  /// Checks that the files can be written and read. In the folders of --metrics-file and --metrics-discovery each job
+  /// has a file, ddlrun-HOST-PID-...; those of this user's jobs on this host that are no more are removed: their ddlrun
+  /// was killed. hostname: of this host.
+  static Result<JobMetrics> plan(const MetricsTask& task, const std::string& hostname);
 
-  /// Has the job write them; nothing is asked of it if there are none. notices must not outlive this.
+  /// Has the job say what is wanted; nothing, if that is nothing. notices must not outlive this.
   void measure(launcher::Notices& notices);
 
  private:
   struct State;
-  explicit MetricsFiles(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  /// The last copy ends the history, and removes the file: it would be read for ever.
+  explicit JobMetrics(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// The last copy ends the history, and removes the other files: they would be read for ever.
   std::shared_ptr<State> state_;
 };
 

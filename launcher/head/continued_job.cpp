@@ -75,7 +75,8 @@ class ContinuedJob {
     hosts_.open(loop_);
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
-    if (notices_.measured) inspector_.measure_every(notices_.measure_seconds, notices_.measured);
+    DDL_TRY(measuring_.open(job_.id));
+    measuring_.begin();
     if (!spec_.timeline_file.empty()) {
       auto timeline = GenerationTimeline::create(spec_.timeline_file, spec_.timeline_bytes);
       if (!timeline)
@@ -85,6 +86,7 @@ class ContinuedJob {
     }
     loop_.run();
     inspector_.close();
+    measuring_.close();
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
@@ -93,6 +95,7 @@ class ContinuedJob {
     report.hint = hint_;
     report.ranks = membership_.outcomes();
     report.generations = generations_.take();
+    report.hosts = generations_.take_usages();
     report.run_seconds = generations_.seconds();
     return report;
   }
@@ -167,6 +170,7 @@ class ContinuedJob {
     notices_.note(m.message + "; " + hosts_.when_leaving());
     hosts_.end_leaving(launch);
   }
+  void on(int id, const message::Finished& m) { generations_.add_usage(launches_.at(id).host, m.usage); }
   void on(int id, const message::LaunchEnded& m) {
     Launch& launch = launches_.at(id);
     launch.phase = Launch::Phase::kConcluded;
@@ -473,6 +477,8 @@ class ContinuedJob {
        },
        [this](const Stall& stall) { on_stall(stall); },
        [this](int rank, const std::string& where) { kill_hung(rank, where); }}};
+  JobMeasuring measuring_{loop_, notices_.measuring,
+                          [this](Measuring::Tell tell) { inspector_.ask(std::move(tell)); }};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<GenerationTimeline> timeline_;
   bool is_lost_told_ = false;

@@ -40,9 +40,7 @@ class GenerationInspector {
   /// Takes requests on this host. Error: the socket cannot be opened.
   Status listen() { return inspector_.listen(); }
   void close() { inspector_.close(); }
-  void measure_every(double seconds, std::function<void(const JobInspection&)> measured) {
-    inspector_.measure_every(seconds, std::move(measured));
-  }
+  void ask(std::function<void(const JobInspection&)> tell) { inspector_.ask(std::move(tell)); }
 
   void begin(int generation, std::vector<Place> ranks);
   void on_gone(int launch);

@@ -1,5 +1,8 @@
 #include "launcher/head/generation_reports.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -45,6 +48,14 @@ void GenerationReports::end(const JobEnd& how) {
   if (reports_.empty()) return;
   reports_.back().run_seconds = seconds() - reports_.back().begin_seconds;
   reports_.back().end = how;
+}
+
+void GenerationReports::add_usage(const std::string& host, const NodeUsage& usage) {
+  const auto known = std::ranges::find(usages_, host, &HostUsage::host);
+  if (known == usages_.end()) return usages_.push_back({host, usage});
+  const std::int64_t peak = std::max(known->usage.memory.peak, usage.memory.peak);
+  if (usage.seconds.value > known->usage.seconds.value) known->usage = usage;
+  known->usage.memory.peak = peak;
 }
 
 }  // namespace ddl::launcher

@@ -1,4 +1,4 @@
-// What the report of an elastic job has about each of its generations, and the sentences with which they begin.
+// What the report of an elastic job has about each of its generations and hosts, and the sentences with which they begin.
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,11 @@ class GenerationReports {
   void end(const JobEnd& how);
   std::vector<GenerationReport> take() { return std::move(reports_); }
 
+  /// Of one of the launches on this host.
+  void add_usage(const std::string& host, const NodeUsage& usage);
+  /// By host what its longest launch has counted: others at the same time have counted the same.
+  std::vector<HostUsage> take_usages() { return std::move(usages_); }
+
   /// Since the job began.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
 
@@ -29,6 +34,7 @@ class GenerationReports {
 
   const Clock::time_point began_ = Clock::now();
   std::vector<GenerationReport> reports_;
+  std::vector<HostUsage> usages_;
 };
 
 }  // namespace ddl::launcher

@@ -12,6 +12,7 @@
 #include "contract/version.h"
 #include "launcher/head/stall_report.h"
 #include "launcher/node/node_probe.h"
+#include "launcher/node/rank_process.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
@@ -190,21 +191,12 @@ void JobInspector::add(const Asker& asker) {
   if (askers_.empty()) begin_question();
 }
 
-void JobInspector::measure_every(double seconds, std::function<void(const JobInspection&)> measured) {
-  measure_seconds_ = seconds;
-  measured_ = std::move(measured);
-  measure();
-}
-
-void JobInspector::measure() {
-  measure_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                   std::chrono::duration<double>(measure_seconds_)),
-                               [this] { measure(); });
-  add({std::nullopt, Asker::kSelf, true});
+void JobInspector::ask(std::function<void(const JobInspection&)> tell) {
+  add({std::nullopt, 0, true, std::move(tell)});
 }
 
 void JobInspector::begin_question() {
-  if (waiting_.empty()) return;
+  if (waiting_.empty() || !askers_.empty()) return;
   const bool counts = waiting_.front().counts;
   std::erase_if(waiting_, [&](const Asker& one) {
     const bool wants_this = one.counts == counts;
@@ -239,7 +231,7 @@ void JobInspector::answer(const Asker& asker, const message::JobToClient& messag
 }
 
 void JobInspector::answer(const Asker& asker, const net::Frame& frame) {
-  if (asker.client == Asker::kSelf && !asker.node) return;
+  if (asker.tell) return;
   if (asker.node) {
     actions_.forward(*asker.node, {asker.client, frame.type, frame.payload});
   } else if (server_) {
@@ -250,6 +242,8 @@ void JobInspector::answer(const Asker& asker, const net::Frame& frame) {
 JobDescription JobInspector::description() const {
   JobDescription job = plan_.job;
   job.age = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  job.start = actions_.start();
+  job.head = process_activity(::getpid());
   return job;
 }
 
@@ -289,9 +283,8 @@ void JobInspector::conclude() {
   for (auto& [node, activity] : answers) job.nodes.at(node).usage = std::move(activity.usage);
   job.job = description();
   const auto askers = std::exchange(askers_, {});
-  const bool measures = std::any_of(askers.begin(), askers.end(),
-                                    [](const Asker& one) { return !one.node && one.client == Asker::kSelf; });
-  if (measures) measured_(job);
+  for (const Asker& asker : askers)
+    if (asker.tell) asker.tell(job);
   const auto answer_all = [&](const message::JobToClient& message) {
     const net::Frame frame = message::encode(message);
     for (const Asker& asker : askers) answer(asker, frame);

@@ -43,6 +43,7 @@ class JobInspector {
     std::function<void(const message::AskActivity&)> ask;  ///< every node
     std::function<void(int node, const message::ForwardedAnswer&)> forward;
     std::function<std::vector<RankOutcome>()> outcomes;  ///< so far, by rank
+    std::function<std::vector<StartPhase>()> start;      ///< so far
     /// Returns the path of the file.
     std::function<Result<std::string>(const message::ChangeTimeline&)> change_timeline;
   };
@@ -51,13 +52,10 @@ class JobInspector {
   /// Takes requests also on this host. Error: the socket cannot be opened.
   Status listen();
   /// Takes no requests on this host any more.
-  void close() {
-    server_.reset();
-    measure_timer_.cancel();
-  }
+  void close() { server_.reset(); }
 
-  /// From now until close(), tells at once and then after every seconds what the job has used so far.
-  void measure_every(double seconds, std::function<void(const JobInspection&)> measured);
+  /// Tells, when the agents have answered, what the job has used so far: InspectJob::counts.
+  void ask(std::function<void(const JobInspection&)> tell);
 
   /// The job has other ranks now. Those who have asked get what is known of the former ones.
   void set_plan(JobInspection plan);
@@ -70,12 +68,12 @@ class JobInspector {
   void on_lost(int node, const std::string& why);
 
  private:
-  /// The client that has asked: of this host, or of the agent of a node. kSelf: measure_every().
+  /// The client that has asked, of this host or of the agent of a node; or the function of ask().
   struct Asker {
-    static constexpr std::int64_t kSelf = -1;
     std::optional<int> node;
     std::int64_t client = 0;
     bool counts = false;  ///< of InspectJob
+    std::function<void(const JobInspection&)> tell{};
   };
   void on(const Asker& asker, const message::DescribeJob& request);
   void on(const Asker& asker, const message::InspectJob& request);
@@ -85,7 +83,6 @@ class JobInspector {
   void answer(const Asker& asker, const message::JobToClient& message);
   void answer(const Asker& asker, const net::Frame& frame);
   JobDescription description() const;
-  void measure();
   void add(const Asker& asker);
   /// Asks the agents what those want to know who have asked first.
   void begin_question();
@@ -103,9 +100,6 @@ class JobInspector {
   std::int64_t question_ = 0;                 ///< its number: that of AskActivity
   std::map<int, message::Activity> answers_;  ///< by node
   EventLoop::Timer limit_;
-  std::function<void(const JobInspection&)> measured_;
-  double measure_seconds_ = 0;
-  EventLoop::Timer measure_timer_;
 };
 
 }  // namespace ddl::launcher

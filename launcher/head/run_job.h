@@ -7,8 +7,8 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "launcher/head/job_measuring.h"
 #include "launcher/job/allocation.h"
-#include "launcher/job/job_inspection.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/loop/event_loop.h"
@@ -24,9 +24,7 @@ struct Notices {
   /// What ddlrun waits for, called whenever the text changes; "" when the wait is over. For a terminal's last line.
   /// The function may be empty.
   std::function<void(const std::string&)> progress;
-  /// What the job has used so far: once its ranks are started, and then every measure_seconds. Empty: nobody asks.
-  std::function<void(const JobInspection&)> measured{};
-  double measure_seconds = 0;
+  Measuring measuring{};
 };
 
 /// What goes on beside a job. Called on the job's thread when its agents begin to start; what it returns lives until the

@@ -84,8 +84,10 @@ class Job : public RunningJob, private SupervisorActions {
             job.loop, planned_job(spec_, planned.launch, planned.bindings),
             {[this](const message::AskActivity& ask) { fleet_.send_all(ask); },
              [this](int node, const message::ForwardedAnswer& answer) { fleet_.send(node, answer); },
-             [this] { return supervisor_.report().ranks; },
+             [this] { return supervisor_.report().ranks; }, [this] { return context_.times.phases(); },
              [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
+        measuring_(job.loop, notices_.measuring,
+                   [this](Measuring::Tell tell) { inspector_.ask(std::move(tell)); }),
         stdin_takers_(stdin_readers(planned.launch)),
         binding_report_(planned.launch, planned.bindings) {}
 
@@ -101,6 +103,7 @@ class Job : public RunningJob, private SupervisorActions {
     }
     if (const auto status = context_.elastic_job == nullptr ? inspector_.listen() : Status(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
+    if (context_.elastic_job == nullptr) DDL_TRY(measuring_.open(planned.launch.job.job_id));
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
       make_part_of_job(planned.launch);
@@ -108,8 +111,7 @@ class Job : public RunningJob, private SupervisorActions {
     DDL_TRY(send_launch(planned.launch));
     if (context_.elastic_job != nullptr)
       context_.elastic_job->deliver([this](const message::MemberOrder& order) { on_order(order); });
-    if (notices_.measured && context_.elastic_job == nullptr)
-      inspector_.measure_every(notices_.measure_seconds, notices_.measured);
+    if (context_.elastic_job == nullptr) measuring_.begin();
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ =
@@ -122,6 +124,7 @@ class Job : public RunningJob, private SupervisorActions {
     loop_.run();
     stdin_.reset();
     inspector_.close();  // nobody would answer any more
+    measuring_.close();
   }
 
   JobReport conclude() override {
@@ -396,6 +399,7 @@ class Job : public RunningJob, private SupervisorActions {
   }
   void on(int node, const message::Finished& m) {
     hosts_.push_back({fleet_.name(node), m.usage});
+    report_to_job(m);
     supervisor_.on_finished(node, m.leftovers_ended);
   }
   void on(int node, const message::AgentFailed& m) {
@@ -504,6 +508,7 @@ class Job : public RunningJob, private SupervisorActions {
   JobRecording recording_;
   std::optional<EventCollector> timeline_of_launch_;
   JobInspector inspector_;
+  JobMeasuring measuring_;
   std::unique_ptr<OutputRouter> output_;
   StdinTakers stdin_takers_;
   std::optional<StdinReader> stdin_;         ///< only while ranks may read

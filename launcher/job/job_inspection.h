@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "launcher/job/job_report.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/job/rank_work.h"
 #include "launcher/process/node_usage.h"
@@ -23,6 +24,8 @@ struct JobDescription {
   std::int64_t began = 0;          ///< when its ranks were started: seconds since 1970
   Seconds age;                     ///< since then
   int generation = -1;  ///< of an elastic job: how often its ranks were started before; -1: it is none
+  std::vector<StartPhase> start;  ///< so far
+  ProcessActivity head;           ///< the ddlrun on head_host
   bool operator==(const JobDescription&) const = default;
 };
 

@@ -158,6 +158,7 @@ struct HostUsage {
 struct StartPhase {
   std::string name;  ///< "agents ready"
   Seconds seconds;   ///< from the begin of the job to its end
+  bool operator==(const StartPhase&) const = default;
 };
 
 struct JobReport : JobEnd {

@@ -29,9 +29,9 @@ struct LaunchEnded {
 };
 
 /// What a launch says to the job.
-using MemberReport =
-    std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier, AbortRequested,
-                 HostLeaving, Stalled, Activity, ForwardedRequest, Events, AskGlooStore, LaunchEnded>;
+using MemberReport = std::variant<RankStarted, RankEnded, ElasticJoin, ElasticFinished, PmiBarrier,
+                                  AbortRequested, HostLeaving, Stalled, Activity, ForwardedRequest, Events,
+                                  AskGlooStore, Finished, LaunchEnded>;
 /// What it is told.
 /// Signal: as ddlrun would get it. A launch heeds no signal itself: a resource manager sends SIGTERM to all processes.
 using MemberOrder = std::variant<ElasticPlan, ElasticChange, KillRank, PmiBarrierDone, HostLost, AskActivity,

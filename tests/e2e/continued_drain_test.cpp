@@ -4,9 +4,11 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "base/process.h"
 #include "contract/ddlrun.h"
 #include "e2e/harness/elastic_job.h"
@@ -44,7 +46,7 @@ TEST_CASE("a job that is asked to end saves its state at the next commit", "[con
   for (const int signal : {SIGUSR1, SIGTERM}) {
     CAPTURE(signal);
     ElasticJob job(Words{"-H", "localhost:3,127.0.0.1:3", "-np", "4", "--max-np", "4", "--spares", "1",
-                         "--min-np", "2", "--json"} +
+                         "--min-np", "2", "--json", "--report-json", scratch.path("report.json")} +
                    kNoOthers + state);
     ::kill(job.pids(0, 4).at(1), SIGKILL);
     job.pids(1, 4);
@@ -55,6 +57,15 @@ TEST_CASE("a job that is asked to end saves its state at the next commit", "[con
     const auto report = nlohmann::json::parse(err.substr(err.rfind('\n') + 1));
     CHECK(report["reason"] == "drained");
     CHECK(report["exit_code"] == contract::kDrained);
+    const auto record = nlohmann::json::parse(read_file(scratch.path("report.json")).value_or(""));
+    std::set<std::string> hosts;
+    for (const auto& one : record["host_usage"]) {
+      hosts.insert(one["host"]);
+      CHECK(one["seconds"].get<double>() > 0);
+      CHECK(one["cpus"].get<int>() > 0);
+    }
+    CHECK(hosts == std::set<std::string>{"127.0.0.1", "localhost"});
+    CHECK(record["host_usage"].size() == hosts.size());
   }
 }
 

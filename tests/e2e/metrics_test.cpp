@@ -67,10 +67,6 @@ std::map<std::string, double> samples_of(const std::string& text) {
   return samples;
 }
 
-bool has(const std::string& tool) {
-  return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0;
-}
-
 /// Runs a line of shell with the text as its input.
 void check_by(const std::string& line, const std::string& text) {
   const Scratch scratch;
@@ -114,7 +110,7 @@ TEST_CASE("counters of a running job rise, and never fall", "[metrics]") {
 }
 
 TEST_CASE("promtool finds nothing wrong with the metrics of a running job", "[metrics]") {
-  if (!has("promtool")) DDL_SKIP("there is no promtool; scripts/setup --all installs it");
+  if (!is_in_path("promtool")) DDL_SKIP("there is no promtool; scripts/setup --all installs it");
   BusyJob job;
   check_by("promtool check metrics", job.scrape());
   job.end();
@@ -177,7 +173,7 @@ TEST_CASE("a folder of metrics has a whole file of each job while it runs", "[me
   const std::string history = bytes_of(scratch.path("h.om"));
   CHECK(history.ends_with("\n# EOF\n"));
   CHECK(history.find("# EOF") == history.size() - 6);
-  if (!has("promtool")) DDL_SKIP("there is no promtool; scripts/setup --all installs it");
+  if (!is_in_path("promtool")) DDL_SKIP("there is no promtool; scripts/setup --all installs it");
   Job blocks(scratch, {{"promtool", "tsdb", "create-blocks-from", "openmetrics", scratch.path("h.om"),
                         scratch.path("blocks")}});
   CHECK(blocks.wait() == 0);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "contract/version.h"
+#include "launcher/head/job_measuring.h"
 #include "launcher/loop_driver.h"
 #include "launcher/protocol/codec.h"
 #include "support/catch.h"
@@ -73,6 +74,9 @@ struct InspectorRig {
                             driver.check();
                           },
                           [this] { return outcomes; },
+                          [] {
+                            return std::vector<StartPhase>{{"launched", 0.5}};
+                          },
                           [this](const message::ChangeTimeline& change) {
                             changes.push_back(change);
                             return timeline;
@@ -204,7 +208,10 @@ TEST_CASE("those who want numbers are asked for apart from those who want to see
   rig.request(1, message::InspectJob{contract::kVersion});
   rig.request(2, message::InspectJob{contract::kVersion, true});
   std::vector<JobInspection> measured;
-  rig.inspector.measure_every(0.01, [&](const JobInspection& job) { measured.push_back(job); });
+  rig.inspector.ask([&](const JobInspection& job) {
+    measured.push_back(job);
+    if (measured.size() == 1) rig.inspector.ask([&](const JobInspection& next) { measured.push_back(next); });
+  });
   REQUIRE(rig.asked.size() == 1);
   CHECK_FALSE(rig.asked[0].counts);
   rig.inspector.on_activity(0, {1, {}});
@@ -228,14 +235,45 @@ TEST_CASE("those who want numbers are asked for apart from those who want to see
   CHECK(measured[0].ranks.at(0).calls.steps == 7);
   CHECK(std::get<message::InspectedRanks>(rig.answers_to(2).at(1)).ranks.at(0).calls.steps == 7);
 
-  // Again after the interval, until it is closed.
-  rig.driver.run_until("the next question", [&] { return rig.asked.size() == 3; });
-  rig.inspector.close();
+  CHECK(measured[0].job.start == std::vector<StartPhase>{{"launched", 0.5}});
+  CHECK(measured[0].job.head.resident_bytes > 0);
+
+  // Who asks in the answer is told the next one.
+  REQUIRE(rig.asked.size() == 3);
   rig.inspector.on_activity(0, {3, {}});
   rig.inspector.on_activity(1, {3, {}});
   CHECK(measured.size() == 2);
   rig.inspector.set_plan(job_of_three());
   CHECK(rig.asked.size() == 3);
+}
+
+TEST_CASE("a job is measured once it runs, and then again after each interval, until it is closed") {
+  InspectorRig rig;
+  int told = 0;
+  Measuring wanted;
+  wanted.tell = [&](const JobInspection&) { ++told; };
+  wanted.seconds = 0.01;
+  std::vector<Measuring::Tell> asked;
+  JobMeasuring measuring(rig.loop, wanted, [&](Measuring::Tell tell) {
+    asked.push_back(std::move(tell));
+    rig.driver.check();
+  });
+  REQUIRE(measuring.open("ddlrun-1-2"));
+  CHECK(asked.empty());
+  measuring.begin();
+  CHECK(asked.size() == 1);
+  rig.driver.run_until("two more questions", [&] { return asked.size() >= 3; });
+  measuring.close();
+  const std::size_t before = asked.size();
+  bool has_passed = false;
+  const auto later = rig.loop.after(std::chrono::milliseconds(50), [&] {
+    has_passed = true;
+    rig.driver.check();
+  });
+  rig.driver.run_until("five intervals", [&] { return has_passed; });
+  CHECK(asked.size() == before);
+  asked[0](job_of_three());
+  CHECK(told == 1);
 }
 
 TEST_CASE("an agent that does not answer is named after a moment, and one that is lost at once") {

@@ -22,6 +22,8 @@ JobInspection job_of(int hosts, int ranks) {
   job.job.name = "train \"a\\b\"\n\xff";
   job.job.began = 1000;
   job.job.age = 20;
+  job.job.start = {{"all ranks started", 0.5}};
+  job.job.head.cpu_seconds = 0.25;
   for (int host = 0; host < hosts; ++host) {
     InspectedNode& node = job.nodes.emplace_back();
     node.name = "node" + std::to_string(host);
@@ -65,6 +67,8 @@ TEST_CASE("metrics are what the job has used, in both formats") {
        {"# TYPE ddlrun_job_info gauge\n", "# TYPE ddlrun_rank_steps_total counter\n",
         "ddlrun_job_info{jobid=\"ddlrun-4711-0f3c9a1b\",name=\"train \\\"a\\\\b\\\"\\n\uFFFD\",version=",
         "ddlrun_ranks{jobid=\"ddlrun-4711-0f3c9a1b\",state=\"running\"} 2\n",
+        "ddlrun_startup_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",phase=\"all_ranks_started\"} 0.5\n",
+        "ddlrun_head_cpu_seconds_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.25\n",
         "ddlrun_start_time_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} 1000\n",
         "ddlrun_host_memory_limit_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 1073741824\n",
         "{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",device=\"eth0\",direction=\"transmit\"} 20\n",

@@ -62,6 +62,10 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
 
 }  // namespace
 
+bool is_in_path(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
+}
+
 Command ddlrun(std::vector<std::string> arguments) {
   Command command;
   command.argv = std::move(arguments);

@@ -47,6 +47,9 @@ inline std::vector<std::string> operator+(std::vector<std::string> first,
   return first;
 }
 
+/// Whether the PATH of this process has such a program.
+bool is_in_path(const std::string& program);
+
 /// ddlrun of this build with these arguments.
 Command ddlrun(std::vector<std::string> arguments);
 /// A program of this build's tests (tests/e2e/programs).

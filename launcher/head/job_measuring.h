@@ -1,0 +1,55 @@
+// Tells what a job has used so far to those who watch many jobs: every few seconds, and whoever asks by HTTP.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "launcher/http/http_server.h"
+#include "launcher/job/job_inspection.h"
+#include "launcher/loop/event_loop.h"
+
+namespace ddl::launcher {
+
+/// Who wants to know what. All functions are called on the job's thread.
+struct Measuring {
+  using Tell = std::function<void(const JobInspection&)>;
+
+  /// Once the ranks are started, and then every seconds. Empty: nobody wants it.
+  Tell tell{};
+  double seconds = 0;
+
+  /// GET /metrics is answered at this door. nullopt: there is no server.
+  std::optional<HttpAccess> access{};
+  /// accept: the header of the request.
+  std::function<HttpAnswer(const JobInspection&, const std::string& accept)> answer{};
+  /// The server is open at this address. In a job that is started again once for each generation.
+  std::function<void(const std::string& job_id, const net::SocketAddress&)> opened{};
+};
+
+/// One thread.
+class JobMeasuring {
+ public:
+  /// ask: soon has its argument called with the job's numbers.
+  JobMeasuring(EventLoop& loop, Measuring wanted, std::function<void(Measuring::Tell)> ask);
+
+  /// From now on requests are answered. Error: the address cannot be had.
+  Status open(const std::string& job_id);
+  /// The ranks are started: from now until close() they are measured.
+  void begin();
+  void close();
+
+ private:
+  void measure();
+  void on_request(HttpServer::Id id, const HttpRequest& request);
+
+  EventLoop& loop_;
+  Measuring wanted_;
+  std::function<void(Measuring::Tell)> ask_;
+  std::shared_ptr<HttpServer> server_;  // an answer that comes after close() finds none
+  EventLoop::Timer timer_;
+};
+
+}  // namespace ddl::launcher
