@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -11,21 +13,10 @@
 
 #include "base/svg.h"
 #include "base/text.h"
+#include "report/chart_style.h"
 
 namespace ddl::report {
 namespace {
-
-constexpr const char* kCompute = "var(--compute)";
-constexpr const char* kWait = "var(--wait)";
-constexpr const char* kMove = "var(--move)";
-constexpr const char* kText = "var(--text)";
-constexpr const char* kFaint = "var(--faint)";
-constexpr const char* kGrid = "var(--grid)";
-constexpr double kWidth = 830;
-
-SvgText label(const char* anchor = "start", const char* fill = kText, double size = 12) {
-  return {size, fill, anchor, false};
-}
 
 /// The three kinds of time from x on: full, hollow with a line through it, and half as high.
 void draw_times(SvgCanvas& canvas, SvgPoint corner, double height, const RankTimes& times,
@@ -73,10 +64,6 @@ std::vector<Block> blocks_of(const JobTimes& times, const std::vector<std::strin
   return blocks;
 }
 
-std::string shortened(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 1) + "…";
-}
-
 struct ByteUnit {
   const char* name;
   double bytes;
@@ -87,14 +74,50 @@ ByteUnit unit_of(double bytes) {
   return bytes < kGibibyte ? ByteUnit{"MiB", kMebibyte} : ByteUnit{"GiB", kGibibyte};
 }
 
-/// A step of an axis for about this many of them up to the value: 1, 2 or 5 times a power of ten.
-double axis_step(double value, int steps) {
-  if (value <= 0) return 1;
-  const double power = std::pow(10, std::floor(std::log10(value / steps)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (value / (factor * power) <= steps) return factor * power;
+/// How long rows have waited for columns.
+struct Waits {
+  std::vector<std::string> names;
+  std::map<std::pair<std::size_t, std::size_t>, double> seconds;
+  std::string what = "rank";
+  bool is_mean = false;
+};
+
+Waits waits_of_ranks(const launcher::JobReport& report) {
+  Waits waits;
+  for (const launcher::RankOutcome& rank : report.ranks) waits.names.push_back(fmt::format("{}", rank.rank));
+  for (const launcher::RankOutcome& rank : report.ranks)
+    for (const launcher::AwaitedRank& one : rank.calls.awaited)
+      waits.seconds[{static_cast<std::size_t>(rank.rank), static_cast<std::size_t>(one.rank)}] +=
+          lost_share(rank) * one.seconds;
+  return waits;
+}
+
+/// Of the ranks of a host the mean. Hosts stand in the order of their first ranks.
+Waits waits_of_hosts(const launcher::JobReport& report) {
+  Waits waits;
+  waits.what = "host";
+  waits.is_mean = true;
+  std::map<std::string_view, std::size_t> index;
+  std::vector<std::size_t> host_of;
+  std::vector<double> ranks;
+  for (const launcher::RankOutcome& rank : report.ranks) {
+    const auto [found, is_new] = index.try_emplace(rank.host, index.size());
+    if (is_new) {
+      waits.names.push_back(rank.host);
+      ranks.push_back(0);
+    }
+    host_of.push_back(found->second);
+    ++ranks[found->second];
   }
-  return 10 * power;
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const launcher::RankOutcome& rank = report.ranks[i];
+    for (const launcher::AwaitedRank& one : rank.calls.awaited) {
+      const auto awaited = static_cast<std::size_t>(one.rank);
+      if (awaited >= host_of.size()) continue;
+      waits.seconds[{host_of[i], host_of[awaited]}] += lost_share(rank) * one.seconds / ranks[host_of[i]];
+    }
+  }
+  return waits;
 }
 
 }  // namespace
@@ -144,48 +167,46 @@ std::string ranks_chart(const JobTimes& times, const std::vector<std::string>& h
 }
 
 std::string waits_chart(const launcher::JobReport& report) {
-  const std::size_t count = report.ranks.size();
-  if (count < 2 || count > kMaxRows) return "";
+  const Waits waits = report.ranks.size() <= kMaxRows ? waits_of_ranks(report) : waits_of_hosts(report);
+  const std::size_t count = waits.names.size();
   double most = 0;
-  for (const launcher::RankOutcome& rank : report.ranks) {
-    const double lost = lost_share(rank);
-    for (const launcher::AwaitedRank& one : rank.calls.awaited) most = std::max(most, lost * one.seconds);
-  }
-  if (most <= 0) return "";
+  for (const auto& [cell, seconds] : waits.seconds) most = std::max(most, seconds);
+  if (count < 2 || count > kMaxRows || most <= 0) return "";
   // One path for each of a few shades is shorter than an element for each cell.
   constexpr int kShades = 5;
   constexpr double kLeft = 46, kTop = 46;
-  const double cell = std::clamp(420.0 / static_cast<double>(count), 8.0, 34.0);
+  const double size = std::clamp(420.0 / static_cast<double>(count), 8.0, 34.0);
   std::array<std::string, kShades> cells;
   SvgCanvas canvas;
-  const auto at = [&](double start, int index) { return start + cell * index; };
-  const double end = cell * static_cast<double>(count);
+  const auto at = [&](double start, std::size_t index) { return start + size * static_cast<double>(index); };
+  const double end = size * static_cast<double>(count);
   canvas.rectangle({kLeft, kTop}, end, end, {.stroke = kGrid});
-  for (const launcher::RankOutcome& rank : report.ranks) {
-    const double lost = lost_share(rank);
-    for (const launcher::AwaitedRank& one : rank.calls.awaited) {
-      const double seconds = lost * one.seconds;
-      const int shade = static_cast<int>(std::ceil(seconds / most * kShades)) - 1;
-      if (shade < 0 || seconds < most / 100) continue;
-      cells[static_cast<std::size_t>(std::min(shade, kShades - 1))] +=
-          fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h-{:.1f}z", at(kLeft, one.rank) + 1,
-                      at(kTop, rank.rank) + 1, cell - 2, cell - 2, cell - 2);
-    }
+  for (const auto& [cell, seconds] : waits.seconds) {
+    const int shade = static_cast<int>(std::ceil(seconds / most * kShades)) - 1;
+    if (shade < 0 || seconds < most / 100) continue;
+    cells[static_cast<std::size_t>(std::min(shade, kShades - 1))] +=
+        fmt::format("M{:.1f} {:.1f}h{:.1f}v{:.1f}h-{:.1f}z", at(kLeft, cell.second) + 1,
+                    at(kTop, cell.first) + 1, size - 2, size - 2, size - 2);
   }
   for (int shade = 0; shade < kShades; ++shade) {
     const std::string& path = cells[static_cast<std::size_t>(shade)];
     if (!path.empty()) canvas.path(path, {.fill = kWait, .opacity = (shade + 1.0) / kShades});
   }
   // Every number where there is room, otherwise some.
-  const int every = std::max(1, static_cast<int>(std::ceil(20 / cell)));
-  for (int rank = 0; rank < static_cast<int>(count); rank += every) {
-    canvas.text({at(kLeft, rank) + cell / 2, kTop - 6}, fmt::format("{}", rank), label("middle", kText, 11));
-    canvas.text({kLeft - 6, at(kTop, rank) + cell / 2 + 4}, fmt::format("{}", rank), label("end", kText, 11));
+  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(20 / size)));
+  for (std::size_t i = 0; i < count; i += every) {
+    canvas.text({at(kLeft, i) + size / 2, kTop - 6}, fmt::format("{}", i), label("middle", kText, 11));
+    canvas.text({kLeft - 6, at(kTop, i) + size / 2 + 4}, fmt::format("{}", i), label("end", kText, 11));
   }
-  canvas.text({kLeft, 14}, "… waited for this rank", label("start", kFaint));
-  canvas.text({0, kTop + end + 18}, fmt::format("Rows: the rank that waited. Full colour: {:.3g} s.", most),
-              label("start", kFaint));
-  return canvas.in_page(std::max(kLeft + end + 8, 360.0), kTop + end + 26, "Who waited for whom");
+  canvas.text({kLeft, 14}, "… waited for this " + waits.what, label("start", kFaint));
+  std::string caption = fmt::format("Rows: the {} that waited. Full colour: {:.3g} s{}.", waits.what, most,
+                                    waits.is_mean ? ", the mean of its ranks" : "");
+  if (waits.is_mean)
+    caption += fmt::format(" {} is 0, {} is {}.", shortened(waits.names.front(), 20),
+                           shortened(waits.names.back(), 20), count - 1);
+  canvas.text({0, kTop + end + 18}, caption, label("start", kFaint));
+  return canvas.in_page(std::max(kLeft + end + 8, waits.is_mean ? 640.0 : 360.0), kTop + end + 26,
+                        "Who waited for whom");
 }
 
 std::string speedup_chart(const ScalingResult& result) {

@@ -17,9 +17,14 @@ std::string shares_chart(const RankTimes& mean);
 std::string ranks_chart(const JobTimes& times, const std::vector<std::string>& hosts);
 inline constexpr int kMaxRows = 64;
 
-/// Who waited (rows) for whom (columns): the darker, the longer. Of at most kMaxRows ranks; "" if there are more, or if
-/// nobody waited.
+/// Who waited (rows) for whom (columns): the darker, the longer. Of more than kMaxRows ranks it shows their hosts. "" if
+/// these are more, too, or if nobody waited.
 std::string waits_chart(const launcher::JobReport& report);
+
+/// The CPUs of each rank: a picture of a host, with the names of all that are bound in the same way, and of at most
+/// kMaxBoundHosts such. "" if no rank is bound.
+std::string bindings_chart(const launcher::JobReport& report);
+inline constexpr std::size_t kMaxBoundHosts = 4;
 
 /// The measured speed-ups of a study over the number of ranks, each with the span of its runs, beside the ideal and the
 /// fitted law. "" without points.

@@ -128,6 +128,20 @@ Section energy(const JobRecord& record) {
   return section;
 }
 
+Section binding(const JobRecord& record) {
+  Section section("Binding");
+  if (record.report.planned.empty())
+    return section.not_measured("the job was not started, or goes on with other ranks when some fail");
+  std::string chart = bindings_chart(record.report);
+  if (chart.empty()) return section.sentence("No rank was bound to CPUs: Linux may move them.");
+  section.draw(std::move(chart));
+  section.note(
+      "By the numbers of Linux, as they were planned; --report-bindings reads them back. At most 64 ranks of "
+      "a "
+      "host and four ways of binding are drawn.");
+  return section;
+}
+
 Section processors(const JobRecord& record) {
   Section section("CPUs and GPUs");
   std::vector<std::pair<double, const RankOutcome*>> used;
@@ -157,7 +171,7 @@ Section processors(const JobRecord& record) {
 }  // namespace
 
 std::vector<Section> sections_of_hosts(const JobRecord& record) {
-  return {networks(record), memory(record), processors(record), energy(record)};
+  return {networks(record), memory(record), binding(record), processors(record), energy(record)};
 }
 
 }  // namespace ddl::report

@@ -274,6 +274,10 @@ void visit_report(Fields& fields, JobReport& report) {
     of.value("seconds", phase.seconds);
   });
   fields.list("host_usage", report.hosts, [](auto& of, launcher::HostUsage& one) { visit_host(of, one); });
+  fields.list("planned", report.planned, [](auto& of, launcher::PlannedRank& one) {
+    of.text("cpus", one.cpus);
+    of.value("gpus", one.gpus);
+  });
   fields.list("ranks", report.ranks, [](auto& of, RankOutcome& one) { visit_rank(of, one); });
 }
 

@@ -63,11 +63,11 @@ Section scaling(const JobRecord& record, const JobRecord* baseline) {
                         baseline->report.run_seconds};
   if (scaling.ranks == 0 || scaling.base_ranks == 0 || scaling.seconds <= 0)
     return section.not_measured("one of the two runs has no ranks that ran");
-  section.table({"", "ranks", "time"},
+  section.table({"Run", "ranks", "time"},
                 {{"Baseline: " + baseline->name, fmt::format("{}", scaling.base_ranks),
                   duration_text(scaling.base_seconds)},
                  {"This run", fmt::format("{}", scaling.ranks), duration_text(scaling.seconds)}});
-  section.table({"", ""},
+  section.table({"Compared with the baseline", "value"},
                 {{"Speed-up", fmt::format("{:.2f}", scaling.speedup())},
                  {"Efficiency, if the work is the same (strong scaling)", percent_text(scaling.efficiency())},
                  {"Efficiency, if the work grows with the ranks (weak scaling)",

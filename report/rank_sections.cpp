@@ -19,7 +19,7 @@ Section where_time_went(const JobTimes& times) {
   Section section("Where the time went");
   if (!times.has_calls) return section.not_measured(std::string("compute, wait and move: ") + kWithoutCalls);
   section.draw(shares_chart(times.mean));
-  section.table({"", "share", "mean of the ranks"},
+  section.table({"Part", "share", "mean of the ranks"},
                 {{"Compute: outside of libddl's calls", percent_text(times.mean.compute / times.mean.run),
                   duration_text(times.mean.compute)},
                  {"Wait: until the other ranks had made the call, too",
@@ -27,7 +27,7 @@ Section where_time_went(const JobTimes& times) {
                  {"Move: the rest of the calls", percent_text(times.mean.move / times.mean.run),
                   duration_text(times.mean.move)}});
   section.table(
-      {"Efficiency", ""},
+      {"Efficiency", "value"},
       {{"Load balance: mean over longest compute time", percent_text(times.efficiency.load_balance)},
        {"Communication: longest compute time over run time", percent_text(times.efficiency.communication)},
        {"Parallel: their product", percent_text(times.efficiency.parallel())}});
@@ -56,9 +56,10 @@ Section waits(const JobRecord& record, const JobTimes& times, const std::vector<
   if (!times.has_calls) return section.not_measured(kWithoutCalls);
   if (times.late.empty()) return section.sentence("No rank has slept in a call until another one came.");
   section.draw(waits_chart(record.report));
+  constexpr double kLeastShare = 0.001;
   std::vector<Section::Row> rows;
   for (const LateRank& late : times.late) {
-    if (rows.size() == kMostRows) break;
+    if (rows.size() == kMostRows || (!rows.empty() && late.share < kLeastShare)) break;
     const auto rank = static_cast<std::size_t>(late.rank);
     rows.push_back({fmt::format("{}", late.rank), rank < hosts.size() ? hosts[rank] : "",
                     duration_text(late.seconds), percent_text(late.share)});

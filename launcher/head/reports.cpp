@@ -69,6 +69,16 @@ const BindingReport::Planned* BindingReport::planned(int rank) const {
   return found == ranks_.end() ? nullptr : &found->second;
 }
 
+std::vector<PlannedRank> BindingReport::all_planned() const {
+  std::vector<PlannedRank> all;
+  for (const auto& [rank, planned] : ranks_) {
+    PlannedRank& one = all.emplace_back();
+    one.cpus = planned.cpus.list();
+    for (const affinity::AssignedGpu& gpu : planned.gpus) one.gpus.push_back(gpu.index);
+  }
+  return all;
+}
+
 std::vector<std::string> BindingReport::add(const message::RankBound& bound) {
   const Planned* const plan = planned(bound.rank);
   BoundRank& rank = bound_[bound.rank];

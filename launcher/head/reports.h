@@ -31,6 +31,8 @@ class BindingReport {
   std::vector<std::string> add(const message::VisibleGpus& visible);
   /// The lines of the ranks that were added, if the rest will not be.
   std::vector<std::string> take();
+  /// By rank, of a plan of all ranks.
+  std::vector<PlannedRank> all_planned() const;
   /// All ranks that were added.
   const std::map<int, BoundRank>& ranks() const { return bound_; }
   /// How the binding of the rank differs from the plan, for a warning; "" if it does not.

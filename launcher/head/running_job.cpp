@@ -138,6 +138,7 @@ class Job : public RunningJob, private SupervisorActions {
     notices_.detail(context_.times.text());
     JobReport report = supervisor_.report();
     report.run_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    report.planned = binding_report_.all_planned();
     report.bindings = binding_report_.ranks();
     report.start = context_.times.phases();
     report.hosts = hosts_;
@@ -145,6 +146,7 @@ class Job : public RunningJob, private SupervisorActions {
     if (spec_.starts_mpirun) {
       // The only rank of this job is mpirun itself, which is not a rank of the user.
       report.ranks.clear();
+      report.planned.clear();
       report.first_failure.reset();
     }
     return report;

@@ -78,6 +78,12 @@ struct SeenGpu {
   bool operator==(const SeenGpu&) const = default;
 };
 
+/// What the plan gives a rank on its node.
+struct PlannedRank {
+  std::string cpus;       ///< as a list; "": it is not bound
+  std::vector<int> gpus;  ///< that it sees, by the numbers of its node
+};
+
 /// The result of --report-bindings for one rank.
 struct BoundRank {
   CpuSet planned;        ///< empty: no binding was planned
@@ -174,6 +180,7 @@ struct JobReport : JobEnd {
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written
   std::string timeline_lost;          ///< why one that was recorded was not written; ""
+  std::vector<PlannedRank> planned;   ///< by rank; empty if there was no plan, or one for each generation
   std::map<int, BoundRank> bindings;  ///< by rank, of those whose binding was read; empty unless asked for
   std::vector<GenerationReport> generations;  ///< of an elastic job, the last one too; all else is of that
 };

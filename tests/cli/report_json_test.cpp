@@ -28,7 +28,7 @@ TEST_CASE("the report as JSON is one line with all fields") {
     "ddlrun": ")" + std::string(ddl::contract::kVersion) +
                                          R"(", "kind": "job_report", "reason": "rank_failed",
     "exit_code": 3, "first_failure": 0, "message": null, "abort_message": null, "signal": null,
-    "run_seconds": 12.5, "leftovers_ended": 2, "timeline": null, "start": [], "host_usage": [], "last_events": [],
+    "run_seconds": 12.5, "leftovers_ended": 2, "timeline": null, "start": [], "host_usage": [], "planned": [], "last_events": [],
     "ranks": [
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
        "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "user_seconds": 1.25, "system_seconds": 0,

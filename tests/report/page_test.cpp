@@ -127,6 +127,36 @@ TEST_CASE("a run is compared with its baseline") {
   CHECK_THAT(page(record_with_late_rank(), &base), Contains("one of the two runs has no ranks that ran"));
 }
 
+TEST_CASE("the binding is drawn once for hosts that are bound in the same way") {
+  JobRecord record = record_with_late_rank();
+  CHECK_THAT(page(record, nullptr), Contains("the job was not started, or goes on"));
+  record.report.planned.resize(4);
+  CHECK_THAT(page(record, nullptr), Contains("No rank was bound to CPUs"));
+  record.report.planned = {{"0-3", {0}}, {"4-7,12", {1, 2}}, {"0-3", {0}}, {"4-7,12", {1, 2}}};
+  const std::string alike = page(record, nullptr);
+  CHECK_THAT(alike, Contains("node1, and in the same way 1 other host") &&
+                        Contains("<title>rank 1: CPUs 4-7,12 GPU 1, 2</title>") && !Contains("rank 3: CPUs"));
+  record.report.planned[3].cpus = "4-7";
+  CHECK_THAT(page(record, nullptr), Contains("rank 3: CPUs 4-7 GPU 1, 2") && Contains("rank 1: CPUs 4-7,12"));
+  record.report.planned[3].cpus = "seven";
+  CHECK_THAT(page(record, nullptr), Contains("rank 1: CPUs 4-7,12"));
+}
+
+TEST_CASE("of more than 64 ranks it is drawn which hosts waited for which") {
+  JobRecord record = record_with_late_rank();
+  record.report.ranks.clear();
+  for (int rank = 0; rank < 128; ++rank) {
+    RankOutcome one = punctual(rank, 127, rank == 127 ? 0 : 3);
+    one.host = "node" + std::to_string(rank / 8);
+    record.report.ranks.push_back(one);
+  }
+  CHECK_THAT(page(record, nullptr), Contains("Rows: the host that waited") &&
+                                        Contains("the mean of its ranks. node0 is 0, node15 is 15."));
+  for (int rank = 0; rank < 128; ++rank)
+    record.report.ranks[static_cast<std::size_t>(rank)].host = "node" + std::to_string(rank);
+  CHECK_THAT(page(record, nullptr), !Contains("Rows: the host that waited"));
+}
+
 TEST_CASE("pages of many ranks are short") {
   const auto of = [](int ranks) {
     JobRecord record = record_with_late_rank();
