@@ -6,6 +6,7 @@
 
 #include "e2e/harness/job.h"
 #include "support/catch.h"
+#include "support/skip.h"
 
 namespace ddl::e2e {
 namespace {
@@ -29,6 +30,7 @@ class ReportedJob {
     record = Json::parse(bytes_of(scratch_.path("r.json")));
     CHECK(record.at("schema") == "ddl.report/1");
     CHECK(record.at("exit_code") == exit_code);
+    check_schema();
     CHECK_THAT(page, Contains("</html>"));
     // Nothing else is left beside them.
     CHECK(std::distance(std::filesystem::directory_iterator(scratch_.path("")), {}) <= 4);
@@ -39,6 +41,16 @@ class ReportedJob {
   Json record;
 
  private:
+  void check_schema() const {
+    constexpr int kNoValidator = 77;
+    Job check(scratch_, {{"/usr/bin/python3", std::string(DDL_E2E_SOURCES) + "/programs/check_schema.py",
+                          std::string(DDL_E2E_SOURCES) + "/../../docs/reference/ddl.report-1.schema.json",
+                          scratch_.path("r.json")}});
+    const int status = check.wait();
+    if (status == kNoValidator) return;
+    INFO(check.out() << check.err());
+    CHECK(status == 0);
+  }
   std::vector<std::string> with_files(std::vector<std::string> words) const {
     words.insert(words.begin(),
                  {"--report", scratch_.path("r.html"), "--report-json", scratch_.path("r.json")});
@@ -47,6 +59,11 @@ class ReportedJob {
   Scratch scratch_;
   Job job_;
 };
+
+TEST_CASE("reports are compared with their schema", "[report]") {
+  if (std::system("/usr/bin/python3 -c 'import jsonschema' 2>/dev/null") != 0)
+    DDL_SKIP("there is no python3-jsonschema; scripts/setup --all installs it");
+}
 
 TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {
   SECTION("all ranks succeeded") {
@@ -107,6 +124,16 @@ TEST_CASE("a report is drawn again from its JSON, byte by byte, and compares run
   Job compared(scratch, ddlrun({"--report-from", job.path("r.json"), "--baseline", job.path("r.json")}));
   REQUIRE(compared.wait() == 0);
   CHECK_THAT(compared.out(), Contains("Speed-up") && Contains("<td>1.00</td>"));
+}
+
+TEST_CASE("the report of a job that fails in a call of libddl has what was recorded, and its binding",
+          "[report]") {
+  ReportedJob job({"-np", "2", "--report-bindings", program("timeline_program"), "until_signal"});
+  job.job().wait_for("ready", 2);
+  job.job().send(SIGTERM);
+  job.end(128 + SIGTERM);
+  CHECK(job.record.at("planned").size() == 2);
+  CHECK_FALSE(job.record.at("ranks").at(0).at("calls").empty());
 }
 
 TEST_CASE("files of a report that cannot be written are refused before the job", "[report]") {
