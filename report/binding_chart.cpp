@@ -15,87 +15,112 @@
 namespace ddl::report {
 namespace {
 
-/// Hosts whose ranks are bound in the same way.
-struct BoundHost {
-  struct Rank {
-    int rank = 0;
-    CpuSet cpus;
-    std::string gpus;  ///< "GPU 0, 1"; "": none
-  };
-  std::vector<std::string> names;
-  std::vector<Rank> ranks;  ///< of the first one
+using launcher::PlannedRank;
 
-  std::string name() const {
-    return shortened(names.front(), 40) +
-           (names.size() > 1 ? ", and in the same way " + counted(names.size() - 1, "other host") : "");
+/// Hosts whose ranks are bound in the same way.
+struct BoundHosts {
+  std::string_view first;
+  std::size_t others = 0;
+  std::vector<std::size_t> ranks;  ///< of the first one
+
+  std::string names() const {
+    const std::string name = shortened(std::string(first), 40);
+    return others == 0 ? name : name + ", and in the same way " + counted(others, "other host");
   }
 };
 
-std::vector<BoundHost> bound_hosts(const launcher::JobReport& report) {
-  std::vector<std::pair<std::string_view, std::vector<BoundHost::Rank>>> hosts;
+std::string gpus_text(const PlannedRank& rank) {
+  std::string text;
+  for (const int gpu : rank.gpus) text += (text.empty() ? "GPU " : ", ") + std::to_string(gpu);
+  return text;
+}
+
+/// In the order of their first ranks.
+std::vector<BoundHosts> bound_hosts(const launcher::JobReport& report) {
+  std::vector<BoundHosts> hosts;
+  std::map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < std::min(report.ranks.size(), report.planned.size()); ++i) {
-    const launcher::PlannedRank& planned = report.planned[i];
-    const auto cpus = CpuSet::parse_list(planned.cpus);
-    BoundHost::Rank rank{report.ranks[i].rank, cpus ? *cpus : CpuSet(), ""};
-    for (const int gpu : planned.gpus) rank.gpus += (rank.gpus.empty() ? "GPU " : ", ") + std::to_string(gpu);
-    if (hosts.empty() || hosts.back().first != report.ranks[i].host) {
-      const auto known =
-          std::ranges::find(hosts, report.ranks[i].host, [](const auto& one) { return one.first; });
-      if (known != hosts.end()) {
-        known->second.push_back(std::move(rank));
-        continue;
-      }
-      hosts.push_back({report.ranks[i].host, {}});
-    }
-    hosts.back().second.push_back(std::move(rank));
+    const auto [place, is_new] = places.try_emplace(report.ranks[i].host, hosts.size());
+    if (is_new) hosts.push_back({report.ranks[i].host, 0, {}});
+    hosts[place->second].ranks.push_back(i);
   }
-  std::vector<BoundHost> groups;
-  std::map<std::string, std::size_t> known;
-  for (auto& [name, ranks] : hosts) {
+  std::vector<BoundHosts> groups;
+  std::map<std::string, std::size_t> patterns;
+  for (BoundHosts& host : hosts) {
     std::string pattern;
-    for (const BoundHost::Rank& rank : ranks) pattern += rank.cpus.list() + " " + rank.gpus + "\n";
-    const auto [group, is_new] = known.try_emplace(pattern, groups.size());
-    if (is_new) groups.push_back({{}, std::move(ranks)});
-    groups[group->second].names.emplace_back(name);
+    for (const std::size_t rank : host.ranks)
+      pattern += report.planned[rank].cpus + " " + gpus_text(report.planned[rank]) + "\n";
+    const auto [group, is_new] = patterns.try_emplace(std::move(pattern), groups.size());
+    if (is_new) {
+      groups.push_back(std::move(host));
+    } else {
+      ++groups[group->second].others;
+    }
   }
   return groups;
+}
+
+/// Neighbouring CPUs: the first one, and the one after the last.
+std::vector<std::pair<int, int>> runs_of(const PlannedRank& rank) {
+  std::vector<std::pair<int, int>> runs;
+  const auto cpus = CpuSet::parse_list(rank.cpus);
+  for (const int cpu : cpus ? cpus->cpus() : std::vector<int>()) {
+    if (runs.empty() || runs.back().second != cpu) runs.emplace_back(cpu, cpu);
+    runs.back().second = cpu + 1;
+  }
+  return runs;
 }
 
 }  // namespace
 
 std::string bindings_chart(const launcher::JobReport& report) {
-  const std::vector<BoundHost> hosts = bound_hosts(report);
-  constexpr double kLeft = 130, kRow = 16, kBar = 11, kRight = 90, kTitle = 20;
+  struct Row {
+    std::size_t rank;
+    std::vector<std::pair<int, int>> runs;
+  };
+  struct Picture {
+    std::string names;
+    std::vector<Row> rows;
+  };
+  std::vector<Picture> pictures;
   int cpus = 0;
-  for (const BoundHost& host : hosts)
-    for (const BoundHost::Rank& rank : host.ranks)
-      if (!rank.cpus.is_empty()) cpus = std::max(cpus, rank.cpus.cpus().back() + 1);
+  for (const BoundHosts& hosts : bound_hosts(report)) {
+    if (pictures.size() == kMaxBoundHosts) break;
+    Picture picture{hosts.names(), {}};
+    for (const std::size_t rank : hosts.ranks) {
+      if (picture.rows.size() == kMaxRows) break;
+      picture.rows.push_back({rank, runs_of(report.planned[rank])});
+      if (const auto& runs = picture.rows.back().runs; !runs.empty())
+        cpus = std::max(cpus, runs.back().second);
+    }
+    pictures.push_back(std::move(picture));
+  }
   if (cpus == 0) return "";
+
+  constexpr double kLeft = 130, kRow = 16, kBar = 11, kRight = 90, kTitle = 20;
   const double width = (kWidth - kLeft - kRight) / cpus;
+  const auto x = [&](int cpu) { return kLeft + cpu * width; };
+  const auto step = static_cast<int>(std::max(1.0, axis_step(cpus, 8)));
   SvgCanvas canvas;
   double y = 0;
-  for (std::size_t i = 0; i < std::min(hosts.size(), kMaxBoundHosts); ++i) {
-    const BoundHost& host = hosts[i];
-    const std::size_t rows = std::min<std::size_t>(host.ranks.size(), kMaxRows);
-    canvas.text({0, y + 12}, host.name(), label());
+  for (const Picture& picture : pictures) {
+    canvas.text({0, y + 12}, picture.names, label());
     y += kTitle;
-    const double bottom = y + kRow * static_cast<double>(rows);
-    const auto step = static_cast<int>(std::max(1.0, axis_step(cpus, 8)));
+    const double bottom = y + kRow * static_cast<double>(picture.rows.size());
     for (int cpu = 0; cpu < cpus; cpu += step) {
-      canvas.line({kLeft + cpu * width, y}, {kLeft + cpu * width, bottom}, {.stroke = kGrid});
-      canvas.text({kLeft + cpu * width, bottom + 12}, fmt::format("{}", cpu), label("start", kFaint, 11));
+      canvas.line({x(cpu), y}, {x(cpu), bottom}, {.stroke = kGrid});
+      canvas.text({x(cpu), bottom + 12}, fmt::format("{}", cpu), label("start", kFaint, 11));
     }
-    for (const BoundHost::Rank& rank : std::span(host.ranks).first(rows)) {
-      canvas.begin_titled(fmt::format("rank {}: CPUs {} {}", rank.rank, rank.cpus.list(), rank.gpus));
-      canvas.text({kLeft - 8, y + kBar - 1}, fmt::format("rank {}", rank.rank), label("end"));
-      const std::vector<int> numbers = rank.cpus.cpus();
-      for (std::size_t first = 0, next = 0; first < numbers.size(); first = next) {
-        for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;) ++next;
-        canvas.rectangle({kLeft + numbers[first] * width, y},
-                         width * static_cast<double>(next - first) - std::min(1.0, width / 4), kBar,
+    for (const auto& [rank, runs] : picture.rows) {
+      const PlannedRank& planned = report.planned[rank];
+      const std::string gpus = gpus_text(planned);
+      canvas.begin_titled(
+          shortened(fmt::format("rank {}: CPUs {} {}", report.ranks[rank].rank, planned.cpus, gpus), 200));
+      canvas.text({kLeft - 8, y + kBar - 1}, fmt::format("rank {}", report.ranks[rank].rank), label("end"));
+      for (const auto& [first, end] : runs)
+        canvas.rectangle({x(first), y}, width * (end - first) - std::min(1.0, width / 4), kBar,
                          {.fill = kCompute});
-      }
-      if (!rank.gpus.empty()) canvas.text({kWidth - kRight + 8, y + kBar - 1}, rank.gpus, label());
+      if (!gpus.empty()) canvas.text({kWidth - kRight + 8, y + kBar - 1}, shortened(gpus, 14), label());
       canvas.end_titled();
       y += kRow;
     }

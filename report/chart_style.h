@@ -3,7 +3,9 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
+#include "base/printable_text.h"
 #include "base/svg.h"
 
 namespace ddl::report {
@@ -20,8 +22,11 @@ inline SvgText label(const char* anchor = "start", const char* fill = kText, dou
   return {size, fill, anchor, false};
 }
 
+/// Not longer than so many bytes, without a part of a character at its end.
 inline std::string shortened(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 1) + "…";
+  if (text.size() <= most) return text;
+  const std::string_view start = std::string_view(text).substr(0, most - 1);
+  return std::string(start.substr(0, start.size() - incomplete_utf8_tail(start))) + "…";
 }
 
 /// A step of an axis for about this many of them up to the value: 1, 2 or 5 times a power of ten.

@@ -85,10 +85,13 @@ struct Waits {
 Waits waits_of_ranks(const launcher::JobReport& report) {
   Waits waits;
   for (const launcher::RankOutcome& rank : report.ranks) waits.names.push_back(fmt::format("{}", rank.rank));
-  for (const launcher::RankOutcome& rank : report.ranks)
-    for (const launcher::AwaitedRank& one : rank.calls.awaited)
-      waits.seconds[{static_cast<std::size_t>(rank.rank), static_cast<std::size_t>(one.rank)}] +=
-          lost_share(rank) * one.seconds;
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    const launcher::RankOutcome& rank = report.ranks[i];
+    for (const launcher::AwaitedRank& one : rank.calls.awaited) {
+      const auto awaited = static_cast<std::size_t>(one.rank);
+      if (awaited < report.ranks.size()) waits.seconds[{i, awaited}] += lost_share(rank) * one.seconds;
+    }
+  }
   return waits;
 }
 

@@ -100,9 +100,9 @@ Section networks(const JobRecord& record) {
   }
   section.table({"Host", "adapter", "received", "sent", "mean rate", "link", "of it"}, rows, 2);
   section.note(
-      "Bytes of all programs on the host, from the start of ddlrun's agent on. The speed of a link is what "
-      "Linux "
-      "states in /sys.");
+      "Bytes of all programs on the host, from the start of ddlrun's agent on: in a job that goes on, of "
+      "that "
+      "which was there longest. The speed of a link is what Linux states in /sys.");
   return section;
 }
 
@@ -131,14 +131,15 @@ Section energy(const JobRecord& record) {
 Section binding(const JobRecord& record) {
   Section section("Binding");
   if (record.report.planned.empty())
-    return section.not_measured("the job was not started, or goes on with other ranks when some fail");
+    return section.not_measured(
+        "there is no plan of all ranks: the job was not started, or it goes on when ranks fail");
   std::string chart = bindings_chart(record.report);
   if (chart.empty()) return section.sentence("No rank was bound to CPUs: Linux may move them.");
   section.draw(std::move(chart));
   section.note(
       "By the numbers of Linux, as they were planned; --report-bindings reads them back. At most 64 ranks of "
       "a "
-      "host and four ways of binding are drawn.");
+      "host are drawn, and four ways of binding.");
   return section;
 }
 

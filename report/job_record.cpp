@@ -96,6 +96,16 @@ class FieldReader {
     field = seconds;
   }
   void value(const char* name, Seconds& field) { value(name, field.value); }
+  /// Numbers of things, from 0 on.
+  void value(const char* name, std::vector<int>& field) {
+    const Json* const found = find(name);
+    if (found == nullptr) return;
+    for (const Json& one : *found) {
+      if (!one.is_number_unsigned() || !std::in_range<int>(one.get<std::uint64_t>()))
+        throw std::invalid_argument(std::string(name) + " has an element that is no number of a thing");
+      field.push_back(one.get<int>());
+    }
+  }
   template <class T>
   void known(const char* name, T& field, bool /*is_known*/) {
     value(name, field);

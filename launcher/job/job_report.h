@@ -180,7 +180,7 @@ struct JobReport : JobEnd {
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written
   std::string timeline_lost;          ///< why one that was recorded was not written; ""
-  std::vector<PlannedRank> planned;   ///< by rank; empty if there was no plan, or one for each generation
+  std::vector<PlannedRank> planned;   ///< by rank; empty if there was none, or in a job that goes on
   std::map<int, BoundRank> bindings;  ///< by rank, of those whose binding was read; empty unless asked for
   std::vector<GenerationReport> generations;  ///< of an elastic job, the last one too; all else is of that
 };

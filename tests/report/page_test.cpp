@@ -129,7 +129,7 @@ TEST_CASE("a run is compared with its baseline") {
 
 TEST_CASE("the binding is drawn once for hosts that are bound in the same way") {
   JobRecord record = record_with_late_rank();
-  CHECK_THAT(page(record, nullptr), Contains("the job was not started, or goes on"));
+  CHECK_THAT(page(record, nullptr), Contains("there is no plan of all ranks"));
   record.report.planned.resize(4);
   CHECK_THAT(page(record, nullptr), Contains("No rank was bound to CPUs"));
   record.report.planned = {{"0-3", {0}}, {"4-7,12", {1, 2}}, {"0-3", {0}}, {"4-7,12", {1, 2}}};
@@ -140,6 +140,13 @@ TEST_CASE("the binding is drawn once for hosts that are bound in the same way") 
   CHECK_THAT(page(record, nullptr), Contains("rank 3: CPUs 4-7 GPU 1, 2") && Contains("rank 1: CPUs 4-7,12"));
   record.report.planned[3].cpus = "seven";
   CHECK_THAT(page(record, nullptr), Contains("rank 1: CPUs 4-7,12"));
+  // Only what is drawn is read.
+  for (int rank = 4; rank < 20'000; ++rank) {
+    record.report.ranks.push_back(punctual(rank, 3, 3));
+    record.report.ranks.back().host = "node" + std::to_string(rank);
+    record.report.planned.push_back({"0-65535", {}});
+  }
+  CHECK_THAT(page(record, nullptr), Contains("node4, and in the same way 19995 other hosts"));
 }
 
 TEST_CASE("of more than 64 ranks it is drawn which hosts waited for which") {
