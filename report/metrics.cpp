@@ -192,9 +192,9 @@ void add_job(const JobInspection& job, Samples& samples) {
     samples.add(kStartUp, phase.seconds, {{"phase", name}});
   }
   if (job.job.generation >= 0) samples.add(kGeneration, job.job.generation);
-  if (job.job.head.cpu_seconds >= 0) samples.add(kHeadCpuSeconds, job.job.head.cpu_seconds);
-  if (job.job.head.resident_bytes >= 0)
-    samples.add(kHeadResident, static_cast<double>(job.job.head.resident_bytes));
+  if (job.job.head_cpu_seconds >= 0) samples.add(kHeadCpuSeconds, job.job.head_cpu_seconds);
+  if (job.job.head_resident_bytes >= 0)
+    samples.add(kHeadResident, static_cast<double>(job.job.head_resident_bytes));
   for (const char* const state : {"answered", "silent"}) samples.add(kHosts, 0, {{"state", state}});
   for (const InspectedNode& node : job.nodes)
     samples.add(kHosts, 1, {{"state", node.silence.empty() ? "answered" : "silent"}});

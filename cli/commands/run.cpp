@@ -13,8 +13,8 @@
 #include "cli/commands/commands.h"
 #include "cli/options/this_process.h"
 #include "cli/reports/check_hosts_report.h"
-#include "cli/reports/job_report.h"
 #include "cli/reports/job_metrics.h"
+#include "cli/reports/job_report.h"
 #include "cli/reports/plan_report.h"
 #include "cli/reports/report_files.h"
 #include "contract/ddlrun.h"
@@ -209,6 +209,8 @@ Result<RecordedRun> run_recorded(const Request& request, const Environment& envi
   const auto run = run_in_mode(request, environment, console, notices);
   const launcher::JobReport report = run ? *run : error_report(run.error());
   RecordedRun recorded{record_of(request, environment, began, report), finish(report, request, console)};
+  if (const Status ended = metrics.end(); !ended && recorded.exit_code == contract::kSuccess)
+    recorded.exit_code = contract::kOutputLost;
   if (!request.report.is_wanted()) return recorded;
   if (const Status written = files.write(recorded.record); !written) {
     console.note("the report was not written: " + written.error().message());

@@ -84,6 +84,8 @@ ReadOptions read_binding_view;  ///< --show-bind, --explain-bind, --show-topolog
 ReadOptions read_lint;          ///< --lint, --show-site, --explain
 ReadOptions read_inspection;    ///< --inspect
 ReadOptions read_metrics;       ///< --metrics
+/// The options of a job that say what a site's monitoring gets of it.
+void read_metrics_of_job(ValueReader& values, const std::string& here, MetricsTask& metrics);
 ReadOptions read_report_files;  ///< of a job: --report and --metrics-file, and what belongs to them
 ReadOptions read_report;        ///< --report-from
 ReadOptions read_timeline;      ///< --timeline; the command is the name of the job

@@ -107,14 +107,7 @@ void read_metrics_port(ValueReader& values, const std::string& here, MetricsTask
 
 }  // namespace
 
-Status read_report_files(Request& request, const CommandLine& line) {
-  const std::string& here = line.context.current_directory;
-  ReportTask& task = request.report;
-  ValueReader values(line.given);
-  values.take(OptionId::kReport, parse_file, task.page, here);
-  values.take(OptionId::kReportJson, parse_file, task.json, here);
-  values.take(OptionId::kReportDir, parse_directory, task.directory, here);
-  MetricsTask& metrics = request.metrics;
+void read_metrics_of_job(ValueReader& values, const std::string& here, MetricsTask& metrics) {
   values.take(OptionId::kMetricsFile, parse_file, metrics.file, here);
   values.take(OptionId::kMetricsHistory, parse_file, metrics.history, here);
   values.take(OptionId::kMetricsInterval, parse_seconds, metrics.interval_seconds, false);
@@ -122,6 +115,16 @@ Status read_report_files(Request& request, const CommandLine& line) {
   read_metrics_port(values, here, metrics);
   values.refuse_given({OptionId::kOpenMetrics}, " belongs to --metrics, which shows a running job",
                       "omit it: --metrics-history is in this format");
+}
+
+Status read_report_files(Request& request, const CommandLine& line) {
+  const std::string& here = line.context.current_directory;
+  ReportTask& task = request.report;
+  ValueReader values(line.given);
+  values.take(OptionId::kReport, parse_file, task.page, here);
+  values.take(OptionId::kReportJson, parse_file, task.json, here);
+  values.take(OptionId::kReportDir, parse_directory, task.directory, here);
+  read_metrics_of_job(values, here, request.metrics);
   DDL_TRY(values.status());
   DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline, report::parse_job_record));
   task.baseline = std::move(baseline);

@@ -367,6 +367,8 @@ Status read_script(Request& request, const CommandLine& line) {
   // Both read their values, so that all wrong ones are known.
   const Status job = read_job_by(values, request, line);
   const Status script = ScriptReader(request, values).read();
+  MetricsTask checked;  // they stay words of the script
+  read_metrics_of_job(values, line.context.current_directory, checked);
   if (job && script) return {};
   const auto& wrong = line.given.wrong;
   const Status all = values.status();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,15 +40,37 @@ std::string file_of_job(const std::string& folder, const std::string& hostname, 
          std::string(suffix);
 }
 
+/// "x.prom.4711.new", the draft of x.prom, to "x.prom".
+std::string without_draft(std::string name) {
+  constexpr std::string_view kDraft = ".new";
+  if (!name.ends_with(kDraft)) return name;
+  name.resize(name.size() - kDraft.size());
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(0, dot);
+}
+
+/// The pid in such a name, of a job of this host: another host's name may begin in the same way.
+std::optional<pid_t> pid_in(const std::string& file, const std::string& hostname, std::string_view suffix) {
+  const std::string name = without_draft(file);
+  const std::string start = "ddlrun-" + hostname + "-";
+  if (!name.starts_with(start) || !name.ends_with(suffix)) return std::nullopt;
+  const std::string_view rest =
+      std::string_view(name).substr(start.size(), name.size() - start.size() - suffix.size());
+  const std::size_t dash = rest.find('-');
+  if (dash == std::string_view::npos ||
+      rest.substr(dash + 1).find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
+  const auto pid = parse_integer(rest.substr(0, dash));
+  if (!pid || *pid <= 0 || !std::in_range<pid_t>(*pid)) return std::nullopt;
+  return static_cast<pid_t>(*pid);
+}
+
 /// Whether this file of such a name is of a process that has ended.
 bool is_left_behind(const fs::directory_entry& file, const std::string& hostname, std::string_view suffix) {
-  const std::string start = "ddlrun-" + hostname + "-", name = file.path().filename();
-  if (!name.starts_with(start) || !name.ends_with(suffix)) return false;
-  const std::string_view rest = std::string_view(name).substr(start.size());
-  const auto pid = parse_integer(rest.substr(0, rest.find('-')));
+  const auto pid = pid_in(file.path().filename(), hostname, suffix);
   struct stat status {};
-  return pid && *pid > 0 && ::lstat(file.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         status.st_uid == ::geteuid() && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+  return pid && ::lstat(file.path().c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         status.st_uid == ::geteuid() && ::kill(*pid, 0) != 0 && errno == ESRCH;
 }
 
 /// Of files of jobs, of which those that were left behind are removed.
@@ -56,14 +81,18 @@ Status use_folder(const std::string& folder, const std::string& hostname, std::s
     std::error_code ignored;
     if (is_left_behind(file, hostname, suffix)) fs::remove(file.path(), ignored);
   }
-  if (!error && ::access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return refuse(error ? "the folder " + shell_quote(folder) + " cannot be read: " + error.message()
-                      : "the folder " + shell_quote(folder) + " may not be written to",
+  // A folder that users may write to need not be one that they may list.
+  if (::access(folder.c_str(), W_OK | X_OK) == 0 && fs::is_directory(folder, error)) return {};
+  return refuse(fs::exists(folder, error) ? "the folder " + shell_quote(folder) + " may not be written to"
+                                          : "there is no folder " + shell_quote(folder),
                 "give another one with " + option);
 }
 
 Result<uid_t> user_of_name(const std::string& name) {
-  if (const auto number = parse_integer(name); number && *number >= 0) return static_cast<uid_t>(*number);
+  const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+  const auto number = is_number ? parse_integer(name) : std::nullopt;
+  if (number && std::in_range<uid_t>(*number) && static_cast<uid_t>(*number) != static_cast<uid_t>(-1))
+    return static_cast<uid_t>(*number);
   std::array<char, 16384> buffer;
   passwd entry{};
   passwd* found = nullptr;
@@ -117,7 +146,13 @@ launcher::HttpAnswer answer_of(const launcher::JobInspection& job, report::Metri
           "application/openmetrics-text; version=1.0.0; charset=utf-8"};
 }
 
+/// Others are to read it, whatever the user's umask is.
 Status write_whole(const std::string& path, const std::string& text) {
+  const std::unique_ptr<const mode_t, void (*)(const mode_t*)> restored(
+      new mode_t(::umask(S_IWGRP | S_IWOTH)), [](const mode_t* before) {
+        ::umask(*before);
+        delete before;
+      });
   DDL_ASSIGN(file, timeline::DraftFile::plan(path));
   DDL_TRY(file->open());
   DDL_TRY(file->write(text));
@@ -138,16 +173,16 @@ struct JobMetrics::State {
   std::string file;       ///< written so far; "": none
   std::string discovery;  ///< the same
   UniqueFd history;
-  std::function<void(const std::string&)> note;
+  off_t history_bytes = 0;  ///< of whole sets of samples
+  std::string history_error;
+  bool is_failure_told = false;
+  std::function<void(const std::string&)> note;    ///< as Notices::note
+  std::function<void(const std::string&)> detail;  ///< as Notices::detail
 
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() {
-    for (const std::string& one : {file, discovery})
-      if (!one.empty()) ::unlink(one.c_str());
-    if (history) append("# EOF\n");
-  }
+  ~State() { end(); }
 
   Status plan_files() {
     if (!task.discovery.empty())
@@ -166,10 +201,13 @@ struct JobMetrics::State {
         return fail(draft.error().with_hint("create the folder of the metrics first, or give another file"));
     }
     if (task.history.empty()) return {};
-    history.reset(::open(task.history.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (history) return {};
+    history.reset(
+        ::open(task.history.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666));
+    struct stat status {};
+    const bool is_open = history && ::fstat(history.get(), &status) == 0;
+    if (is_open && S_ISREG(status.st_mode)) return {};
     return refuse("the history of metrics cannot be written to " + shell_quote(task.history) + ": " +
-                      std::generic_category().message(errno),
+                      (is_open ? "it is not a regular file" : std::generic_category().message(errno)),
                   "give another file with --metrics-history");
   }
 
@@ -180,6 +218,7 @@ struct JobMetrics::State {
       access.users.push_back(user);
     }
     if (task.token_file.empty()) return {};
+    ::prctl(PR_SET_DUMPABLE, 0);  // as for the job's key: no core dump, no debugger
     DDL_ASSIGN(token, read_token(task.token_file));
     access.token = std::move(token);
     return {};
@@ -187,9 +226,15 @@ struct JobMetrics::State {
 
   void write(const launcher::JobInspection& job) {
     if (!task.file.empty()) {
-      file = is_folder ? file_of_job(task.file, hostname, job.job.id, kMetrics) : task.file;
+      const std::string path = is_folder ? file_of_job(task.file, hostname, job.job.id, kMetrics) : task.file;
       const std::string text = report::metrics_text(job, report::MetricsFormat::kPrometheus, task.detail);
-      if (const Status written = write_whole(file, text); !written) give_up(task.file, written.error());
+      const Status written = write_whole(path, text);
+      if (written) {
+        std::error_code ignored;
+        replace(file, fs::canonical(path, ignored));  // what a link leads to
+      } else if (!std::exchange(is_failure_told, true)) {
+        note("the metrics are not in " + shell_quote(path) + " now: " + written.error().message());
+      }
     }
     if (!history) return;
     std::string text = report::metrics_text(job, report::MetricsFormat::kOpenMetrics, task.detail, now());
@@ -197,28 +242,44 @@ struct JobMetrics::State {
     append(text);
   }
 
-  void append(std::string_view text) {
-    if (const Status written = write_all(history.get(), text.data(), text.size()); !written) {
-      history.reset();
-      give_up(task.history, written.error());
-    }
+  /// The generations of a job that is started again have files of different names.
+  static void replace(std::string& path, std::string now) {
+    if (!path.empty() && path != now) ::unlink(path.c_str());
+    path = std::move(now);
   }
 
-  void tell_address(const std::string& job_id, const net::SocketAddress& address,
-                    const launcher::Notices& notices) {
+  /// At an error the history ends with what it has, if that is possible, and the job goes on.
+  void append(std::string_view text) {
+    constexpr std::string_view kEnd = "# EOF\n";
+    const Status written = write_all(history.get(), text.data(), text.size());
+    if (written) {
+      history_bytes += static_cast<off_t>(text.size());
+      return;
+    }
+    if (::ftruncate(history.get(), history_bytes) == 0)
+      (void)write_all(history.get(), kEnd.data(), kEnd.size());
+    history.reset();
+    history_error = task.history + ": " + written.error().message();
+    if (note) note("the history of metrics ends here: " + history_error);
+  }
+
+  void tell_address(const std::string& job_id, const net::SocketAddress& address) {
     // Nobody else would say which port it is.
     const bool is_news = task.listens->port() == 0 && task.discovery.empty();
-    (is_news ? notices.note : notices.detail)("metrics: http://" + address.to_text() + "/metrics");
+    (is_news ? note : detail)("metrics: http://" + address.to_text() + "/metrics");
     if (task.discovery.empty()) return;
     discovery = file_of_job(task.discovery, hostname, job_id, kTargets);
     const Status written = write_whole(discovery, targets_json(address, hostname));
-    if (!written) notices.note("Prometheus is not told of the job: " + written.error().message());
+    if (!written) note("Prometheus is not told of the job: " + written.error().message());
   }
-
-  /// Said once: the job is more important.
-  void give_up(std::string& path, const Error& error) {
-    if (note) note("the metrics are not written any more: " + error.message());
-    path.clear();
+  void forget_address() {
+    if (!discovery.empty()) ::unlink(std::exchange(discovery, "").c_str());
+  }
+  void end() {
+    for (std::string* const one : {&file, &discovery})
+      if (!one->empty()) ::unlink(std::exchange(*one, "").c_str());
+    if (history) append("# EOF\n");
+    history.reset();
   }
 };
 
@@ -231,11 +292,17 @@ Result<JobMetrics> JobMetrics::plan(const MetricsTask& task, const std::string& 
   return JobMetrics(std::move(state));
 }
 
+Status JobMetrics::end() {
+  state_->end();
+  return state_->history_error.empty() ? Status() : fail(ErrorCode::kSystem, state_->history_error);
+}
+
 void JobMetrics::measure(launcher::Notices& notices) {
   const MetricsTask& task = state_->task;
   launcher::Measuring& measuring = notices.measuring;
+  state_->note = notices.note;
+  state_->detail = notices.detail;
   if (!task.file.empty() || !task.history.empty()) {
-    state_->note = notices.note;
     measuring.seconds = task.interval_seconds;
     measuring.tell = [state = state_](const launcher::JobInspection& job) { state->write(job); };
   }
@@ -244,10 +311,10 @@ void JobMetrics::measure(launcher::Notices& notices) {
   measuring.answer = [detail = task.detail](const launcher::JobInspection& job, const std::string& accept) {
     return answer_of(job, detail, accept);
   };
-  measuring.opened = [state = state_, &notices](const std::string& job_id,
-                                                const net::SocketAddress& address) {
-    state->tell_address(job_id, address, notices);
+  measuring.opened = [state = state_](const std::string& job_id, const net::SocketAddress& address) {
+    state->tell_address(job_id, address);
   };
+  measuring.closed = [state = state_] { state->forget_address(); };
 }
 
 }  // namespace ddl::cli

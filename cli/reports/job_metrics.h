@@ -18,13 +18,15 @@ class JobMetrics {
   /// was killed. hostname: of this host.
   static Result<JobMetrics> plan(const MetricsTask& task, const std::string& hostname);
 
-  /// Has the job say what is wanted; nothing, if that is nothing. notices must not outlive this.
+  /// Has the job say what is wanted; nothing, if that is nothing. What note and detail refer to outlives notices.
   void measure(launcher::Notices& notices);
+  /// The job has ended: ends the history, and removes the other files, which would be read for ever. Error: the history
+  /// lacks something. The destructor does it, too.
+  Status end();
 
  private:
   struct State;
   explicit JobMetrics(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  /// The last copy ends the history, and removes the other files: they would be read for ever.
   std::shared_ptr<State> state_;
 };
 

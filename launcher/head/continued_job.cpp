@@ -86,7 +86,7 @@ class ContinuedJob {
     }
     loop_.run();
     inspector_.close();
-    measuring_.close();
+    measuring_.end([this] { return inspector_.concluded(generations_.usages()); });
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
@@ -95,7 +95,7 @@ class ContinuedJob {
     report.hint = hint_;
     report.ranks = membership_.outcomes();
     report.generations = generations_.take();
-    report.hosts = generations_.take_usages();
+    report.hosts = generations_.usages();
     report.run_seconds = generations_.seconds();
     return report;
   }
@@ -450,7 +450,7 @@ class ContinuedJob {
                               std::visit([&](const auto& one) { on(id, one); }, report);
                               update();
                             },
-                            [this](int id) { on_gone(id); }}};
+                            [this](int id) { on_gone(id); }, [this] { return measuring_.pause(); }}};
   ContinuedHosts hosts_{spec_,
                         allocation_,
                         notices_,

@@ -24,7 +24,7 @@ class GenerationReports {
   /// Of one of the launches on this host.
   void add_usage(const std::string& host, const NodeUsage& usage);
   /// By host what its longest launch has counted: others at the same time have counted the same.
-  std::vector<HostUsage> take_usages() { return std::move(usages_); }
+  const std::vector<HostUsage>& usages() const { return usages_; }
 
   /// Since the job began.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }

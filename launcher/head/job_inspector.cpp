@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/process.h"
 #include "base/text.h"
 #include "contract/version.h"
 #include "launcher/head/stall_report.h"
 #include "launcher/node/node_probe.h"
-#include "launcher/node/rank_process.h"
 #include "launcher/protocol/codec.h"
 
 namespace ddl::launcher {
@@ -76,6 +77,10 @@ void take_outcome(InspectedRank& rank, const RankOutcome& outcome, bool is_silen
   rank.state = has_ended   ? InspectedRank::State::kEnded
                : is_silent ? InspectedRank::State::kNoAnswer
                            : InspectedRank::State::kRunning;
+  if (!has_ended) return;
+  rank.calls = outcome.calls;
+  if (outcome.usage.user_seconds.value >= 0)
+    rank.process.cpu_seconds = outcome.usage.user_seconds.value + outcome.usage.system_seconds.value;
 }
 
 }  // namespace
@@ -126,7 +131,7 @@ JobInspection inspection(JobInspection job, std::vector<RankActivity> activities
   for (int node = 0; node < std::ssize(job.nodes); ++node) job.nodes[node].silence = silences[node];
   for (InspectedRank& rank : job.ranks) {
     const bool is_silent = !silences[rank.node].empty();
-    take_outcome(rank, outcomes[rank.rank], is_silent);
+    if (rank.rank < std::ssize(outcomes)) take_outcome(rank, outcomes[rank.rank], is_silent);
   }
   for (const RankActivity& one : activities) {
     InspectedRank& rank = job.ranks[one.rank];
@@ -164,9 +169,14 @@ Status JobInspector::listen() {
 }
 
 void JobInspector::set_plan(JobInspection plan) {
-  while (!askers_.empty()) conclude();
+  limit_.cancel();
+  answers_.clear();
   lost_.clear();
   plan_ = std::move(plan);
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(askers_.begin()),
+                  std::make_move_iterator(askers_.end()));
+  askers_.clear();
+  begin_question();
 }
 
 void JobInspector::on_request(int node, const message::ForwardedRequest& forwarded) {
@@ -183,6 +193,17 @@ void JobInspector::on(const Asker& asker, const message::DescribeJob& request) {
 void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
   if (!is_same_version(asker, request.version)) return;
   add({asker.node, asker.client, request.counts});
+}
+
+JobInspection JobInspector::concluded(const std::vector<HostUsage>& hosts) const {
+  JobInspection job =
+      inspection(plan_, {}, actions_.outcomes(), std::vector<std::string>(plan_.nodes.size()));
+  for (InspectedNode& node : job.nodes) {
+    const auto used = std::ranges::find(hosts, node.name, &HostUsage::host);
+    if (used != hosts.end()) node.usage = used->usage;
+  }
+  job.job = description();
+  return job;
 }
 
 void JobInspector::add(const Asker& asker) {
@@ -243,7 +264,10 @@ JobDescription JobInspector::description() const {
   JobDescription job = plan_.job;
   job.age = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   job.start = actions_.start();
-  job.head = process_activity(::getpid());
+  if (const auto stat = read_process_stat(::getpid())) {
+    job.head_cpu_seconds = stat->cpu_seconds;
+    job.head_resident_bytes = stat->resident_bytes;
+  }
   return job;
 }
 

@@ -57,7 +57,10 @@ class JobInspector {
   /// Tells, when the agents have answered, what the job has used so far: InspectJob::counts.
   void ask(std::function<void(const JobInspection&)> tell);
 
-  /// The job has other ranks now. Those who have asked get what is known of the former ones.
+  /// The job when nothing of it runs any more. hosts: what they have reported.
+  JobInspection concluded(const std::vector<HostUsage>& hosts) const;
+
+  /// The job has other ranks now. Those who have asked are told of these.
   void set_plan(JobInspection plan);
 
   /// node: only Actions::forward is told it.

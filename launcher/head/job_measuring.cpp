@@ -1,15 +1,18 @@
 #include "launcher/head/job_measuring.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include "base/deadline.h"
 
 namespace ddl::launcher {
 namespace {
 
 constexpr HttpLimits kLimits{.header_bytes = std::size_t{8} << 10,
                              .body_bytes = 1024,
-                             .connections = 64,
-                             .client_time = std::chrono::seconds(10)};
+                             .connections = 256,
+                             .client_time = std::chrono::seconds(3)};
 constexpr int kNotFound = 404, kMethodNotAllowed = 405;
 constexpr char kText[] = "text/plain; charset=utf-8";
 
@@ -23,28 +26,46 @@ Status JobMeasuring::open(const std::string& job_id) {
   auto server = HttpServer::open(
       loop_, [this](HttpServer::Id id, HttpRequest&& request) { on_request(id, request); }, kLimits,
       *wanted_.access);
-  if (!server)
+  if (!server) {
+    const bool is_taken = server.error().code() != ErrorCode::kUnavailable;
     return refuse("--metrics-listen: " + server.error().message(),
-                  "choose another port, or 0 for a free one");
+                  is_taken ? "choose another port, or 0 for a free one" : "--metrics-file needs no port");
+  }
   server_ = *std::move(server);
   wanted_.opened(job_id, server_->address());
   return {};
 }
 
 void JobMeasuring::begin() {
-  if (wanted_.tell) measure();
+  constexpr double kFirst = 1;  // ranks need a moment to start
+  has_begun_ = true;
+  if (wanted_.tell)
+    timer_ = loop_.after(clock_duration(std::min(wanted_.seconds, kFirst)), [this] { measure(); });
+}
+
+void JobMeasuring::end(const std::function<JobInspection()>& last) {
+  if (wanted_.tell && has_begun_) wanted_.tell(last());
+  close();
 }
 
 void JobMeasuring::measure() {
-  timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                           std::chrono::duration<double>(wanted_.seconds)),
-                       [this] { measure(); });
+  timer_ = loop_.after(clock_duration(wanted_.seconds), [this] { measure(); });
   ask_(wanted_.tell);
 }
 
 void JobMeasuring::close() {
   timer_.cancel();
+  if (!server_) return;
   server_.reset();
+  wanted_.closed();
+}
+
+std::shared_ptr<void> JobMeasuring::pause() {
+  if (!server_) return nullptr;
+  server_->pause();
+  return {nullptr, [this](void*) {
+            if (server_ && !server_->resume()) close();
+          }};
 }
 
 void JobMeasuring::on_request(HttpServer::Id id, const HttpRequest& request) {

@@ -17,16 +17,17 @@ namespace ddl::launcher {
 struct Measuring {
   using Tell = std::function<void(const JobInspection&)>;
 
-  /// Once the ranks are started, and then every seconds. Empty: nobody wants it.
+  /// A moment after the ranks are started, then every seconds, and at their end. Empty: nobody wants it.
   Tell tell{};
   double seconds = 0;
 
-  /// GET /metrics is answered at this door. nullopt: there is no server.
+  /// GET /metrics is answered there. nullopt: there is no server.
   std::optional<HttpAccess> access{};
   /// accept: the header of the request.
   std::function<HttpAnswer(const JobInspection&, const std::string& accept)> answer{};
   /// The server is open at this address. In a job that is started again once for each generation.
   std::function<void(const std::string& job_id, const net::SocketAddress&)> opened{};
+  std::function<void()> closed{};  ///< it is not open any more
 };
 
 /// One thread.
@@ -37,12 +38,16 @@ class JobMeasuring {
 
   /// From now on requests are answered. Error: the address cannot be had.
   Status open(const std::string& job_id);
-  /// The ranks are started: from now until close() they are measured.
+  /// The ranks are started: from now until end() they are measured.
   void begin();
-  void close();
+  /// They have ended. last: what is known then.
+  void end(const std::function<JobInspection()>& last);
+  /// While what it returns lives, the process has no thread of this, and may fork.
+  std::shared_ptr<void> pause();
 
  private:
   void measure();
+  void close();
   void on_request(HttpServer::Id id, const HttpRequest& request);
 
   EventLoop& loop_;
@@ -50,6 +55,7 @@ class JobMeasuring {
   std::function<void(Measuring::Tell)> ask_;
   std::shared_ptr<HttpServer> server_;  // an answer that comes after close() finds none
   EventLoop::Timer timer_;
+  bool has_begun_ = false;
 };
 
 }  // namespace ddl::launcher

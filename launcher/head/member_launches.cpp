@@ -47,6 +47,7 @@ Result<int> MemberLaunches::start(const AllocatedNode& host, int num_slots, cons
     break;
   }
   const int id = next_++;
+  const auto paused = handlers_.pause_threads();
   DDL_ASSIGN(head, MemberLaunch::start(
                        loop_, spec, allocation, environment_, notices_, job_,
                        {[this, id](const message::MemberReport& report) { handlers_.on_report(id, report); },

@@ -27,6 +27,8 @@ class MemberLaunches {
   struct Handlers {
     std::function<void(int id, const message::MemberReport&)> on_report;
     std::function<void(int id)> on_gone;  ///< see MemberLaunch
+    /// While what it returns lives, the process has one thread.
+    std::function<std::shared_ptr<void>()> pause_threads;
   };
   /// All but handlers outlive it.
   MemberLaunches(EventLoop& loop, const JobSpec& spec, const Allocation& allocation,

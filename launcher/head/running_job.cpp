@@ -103,7 +103,7 @@ class Job : public RunningJob, private SupervisorActions {
     }
     if (const auto status = context_.elastic_job == nullptr ? inspector_.listen() : Status(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
-    if (context_.elastic_job == nullptr) DDL_TRY(measuring_.open(planned.launch.job.job_id));
+    if (context_.elastic_job == nullptr) DDL_TRY(open_measuring(planned.launch.job.job_id));
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
       make_part_of_job(planned.launch);
@@ -124,7 +124,7 @@ class Job : public RunningJob, private SupervisorActions {
     loop_.run();
     stdin_.reset();
     inspector_.close();  // nobody would answer any more
-    measuring_.close();
+    measuring_.end([this] { return inspector_.concluded(hosts_); });
   }
 
   JobReport conclude() override {
@@ -184,6 +184,14 @@ class Job : public RunningJob, private SupervisorActions {
          [this] { supervisor_.on_output_broken(); }});
     if (!output) return fail(output.error());
     output_ = std::move(*output);
+    return {};
+  }
+
+  /// A job that has begun is worth more than its monitoring.
+  Status open_measuring(const std::string& job_id) {
+    Status opened = measuring_.open(job_id);
+    if (opened || spec_.generation.generation == 0) return opened;
+    notices_.note(opened.error().message() + "; this generation is not measured there");
     return {};
   }
 

@@ -22,6 +22,7 @@
 
 #include "base/fd.h"
 #include "base/own_thread.h"
+#include "base/text.h"
 #include "net/job_key.h"
 #include "net/socket_owner.h"
 #include "net/tcp.h"
@@ -56,8 +57,11 @@ std::string header(evhttp_request* request, const char* name) {
 }
 
 bool has_token(evhttp_request* request, const std::string& token) {
-  const std::string given = header(request, "Authorization"), wanted = "Bearer " + token;
-  return net::is_same_secret(std::as_bytes(std::span(given)), std::as_bytes(std::span(wanted)));
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string given = header(request, "Authorization");
+  if (in_lower_case(given.substr(0, kScheme.size())) != kScheme) return false;
+  const std::string_view word = std::string_view(given).substr(kScheme.size());
+  return net::is_same_secret(std::as_bytes(std::span(word)), std::as_bytes(std::span(token)));
 }
 
 }  // namespace
@@ -83,8 +87,12 @@ class HttpSide {
   HttpSide& operator=(const HttpSide&) = delete;
 
   const net::SocketAddress& address() const { return access_.address; }
-  /// Until post_stop().
-  void run() { ::event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
+  /// Until post_stop(). May be called again.
+  void run() {
+    ::event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY);
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = false;
+  }
   void post_answer(HttpServer::Id id, HttpAnswer answer);
   void post_stop();
 
@@ -306,7 +314,9 @@ void HttpSide::on_request(evhttp_request* request) {
   if (connection == connections_.end() || !connection->second.http)
     return ::evhttp_send_error(request, HTTP_INTERNAL, nullptr);
   if (connection->second.needs_token && !has_token(request, access_.token)) {
-    ::evhttp_add_header(::evhttp_request_get_output_headers(request), "WWW-Authenticate", "Bearer");
+    evkeyvalq* headers = ::evhttp_request_get_output_headers(request);
+    ::evhttp_add_header(headers, "WWW-Authenticate", "Bearer");
+    ::evhttp_add_header(headers, "Connection", "close");
     return send(request, {kUnauthorized, "this port serves those who send its token\n", "text/plain"});
   }
   ::event_del(connection->second.turn.get());
@@ -370,9 +380,18 @@ struct HttpServer::Parts {
 
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
-HttpServer::~HttpServer() {
+HttpServer::~HttpServer() { pause(); }
+
+void HttpServer::pause() {
+  if (!parts_->thread.joinable()) return;
   parts_->side->post_stop();
   parts_->thread.join();
+}
+
+Status HttpServer::resume() {
+  DDL_ASSIGN(thread, start_own_thread("ddl-http", [serving = parts_->side.get()] { serving->run(); }));
+  parts_->thread = std::move(thread);
+  return {};
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::open(EventLoop& loop, OnRequest on_request,
@@ -389,10 +408,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::open(EventLoop& loop, OnRequest 
       });
   if (!side) return fail(std::move(side.error()).during("opening an HTTP server"));
   parts->side = *std::move(side);
-  auto thread = start_own_thread("ddl-http", [serving = parts->side.get()] { serving->run(); });
-  if (!thread) return fail(std::move(thread.error()).during("opening an HTTP server"));
-  parts->thread = *std::move(thread);
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(parts)));
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(parts)));
+  if (Status serves = server->resume(); !serves)
+    return fail(std::move(serves.error()).during("opening an HTTP server"));
+  return server;
 }
 
 const net::SocketAddress& HttpServer::address() const { return parts_->side->address(); }

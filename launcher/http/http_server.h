@@ -48,7 +48,7 @@ struct HttpLimits {
 };
 
 /// Others than those that are to be served get 403 before anything that they send is read, or, if there is a token, 401
-/// for a request without it. A client that is slow, silent or hostile costs one connection for client_time. libevent
+/// for a request without it; then the connection ends. A client that is slow, silent or hostile costs one connection for client_time. libevent
 /// parses requests and writes answers, on a thread that lives as long as the server; all calls here are made on the
 /// loop's thread.
 class HttpServer {
@@ -70,6 +70,10 @@ class HttpServer {
 
   /// With the port that it has.
   const net::SocketAddress& address() const;
+  /// From now until resume() the server has no thread, so that the process can fork. Clients wait.
+  void pause();
+  /// Error: there is no thread; all connections are closed then.
+  Status resume();
   /// Once for each request. Every answer has a Content-Length. Does nothing if the client has gone.
   void answer(Id id, HttpAnswer answer);
 

@@ -25,7 +25,8 @@ struct JobDescription {
   Seconds age;                     ///< since then
   int generation = -1;  ///< of an elastic job: how often its ranks were started before; -1: it is none
   std::vector<StartPhase> start;  ///< so far
-  ProcessActivity head;           ///< the ddlrun on head_host
+  Seconds head_cpu_seconds{-1};   ///< of head_pid alone; below 0: unknown
+  std::int64_t head_resident_bytes = -1;
   bool operator==(const JobDescription&) const = default;
 };
 

@@ -104,7 +104,7 @@ void from_json(const nlohmann::json& j, InspectedRank::State& state) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartPhase, name, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
-                                   began, age, generation, start, head)
+                                   began, age, generation, start, head_cpu_seconds, head_resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
                                    unknown, num_unknown)

@@ -57,6 +57,7 @@ TEST_CASE("a job that is asked to end saves its state at the next commit", "[con
     const auto report = nlohmann::json::parse(err.substr(err.rfind('\n') + 1));
     CHECK(report["reason"] == "drained");
     CHECK(report["exit_code"] == contract::kDrained);
+    check_report_schema(scratch, scratch.path("report.json"));
     const auto record = nlohmann::json::parse(read_file(scratch.path("report.json")).value_or(""));
     std::set<std::string> hosts;
     for (const auto& one : record["host_usage"]) {

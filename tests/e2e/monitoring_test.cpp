@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "e2e/harness/elastic_job.h"
 #include "e2e/harness/job.h"
 #include "support/catch.h"
 #include "support/skip.h"
@@ -57,6 +58,18 @@ std::string ask_port(std::uint16_t port, const std::string& request, const std::
 /// "HTTP/1.0 200 OK" -> 200; 0: there is no answer.
 int status_of(const std::string& answer) { return answer.size() < 12 ? 0 : std::stoi(answer.substr(9)); }
 
+/// What the only file for discovery in the folder says.
+std::uint16_t told_port(const std::string& targets) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(targets))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  REQUIRE(files.size() == 1);
+  const json list = json::parse(*read_file(files.front()));
+  const std::string target = list.at(0).at("targets").at(0);
+  REQUIRE_THAT(target, StartsWith("127.0.0.1:"));
+  return static_cast<std::uint16_t>(std::stoi(target.substr(10)));
+}
+
 /// Two ranks that make calls until SIGUSR1, and a port.
 class WatchedJob {
  public:
@@ -71,19 +84,7 @@ class WatchedJob {
     std::filesystem::create_directory(scratch_.path("targets"));
     return scratch_.path("targets");
   }
-  /// The only file in it.
-  std::string target_file() const {
-    std::vector<std::string> files;
-    for (const auto& entry : std::filesystem::directory_iterator(targets())) files.push_back(entry.path());
-    REQUIRE(files.size() == 1);
-    return files.front();
-  }
-  std::uint16_t port() const {
-    const json list = json::parse(*read_file(target_file()));
-    const std::string target = list.at(0).at("targets").at(0);
-    REQUIRE_THAT(target, StartsWith("127.0.0.1:"));
-    return static_cast<std::uint16_t>(std::stoi(target.substr(10)));
-  }
+  std::uint16_t port() const { return told_port(targets()); }
   void end() {
     job_.send(SIGUSR1);
     CHECK(job_.wait_and_require_nothing_left() == 0);
@@ -179,8 +180,7 @@ TEST_CASE("a port, a token or a folder that cannot be used is refused, and nothi
       {{"--metrics-listen", "0", "--metrics-token-file", open}, "its mode must be 0600"},
       {{"--metrics-listen", "0", "--metrics-token-file", brief}, "at least 16 characters"},
       {{"--metrics-listen", "0", "--metrics-token-file", two}, "it is not one word"},
-      {{"--metrics-listen", "0", "--metrics-discovery", scratch.path("none")},
-       "cannot be read: No such file"},
+      {{"--metrics-listen", "0", "--metrics-discovery", scratch.path("none")}, "there is no folder"},
       {{"--metrics-discovery", scratch.path("")},
        "--metrics-discovery is about the port of --metrics-listen"},
       {{"--metrics-users", "root"}, "--metrics-users is about the port"},
@@ -193,6 +193,46 @@ TEST_CASE("a port, a token or a folder that cannot be used is refused, and nothi
     CHECK(refused.out().empty());
   }
   other.end();
+}
+
+TEST_CASE("a job that goes on has the same port, also after it has forked", "[monitoring]") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("targets"));
+  ElasticJob job(
+      kTwoNames + kOthersAtOnce +
+      Words{"--min-np", "2", "--metrics-listen", "0", "--metrics-discovery", scratch.path("targets")});
+  const auto pids = job.pids(0, 4);
+  const std::uint16_t port = told_port(scratch.path("targets"));
+  CHECK_THAT(ask_port(port, "GET /metrics"), Contains("state=\"running\"} 4\n"));
+  const UniqueFd waiting = connect_as(::geteuid(), port);
+  ::kill(pids.at(3), SIGKILL);
+  job.pids(2, 4);  // with another process in its place
+  const std::string answer = ask_port(port, "GET /metrics");
+  CHECK_THAT(answer,
+             Contains("\nddlrun_generation{") && Contains("} 2\n") && Contains("state=\"running\"} 4\n"));
+  CHECK(told_port(scratch.path("targets")) == port);
+  CHECK(job.stop() == 0);
+  CHECK(std::filesystem::is_empty(scratch.path("targets")));
+}
+
+TEST_CASE("each generation of a job that is started again tells Prometheus its own port", "[monitoring]") {
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("targets"));
+  Command command = ddlrun({"-np", "1", "--max-restarts", "2", "--metrics-listen", "0", "--metrics-discovery",
+                            scratch.path("targets"), "--metrics-file", scratch.path("targets"),
+                            "--metrics-interval", "0.05", "sh", "-c", "echo begun; read line; exit $line"});
+  command.input = Command::Input::kPipe;
+  Job job(scratch, command);
+  job.wait_for("begun");
+  const std::uint16_t first = told_port(scratch.path("targets"));
+  CHECK(status_of(ask_port(first, "GET /metrics")) == 200);
+  job.write("1\n");
+  job.wait_for("begun", 2);
+  const std::string answer = ask_port(told_port(scratch.path("targets")), "GET /metrics");
+  CHECK_THAT(answer, Contains("\nddlrun_generation{") && Contains("} 1\n"));
+  job.write("0\n");
+  CHECK(job.wait_and_require_nothing_left() == 0);
+  CHECK(std::filesystem::is_empty(scratch.path("targets")));
 }
 
 TEST_CASE("without discovery ddlrun says which free port it has", "[monitoring]") {
@@ -233,10 +273,12 @@ TEST_CASE("what a killed ddlrun has told Prometheus is removed by the next one",
 class Prometheus {
  public:
   Prometheus(const Scratch& scratch, const std::string& targets)
-      : scratch_(scratch),
-        address_("127.0.0.1:" + std::to_string(free_port())),
-        server_(scratch, command(targets)) {
+      : scratch_(scratch), server_(scratch, command(targets)) {
     server_.wait_for("Server is ready to receive web requests");
+    std::smatch listening;
+    const std::string log = server_.err();
+    REQUIRE(std::regex_search(log, listening, std::regex("Listening on\" address=(\\S+)")));
+    address_ = listening[1];
   }
   ~Prometheus() { server_.send(SIGKILL); }
   Prometheus(const Prometheus&) = delete;
@@ -261,16 +303,6 @@ class Prometheus {
   }
 
  private:
-  static int free_port() {
-    const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in in{};
-    in.sin_family = AF_INET;
-    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof in;
-    REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&in), size) == 0);
-    REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&in), &size) == 0);
-    return ntohs(in.sin_port);
-  }
   Command command(const std::string& targets) const {
     std::ofstream(scratch_.path("prometheus.yml"))
         << "global: {scrape_interval: 1s}\n"
@@ -278,7 +310,7 @@ class Prometheus {
         << "scrape_configs:\n"
         << "  - {job_name: ddlrun, file_sd_configs: [{files: ['" << targets << "/*.json']}]}\n";
     return {{"prometheus", "--config.file=" + scratch_.path("prometheus.yml"),
-             "--storage.tsdb.path=" + scratch_.path("data"), "--web.listen-address=" + address_}};
+             "--storage.tsdb.path=" + scratch_.path("data"), "--web.listen-address=127.0.0.1:0"}};
   }
 
   const Scratch& scratch_;

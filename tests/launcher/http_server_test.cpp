@@ -71,6 +71,12 @@ class EchoServer {
       for (; !held_.empty(); held_.pop_back()) server_->answer(held_.back(), {200, "released", ""});
     });
   }
+  void pause() {
+    on_loop([this] { server_->pause(); });
+  }
+  void resume() {
+    on_loop([this] { REQUIRE(server_->resume()); });
+  }
   /// Returns how long it took.
   std::chrono::milliseconds end_server() {
     std::promise<std::chrono::milliseconds> time;
@@ -84,6 +90,14 @@ class EchoServer {
   }
 
  private:
+  void on_loop(const std::function<void()>& act) {
+    std::promise<void> done;
+    loop_.post([&] {
+      act();
+      done.set_value();
+    });
+    done.get_future().get();
+  }
   void on_request(HttpServer::Id id, const HttpRequest& request) {
     ids_are_new_ = ids_are_new_ && ids_.insert(id).second;
     if (request.path == "/hold") {
@@ -535,9 +549,23 @@ TEST_CASE("processes of users who are named are served, and requests with the to
   ::setfsuid(before);
   const Response response = client.ask(get("/a/b"));
   CHECK_THAT(response.head, Contains("\r\nWWW-Authenticate: Bearer\r\n"));
-  CHECK(client.ask("GET /a/b HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n").body ==
-        "GET /a/b ");
+  CHECK(client.is_ended());
+  CHECK(status(server, kOther, "authorization: bearer 0123456789abcdef\r\n") == 200);
   CHECK(server.requests() == served + 1);
+}
+
+TEST_CASE("a server without its thread answers when it has one again") {
+  EchoServer server;
+  Client kept(server.port());
+  CHECK(kept.ask(get("/a/b")).status == 200);
+  server.pause();
+  Client waiting(server.port());
+  waiting.send(get("/c/d"));
+  kept.send(get("/e/f"));
+  CHECK(server.requests() == 1);
+  server.resume();
+  CHECK(waiting.receive().body == "GET /c/d ");
+  CHECK(kept.receive().body == "GET /e/f ");
 }
 
 TEST_CASE("a server listens at the address that it was given, and says if it cannot") {

@@ -23,7 +23,7 @@ JobInspection job_of(int hosts, int ranks) {
   job.job.began = 1000;
   job.job.age = 20;
   job.job.start = {{"all ranks started", 0.5}};
-  job.job.head.cpu_seconds = 0.25;
+  job.job.head_cpu_seconds = 0.25;
   for (int host = 0; host < hosts; ++host) {
     InspectedNode& node = job.nodes.emplace_back();
     node.name = "node" + std::to_string(host);

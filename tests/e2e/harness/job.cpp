@@ -62,6 +62,19 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
 
 }  // namespace
 
+std::string report_schema_errors(const Scratch& scratch, const std::string& path) {
+  constexpr int kNoValidator = 77;
+  const std::string sources = DDL_E2E_SOURCES;
+  Job check(scratch, {{"/usr/bin/python3", sources + "/programs/check_schema.py",
+                       sources + "/../../docs/reference/ddl.report-1.schema.json", path}});
+  const int status = check.wait();
+  return status == 0 || status == kNoValidator ? "" : check.out() + check.err();
+}
+
+void check_report_schema(const Scratch& scratch, const std::string& path) {
+  CHECK(report_schema_errors(scratch, path) == "");
+}
+
 bool is_in_path(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
 }

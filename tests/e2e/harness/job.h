@@ -55,6 +55,11 @@ Command ddlrun(std::vector<std::string> arguments);
 /// A program of this build's tests (tests/e2e/programs).
 std::string program(const std::string& name);
 
+class Scratch;
+/// How a file of --report-json differs from the published schema; "": it does not, or there is no python3-jsonschema.
+std::string report_schema_errors(const Scratch& scratch, const std::string& path);
+void check_report_schema(const Scratch& scratch, const std::string& path);
+
 /// A command and all processes that it starts. They have a unique environment entry, by which the destructor finds
 /// and kills those that a failed test has left behind. The command is a child of the caller. For one thread.
 ///
