@@ -104,9 +104,9 @@ void RankWatch::report_activity(const message::AskActivity& ask) {
       told = without_fall(calls(one.rank), told);
       told.awaited.clear();
       one.calls = told;
+    } else if (one.pid != 0) {
+      one.process.wait = read_kernel_wait(static_cast<pid_t>(one.pid));
     }
-    if (one.pid == 0) continue;
-    one.process.wait = read_kernel_wait(static_cast<pid_t>(one.pid));
   }
   report_(std::move(answer));
 }
