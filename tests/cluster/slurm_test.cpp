@@ -262,6 +262,17 @@ TEST_CASE("each of several nodes gets its tasks or GPUs, and ranks have their nu
   CHECK(lines({"-N", "4"}).size() == 4);
 }
 
+TEST_CASE("a scaling study runs in a Slurm job, on as many of its nodes as each run needs", "[slurm]") {
+  HostJob job({"--scaling", "1,2,4", "--repeat", "1", "--json", "sh", "-c", "echo on $(hostname)"},
+              in_salloc({"-N", "2", "--ntasks-per-node", "2"}));
+  CHECK(job.wait() == 0);
+  INFO(job.err());
+  CHECK(occurrences(job.out(), "on node1\n") == 1 + 2 + 2);
+  CHECK(occurrences(job.out(), "on node2\n") == 2);
+  CHECK_THAT(job.err(), Contains("scaling: run 3 of 3: 4 ranks") && Contains(R"("points":[)"));
+  CHECK_THAT(job.err(), Contains(R"("hosts":1,)") && Contains(R"("hosts":2,)"));
+}
+
 TEST_CASE("resources that the job lacks are refused, with those that it has", "[slurm]") {
   // While node1 still ends a job, Slurm would otherwise choose a node on which 2 tasks have 4 CPUs.
   HostJob many({"-np", "4", "hostname"}, in_salloc({"-N", "1", "-n", "2", "-w", "node1"}));
