@@ -21,8 +21,8 @@ inline constexpr int kMaxRows = 64;
 /// these are more, too, or if nobody waited.
 std::string waits_chart(const launcher::JobReport& report);
 
-/// The CPUs of each rank: a picture of each host that is not bound as one before, with the number of hosts that are
-/// bound as it is. Of at most kMaxBoundHosts such, and of kMaxRows ranks of each. "" if no rank is bound.
+/// The CPUs of each rank of a host. Hosts with the same binding share a picture, which says how many they are. At most
+/// kMaxBoundHosts pictures, each with at most kMaxRows ranks. "" if no rank is bound.
 std::string bindings_chart(const launcher::JobReport& report);
 inline constexpr std::size_t kMaxBoundHosts = 4;
 

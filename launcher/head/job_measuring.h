@@ -1,4 +1,4 @@
-// Tells what a job has used so far to those who watch many jobs: every few seconds, and whoever asks by HTTP.
+// Hands what a job has used so far to a site's monitoring: at intervals, and as an answer to HTTP requests.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// A server of HTTP/1.1 for those who may ask: processes of known users on this host, and whoever knows a secret.
+// A server of HTTP/1.1 that serves processes of certain users on this host, and requests with a secret token.
 #pragma once
 
 #include <sys/types.h>
