@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
-#include "timeline/zlib.h"
+#include "timeline/gzip_file.h"
 
 namespace ddl::timeline {
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <type_traits>
 
 #include "base/fd.h"
+#include "base/shared_library.h"
 
 namespace ddl::timeline {
 namespace {
@@ -17,6 +19,31 @@ constexpr int kEndsTooEarly = -5;
 constexpr unsigned kBuffer = 1U << 17;
 
 }  // namespace
+
+Result<Zlib> Zlib::load(const std::string& name) {
+  const auto library = SharedLibrary::load(name);
+  if (!library)
+    return fail(ErrorCode::kUnavailable, "zlib cannot be loaded: " + library.error().message(),
+                "install zlib, the library libz.so.1");
+  Zlib zlib;
+  bool is_complete = true;
+  const auto find = [&](auto*& function, const char* symbol) {
+    function = library->function<std::remove_reference_t<decltype(*function)>>(symbol);
+    is_complete = is_complete && function != nullptr;
+  };
+  find(zlib.gzdopen, "gzdopen");
+  find(zlib.gzbuffer, "gzbuffer");
+  find(zlib.gzread, "gzread");
+  find(zlib.gzwrite, "gzwrite");
+  find(zlib.gzerror, "gzerror");
+  find(zlib.gzclose, "gzclose");
+  find(zlib.compress_bound, "compressBound");
+  find(zlib.compress2, "compress2");
+  if (!is_complete)
+    return fail(ErrorCode::kUnavailable, library->path() + " is not zlib",
+                "install zlib, the library libz.so.1");
+  return zlib;
+}
 
 Result<std::unique_ptr<GzipFile>> GzipFile::open(const std::string& path, const std::string& zlib) {
   DDL_ASSIGN(loaded, Zlib::load(zlib));

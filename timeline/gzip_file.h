@@ -1,4 +1,4 @@
-// Files that may be compressed by gzip, and compressed bytes in memory.
+// Compression by zlib: its functions, files that may be compressed, and compressed bytes in memory.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,27 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "timeline/zlib.h"
 
 namespace ddl::timeline {
+
+/// The functions of zlib, as zlib.h declares them in all its versions. A file is zlib's gzFile. The library is loaded when
+/// something is compressed: neither ddlrun nor libddl is linked with it.
+struct Zlib {
+  static constexpr char kLibrary[] = "libz.so.1";
+
+  /// Error kUnavailable: there is no such library, or it is another one.
+  static Result<Zlib> load(const std::string& name = kLibrary);
+
+  void* (*gzdopen)(int fd, const char* mode) = nullptr;
+  int (*gzbuffer)(void* file, unsigned size) = nullptr;
+  int (*gzread)(void* file, void* data, unsigned size) = nullptr;
+  int (*gzwrite)(void* file, const void* data, unsigned size) = nullptr;
+  const char* (*gzerror)(void* file, int* number) = nullptr;
+  int (*gzclose)(void* file) = nullptr;
+  unsigned long (*compress_bound)(unsigned long size) = nullptr;
+  int (*compress2)(unsigned char* to, unsigned long* to_size, const unsigned char* from,
+                   unsigned long from_size, int level) = nullptr;
+};
 
 /// Reads a file from its beginning to its end.
 class GzipFile {
