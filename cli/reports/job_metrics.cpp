@@ -146,13 +146,21 @@ launcher::HttpAnswer answer_of(const launcher::JobInspection& job, report::Metri
           "application/openmetrics-text; version=1.0.0; charset=utf-8"};
 }
 
-/// Others are to read it, whatever the user's umask is.
+/// While it lives, all users may read the files that this process makes.
+class ReadableForAll {
+ public:
+  ReadableForAll() : before_(::umask(S_IWGRP | S_IWOTH)) {}
+  ~ReadableForAll() { ::umask(before_); }
+  ReadableForAll(const ReadableForAll&) = delete;
+  ReadableForAll& operator=(const ReadableForAll&) = delete;
+
+ private:
+  mode_t before_;
+};
+
+/// Programs of other users are to read it.
 Status write_whole(const std::string& path, const std::string& text) {
-  const std::unique_ptr<const mode_t, void (*)(const mode_t*)> restored(
-      new mode_t(::umask(S_IWGRP | S_IWOTH)), [](const mode_t* before) {
-        ::umask(*before);
-        delete before;
-      });
+  const ReadableForAll readable;
   DDL_ASSIGN(file, timeline::DraftFile::plan(path));
   DDL_TRY(file->open());
   DDL_TRY(file->write(text));
@@ -299,22 +307,22 @@ Status JobMetrics::end() {
 
 void JobMetrics::measure(launcher::Notices& notices) {
   const MetricsTask& task = state_->task;
-  launcher::Measuring& measuring = notices.measuring;
+  launcher::MetricsExport& exported = notices.metrics;
   state_->note = notices.note;
   state_->detail = notices.detail;
   if (!task.file.empty() || !task.history.empty()) {
-    measuring.seconds = task.interval_seconds;
-    measuring.tell = [state = state_](const launcher::JobInspection& job) { state->write(job); };
+    exported.interval_seconds = task.interval_seconds;
+    exported.on_sample = [state = state_](const launcher::JobInspection& job) { state->write(job); };
   }
   if (!task.listens) return;
-  measuring.access = state_->access;
-  measuring.answer = [detail = task.detail](const launcher::JobInspection& job, const std::string& accept) {
+  exported.access = state_->access;
+  exported.answer = [detail = task.detail](const launcher::JobInspection& job, const std::string& accept) {
     return answer_of(job, detail, accept);
   };
-  measuring.opened = [state = state_](const std::string& job_id, const net::SocketAddress& address) {
+  exported.opened = [state = state_](const std::string& job_id, const net::SocketAddress& address) {
     state->tell_address(job_id, address);
   };
-  measuring.closed = [state = state_] { state->forget_address(); };
+  exported.closed = [state = state_] { state->forget_address(); };
 }
 
 }  // namespace ddl::cli

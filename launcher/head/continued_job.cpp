@@ -75,8 +75,8 @@ class ContinuedJob {
     hosts_.open(loop_);
     if (const auto status = inspector_.listen(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
-    DDL_TRY(measuring_.open(job_.id));
-    measuring_.begin();
+    DDL_TRY(exporter_.open(job_.id));
+    exporter_.begin();
     if (!spec_.timeline_file.empty()) {
       auto timeline = GenerationTimeline::create(spec_.timeline_file, spec_.timeline_bytes);
       if (!timeline)
@@ -86,7 +86,7 @@ class ContinuedJob {
     }
     loop_.run();
     inspector_.close();
-    measuring_.end([this] { return inspector_.concluded(generations_.usages()); });
+    exporter_.end([this] { return inspector_.concluded(generations_.usages()); });
     (void)reaper_.wait(Deadline::after(kCleanUpTime));
     if (error_) return fail(*std::move(error_));
     JobReport report{*std::move(result_)};
@@ -450,7 +450,7 @@ class ContinuedJob {
                               std::visit([&](const auto& one) { on(id, one); }, report);
                               update();
                             },
-                            [this](int id) { on_gone(id); }, [this] { return measuring_.pause(); }}};
+                            [this](int id) { on_gone(id); }, [this] { return exporter_.pause(); }}};
   ContinuedHosts hosts_{spec_,
                         allocation_,
                         notices_,
@@ -477,8 +477,8 @@ class ContinuedJob {
        },
        [this](const Stall& stall) { on_stall(stall); },
        [this](int rank, const std::string& where) { kill_hung(rank, where); }}};
-  JobMeasuring measuring_{loop_, notices_.measuring,
-                          [this](Measuring::Tell tell) { inspector_.ask(std::move(tell)); }};
+  MetricsExporter exporter_{loop_, notices_.metrics,
+                            [this](MetricsExport::OnSample tell) { inspector_.ask(std::move(tell)); }};
   GlooGenerations gloo_;  ///< nobody asks it unless JobSpec::serves_gloo
   std::optional<GenerationTimeline> timeline_;
   bool is_lost_told_ = false;

@@ -7,7 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "launcher/head/job_measuring.h"
+#include "launcher/head/metrics_exporter.h"
 #include "launcher/job/allocation.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
@@ -24,7 +24,7 @@ struct Notices {
   /// What ddlrun waits for, called whenever the text changes; "" when the wait is over. For a terminal's last line.
   /// The function may be empty.
   std::function<void(const std::string&)> progress;
-  Measuring measuring{};
+  MetricsExport metrics{};
 };
 
 /// What goes on beside a job. Called on the job's thread when its agents begin to start; what it returns lives until the

@@ -86,8 +86,8 @@ class Job : public RunningJob, private SupervisorActions {
              [this](int node, const message::ForwardedAnswer& answer) { fleet_.send(node, answer); },
              [this] { return supervisor_.report().ranks; }, [this] { return context_.times.phases(); },
              [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
-        measuring_(job.loop, notices_.measuring,
-                   [this](Measuring::Tell tell) { inspector_.ask(std::move(tell)); }),
+        exporter_(job.loop, notices_.metrics,
+                  [this](MetricsExport::OnSample tell) { inspector_.ask(std::move(tell)); }),
         stdin_takers_(stdin_readers(planned.launch)),
         binding_report_(planned.launch, planned.bindings) {}
 
@@ -103,7 +103,7 @@ class Job : public RunningJob, private SupervisorActions {
     }
     if (const auto status = context_.elastic_job == nullptr ? inspector_.listen() : Status(); !status)
       notices_.detail("ddlrun --inspect cannot ask this job here: " + status.error().message());
-    if (context_.elastic_job == nullptr) DDL_TRY(open_measuring(planned.launch.job.job_id));
+    if (context_.elastic_job == nullptr) DDL_TRY(open_exporter(planned.launch.job.job_id));
     DDL_TRY(open_output(planned.launch.job));
     if (context_.elastic_job != nullptr) {
       make_part_of_job(planned.launch);
@@ -111,7 +111,7 @@ class Job : public RunningJob, private SupervisorActions {
     DDL_TRY(send_launch(planned.launch));
     if (context_.elastic_job != nullptr)
       context_.elastic_job->deliver([this](const message::MemberOrder& order) { on_order(order); });
-    if (context_.elastic_job == nullptr) measuring_.begin();
+    if (context_.elastic_job == nullptr) exporter_.begin();
     open_stdin();
     if (spec_.timeout_seconds > 0) {
       timeout_timer_ =
@@ -124,7 +124,7 @@ class Job : public RunningJob, private SupervisorActions {
     loop_.run();
     stdin_.reset();
     inspector_.close();  // nobody would answer any more
-    measuring_.end([this] { return inspector_.concluded(hosts_); });
+    exporter_.end([this] { return inspector_.concluded(hosts_); });
   }
 
   JobReport conclude() override {
@@ -188,8 +188,8 @@ class Job : public RunningJob, private SupervisorActions {
   }
 
   /// A job that has begun is worth more than its monitoring.
-  Status open_measuring(const std::string& job_id) {
-    Status opened = measuring_.open(job_id);
+  Status open_exporter(const std::string& job_id) {
+    Status opened = exporter_.open(job_id);
     if (opened || spec_.generation.generation == 0) return opened;
     notices_.note(opened.error().message() + "; this generation is not measured there");
     return {};
@@ -518,7 +518,7 @@ class Job : public RunningJob, private SupervisorActions {
   JobRecording recording_;
   std::optional<EventCollector> timeline_of_launch_;
   JobInspector inspector_;
-  JobMeasuring measuring_;
+  MetricsExporter exporter_;
   std::unique_ptr<OutputRouter> output_;
   StdinTakers stdin_takers_;
   std::optional<StdinReader> stdin_;         ///< only while ranks may read

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "contract/version.h"
-#include "launcher/head/job_measuring.h"
+#include "launcher/head/metrics_exporter.h"
 #include "launcher/loop_driver.h"
 #include "launcher/protocol/codec.h"
 #include "support/catch.h"
@@ -250,19 +250,19 @@ TEST_CASE("those who want numbers are asked for apart from those who want to see
 TEST_CASE("a job is measured once it runs, and then again after each interval, until it is closed") {
   InspectorRig rig;
   int told = 0;
-  Measuring wanted;
-  wanted.tell = [&](const JobInspection&) { ++told; };
-  wanted.seconds = 0.01;
-  std::vector<Measuring::Tell> asked;
-  JobMeasuring measuring(rig.loop, wanted, [&](Measuring::Tell tell) {
-    asked.push_back(std::move(tell));
+  MetricsExport wanted;
+  wanted.on_sample = [&](const JobInspection&) { ++told; };
+  wanted.interval_seconds = 0.01;
+  std::vector<MetricsExport::OnSample> asked;
+  MetricsExporter exporter(rig.loop, wanted, [&](MetricsExport::OnSample on_sample) {
+    asked.push_back(std::move(on_sample));
     rig.driver.check();
   });
-  REQUIRE(measuring.open("ddlrun-1-2"));
+  REQUIRE(exporter.open("ddlrun-1-2"));
   CHECK(asked.empty());
-  measuring.begin();
+  exporter.begin();
   rig.driver.run_until("three questions", [&] { return asked.size() >= 3; });
-  measuring.end(job_of_three);
+  exporter.end(job_of_three);
   CHECK(told == 1);
   const std::size_t before = asked.size();
   bool has_passed = false;

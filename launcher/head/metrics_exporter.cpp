@@ -1,4 +1,4 @@
-#include "launcher/head/job_measuring.h"
+#include "launcher/head/metrics_exporter.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,10 +18,11 @@ constexpr char kText[] = "text/plain; charset=utf-8";
 
 }  // namespace
 
-JobMeasuring::JobMeasuring(EventLoop& loop, Measuring wanted, std::function<void(Measuring::Tell)> ask)
+MetricsExporter::MetricsExporter(EventLoop& loop, MetricsExport wanted,
+                                 std::function<void(MetricsExport::OnSample)> ask)
     : loop_(loop), wanted_(std::move(wanted)), ask_(std::move(ask)) {}
 
-Status JobMeasuring::open(const std::string& job_id) {
+Status MetricsExporter::open(const std::string& job_id) {
   if (!wanted_.access) return {};
   auto server = HttpServer::open(
       loop_, [this](HttpServer::Id id, HttpRequest&& request) { on_request(id, request); }, kLimits,
@@ -36,31 +37,31 @@ Status JobMeasuring::open(const std::string& job_id) {
   return {};
 }
 
-void JobMeasuring::begin() {
+void MetricsExporter::begin() {
   constexpr double kFirst = 1;  // ranks need a moment to start
   has_begun_ = true;
-  if (wanted_.tell)
-    timer_ = loop_.after(clock_duration(std::min(wanted_.seconds, kFirst)), [this] { measure(); });
+  if (wanted_.on_sample)
+    timer_ = loop_.after(clock_duration(std::min(wanted_.interval_seconds, kFirst)), [this] { collect(); });
 }
 
-void JobMeasuring::end(const std::function<JobInspection()>& last) {
-  if (wanted_.tell && has_begun_) wanted_.tell(last());
+void MetricsExporter::end(const std::function<JobInspection()>& last) {
+  if (wanted_.on_sample && has_begun_) wanted_.on_sample(last());
   close();
 }
 
-void JobMeasuring::measure() {
-  timer_ = loop_.after(clock_duration(wanted_.seconds), [this] { measure(); });
-  ask_(wanted_.tell);
+void MetricsExporter::collect() {
+  timer_ = loop_.after(clock_duration(wanted_.interval_seconds), [this] { collect(); });
+  ask_(wanted_.on_sample);
 }
 
-void JobMeasuring::close() {
+void MetricsExporter::close() {
   timer_.cancel();
   if (!server_) return;
   server_.reset();
   wanted_.closed();
 }
 
-std::shared_ptr<void> JobMeasuring::pause() {
+std::shared_ptr<void> MetricsExporter::pause() {
   if (!server_) return nullptr;
   server_->pause();
   return {nullptr, [this](void*) {
@@ -68,7 +69,7 @@ std::shared_ptr<void> JobMeasuring::pause() {
           }};
 }
 
-void JobMeasuring::on_request(HttpServer::Id id, const HttpRequest& request) {
+void MetricsExporter::on_request(HttpServer::Id id, const HttpRequest& request) {
   if (request.path.substr(0, request.path.find('?')) != "/metrics")
     return server_->answer(id, {kNotFound, "this server has /metrics\n", kText});
   if (request.method != "GET") return server_->answer(id, {kMethodNotAllowed, "ask with GET\n", kText});

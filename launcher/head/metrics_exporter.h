@@ -13,13 +13,13 @@
 
 namespace ddl::launcher {
 
-/// Who wants to know what. All functions are called on the job's thread.
-struct Measuring {
-  using Tell = std::function<void(const JobInspection&)>;
+/// What is exported, and to whom. All functions are called on the job's thread.
+struct MetricsExport {
+  using OnSample = std::function<void(const JobInspection&)>;
 
-  /// A moment after the ranks are started, then every seconds, and at their end. Empty: nobody wants it.
-  Tell tell{};
-  double seconds = 0;
+  /// A moment after the ranks are started, then every interval_seconds, and at their end. Empty: nobody wants it.
+  OnSample on_sample{};
+  double interval_seconds = 0;
 
   /// GET /metrics is answered there. nullopt: there is no server.
   std::optional<HttpAccess> access{};
@@ -31,14 +31,14 @@ struct Measuring {
 };
 
 /// One thread.
-class JobMeasuring {
+class MetricsExporter {
  public:
   /// ask: soon has its argument called with the job's numbers.
-  JobMeasuring(EventLoop& loop, Measuring wanted, std::function<void(Measuring::Tell)> ask);
+  MetricsExporter(EventLoop& loop, MetricsExport wanted, std::function<void(MetricsExport::OnSample)> ask);
 
   /// From now on requests are answered. Error: the address cannot be had.
   Status open(const std::string& job_id);
-  /// The ranks are started: from now until end() they are measured.
+  /// The ranks are started: from now until end() samples are taken.
   void begin();
   /// They have ended. last: what is known then.
   void end(const std::function<JobInspection()>& last);
@@ -46,13 +46,13 @@ class JobMeasuring {
   std::shared_ptr<void> pause();
 
  private:
-  void measure();
+  void collect();
   void close();
   void on_request(HttpServer::Id id, const HttpRequest& request);
 
   EventLoop& loop_;
-  Measuring wanted_;
-  std::function<void(Measuring::Tell)> ask_;
+  MetricsExport wanted_;
+  std::function<void(MetricsExport::OnSample)> ask_;
   std::shared_ptr<HttpServer> server_;  // an answer that comes after close() finds none
   EventLoop::Timer timer_;
   bool has_begun_ = false;
