@@ -89,6 +89,7 @@ class HttpSide {
   const net::SocketAddress& address() const { return access_.address; }
   /// Until post_stop(). May be called again.
   void run() {
+    wake();  // for answers that have waited for it
     ::event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY);
     const std::lock_guard lock(mutex_);
     is_stopped_ = false;

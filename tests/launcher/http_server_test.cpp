@@ -74,6 +74,12 @@ class EchoServer {
   void pause() {
     on_loop([this] { server_->pause(); });
   }
+  void release_and_pause() {
+    on_loop([this] {
+      for (; !held_.empty(); held_.pop_back()) server_->answer(held_.back(), {200, "released", ""});
+      server_->pause();
+    });
+  }
   void resume() {
     on_loop([this] { REQUIRE(server_->resume()); });
   }
@@ -566,6 +572,12 @@ TEST_CASE("a server without its thread answers when it has one again") {
   server.resume();
   CHECK(waiting.receive().body == "GET /c/d ");
   CHECK(kept.receive().body == "GET /e/f ");
+  // An answer that its thread has not taken before it ends.
+  waiting.send(get("/hold"));
+  server.wait_for_requests(4);
+  server.release_and_pause();
+  server.resume();
+  CHECK(waiting.receive().body == "released");
 }
 
 TEST_CASE("a server listens at the address that it was given, and says if it cannot") {
