@@ -1,6 +1,20 @@
 # Everything that is built and installed. "cmake --build BUILD --target product" leaves out tests and benchmarks.
 set(product ddlrun probe_rank ddl ddl_pmix ddl_jax ddl_tensorflow ${DDL_MPI_TARGETS} slurm_probe hello_ddl check_ddl
   elastic_fit function_approximation mnist)
+# The path in which the loader finds libraries is the same in the build tree and in the installed one. Where CMake is to
+# replace it at the installation it ends that of the build tree with ':', and there the loader takes libraries from the
+# folder that the user happens to be in.
+foreach(target IN LISTS product)
+  if(TARGET ${target})
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  endif()
+endforeach()
+# Libraries of others may be in folders that the loader does not know, such as those of /opt.
+foreach(target IN ITEMS ddlrun ddl_pmix slurm_probe)
+  if(TARGET ${target} AND NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  endif()
+endforeach()
 add_custom_target(product)
 add_dependencies(product manual)
 set(product_files "")
