@@ -16,6 +16,7 @@
 #include "launcher/mpi/mpirun.h"
 #include "launcher/node/agent.h"
 #include "launcher/node/gpu_questions.h"
+#include "launcher/node/gpu_watch.h"
 #include "launcher/node/node_probe.h"
 
 using namespace ddl;
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     ::_exit(launcher::run_joining_agent(words[1]));
   if (words.size() == 2 && words[0] == contract::kAskGpusOption)
     ::_exit(launcher::print_visible_gpus(words[1]));
+  if (words.size() == 2 && words[0] == contract::kWatchGpusOption) ::_exit(launcher::print_gpu_use(words[1]));
   if (words.size() > 3 && words[0] == contract::kMpiEngineOption)
     return launcher::become_mpirun({words.begin() + 1, words.end()});
   if (!words.empty() && words[0] == contract::kMpiRankOption)

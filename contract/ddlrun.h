@@ -39,4 +39,8 @@ inline constexpr char kMpiRankOption[] = "--mpi-rank";
 /// runtime shows to it, as one line of JSON.
 inline constexpr char kAskGpusOption[] = "--ask-gpus";
 
+/// "ddlrun --watch-gpus nvidia": started by an agent, prints how much the node's GPUs are used, a line of JSON now and
+/// then, until the agent ends.
+inline constexpr char kWatchGpusOption[] = "--watch-gpus";
+
 }  // namespace ddl::contract

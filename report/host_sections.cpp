@@ -143,6 +143,44 @@ Section binding(const JobRecord& record) {
   return section;
 }
 
+/// The least used first.
+void add_gpus(const JobRecord& record, Section& section) {
+  constexpr const char* kUnknown = "not measured";
+  struct Use {
+    const launcher::HostUsage* host;
+    const launcher::GpuUse* gpu;
+  };
+  std::vector<Use> uses;
+  std::string unknown = "no host has reported at the end";
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    for (const launcher::GpuUse& one : host.usage.gpus) uses.push_back({&host, &one});
+    if (!host.usage.gpus_unknown.empty()) unknown = host.usage.gpus_unknown;
+  }
+  if (uses.empty()) {
+    section.note("Not measured: the use of GPUs; " + unknown + ".");
+    return;
+  }
+  std::ranges::stable_sort(uses, {},
+                           [](const Use& use) { return use.gpu->busy_ratio < 0 ? 2 : use.gpu->busy_ratio; });
+  std::vector<Section::Row> rows;
+  for (const auto& [host, gpu] : uses) {
+    if (rows.size() == kMostRows) break;
+    const double seconds = host->usage.seconds;
+    rows.push_back({host->host, fmt::format("{}", gpu->index), gpu->model,
+                    gpu->busy_ratio < 0 ? kUnknown : percent_text(gpu->busy_ratio),
+                    gpu->memory_peak_bytes < 0 ? kUnknown : bytes_or_unknown(gpu->memory_peak_bytes),
+                    bytes_or_unknown(gpu->memory_limit_bytes),
+                    gpu->joules < 0 ? kUnknown : fmt::format("{} J", gpu->joules),
+                    gpu->joules > 0 && seconds > 0
+                        ? fmt::format("{:.0f} W", static_cast<double>(gpu->joules) / seconds)
+                        : ""});
+  }
+  section.table({"Host", "GPU", "model", "busy", "memory, peak", "of", "energy", "mean power"}, rows, 3);
+  section.note(
+      "GPUs of the ranks, each once, with all programs on them, as their vendor's library says every few "
+      "seconds. A GPU is busy while any kernel runs on it, even a small one.");
+}
+
 Section processors(const JobRecord& record) {
   Section section("CPUs and GPUs");
   std::vector<std::pair<double, const RankOutcome*>> used;
@@ -165,7 +203,7 @@ Section processors(const JobRecord& record) {
         {"CPUs used", "rank", "host", "CPUs", "own code", "kernel"},
         {row("fewest", used.front()), row("median", used[used.size() / 2]), row("most", used.back())}, 3);
   }
-  section.note("Not measured: the use of GPUs.");
+  add_gpus(record, section);
   return section;
 }
 

@@ -242,6 +242,16 @@ void visit_host(Fields& fields, launcher::HostUsage& host) {
     of.value("joules", one.joules);
   });
   fields.text("energy_unknown", usage.energy_unknown);
+  fields.list("gpus", usage.gpus, [](auto& of, launcher::GpuUse& one) {
+    of.value("name", one.name);
+    of.value("index", one.index);
+    of.value("model", one.model);
+    of.known("busy_ratio", one.busy_ratio, one.busy_ratio >= 0);
+    of.known("memory_peak_bytes", one.memory_peak_bytes, one.memory_peak_bytes >= 0);
+    of.known("memory_limit_bytes", one.memory_limit_bytes, one.memory_limit_bytes >= 0);
+    of.known("joules", one.joules, one.joules >= 0);
+  });
+  fields.text("gpus_unknown", usage.gpus_unknown);
 }
 
 template <class Fields>

@@ -38,6 +38,9 @@ enum Family {
   kOomKills,
   kNetwork,
   kEnergy,
+  kGpuUtilization,
+  kGpuMemory,
+  kGpuEnergy,
   kCpuSeconds,
   kResident,
   kSteps,
@@ -66,6 +69,11 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
      "Bytes of the host's adapters, also those of others"},
     {Kind::kCounter, "ddlrun_host_energy_joules", "joules", "host domain",
      "Energy of the host, also that of others"},
+    {Kind::kGauge, "ddlrun_gpu_utilization_ratio", "ratio", "host gpu",
+     "The part of the last moments in which a kernel ran"},
+    {Kind::kGauge, "ddlrun_gpu_memory_used_bytes", "bytes", "host gpu", "Memory of the GPU that is in use"},
+    {Kind::kCounter, "ddlrun_gpu_energy_joules", "joules", "host gpu",
+     "Energy of the GPU, also that of others"},
     {Kind::kCounter, "ddlrun_rank_cpu_seconds", "seconds", "host rank",
      "CPU time of a rank, with the children that it has waited for"},
     {Kind::kGauge, "ddlrun_rank_resident_bytes", "bytes", "host rank", "Memory of a rank's process"},
@@ -232,6 +240,25 @@ void add_host(const InspectedNode& node, Samples& samples) {
     samples.add_of_host(kEnergy, node.name, static_cast<double>(one.joules), {{"domain", one.domain}});
 }
 
+/// Without hosts there is one sample for all GPUs: the mean of their use, and sums.
+void add_gpus(const std::vector<const InspectedNode*>& nodes, MetricsDetail detail, Samples& samples) {
+  double known = 0;
+  for (const InspectedNode* const node : nodes)
+    for (const launcher::GpuUse& gpu : node->usage.gpus)
+      if (gpu.last_busy_ratio >= 0) ++known;
+  const bool is_of_job = detail == MetricsDetail::kJob;
+  for (const InspectedNode* const node : nodes) {
+    for (const launcher::GpuUse& gpu : node->usage.gpus) {
+      const auto add = [&](Family family, double value) {
+        samples.add_of_host(family, node->name, value, is_of_job ? Labels() : Labels{{"gpu", gpu.name}});
+      };
+      if (gpu.last_busy_ratio >= 0) add(kGpuUtilization, gpu.last_busy_ratio / (is_of_job ? known : 1));
+      if (gpu.memory_bytes >= 0) add(kGpuMemory, static_cast<double>(gpu.memory_bytes));
+      if (gpu.joules >= 0) add(kGpuEnergy, static_cast<double>(gpu.joules));
+    }
+  }
+}
+
 void add_rank(const InspectedRank& rank, double now, Samples& samples) {
   if (rank.process.cpu_seconds >= 0) samples.add_of_rank(kCpuSeconds, rank, rank.process.cpu_seconds);
   if (rank.process.resident_bytes >= 0)
@@ -254,8 +281,11 @@ Samples samples_of(const JobInspection& job, MetricsDetail detail) {
   add_job(job, samples);
   // Processes of an elastic job that were started one after the other on a host are nodes of the same name.
   std::set<std::string_view> counted;
+  std::vector<const InspectedNode*> hosts;
   for (const InspectedNode& node : job.nodes)
-    if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
+    if (node.silence.empty() && counted.insert(node.name).second) hosts.push_back(&node);
+  for (const InspectedNode* const host : hosts) add_host(*host, samples);
+  add_gpus(hosts, detail, samples);
   const double now = static_cast<double>(job.job.began) + job.job.age;
   for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
   return samples;

@@ -185,6 +185,33 @@ void add_cpus(const JobRecord& record, const JobTimes& times, std::vector<Findin
        "if there is no GPU that computes, see how the data are read"});
 }
 
+/// GPUs that were hardly used keep them from others, and cost as much.
+void add_gpus(const JobRecord& record, std::vector<Finding>& findings) {
+  constexpr double kIdle = 0.3, kLeastSeconds = 30;
+  double busy = 0, idle = 0;
+  int gpus = 0;
+  for (const launcher::HostUsage& host : record.report.hosts) {
+    for (const launcher::GpuUse& gpu : host.usage.gpus) {
+      if (gpu.busy_ratio < 0) continue;
+      ++gpus;
+      busy += gpu.busy_ratio;
+      if (gpu.busy_ratio < 0.01) ++idle;
+    }
+  }
+  if (gpus == 0 || record.report.run_seconds < kLeastSeconds) return;
+  if (idle > 0) {
+    findings.push_back(
+        {Finding::Weight::kLoss,
+         fmt::format("{:.0f} of {} of the ranks did nothing.", idle, counted(gpus, "GPU")),
+         "see whether the program computes on them (--report-bindings names those of each rank), or "
+         "ask for fewer"});
+  } else if (busy / gpus < kIdle) {
+    findings.push_back(
+        {Finding::Weight::kLoss, fmt::format("The GPUs were busy {} of the time.", percent_text(busy / gpus)),
+         "see what they wait for, often the reading of data; a larger batch may help, or fewer GPUs"});
+  }
+}
+
 }  // namespace
 
 double cpus_used(const RankOutcome& rank) {
@@ -196,6 +223,7 @@ std::vector<Finding> verdict(const JobRecord& record, const JobTimes& times) {
   std::vector<Finding> findings{of_end(record)};
   add_times(record, times, findings);
   add_memory(record, findings);
+  add_gpus(record, findings);
   add_cpus(record, times, findings);
   if (findings.size() > kMostFindings) findings.resize(kMostFindings);
   return findings;

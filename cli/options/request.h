@@ -93,6 +93,8 @@ struct MetricsTask {
   std::vector<std::string> users;  ///< whose processes are answered there, beside ddlrun's own and root's
   std::string token_file;          ///< "" or absolute; its token is answered there
   std::string discovery;           ///< a folder for Prometheus's discovery of that address; "" or absolute
+
+  bool is_wanted() const { return !file.empty() || !history.empty() || listens; }
 };
 
 enum class Action {

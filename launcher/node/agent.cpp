@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "launcher/node/agent_phases.h"
+#include "launcher/node/gpu_watch.h"
 #include "launcher/node/held_ends.h"
 #include "launcher/node/held_ports.h"
 #include "launcher/node/job_presence.h"
@@ -130,6 +131,12 @@ class Agent {
  private:
   void report(const message::AgentToHead& message) { message::send(*link_, message); }
 
+  NodeUsage usage() const {
+    NodeUsage usage = node_usage_.use(memory_cgroup_, allowed_cpus_);
+    if (job_.watches_gpus) gpu_watch_.add_to(usage);
+    return usage;
+  }
+
   // ---- phases ----
 
   /// how and grace_seconds: of kHeadLost.
@@ -141,8 +148,7 @@ class Agent {
       case AgentAction::kNone: return;
       case AgentAction::kAskForAllGone: return spawner_.send(message::ReportGone{});
       case AgentAction::kEndLeftovers: return terminator_.begin(SIGTERM, job_.kill_grace_seconds);
-      case AgentAction::kReportFinished:
-        return report(message::Finished{leftovers_, node_usage_.use(memory_cgroup_, allowed_cpus_)});
+      case AgentAction::kReportFinished: return report(message::Finished{leftovers_, usage()});
       case AgentAction::kKillAndReport: return report(message::AgentFailed{kill_after_spawner(), true});
       case AgentAction::kKill: return (void)kill_after_spawner();
       case AgentAction::kEndProcesses: return end_processes(how, grace_seconds);
@@ -228,6 +234,7 @@ class Agent {
       questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
     }
     for (const RankLaunch& launch : node_.ranks) {
+      if (job_.watches_gpus) gpu_watch_.add(launch);
       if (auto status = ranks_.start(job_, node_, launch, rank_watch_, spawner_); !status)
         return give_up(start_failure(status.error(), launch.rank));
     }
@@ -423,13 +430,14 @@ class Agent {
   NodeLaunch node_;
   std::optional<JobPresence> presence_;
   RankWatch rank_watch_{loop_, [this](const message::AgentToHead& message) { report(message); },
-                        [this] { return node_usage_.use(memory_cgroup_, allowed_cpus_); }};
+                        [this] { return usage(); }};
   PortWatch port_watch_{loop_, [this](const std::string& how) { report(message::PortTaken{how}); },
                         [this](int port) { check_names(port); }};
   PreemptionWatch preemption_watch_{
       loop_, [this](const std::string& failure) { report(message::Preemption{failure}); }};
   NameLookup name_lookup_{loop_,
                           [this](const std::string& address) { report(message::NamesUnanswered{address}); }};
+  GpuWatch gpu_watch_{loop_};
   std::optional<QuestionForwarder> questions_;
   LocalRanks ranks_{loop_, [this](const message::AgentToHead& message) { report(message); },
                     [this](int rank) { report_mpi(rank); }, [this] { check_all_sent(); }};

@@ -20,6 +20,7 @@ void bind_rank(RankLaunch& launch, const NodeBinding& node, const Environment& c
   const affinity::RankBinding& binding = node.plan.ranks.at(local_rank);
   launch.cpus = binding.cpus;
   if (node.plan.binds_memory) launch.memory_nodes = binding.numa_nodes;
+  for (const affinity::AssignedGpu& gpu : binding.gpus) launch.gpus.push_back(gpu.index);
   for (const auto& [name, value] : binding_environment(binding, visible_gpus(node, local_rank), common))
     launch.environment[name] = value;
   if (!node.shares_view_of_gpus)
@@ -75,6 +76,7 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   job.login_variables = login_variables(spec.exports);
   job.strict_bind = spec.strict_bind;
   job.report_bindings = spec.report_bindings;
+  job.watches_gpus = spec.watches_gpus;
   job.kill_grace_seconds = spec.kill_grace_seconds;
   job.stall_warning_seconds = spec.stall_warning_seconds;
   job.stall_shutdown_seconds = spec.stall_shutdown_seconds;

@@ -42,6 +42,7 @@ struct JobLaunch {
   std::int64_t timeline_events = 0;
   bool strict_bind = false;       ///< a rank that cannot be bound as planned is not started
   bool report_bindings = false;   ///< agents send message::RankBound for every rank
+  bool watches_gpus = false;      ///< agents say how much the GPUs of ranks are used
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
   std::string preemption_watch;   ///< of sh: ends with 0 when a host is about to be taken away; "": none
@@ -62,6 +63,7 @@ struct RankLaunch {
   Environment environment;  ///< on top of its node's; PMIx's own variables are added by the agent
   CpuSet cpus{};            ///< the CPUs that it may run on; empty: all CPUs that its agent may run on
   std::vector<int> memory_nodes{};  ///< the NUMA nodes whose memory it prefers; empty: any
+  std::vector<int> gpus{};          ///< its own, as their vendor's library counts them
   bool operator==(const RankLaunch&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// What a job has used of a node, from counters that need no root: memory, networks, energy.
+// What a job has used of a node, from counters that need no root: memory, networks, energy, GPUs.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,21 @@ struct EnergyUse {
   bool operator==(const EnergyUse&) const = default;
 };
 
+/// A GPU of the job's ranks, also for others, while it was looked at. Numbers below 0: its library does not say, as of
+/// an instance of a divided GPU (MIG).
+struct GpuUse {
+  std::string name;  ///< its UUID, or its bus id if it has none
+  int index = 0;     ///< as its vendor's library counts
+  std::string model;
+  double busy_ratio = -1;       ///< of the time a kernel ran: 0 to 1
+  double last_busy_ratio = -1;  ///< the same of the last moments
+  std::int64_t memory_bytes = -1;
+  std::int64_t memory_peak_bytes = -1;
+  std::int64_t memory_limit_bytes = -1;
+  std::int64_t joules = -1;
+  bool operator==(const GpuUse&) const = default;
+};
+
 /// From the start of the agent until its ranks have ended.
 struct NodeUsage {
   Seconds seconds;
@@ -35,6 +50,8 @@ struct NodeUsage {
   std::vector<NetworkUse> networks;  ///< those that moved anything, the busiest first
   std::vector<EnergyUse> energy;
   std::string energy_unknown;  ///< why there is none
+  std::vector<GpuUse> gpus{};
+  std::string gpus_unknown{};  ///< why there are none
   bool operator==(const NodeUsage&) const = default;
 };
 

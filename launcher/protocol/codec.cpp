@@ -63,19 +63,24 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeFacts, version, hostname, kernel, archite
                                    addresses, memory_bytes, memory_available_bytes, memlock_bytes, nofile,
                                    hard_limits, shm_free_bytes, tmp_directory, tmp_free_bytes, wall_time_ns,
                                    topology, topology_failure, visible_devices, libddl, horovod)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, environment)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankLaunch, rank, local_rank, reads_stdin, cpus, memory_nodes, gpus,
+                                   environment)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Requeue, scheduler, job, head_host, turn)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks, node_names, node_ranks,
                                    command, workdir, shell, environment, login_variables, kill_grace_seconds,
                                    strict_bind, report_bindings, split_lines, flush_idle_lines, scheduler_job,
                                    head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
-                                   stall_shutdown_seconds, timeline_events, preemption_watch, requeue)
+                                   stall_shutdown_seconds, timeline_events, preemption_watch, requeue,
+                                   watches_gpus)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, limit, peak, oom_kills, cgroup, unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NetworkUse, device, received_bytes, sent_bytes, limit_bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(EnergyUse, domain, joules)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeUsage, seconds, cpus, memory, networks, energy, energy_unknown)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuUse, name, index, model, busy_ratio, last_busy_ratio, memory_bytes,
+                                   memory_peak_bytes, memory_limit_bytes, joules)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeUsage, seconds, cpus, memory, networks, energy, energy_unknown, gpus,
+                                   gpus_unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, is_named, calls, bytes, seconds, wait_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwaitedRank, rank, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCalls, sums, tensor_wait_seconds, steps, step_seconds, awaited)

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "affinity/source/child_query.h"
+#include "affinity/source/gpu_meter.h"
 #include "support/catch.h"
 
 using namespace ddl::affinity;
@@ -66,6 +67,33 @@ TEST_CASE("ROCm SMI's GPUs, with partitions of one device and one without a numb
   CHECK(*gpus == std::vector<VendorGpu>{{0, "0001:c1:00.0", "GPU-0000000000001234", "MI300A"},
                                         {1, "0001:c1:00.0", "GPU-0000000000001235", "MI300A"},
                                         {2, "0001:d1:00.0", "", "MI300A"}});
+}
+
+TEST_CASE("a meter reads how much GPUs are used, and leaves out what is not known") {
+  const auto nvml = open_nvml_meter(DDL_FAKE_NVML);
+  REQUIRE(nvml);
+  const auto first = (*nvml)->read(), second = (*nvml)->read();
+  REQUIRE(first.size() == 2);
+  CHECK(first[0].gpu == VendorGpu{0, "0000:c3:00.0", "GPU-aaaa", "H200"});
+  CHECK(first[0].busy_ratio == 0.75);
+  CHECK(first[0].memory_bytes == std::int64_t{40} << 30);
+  CHECK(first[0].memory_limit_bytes == std::int64_t{140} << 30);
+  CHECK(first[0].joules > 0);
+  CHECK(second[0].joules >= first[0].joules);
+  CHECK(first[1] == GpuReading{{1, "0000:c1:00.0", "GPU-bbbb", "H200"}});
+
+  const auto smi = open_rocm_smi_meter(DDL_FAKE_ROCM_SMI);
+  REQUIRE(smi);
+  const auto parts = (*smi)->read();
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[0].busy_ratio == 0.3);
+  CHECK(parts[1].memory_bytes == std::int64_t{2} << 30);
+  CHECK(parts[1].memory_limit_bytes == std::int64_t{64} << 30);
+  CHECK(parts[2].memory_limit_bytes < 0);
+  CHECK(parts[0].joules == 61);
+  CHECK(parts[2].joules < 0);
+  CHECK_FALSE(open_nvml_meter("libno-such-library.so"));
+  CHECK_FALSE(open_rocm_smi_meter(DDL_FAKE_NVML));
 }
 
 TEST_CASE("a library that fails, crashes, hangs, exits or is missing is reported as a reason") {

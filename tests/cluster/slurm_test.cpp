@@ -313,7 +313,10 @@ TEST_CASE("libddl and Open MPI programs run unchanged", "[slurm]") {
 }
 
 TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
-  HostJob job({"-np", "2", "sh", "-c", "echo running in $SLURM_JOB_ID; exec sleep 1000"},
+  const SharedScratch folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's head writes the file
+  HostJob job({"-np", "2", "--report-json", folder.path("r.json"), "sh", "-c",
+               "echo running in $SLURM_JOB_ID; exec sleep 1000"},
               in_salloc({"-N", "1", "-n", "2"}));
   job.job().wait_for("running in ", 2);
   const std::string word = "running in ";
@@ -321,6 +324,7 @@ TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   output_as_login({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
   CHECK(job.wait() == 128 + SIGTERM);
   CHECK_THAT(job.err(), Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
+  CHECK_THAT(e2e::bytes_of(folder.path("r.json")), Contains("\"exit_code\": 143") && Contains("scancel"));
 }
 
 // The SIGTERM that ddlrun itself gets was taken for a second request whenever an agent's report of its own came before.

@@ -1,11 +1,16 @@
 // Ranks on this machine are bound as --show-bind plans, and --report-bindings prints the kernel's binding of each.
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <regex>
 
 #include <nlohmann/json.hpp>
 
 #include "base/cpu_set.h"
+#include "base/deadline.h"
+#include "base/fd.h"
 #include "base/text.h"
 #include "contract/ddlrun.h"
 #include "e2e/harness/job.h"
@@ -173,6 +178,66 @@ TEST_CASE(
   CHECK(std::regex_match(binding["gpus"][0]["uuid"].get<std::string>(), std::regex(vendor.uuid)));
   CHECK_THAT(binding["difference"].get<std::string>(), Contains("but GPU 0000:c3:00.0 was planned"));
   CHECK_THAT(report({"0000:c1:00.0", "0000:c2:00.0"}, false), !Contains("GPU"));
+}
+
+TEST_CASE("how much the GPUs of ranks are used is asked for a report, and otherwise not", "[binding]") {
+  const Scratch scratch;
+  const std::string topology =
+      scratch.write("node.xml", node_with_gpus("0302 [10de:20b0]", {"0000:c1:00.0", "0000:c3:00.0"}));
+  ddl::Environment environment = with_libraries(scratch, topology, false);
+  std::filesystem::remove(scratch.path("libnvidia-ml.so.1"));
+  std::filesystem::create_symlink(DDL_E2E_FAKE_NVML, scratch.path("libnvidia-ml.so.1"));
+  const auto start = [&](const std::vector<std::string>& options) {
+    Command command = ddlrun({"-np", "2", "--oversubscribe", program("timeline_program"), "until_signal"});
+    command.argv.insert(command.argv.begin() + 1, options.begin(), options.end());
+    command.environment = environment;
+    auto job = std::make_unique<Job>(scratch, command);
+    job->wait_for("ready", 2);
+    return job;
+  };
+  const auto asks = [](Job& job) {
+    return std::ranges::any_of(job.processes(), [](const Process& process) {
+      const auto words = read_file("/proc/" + std::to_string(process.pid) + "/cmdline");
+      return words && words->find("--watch-gpus") != std::string::npos;
+    });
+  };
+  const auto end = [](Job& job) {
+    job.send(SIGUSR1);
+    CHECK(job.wait_and_require_nothing_left() == 0);
+  };
+
+  const auto job = start({"--report-json", scratch.path("report.json")});
+  CHECK(asks(*job));
+  std::string metrics;
+  const Deadline deadline = Deadline::after(kTestTimeout);
+  while (metrics.find("\nddlrun_gpu_energy_joules_total{") == std::string::npos) {
+    REQUIRE_FALSE(deadline.has_passed());
+    Job shown(scratch, ddlrun({"--metrics", std::to_string(job->pid())}));
+    CHECK(shown.wait() == 0);
+    metrics = shown.out();
+  }
+  CHECK_THAT(metrics, Contains(",gpu=\"GPU-aaaa\"} 0.75\n") && !Contains("GPU-bbbb"));
+  end(*job);
+  const auto host = nlohmann::json::parse(*read_file(scratch.path("report.json")))["host_usage"][0];
+  REQUIRE(host["gpus"].size() == 2);
+  CHECK(host["gpus_unknown"].is_null());
+  CHECK(host["gpus"][0]["name"] == "GPU-aaaa");
+  CHECK(host["gpus"][0]["busy_ratio"] == 0.75);
+  CHECK(host["gpus"][0]["memory_limit_bytes"] == std::int64_t{140} << 30);
+  CHECK(host["gpus"][1]["name"] == "GPU-bbbb");
+  CHECK(host["gpus"][1]["busy_ratio"].is_null());
+  CHECK(host["gpus"][1]["joules"].is_null());
+
+  const auto other = start({});
+  CHECK_FALSE(asks(*other));
+  end(*other);
+  environment["DDL_FAKE_GPUS"] = "error";
+  const auto failing = start({"--report-json", scratch.path("report.json")});
+  end(*failing);
+  const auto unknown = nlohmann::json::parse(*read_file(scratch.path("report.json")))["host_usage"][0];
+  CHECK(unknown["gpus"].empty());
+  CHECK_THAT(unknown["gpus_unknown"].get<std::string>(),
+             Contains("Driver Not Loaded") || Contains("did not answer before"));
 }
 
 TEST_CASE("with --site ranks are in the order that the site advises", "[binding]") {

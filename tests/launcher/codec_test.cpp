@@ -50,9 +50,14 @@ RankOutcome outcome() {
 }
 
 NodeUsage usage() {
-  return {
-      12.5, 8, {1 << 30, 1 << 20, 1, "/job", ""}, {{"eth0", 10, 20, 25'000'000'000}}, {{"package-0", 300}},
-      ""};
+  return {12.5,
+          8,
+          {1 << 30, 1 << 20, 1, "/job", ""},
+          {{"eth0", 10, 20, 25'000'000'000}},
+          {{"package-0", 300}},
+          "",
+          {{"GPU-a", 1, "H200", 0.5, 0.25, 1, 2, 3, 4}},
+          "no library"};
 }
 
 CpuSet cpus(const char* list) { return *CpuSet::parse_list(list); }
@@ -106,6 +111,7 @@ JobLaunch job_launch() {
   job.stall_shutdown_seconds = 90;
   job.strict_bind = true;
   job.report_bindings = true;
+  job.watches_gpus = true;
   job.split_lines = false;
   job.flush_idle_lines = true;
   job.scheduler_job = "7";

@@ -39,8 +39,16 @@ TEST_CASE("a record that is written and read says the same") {
   generation.recovery_seconds = 0.5;
   record.report.generations = {generation};
   record.report.hosts = {
-      {"node1", {9.5, 8, {100, 50, 1, "/job", ""}, {{"eth0", 1, 2, 3}}, {{"node", 4}}, ""}},
-      {"node2", {1, 2, {-1, -1, -1, "", "no cgroup"}, {}, {}, "no counter"}}};
+      {"node1",
+       {9.5,
+        8,
+        {100, 50, 1, "/job", ""},
+        {{"eth0", 1, 2, 3}},
+        {{"node", 4}},
+        "",
+        {{"GPU-a", 1, "H200", 0.5, -1, -1, 7, 8, 9}},
+        ""}},
+      {"node2", {1, 2, {-1, -1, -1, "", "no cgroup"}, {}, {}, "no counter", {}, "no GPUs"}}};
 
   const std::string text = to_json(record);
   const auto read = parse_job_record(text);

@@ -30,6 +30,8 @@ JobInspection job_of(int hosts, int ranks) {
     node.usage.memory = {1 << 30, 1 << 20, 0, "/job", ""};
     node.usage.networks = {{"eth0", 10, 20, 0}};
     node.usage.energy = {{"package-0", 300}};
+    node.usage.gpus = {{"GPU-a", 0, "H200", 0.5, 0.75, 1 << 20, 1 << 21, 1 << 30, 60},
+                       {"0000:c1:00.0", 1, "", 0.25, 0.25, -1, -1, -1, -1}};
   }
   for (int rank = 0; rank < ranks; ++rank) {
     InspectedRank& one = job.ranks.emplace_back();
@@ -72,6 +74,10 @@ TEST_CASE("metrics are what the job has used, in both formats") {
         "ddlrun_start_time_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} 1000\n",
         "ddlrun_host_memory_limit_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 1073741824\n",
         "{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",device=\"eth0\",direction=\"transmit\"} 20\n",
+        "ddlrun_gpu_utilization_ratio{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",gpu=\"GPU-a\"} 0.75\n",
+        "ddlrun_gpu_memory_used_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",gpu=\"GPU-a\"} 1048576\n",
+        "ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",gpu=\"GPU-a\"} 60\n",
+        "host=\"node0\",gpu=\"0000:c1:00.0\"} 0.25\n",
         "ddlrun_rank_cpu_seconds_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"1\"} 1.5\n",
         "ddlrun_rank_last_event_timestamp_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"1\"} "
         "1019.5\n",
@@ -81,6 +87,9 @@ TEST_CASE("metrics are what the job has used, in both formats") {
         "rank=\"0\",op=\"allreduce\",part=\"move\"} 0.625\n",
         "rank=\"0\",op=\"allreduce\",part=\"wait\"} 0.125\n"})
     CHECK_THAT(classic, Contains(line));
+  CHECK_THAT(classic,
+             !Contains("ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\","
+                       "gpu=\"0000:c1:00.0\""));
   CHECK_THAT(classic, !Contains("# EOF") && !Contains("ddlrun_generation"));
   for (const char* const line : {"# TYPE ddlrun_job info\n", "# TYPE ddlrun_rank_steps counter\n",
                                  "# UNIT ddlrun_rank_cpu_seconds seconds\n", " 2 1020.500\n"})
@@ -97,7 +106,7 @@ TEST_CASE("what was not measured has no sample") {
   job.ranks[0].calls = {};
   job.ranks[0].last_event = -1;
   const std::string text = metrics_text(job, MetricsFormat::kPrometheus);
-  CHECK_THAT(text, !Contains("ddlrun_rank_") && !Contains("ddlrun_host_"));
+  CHECK_THAT(text, !Contains("ddlrun_rank_") && !Contains("ddlrun_host_") && !Contains("ddlrun_gpu_"));
   job.nodes[0].silence = "it is lost";
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus), Contains("state=\"silent\"} 1\n"));
 }
@@ -110,7 +119,9 @@ TEST_CASE("of many ranks, sums are told") {
              Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node15\"} 224\n"));
   CHECK_THAT(by_host, Contains("host=\"node0\"} 1020\n"));  // the latest event of its ranks
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kJob),
-             Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 3584\n"));
+             Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 3584\n") &&
+                 Contains("ddlrun_gpu_utilization_ratio{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.5\n") &&
+                 Contains("ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 960\n"));
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kRank), Contains("rank=\"511\""));
   for (const int hosts : {100, 1000, 10'000})
     CHECK(num_samples(metrics_text(job_of(hosts, 10'000), MetricsFormat::kPrometheus)) <=

@@ -91,6 +91,9 @@ TEST_CASE("what was not measured is said, and why") {
   check_is_self_contained(text);
   CHECK_THAT(text, Contains("Not measured: compute, wait and move: the program has made no calls by libddl"));
   CHECK_THAT(text, Contains("no rank has ended in a way that its host could report"));
+  record.report.hosts = {{"node1", {}}};
+  record.report.hosts[0].usage.gpus_unknown = "libnvidia-ml.so.1 is missing";
+  CHECK_THAT(page(record, nullptr), Contains("the use of GPUs; libnvidia-ml.so.1 is missing."));
 
   record.report = report_of(EndReason::kStartFailed, 127, {});
   record.said = {"ddlrun: node7 does not answer"};
@@ -102,16 +105,21 @@ TEST_CASE("what was not measured is said, and why") {
 
 TEST_CASE("what the hosts have reported is in tables, with the sources of limits") {
   JobRecord record = record_with_late_rank();
-  record.report.hosts = {{"node1",
-                          {10,
-                           8,
-                           {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
-                           {{"hsn0", 1 << 30, 5, 1 << 30}},
-                           {{"node", 5000}},
-                           ""}}};
+  record.report.hosts = {
+      {"node1",
+       {10,
+        8,
+        {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
+        {{"hsn0", 1 << 30, 5, 1 << 30}},
+        {{"node", 5000}},
+        "",
+        {{"GPU-a", 0, "H200", 0.755, 0.1, 1, std::int64_t{130} << 30, std::int64_t{140} << 30, 4321},
+         {"GPU-b", 1, "H200", -1, -1, -1, -1, -1, -1}},
+        ""}}};
   const std::string text = page(record, nullptr);
   for (const char* const part :
-       {"/job_7", "8.0 GiB", "5.0 GiB", "hsn0", "102 MiB/s", "1.0 GiB/s", "10 %", "5000 J", "500 W"}) {
+       {"/job_7", "8.0 GiB", "5.0 GiB", "hsn0", "102 MiB/s", "1.0 GiB/s", "10 %", "5000 J", "500 W", "76 %",
+        "130 GiB", "140 GiB", "4321 J", "432 W", ">not measured<"}) {
     CAPTURE(part);
     CHECK_THAT(text, Contains(part));
   }

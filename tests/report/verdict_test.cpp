@@ -95,6 +95,23 @@ TEST_CASE("memory that was hardly used, nearly all used, or not enough is told")
   CHECK_THAT(told().what, Contains("node2 used 2.0 of 64.0 GiB"));
 }
 
+TEST_CASE("GPUs that were hardly used, or not all, are told of jobs that are not short") {
+  JobRecord record = record_with_late_rank();
+  record.report.hosts.resize(2);
+  std::vector<launcher::GpuUse>& gpus = record.report.hosts[1].usage.gpus;
+  gpus = {{"GPU-a", 0, "H200", 0.5}, {"GPU-b", 1, "H200", 0.1}, {"MIG-c", 2, "H200", -1}};
+  record.report.run_seconds = 60;
+  const auto told = [&] { return verdict_of(record).back(); };
+  CHECK_THAT(told().what, !Contains("GPU"));
+  gpus[0].busy_ratio = 0.2;
+  CHECK(told().what == "The GPUs were busy 15 % of the time.");
+  CHECK(told().weight == Finding::Weight::kLoss);
+  gpus[1].busy_ratio = 0;
+  CHECK(told().what == "1 of 2 GPUs of the ranks did nothing.");
+  record.report.run_seconds = 10;
+  CHECK_THAT(told().what, !Contains("GPU"));
+}
+
 TEST_CASE("the next request has what the job needed, with a margin") {
   JobRecord record = record_with_late_rank();
   CHECK(ddl::report::next_request(record).empty());

@@ -1,8 +1,11 @@
 /* Stands in for libnvidia-ml.so.1: two GPUs, counted against their bus order. DDL_FAKE_GPUS says what goes wrong, or
-   "mig": the first is divided into two, in slots 0 and 2. */
+   "mig": the first is divided into two, in slots 0 and 2. Each second the first one uses 200 J; of the second one
+   nothing is known. */
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct pci_info {
@@ -58,6 +61,24 @@ int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
 int nvmlDeviceGetName(void* device, char* name, unsigned length) {
   (void)device;
   strncpy(name, "H200", length);
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* percent) {
+  percent[0] = (size_t)device == 1 ? 75 : 4294967294U;
+  percent[1] = 10;
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void* device, uint64_t* bytes) {
+  bytes[0] = (uint64_t)140 << 30;
+  bytes[1] = (uint64_t)100 << 30;
+  bytes[2] = (uint64_t)40 << 30;
+  return (size_t)device == 1 ? 0 : 3;
+}
+int nvmlDeviceGetTotalEnergyConsumption(void* device, uint64_t* millijoules) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *millijoules = 200000 * (uint64_t)now.tv_sec + (uint64_t)now.tv_nsec / 5000;
+  if ((size_t)device != 1) *millijoules = 9223372036854775794U;
   return 0;
 }
 const char* nvmlErrorString(int status) { return status == 9 ? "Driver Not Loaded" : "?"; }

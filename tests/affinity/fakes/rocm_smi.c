@@ -21,6 +21,24 @@ int rsmi_dev_name_get(uint32_t index, char* name, size_t length) {
   strncpy(name, "MI300A", length);
   return 0;
 }
+int rsmi_dev_busy_percent_get(uint32_t index, uint32_t* percent) {
+  *percent = 30 * (index + 1);
+  return 0;
+}
+int rsmi_dev_memory_usage_get(uint32_t index, int kind, uint64_t* bytes) {
+  *bytes = (uint64_t)(index + 1) << 30;
+  return kind;
+}
+int rsmi_dev_memory_total_get(uint32_t index, int kind, uint64_t* bytes) {
+  *bytes = (uint64_t)64 << 30;
+  return index == 2 ? 2 : kind;
+}
+int rsmi_dev_energy_count_get(uint32_t index, uint64_t* counter, float* resolution, uint64_t* time) {
+  *counter = index == 2 ? 0 : 4000000;
+  *resolution = 15.25F;
+  *time = 1;
+  return 0;
+}
 int rsmi_status_string(int status, const char** text) {
   (void)status;
   *text = "not supported";
