@@ -159,20 +159,6 @@ constexpr const char* kScalingSchema = "ddl.scaling/1";
 constexpr Words<ScalingKind, 2> kScalingKinds = {
     {{ScalingKind::kStrong, "strong"}, {ScalingKind::kWeak, "weak"}}};
 
-constexpr Words<EndReason, 13> kReasons = {{{EndReason::kSuccess, "success"},
-                                            {EndReason::kRankFailed, "rank_failed"},
-                                            {EndReason::kAborted, "aborted"},
-                                            {EndReason::kStartFailed, "start_failed"},
-                                            {EndReason::kHostLost, "host_lost"},
-                                            {EndReason::kTimeout, "timeout"},
-                                            {EndReason::kStalled, "stalled"},
-                                            {EndReason::kPortTaken, "port_taken"},
-                                            {EndReason::kRankStopped, "rank_stopped"},
-                                            {EndReason::kSignal, "signal"},
-                                            {EndReason::kOutputLost, "output_lost"},
-                                            {EndReason::kHostsChanged, "hosts_changed"},
-                                            {EndReason::kDrained, "drained"}}};
-
 constexpr Words<RankOutcome::Kind, 5> kOutcomes = {{{RankOutcome::Kind::kNotStarted, "not_started"},
                                                     {RankOutcome::Kind::kStartFailed, "start_failed"},
                                                     {RankOutcome::Kind::kRunning, "running"},
@@ -256,7 +242,7 @@ void visit_host(Fields& fields, launcher::HostUsage& host) {
 
 template <class Fields>
 void visit_end(Fields& fields, launcher::JobEnd& end) {
-  fields.word("reason", end.reason, kReasons);
+  fields.word("reason", end.reason, launcher::kEndReasonNames);
   fields.value("exit_code", end.exit_code);
   fields.optional("first_failure", end.first_failure);
   fields.text("message", end.message);
@@ -272,7 +258,7 @@ void visit_generation(Fields& fields, GenerationReport& generation) {
   fields.value("hosts", generation.hosts);
   fields.value("begin_seconds", generation.begin_seconds);
   fields.value("run_seconds", generation.run_seconds);
-  fields.word("reason", generation.end.reason, kReasons);
+  fields.word("reason", generation.end.reason, launcher::kEndReasonNames);
   fields.optional("first_failure", generation.end.first_failure);
   fields.text("message", generation.end.message);
   fields.value("commits", generation.commits);

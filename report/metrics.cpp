@@ -31,6 +31,9 @@ enum Family {
   kStartUp,
   kGeneration,
   kStalledRanks,
+  kFailures,
+  kOutput,
+  kLinks,
   kHeadCpuSeconds,
   kHeadResident,
   kMemoryPeak,
@@ -60,6 +63,11 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
      "From the start of ddlrun until its agents were ready, all ranks were started, and so on"},
     {Kind::kGauge, "ddlrun_generation", "", "", "How often the ranks of an elastic job were started before"},
     {Kind::kGauge, "ddlrun_stalled_ranks", "", "", "Ranks that have waited for others for 10 s or longer"},
+    {Kind::kCounter, "ddlrun_failures", "", "reason",
+     "How often the job, or a generation of an elastic job, has ended with a failure"},
+    {Kind::kCounter, "ddlrun_output_bytes", "bytes", "stream",
+     "Output of the ranks that ddlrun has received"},
+    {Kind::kCounter, "ddlrun_link_bytes", "bytes", "direction", "Bytes between ddlrun and its agents"},
     {Kind::kCounter, "ddlrun_head_cpu_seconds", "seconds", "", "CPU time of ddlrun itself on its own host"},
     {Kind::kGauge, "ddlrun_head_resident_bytes", "bytes", "", "Memory of ddlrun itself on its own host"},
     {Kind::kGauge, "ddlrun_host_memory_peak_bytes", "bytes", "host", "The most memory of the job's cgroup"},
@@ -203,6 +211,20 @@ void add_job(const JobInspection& job, Samples& samples) {
   if (job.job.head_cpu_seconds >= 0) samples.add(kHeadCpuSeconds, job.job.head_cpu_seconds);
   if (job.job.head_resident_bytes >= 0)
     samples.add(kHeadResident, static_cast<double>(job.job.head_resident_bytes));
+  for (const auto& [reason, name] : launcher::kEndReasonNames) {
+    const auto found = job.job.failures.find(name);
+    if (launcher::is_failure(reason))
+      samples.add(kFailures, found == job.job.failures.end() ? 0 : static_cast<double>(found->second),
+                  {{"reason", name}});
+  }
+  const launcher::HeadTraffic& traffic = job.job.traffic;
+  const auto add_bytes = [&](Family family, std::int64_t bytes, const char* label, const char* name) {
+    if (bytes >= 0) samples.add(family, static_cast<double>(bytes), {{label, name}});
+  };
+  add_bytes(kOutput, traffic.stdout_bytes, "stream", "stdout");
+  add_bytes(kOutput, traffic.stderr_bytes, "stream", "stderr");
+  add_bytes(kLinks, traffic.sent_bytes, "direction", "transmit");
+  add_bytes(kLinks, traffic.received_bytes, "direction", "receive");
   for (const char* const state : {"answered", "silent"}) samples.add(kHosts, 0, {{"state", state}});
   for (const InspectedNode& node : job.nodes)
     samples.add(kHosts, 1, {{"state", node.silence.empty() ? "answered" : "silent"}});

@@ -96,9 +96,11 @@ Finding ask_mpi(const std::vector<const char*>& sonames, const std::string& reme
   return works(line, library->path(), of_python.python.empty() ? "" : "the MPI of " + of_python.python);
 }
 
-// Does not import the module, which may take seconds. A folder of the module's name below the working directory is a
-// module without an origin.
-constexpr char kFindModule[] = R"(import importlib.metadata, importlib.util, sys
+// Does not import the module, which may take seconds. Python would look into the working directory first, and run what
+// lies there by the name of a module. A folder of the module's name is a module without an origin.
+constexpr char kFindModule[] = R"(import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import importlib.metadata, importlib.util
 module, distribution = sys.argv[1:]
 spec = importlib.util.find_spec(module)
 if spec is None or spec.origin is None: sys.exit('no ' + module)

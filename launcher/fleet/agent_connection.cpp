@@ -11,6 +11,13 @@
 #include "launcher/protocol/link.h"
 
 namespace ddl::launcher {
+namespace {
+
+std::int64_t bytes_of(const net::Frame& frame) {
+  return static_cast<std::int64_t>(net::kFrameHeaderSize + frame.payload.size());
+}
+
+}  // namespace
 
 AgentConnection::AgentConnection(EventLoop& loop, StartedAgent started)
     : loop_(loop),
@@ -79,6 +86,7 @@ void AgentConnection::on_frame(net::Frame&& frame) {
   // Until it knows its node, which may take long, an agent is silent: Fleet has a limit for that.
   if (!has_received_) heartbeat_.start();
   heartbeat_.heard();
+  received_bytes_ += bytes_of(frame);
   if (const Status accepted = handlers_.on_frame(std::move(frame)); !accepted)
     return lose("its agent sent " + accepted.error().message());
   // The handler may have refused the facts of the agent.
@@ -97,7 +105,9 @@ void AgentConnection::on_closed(const std::string& reason) {
 }
 
 void AgentConnection::send(const net::Frame& frame) {
-  if (link_ && !over_) link_->send(frame.type, frame.payload);
+  if (!link_ || over_) return;
+  sent_bytes_ += bytes_of(frame);
+  link_->send(frame.type, frame.payload);
 }
 
 void AgentConnection::check_child() {

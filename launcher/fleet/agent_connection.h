@@ -1,6 +1,7 @@
 // One agent, from its start to its end: greeting, link, heartbeat, standard error.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,6 +45,9 @@ class AgentConnection {
   void clean_up(Deadline deadline);
   /// When its greeting was read; nullopt until then, and where none is expected.
   std::optional<std::chrono::steady_clock::time_point> greeted_at() const { return greeted_at_; }
+  /// In frames, with their headers.
+  std::int64_t sent_bytes() const { return sent_bytes_; }
+  std::int64_t received_bytes() const { return received_bytes_; }
   /// The end of what it wrote on standard error; "" if it writes to the head's own.
   const std::string& errors() const { return errors_.text(); }
 
@@ -70,6 +74,8 @@ class AgentConnection {
   EventLoop::Timer check_timer_;
   EventLoop::FdWatch greeting_watch_;
   std::optional<std::chrono::steady_clock::time_point> greeted_at_;
+  std::int64_t sent_bytes_ = 0;
+  std::int64_t received_bytes_ = 0;
   bool is_silent_ = false;
   bool has_received_ = false;
   bool expects_end_ = false;

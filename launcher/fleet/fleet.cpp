@@ -313,6 +313,16 @@ std::vector<std::string> Fleet::failed_hosts() const {
   return names;
 }
 
+std::pair<std::int64_t, std::int64_t> Fleet::traffic() const {
+  std::pair<std::int64_t, std::int64_t> sum;
+  for (const Agent& agent : agents_) {
+    if (!agent.connection) continue;
+    sum.first += agent.connection->sent_bytes();
+    sum.second += agent.connection->received_bytes();
+  }
+  return sum;
+}
+
 Status Fleet::report(int node, net::Frame&& frame) {
   return numbers_[node] ? handlers_.on_report(*numbers_[node], std::move(frame)) : Status();
 }

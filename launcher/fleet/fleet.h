@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/fleet/agent_connection.h"
@@ -95,6 +97,8 @@ class Fleet {
   /// the one through which they were reached.
   std::vector<std::string> failed_hosts() const;
   int size() const { return static_cast<int>(nodes_.size()); }
+  /// Bytes that were sent to all agents, and received from them.
+  std::pair<std::int64_t, std::int64_t> traffic() const;
   const std::string& name(int node) const { return agents_[nodes_[node]].node.name; }
   /// Nodes whose agents have not answered yet.
   std::vector<int> missing() const;

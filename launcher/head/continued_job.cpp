@@ -471,7 +471,7 @@ class ContinuedJob {
       spec_,
       job_.id,
       {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
-       [this] { return membership_.outcomes(); },
+       [this] { return membership_.outcomes(); }, [this] { return generations_.failures(); },
        [this](const std::string& text) {
          if (!membership_.lost_rank()) notices_.note(text);
        },

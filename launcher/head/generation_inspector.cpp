@@ -23,7 +23,8 @@ GenerationInspector::GenerationInspector(EventLoop& loop, const JobSpec& spec, c
           loop, JobInspection{job_, {}, {}, {}},
           {[this](const message::AskActivity& question) { ask(question); },
            [this](int launch, const message::ForwardedAnswer& answer) { actions_.send(launch, answer); },
-           [this] { return actions_.outcomes(); }, [] { return std::vector<StartPhase>(); },
+           [this] { return actions_.outcomes(); },
+           [this](JobDescription& job) { job.failures = actions_.failures(); },
            [](const message::ChangeTimeline&) -> Result<std::string> {
              return fail(ErrorCode::kUnavailable,
                          "a timeline is not offered for ranks that go on when others fail");

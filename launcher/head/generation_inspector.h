@@ -1,7 +1,9 @@
 // What the ranks of an elastic job do that goes on when others fail: for those who ask, and for its user if they wait.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -28,7 +30,8 @@ class GenerationInspector {
   };
   struct Actions {
     std::function<void(int launch, const message::MemberOrder&)> send;
-    std::function<std::vector<RankOutcome>()> outcomes;  ///< of the generation, by rank
+    std::function<std::vector<RankOutcome>()> outcomes;             ///< of the generation, by rank
+    std::function<std::map<std::string, std::int64_t>()> failures;  ///< JobDescription::failures
     std::function<void(const std::string&)> note;
     std::function<void(const Stall&)> on_stall;  ///< it has lasted for as long as is allowed
     /// What it does is as of hanging_text(); "": its agent has not answered in time.

@@ -50,6 +50,13 @@ void GenerationReports::end(const JobEnd& how) {
   reports_.back().end = how;
 }
 
+std::map<std::string, std::int64_t> GenerationReports::failures() const {
+  std::map<std::string, std::int64_t> failures;
+  for (const GenerationReport& one : reports_)
+    if (is_failure(one.end.reason)) ++failures[name_of(one.end.reason)];
+  return failures;
+}
+
 void GenerationReports::add_usage(const std::string& host, const NodeUsage& usage) {
   const auto known = std::ranges::find(usages_, host, &HostUsage::host);
   if (known == usages_.end()) return usages_.push_back({host, usage});

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ class GenerationReports {
                     const Membership& membership);
   /// The job has ended, and with it the last one.
   void end(const JobEnd& how);
+  /// Those that have ended so and were to go on, by name_of(EndReason).
+  std::map<std::string, std::int64_t> failures() const;
   std::vector<GenerationReport> take() { return std::move(reports_); }
 
   /// Of one of the launches on this host.

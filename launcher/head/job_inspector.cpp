@@ -263,7 +263,7 @@ void JobInspector::answer(const Asker& asker, const net::Frame& frame) {
 JobDescription JobInspector::description() const {
   JobDescription job = plan_.job;
   job.age = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  job.start = actions_.start();
+  actions_.describe(job);
   if (const auto stat = read_process_stat(::getpid())) {
     job.head_cpu_seconds = stat->cpu_seconds;
     job.head_resident_bytes = stat->resident_bytes;

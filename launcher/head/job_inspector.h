@@ -43,7 +43,8 @@ class JobInspector {
     std::function<void(const message::AskActivity&)> ask;  ///< every node
     std::function<void(int node, const message::ForwardedAnswer&)> forward;
     std::function<std::vector<RankOutcome>()> outcomes;  ///< so far, by rank
-    std::function<std::vector<StartPhase>()> start;      ///< so far
+    /// Adds what the head knows of the job so far: phases of the start, traffic, failures.
+    std::function<void(JobDescription&)> describe;
     /// Returns the path of the file.
     std::function<Result<std::string>(const message::ChangeTimeline&)> change_timeline;
   };

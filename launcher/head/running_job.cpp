@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "base/printable_text.h"
 #include "contract/environment.h"
@@ -84,7 +85,8 @@ class Job : public RunningJob, private SupervisorActions {
             job.loop, planned_job(spec_, planned.launch, planned.bindings),
             {[this](const message::AskActivity& ask) { fleet_.send_all(ask); },
              [this](int node, const message::ForwardedAnswer& answer) { fleet_.send(node, answer); },
-             [this] { return supervisor_.report().ranks; }, [this] { return context_.times.phases(); },
+             [this] { return supervisor_.report().ranks; },
+             [this](JobDescription& known) { describe(known); },
              [this](const message::ChangeTimeline& change) { return recording_.change(change, spec_); }}),
         exporter_(job.loop, notices_.metrics,
                   [this](MetricsExport::OnSample tell) { inspector_.ask(std::move(tell)); }),
@@ -193,6 +195,14 @@ class Job : public RunningJob, private SupervisorActions {
     if (opened || spec_.generation.generation == 0) return opened;
     notices_.note(opened.error().message() + "; this generation is not measured there");
     return {};
+  }
+
+  void describe(JobDescription& job) const {
+    job.start = context_.times.phases();
+    job.traffic = traffic_;
+    std::tie(job.traffic.sent_bytes, job.traffic.received_bytes) = fleet_.traffic();
+    if (const EndReason reason = supervisor_.report().reason; is_failure(reason))
+      job.failures[name_of(reason)] = 1;
   }
 
   /// Leaves out the ranks that JobSpec::started_ranks does not name. Only the local rank of the others is known.
@@ -405,7 +415,10 @@ class Job : public RunningJob, private SupervisorActions {
     if (stdin_takers_.is_empty()) stdin_->stop();
   }
   void on(int node, OutputChunk& chunk) {
-    if (is_rank_on(node, chunk.rank)) output_->accept(std::move(chunk));
+    if (!is_rank_on(node, chunk.rank)) return;
+    (chunk.stream == OutputStream::kStdout ? traffic_.stdout_bytes : traffic_.stderr_bytes) +=
+        std::ssize(chunk.bytes);
+    output_->accept(std::move(chunk));
   }
   void on(int node, const message::Finished& m) {
     hosts_.push_back({fleet_.name(node), m.usage});
@@ -533,6 +546,7 @@ class Job : public RunningJob, private SupervisorActions {
   Clock::time_point began_ = Clock::now();
   bool is_output_awaited_ = true;
   std::vector<HostUsage> hosts_;
+  HeadTraffic traffic_{0, 0, 0, 0};  ///< without that of the links
 };
 
 }  // namespace

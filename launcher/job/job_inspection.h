@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@
 #include "launcher/process/node_usage.h"
 
 namespace ddl::launcher {
+
+/// Bytes that the head has got and sent. Below 0: other processes do that, one for each launch.
+struct HeadTraffic {
+  std::int64_t stdout_bytes = -1;  ///< of all ranks
+  std::int64_t stderr_bytes = -1;
+  std::int64_t sent_bytes = -1;  ///< to agents
+  std::int64_t received_bytes = -1;
+  bool operator==(const HeadTraffic&) const = default;
+};
 
 struct JobDescription {
   std::string id;         ///< "ddlrun-4711-0f3c9a1b"
@@ -27,6 +37,8 @@ struct JobDescription {
   std::vector<StartPhase> start;  ///< so far
   Seconds head_cpu_seconds{-1};   ///< of head_pid alone; below 0: unknown
   std::int64_t head_resident_bytes = -1;
+  HeadTraffic traffic{};
+  std::map<std::string, std::int64_t> failures{};  ///< of it or its generations, by name_of(EndReason)
   bool operator==(const JobDescription&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // The result of a job: cli/ prints it at the end, as text or JSON.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -108,6 +109,31 @@ enum class EndReason {
   kHostsChanged,  ///< of a generation: the next one has other hosts: message
   kDrained,       ///< an elastic job was asked to end, and its ranks have saved its state: message
 };
+
+/// As reports and metrics name them.
+inline constexpr std::array<std::pair<EndReason, const char*>, 13> kEndReasonNames{
+    {{EndReason::kSuccess, "success"},
+     {EndReason::kRankFailed, "rank_failed"},
+     {EndReason::kAborted, "aborted"},
+     {EndReason::kStartFailed, "start_failed"},
+     {EndReason::kHostLost, "host_lost"},
+     {EndReason::kTimeout, "timeout"},
+     {EndReason::kStalled, "stalled"},
+     {EndReason::kPortTaken, "port_taken"},
+     {EndReason::kRankStopped, "rank_stopped"},
+     {EndReason::kSignal, "signal"},
+     {EndReason::kOutputLost, "output_lost"},
+     {EndReason::kHostsChanged, "hosts_changed"},
+     {EndReason::kDrained, "drained"}}};
+constexpr const char* name_of(EndReason reason) {
+  for (const auto& [value, name] : kEndReasonNames)
+    if (value == reason) return name;
+  return "unknown";
+}
+/// Whether the job, or one of its generations, was to go on.
+constexpr bool is_failure(EndReason reason) {
+  return reason != EndReason::kSuccess && reason != EndReason::kHostsChanged && reason != EndReason::kDrained;
+}
 
 /// Why a job ends. Only the Supervisor decides that.
 struct JobEnd {

@@ -108,8 +108,10 @@ void from_json(const nlohmann::json& j, InspectedRank::State& state) {
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartPhase, name, seconds)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadTraffic, stdout_bytes, stderr_bytes, sent_bytes, received_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
-                                   began, age, generation, start, head_cpu_seconds, head_resident_bytes)
+                                   began, age, generation, start, head_cpu_seconds, head_resident_bytes,
+                                   traffic, failures)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
                                    unknown, num_unknown)

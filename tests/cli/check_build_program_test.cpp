@@ -153,6 +153,20 @@ TEST_CASE("a command that exists but fails is reported with its failure") {
   CHECK_THAT(probe("gloo", garbage).text("detail"), Catch::Contains("libgloo.so.0"));
 }
 
+TEST_CASE("packages are not looked for in the working directory, and nothing there is run") {
+  if (!fs::exists("/usr/bin/python3")) DDL_SKIP("there is no /usr/bin/python3");
+  const Folder folder;
+  // importlib.metadata imports csv.
+  for (const char* const name : {"torch.py", "csv.py"})
+    std::ofstream(folder / name) << "open('" << folder.path() << "/was-run', 'w')\n";
+  ProgramSetup setup;
+  setup.argv = {DDLRUN_PATH, "--check-build=torch", "--json"};
+  setup.directory = folder.path();
+  setup.environment = {"PATH=/usr/bin:/bin", "PYTHONPATH="};
+  CHECK_THAT(capability_of(run_program(setup)).fields.dump(), !Catch::Contains(folder.path()));
+  CHECK_FALSE(fs::exists(folder.path() + "/was-run"));
+}
+
 TEST_CASE("a package is found where python3 finds it, and a mere folder of its name is none") {
   if (!fs::exists("/usr/bin/python3")) DDL_SKIP("there is no /usr/bin/python3");
   const Folder folder;

@@ -1,6 +1,7 @@
 // What a site's monitoring reads of running jobs, as Prometheus's own tools read it.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -105,6 +106,21 @@ TEST_CASE("counters of a running job rise, and never fall", "[metrics]") {
     ++rising;
   }
   CHECK(rising == 2 * 3);
+  const auto of_job = [](const std::map<std::string, double>& samples, const std::string& name,
+                         const std::string& label) {
+    for (const auto& [key, value] : samples)
+      if (key.starts_with(name + "{") && key.ends_with("," + label + "}")) return value;
+    return -1.0;
+  };
+  for (const char* const label : {"direction=\"receive\"", "direction=\"transmit\""}) {
+    CAPTURE(label);
+    const double before = of_job(first, "ddlrun_link_bytes_total", label);
+    CHECK(before > 0);
+    CHECK(of_job(last, "ddlrun_link_bytes_total", label) > before);
+  }
+  const std::size_t lines = std::ranges::count(job->out(), '\n');
+  CHECK(of_job(last, "ddlrun_output_bytes_total", "stream=\"stdout\"") ==
+        static_cast<double>(job->out().size() - lines * std::string("[0]<stdout>:").size()));
   CHECK(last.size() > 20);
   job.end();
 }

@@ -208,8 +208,9 @@ TEST_CASE("a job that goes on has the same port, also after it has forked", "[mo
   ::kill(pids.at(3), SIGKILL);
   job.pids(2, 4);  // with another process in its place
   const std::string answer = ask_port(port, "GET /metrics");
-  CHECK_THAT(answer,
-             Contains("\nddlrun_generation{") && Contains("} 2\n") && Contains("state=\"running\"} 4\n"));
+  CHECK_THAT(answer, Contains("\nddlrun_generation{") && Contains("} 2\n") &&
+                         Contains("state=\"running\"} 4\n") && Contains("reason=\"rank_failed\"} 1\n") &&
+                         !Contains("ddlrun_output_bytes_total"));
   CHECK(told_port(scratch.path("targets")) == port);
   CHECK(job.stop() == 0);
   CHECK(std::filesystem::is_empty(scratch.path("targets")));
@@ -353,7 +354,8 @@ TEST_CASE("Prometheus finds a job, every panel of the dashboards has data, and t
       bool is_measured = true;
       for (const char* const family :
            {"ddlrun_host_network_bytes_total", "ddlrun_host_energy_joules_total",
-            "ddlrun_host_memory_peak_bytes", "ddlrun_host_memory_limit_bytes", "ddlrun_host_oom_kills_total"})
+            "ddlrun_host_memory_peak_bytes", "ddlrun_host_memory_limit_bytes", "ddlrun_host_oom_kills_total",
+            "ddlrun_gpu_utilization_ratio", "ddlrun_gpu_memory_used_bytes", "ddlrun_gpu_energy_joules_total"})
         is_measured &=
             query.text.find(family) == std::string::npos || metrics.find(family) != std::string::npos;
       const auto answer = prometheus.ask(query.text);

@@ -271,9 +271,21 @@ std::vector<ClientToJob> client_to_job() {
 }
 
 std::vector<JobToClient> job_to_client() {
-  const JobDescription job{
-      "ddlrun-1-2", "tr\xffin", "./train 'a b'",     "login1", 4711,     3, {"a", "b"}, 1'800'000'000,
-      61.5,         2,          {{"launched", 0.5}}, 0.25,     7'000'000};
+  const JobDescription job{"ddlrun-1-2",
+                           "tr\xffin",
+                           "./train 'a b'",
+                           "login1",
+                           4711,
+                           3,
+                           {"a", "b"},
+                           1'800'000'000,
+                           61.5,
+                           2,
+                           {{"launched", 0.5}},
+                           0.25,
+                           7'000'000,
+                           {1, 2, 3, 4},
+                           {{"rank_failed", 5}}};
   const InspectedWait wait{
       "allreduce #812", "allreduce #812: 1 of 2 ranks", 61.5, 1, {0, 2}, 2000, {1, 3}, 1000};
   const CurrentWork work{CurrentWork::Kind::kTensor, "transfer", 811, 2, 3, "layer \xff", 0.5};

@@ -74,8 +74,9 @@ struct InspectorRig {
                             driver.check();
                           },
                           [this] { return outcomes; },
-                          [] {
-                            return std::vector<StartPhase>{{"launched", 0.5}};
+                          [](JobDescription& job) {
+                            job.start = {{"launched", 0.5}};
+                            job.failures = {{name_of(EndReason::kHostLost), 2}};
                           },
                           [this](const message::ChangeTimeline& change) {
                             changes.push_back(change);
@@ -237,6 +238,7 @@ TEST_CASE("those who want numbers are asked for apart from those who want to see
 
   CHECK(measured[0].job.start == std::vector<StartPhase>{{"launched", 0.5}});
   CHECK(measured[0].job.head_resident_bytes > 0);
+  CHECK(measured[0].job.failures.at("host_lost") == 2);
 
   // A function that asks again when it is told gets the next answer.
   REQUIRE(rig.asked.size() == 3);

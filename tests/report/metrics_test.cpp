@@ -24,6 +24,8 @@ JobInspection job_of(int hosts, int ranks) {
   job.job.age = 20;
   job.job.start = {{"all ranks started", 0.5}};
   job.job.head_cpu_seconds = 0.25;
+  job.job.traffic = {7, 8, 9, 10};
+  job.job.failures = {{"host_lost", 2}};
   for (int host = 0; host < hosts; ++host) {
     InspectedNode& node = job.nodes.emplace_back();
     node.name = "node" + std::to_string(host);
@@ -66,10 +68,15 @@ TEST_CASE("metrics are what the job has used, in both formats") {
   const std::string classic = metrics_text(job, MetricsFormat::kPrometheus);
   const std::string open = metrics_text(job, MetricsFormat::kOpenMetrics, MetricsDetail::kAuto, 1020.5);
   for (const char* const line :
-       {"# TYPE ddlrun_job_info gauge\n", "# TYPE ddlrun_rank_steps_total counter\n",
+       {"# TYPE ddlrun_job_info gauge\n",
+        "# TYPE ddlrun_rank_steps_total counter\n",
         "ddlrun_job_info{jobid=\"ddlrun-4711-0f3c9a1b\",name=\"train \\\"a\\\\b\\\"\\n\uFFFD\",version=",
         "ddlrun_ranks{jobid=\"ddlrun-4711-0f3c9a1b\",state=\"running\"} 2\n",
         "ddlrun_startup_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",phase=\"all_ranks_started\"} 0.5\n",
+        "ddlrun_failures_total{jobid=\"ddlrun-4711-0f3c9a1b\",reason=\"host_lost\"} 2\n",
+        "ddlrun_failures_total{jobid=\"ddlrun-4711-0f3c9a1b\",reason=\"rank_failed\"} 0\n",
+        "ddlrun_output_bytes_total{jobid=\"ddlrun-4711-0f3c9a1b\",stream=\"stderr\"} 8\n",
+        "ddlrun_link_bytes_total{jobid=\"ddlrun-4711-0f3c9a1b\",direction=\"transmit\"} 9\n",
         "ddlrun_head_cpu_seconds_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.25\n",
         "ddlrun_start_time_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} 1000\n",
         "ddlrun_host_memory_limit_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 1073741824\n",
@@ -101,12 +108,14 @@ TEST_CASE("metrics are what the job has used, in both formats") {
 TEST_CASE("what was not measured has no sample") {
   JobInspection job = job_of(1, 1);
   job.nodes[0].usage = {};
+  job.job.traffic = {};
   job.nodes[0].usage.memory.limit = std::numeric_limits<std::int64_t>::max();  // none
   job.ranks[0].process = {};
   job.ranks[0].calls = {};
   job.ranks[0].last_event = -1;
   const std::string text = metrics_text(job, MetricsFormat::kPrometheus);
-  CHECK_THAT(text, !Contains("ddlrun_rank_") && !Contains("ddlrun_host_") && !Contains("ddlrun_gpu_"));
+  CHECK_THAT(text, !Contains("_bytes") && !Contains("ddlrun_rank_") && !Contains("ddlrun_host_") &&
+                       !Contains("ddlrun_gpu_"));
   job.nodes[0].silence = "it is lost";
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus), Contains("state=\"silent\"} 1\n"));
 }

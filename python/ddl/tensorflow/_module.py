@@ -33,9 +33,11 @@ def _problem_elsewhere() -> str:
     if works.exists():
         return ""
     settings = {**os.environ, "DDL_TENSORFLOW_KERNELS": "check"}
+    # It finds modules where this process does, and not first in the working directory.
+    check = f"import sys; sys.path[:] = {sys.path!r}; {_CHECK}"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _CHECK], env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [sys.executable, "-c", check], env=settings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, timeout=_CHECK_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -56,7 +56,9 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
   }
   const auto np = std::find(ddlrun, argv.end(), "-np");
   constexpr int kMaxRanks = 16;  // tests about the default slots ask for more
-  if (np == argv.end() || np + 1 == argv.end() || parse_integer(np[1]).value_or(1) > kMaxRanks) return;
+  const bool is_small =
+      np != argv.end() && np + 1 != argv.end() && parse_integer(np[1]).value_or(1) <= kMaxRanks;
+  if (!is_small && std::find(ddlrun, argv.end(), "--scaling") == argv.end()) return;
   argv.insert(ddlrun + 1, "--oversubscribe");
 }
 
