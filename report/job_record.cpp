@@ -148,7 +148,6 @@ class FieldReader {
 
 // The record.
 
-using launcher::EndReason;
 using launcher::GenerationReport;
 using launcher::JobReport;
 using launcher::RankOutcome;
