@@ -324,7 +324,7 @@ TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   output_as_login({"scancel", job.out().substr(at, job.out().find('\n', at) - at)});
   CHECK(job.wait() == 128 + SIGTERM);
   CHECK_THAT(job.err(), Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
-  CHECK_THAT(e2e::bytes_of(folder.path("r.json")), Contains("\"exit_code\": 143") && Contains("scancel"));
+  CHECK_THAT(e2e::bytes_of(folder.path("r.json")), Contains("\"exit_code\":143") && Contains("scancel"));
 }
 
 // The SIGTERM that ddlrun itself gets was taken for a second request whenever an agent's report of its own came before.
