@@ -262,22 +262,25 @@ void add_host(const InspectedNode& node, Samples& samples) {
     samples.add_of_host(kEnergy, node.name, static_cast<double>(one.joules), {{"domain", one.domain}});
 }
 
-/// Without hosts there is one sample for all GPUs: the mean of their use, and sums.
-void add_gpus(const std::vector<const InspectedNode*>& nodes, MetricsDetail detail, Samples& samples) {
+/// Each GPU once: nodes of the same name have those of their own ranks. Without hosts there is one sample for all GPUs:
+/// the mean of their use, and sums.
+void add_gpus(const JobInspection& job, MetricsDetail detail, Samples& samples) {
+  std::map<std::pair<std::string_view, std::string_view>, const launcher::GpuUse*> gpus;
   double known = 0;
-  for (const InspectedNode* const node : nodes)
-    for (const launcher::GpuUse& gpu : node->usage.gpus)
-      if (gpu.last_busy_ratio >= 0) ++known;
+  for (const InspectedNode& node : job.nodes) {
+    if (!node.silence.empty()) continue;
+    for (const launcher::GpuUse& gpu : node.usage.gpus)
+      if (gpus.try_emplace({node.name, gpu.name}, &gpu).second && gpu.last_busy_ratio >= 0) ++known;
+  }
   const bool is_of_job = detail == MetricsDetail::kJob;
-  for (const InspectedNode* const node : nodes) {
-    for (const launcher::GpuUse& gpu : node->usage.gpus) {
-      const auto add = [&](Family family, double value) {
-        samples.add_of_host(family, node->name, value, is_of_job ? Labels() : Labels{{"gpu", gpu.name}});
-      };
-      if (gpu.last_busy_ratio >= 0) add(kGpuUtilization, gpu.last_busy_ratio / (is_of_job ? known : 1));
-      if (gpu.memory_bytes >= 0) add(kGpuMemory, static_cast<double>(gpu.memory_bytes));
-      if (gpu.joules >= 0) add(kGpuEnergy, static_cast<double>(gpu.joules));
-    }
+  for (const auto& [name, gpu] : gpus) {
+    const std::string host(name.first);
+    const Labels labels = is_of_job ? Labels() : Labels{{"gpu", gpu->name}};
+    if (gpu->last_busy_ratio >= 0)
+      samples.add_of_host(kGpuUtilization, host, gpu->last_busy_ratio / (is_of_job ? known : 1), labels);
+    if (gpu->memory_bytes >= 0)
+      samples.add_of_host(kGpuMemory, host, static_cast<double>(gpu->memory_bytes), labels);
+    if (gpu->joules >= 0) samples.add_of_host(kGpuEnergy, host, static_cast<double>(gpu->joules), labels);
   }
 }
 
@@ -303,11 +306,9 @@ Samples samples_of(const JobInspection& job, MetricsDetail detail) {
   add_job(job, samples);
   // Processes of an elastic job that were started one after the other on a host are nodes of the same name.
   std::set<std::string_view> counted;
-  std::vector<const InspectedNode*> hosts;
   for (const InspectedNode& node : job.nodes)
-    if (node.silence.empty() && counted.insert(node.name).second) hosts.push_back(&node);
-  for (const InspectedNode* const host : hosts) add_host(*host, samples);
-  add_gpus(hosts, detail, samples);
+    if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
+  add_gpus(job, detail, samples);
   const double now = static_cast<double>(job.job.began) + job.job.age;
   for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
   return samples;

@@ -188,8 +188,8 @@ void add_cpus(const JobRecord& record, const JobTimes& times, std::vector<Findin
 /// GPUs that were hardly used keep them from others, and cost as much.
 void add_gpus(const JobRecord& record, std::vector<Finding>& findings) {
   constexpr double kIdle = 0.3, kLeastSeconds = 30;
-  double busy = 0, idle = 0;
-  int gpus = 0;
+  double busy = 0;
+  int idle = 0, gpus = 0;
   for (const launcher::HostUsage& host : record.report.hosts) {
     for (const launcher::GpuUse& gpu : host.usage.gpus) {
       if (gpu.busy_ratio < 0) continue;
@@ -202,7 +202,7 @@ void add_gpus(const JobRecord& record, std::vector<Finding>& findings) {
   if (idle > 0) {
     findings.push_back(
         {Finding::Weight::kLoss,
-         fmt::format("{:.0f} of {} of the ranks did nothing.", idle, counted(gpus, "GPU")),
+         fmt::format("{} of {} of the ranks did nothing.", idle, counted(gpus, "GPU")),
          "see whether the program computes on them (--report-bindings names those of each rank), or "
          "ask for fewer"});
   } else if (busy / gpus < kIdle) {

@@ -61,8 +61,13 @@ void GenerationReports::add_usage(const std::string& host, const NodeUsage& usag
   const auto known = std::ranges::find(usages_, host, &HostUsage::host);
   if (known == usages_.end()) return usages_.push_back({host, usage});
   const std::int64_t peak = std::max(known->usage.memory.peak, usage.memory.peak);
-  if (usage.seconds.value > known->usage.seconds.value) known->usage = usage;
+  NodeUsage shorter = usage;
+  if (usage.seconds.value > known->usage.seconds.value) std::swap(known->usage, shorter);
   known->usage.memory.peak = peak;
+  std::vector<GpuUse>& gpus = known->usage.gpus;
+  for (const GpuUse& gpu : shorter.gpus)
+    if (std::ranges::find(gpus, gpu.index, &GpuUse::index) == gpus.end()) gpus.push_back(gpu);
+  if (!gpus.empty()) known->usage.gpus_unknown.clear();
 }
 
 }  // namespace ddl::launcher

@@ -27,7 +27,8 @@ class GenerationReports {
 
   /// Of one of the launches on this host.
   void add_usage(const std::string& host, const NodeUsage& usage);
-  /// By host what its longest launch has counted: others at the same time have counted the same.
+  /// By host what its longest launch has counted: others at the same time have counted the same. GPUs are those of all
+  /// its launches, which only watch those of their own ranks.
   const std::vector<HostUsage>& usages() const { return usages_; }
 
   /// Since the job began.

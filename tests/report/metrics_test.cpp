@@ -141,9 +141,11 @@ TEST_CASE("processes of an elastic job that share a host have its numbers once")
   JobInspection job = job_of(2, 2);
   job.job.generation = 3;
   job.nodes[1].name = job.nodes[0].name;
+  job.nodes[1].usage.gpus[1].name = "GPU-other";
   const std::string text = metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kJob);
-  CHECK_THAT(text,
-             Contains("direction=\"receive\"} 10\n") && Contains("ddlrun_generation{") && Contains("} 3\n"));
+  CHECK_THAT(text, Contains("ddlrun_gpu_utilization_ratio{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.41") &&
+                       Contains("direction=\"receive\"} 10\n") && Contains("ddlrun_generation{") &&
+                       Contains("} 3\n"));
 }
 
 TEST_CASE("names follow the rules of Prometheus") {
