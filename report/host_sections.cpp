@@ -181,6 +181,34 @@ void add_gpus(const JobRecord& record, Section& section) {
       "seconds. A GPU is busy while any kernel runs on it, even a small one.");
 }
 
+std::string clock_text(double hertz) { return fmt::format("{:.2f} GHz", hertz / 1e9); }
+
+/// Ranks that are bound alone.
+void add_clocks(const JobRecord& record, Section& section) {
+  std::vector<const RankOutcome*> known;
+  for (const RankOutcome& rank : record.report.ranks)
+    if (rank.clock_hertz > 0) known.push_back(&rank);
+  if (known.empty()) {
+    section.note(
+        "Not measured: the clock of cores; Linux does not state it, no rank was bound to CPUs, or none ran "
+        "for a "
+        "second.");
+    return;
+  }
+  std::ranges::stable_sort(known, {}, &RankOutcome::clock_hertz);
+  const auto row = [](const char* name, const RankOutcome* rank) {
+    return Section::Row{name, fmt::format("{}", rank->rank), rank->host, clock_text(rank->clock_hertz)};
+  };
+  section.table(
+      {"Clock of cores", "rank", "host", "mean clock"},
+      {row("slowest", known.front()), row("median", known[known.size() / 2]), row("fastest", known.back())},
+      3);
+  section.note(
+      "The clock of a rank is that of the fastest of its cores at a few moments. A virtual machine states "
+      "the "
+      "nominal one.");
+}
+
 Section processors(const JobRecord& record) {
   Section section("CPUs and GPUs");
   std::vector<std::pair<double, const RankOutcome*>> used;
@@ -203,6 +231,7 @@ Section processors(const JobRecord& record) {
         {"CPUs used", "rank", "host", "CPUs", "own code", "kernel"},
         {row("fewest", used.front()), row("median", used[used.size() / 2]), row("most", used.back())}, 3);
   }
+  add_clocks(record, section);
   add_gpus(record, section);
   return section;
 }

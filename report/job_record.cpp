@@ -198,6 +198,7 @@ void visit_rank(Fields& fields, RankOutcome& rank) {
   fields.known("user_seconds", rank.usage.user_seconds, rank.usage.user_seconds.value >= 0);
   fields.known("system_seconds", rank.usage.system_seconds, rank.usage.system_seconds.value >= 0);
   fields.known("peak_resident_bytes", rank.usage.peak_resident_bytes, rank.usage.peak_resident_bytes >= 0);
+  fields.known("clock_hertz", rank.clock_hertz, rank.clock_hertz >= 0);
   visit_calls(fields, rank.calls);
   fields.text("start_error", rank.start_error);
   fields.text("kill_explanation", rank.kill_explanation);

@@ -41,6 +41,8 @@ enum Family {
   kOomKills,
   kNetwork,
   kEnergy,
+  kClockOffset,
+  kClockBound,
   kGpuUtilization,
   kGpuMemory,
   kGpuEnergy,
@@ -77,6 +79,10 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
      "Bytes of the host's adapters, also those of others"},
     {Kind::kCounter, "ddlrun_host_energy_joules", "joules", "host domain",
      "Energy of the host, also that of others"},
+    {Kind::kGauge, "ddlrun_host_clock_offset_seconds", "seconds", "host",
+     "The host's clock minus that of ddlrun's own host"},
+    {Kind::kGauge, "ddlrun_host_clock_offset_bound_seconds", "seconds", "host",
+     "By how much this offset may be wrong, for the latency of the answer"},
     {Kind::kGauge, "ddlrun_gpu_utilization_ratio", "ratio", "host gpu",
      "The part of the last moments in which a kernel ran"},
     {Kind::kGauge, "ddlrun_gpu_memory_used_bytes", "bytes", "host gpu", "Memory of the GPU that is in use"},
@@ -232,6 +238,7 @@ void add_job(const JobInspection& job, Samples& samples) {
     samples.add(kRanks, 0, {{"state", state}});
   for (const InspectedRank& rank : job.ranks) {
     using enum InspectedRank::State;
+    if (rank.state == kFormer) continue;
     const char* const state = rank.state == kNotStarted ? "not_started"
                               : rank.state == kRunning  ? "running"
                               : rank.state == kEnded    ? "ended"
@@ -260,6 +267,22 @@ void add_host(const InspectedNode& node, Samples& samples) {
   }
   for (const launcher::EnergyUse& one : node.usage.energy)
     samples.add_of_host(kEnergy, node.name, static_cast<double>(one.joules), {{"domain", one.domain}});
+}
+
+/// Without hosts: that of the host whose clock is farthest away.
+void add_clocks(const JobInspection& job, MetricsDetail detail, Samples& samples) {
+  std::map<std::string_view, launcher::ClockOffset> clocks;
+  for (const InspectedNode& node : job.nodes) {
+    if (!node.silence.empty() || node.clock.bound < 0) continue;
+    launcher::ClockOffset& farthest =
+        clocks[detail == MetricsDetail::kJob ? "" : std::string_view(node.name)];
+    if (farthest.bound < 0 || std::abs(node.clock.seconds) > std::abs(farthest.seconds))
+      farthest = node.clock;
+  }
+  for (const auto& [host, clock] : clocks) {
+    samples.add_of_host(kClockOffset, std::string(host), clock.seconds);
+    samples.add_of_host(kClockBound, std::string(host), clock.bound);
+  }
 }
 
 /// Each GPU once: nodes of the same name have those of their own ranks. Without hosts there is one sample for all GPUs:
@@ -308,6 +331,7 @@ Samples samples_of(const JobInspection& job, MetricsDetail detail) {
   std::set<std::string_view> counted;
   for (const InspectedNode& node : job.nodes)
     if (node.silence.empty() && counted.insert(node.name).second) add_host(node, samples);
+  add_clocks(job, detail, samples);
   add_gpus(job, detail, samples);
   const double now = static_cast<double>(job.job.began) + job.job.age;
   for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);

@@ -22,6 +22,8 @@ constexpr double kLateShare = 0.05;
 constexpr double kMoveShare = 0.2;
 constexpr double kGoodBalance = 0.8;
 constexpr double kIdleCpus = 0.3;
+/// A clock is slow below this part of that of the others.
+constexpr double kSlowClock = 0.85;
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -61,6 +63,16 @@ Finding of_end(const JobRecord& record) {
   return {Finding::Weight::kFailure, what + ".", advice_of(record.said)};
 }
 
+std::string gigahertz_text(double hertz) { return fmt::format("{:.2f} GHz", hertz / 1e9); }
+
+std::string advice_on_clock(const std::string& host) {
+  return fmt::format(
+      "tell the site that {0} is slow: a limit of power or temperature, or the governor of its clocks "
+      "(cpupower "
+      "frequency-info there); --exclude {0} leaves it out of the next job",
+      host);
+}
+
 /// Why the rank was late, as far as the others differ from it; the advice says where to look.
 Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateRank& late) {
   const RankOutcome* const rank = find_rank(record, late.rank);
@@ -69,7 +81,7 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
                   fmt::format("Rank {} on {} made the others wait {} of the time ({} each).", late.rank, host,
                               percent_text(late.share), duration_text(late.seconds)),
                   ""};
-  std::vector<double> compute, cpus;
+  std::vector<double> compute, cpus, clocks;
   double own_compute = 0, own_cpus = 0;
   for (const RankTimes& one : times.ranks) {
     const RankOutcome* const outcome = find_rank(record, one.rank);
@@ -78,8 +90,11 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
         is_known ? (outcome->usage.user_seconds + outcome->usage.system_seconds) / one.compute : 0;
     (one.rank == late.rank ? own_compute : compute.emplace_back()) = one.compute;
     (one.rank == late.rank ? own_cpus : cpus.emplace_back()) = used;
+    if (one.rank != late.rank && outcome != nullptr && outcome->clock_hertz > 0)
+      clocks.push_back(outcome->clock_hertz);
   }
-  const double usual = median(compute), usual_cpus = median(cpus);
+  const double own_clock = rank == nullptr ? -1 : rank->clock_hertz;
+  const double usual = median(compute), usual_cpus = median(cpus), usual_clock = median(clocks);
   if (usual > 0 && own_compute > 1.02 * usual)
     finding.what += fmt::format(" It computed {:.2f} times as long as the median rank.", own_compute / usual);
   if (own_cpus > 0 && own_cpus < 0.8 * usual_cpus) {
@@ -88,6 +103,10 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
         "see what else runs on the cores of rank {} (--report-bindings names them; top on {}), or what it "
         "waits for (ddlrun --inspect)",
         late.rank, host);
+  } else if (own_clock > 0 && own_clock < kSlowClock * usual_clock) {
+    finding.what += fmt::format(" Its cores ran at {}, those of the others at {}.", gigahertz_text(own_clock),
+                                gigahertz_text(usual_clock));
+    finding.advice = advice_on_clock(host);
   } else {
     finding.advice = fmt::format(
         "give rank {} less work, or see whether its cores are slower (--report-bindings)", late.rank);
@@ -185,6 +204,24 @@ void add_cpus(const JobRecord& record, const JobTimes& times, std::vector<Findin
        "if there is no GPU that computes, see how the data are read"});
 }
 
+/// Where calls do not tell which rank is late: the one with the slowest cores. Those of an idle rank are slow for that.
+void add_clocks(const JobRecord& record, std::vector<Finding>& findings) {
+  std::vector<double> clocks;
+  const RankOutcome* slowest = nullptr;
+  for (const RankOutcome& rank : record.report.ranks) {
+    if (rank.clock_hertz <= 0 || cpus_used(rank) < kIdleCpus) continue;
+    clocks.push_back(rank.clock_hertz);
+    if (slowest == nullptr || rank.clock_hertz < slowest->clock_hertz) slowest = &rank;
+  }
+  const double usual = median(clocks);
+  if (slowest == nullptr || slowest->clock_hertz >= kSlowClock * usual) return;
+  findings.push_back(
+      {Finding::Weight::kLoss,
+       fmt::format("The cores of rank {} on {} ran at {}, those of the median rank at {}.", slowest->rank,
+                   slowest->host, gigahertz_text(slowest->clock_hertz), gigahertz_text(usual)),
+       advice_on_clock(slowest->host)});
+}
+
 /// GPUs that were hardly used keep them from others, and cost as much.
 void add_gpus(const JobRecord& record, std::vector<Finding>& findings) {
   constexpr double kIdle = 0.3, kLeastSeconds = 30;
@@ -222,6 +259,7 @@ double cpus_used(const RankOutcome& rank) {
 std::vector<Finding> verdict(const JobRecord& record, const JobTimes& times) {
   std::vector<Finding> findings{of_end(record)};
   add_times(record, times, findings);
+  if (!times.has_calls) add_clocks(record, findings);
   add_memory(record, findings);
   add_gpus(record, findings);
   add_cpus(record, times, findings);

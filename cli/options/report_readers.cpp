@@ -126,7 +126,7 @@ Status read_report_files(Request& request, const CommandLine& line) {
   values.take(OptionId::kReportDir, parse_directory, task.directory, here);
   read_metrics_of_job(values, here, request.metrics);
   DDL_TRY(values.status());
-  request.job.watches_gpus = task.is_wanted() || request.metrics.is_wanted();
+  request.job.measures_use = task.is_wanted() || request.metrics.is_wanted();
   DDL_ASSIGN(baseline, read_record(line, OptionId::kBaseline, report::parse_job_record));
   task.baseline = std::move(baseline);
   return {};

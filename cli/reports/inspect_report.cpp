@@ -74,6 +74,7 @@ StateName state_of(const InspectedRank& rank) {
     case InspectedRank::State::kNotStarted: return {"not started", "not_started"};
     case InspectedRank::State::kEnded: return {"ended", "ended"};
     case InspectedRank::State::kNoAnswer: return {"no answer", "no_answer"};
+    case InspectedRank::State::kFormer: return {"former", "former"};
     case InspectedRank::State::kRunning: break;
   }
   // The letters of proc(5).

@@ -40,7 +40,9 @@ void GenerationInspector::begin(int generation, std::vector<Place> ranks) {
   job_.hosts.clear();
   JobInspection plan;
   StallInspector::Settings settings{spec_.stall_warning_seconds, spec_.stall_shutdown_seconds, {}, {}};
+  std::vector<std::int64_t> processes;
   for (const Place& place : ranks_) {
+    processes.push_back((std::int64_t{place.launch} << 32) + place.slot);
     auto node = std::find(launches_.begin(), launches_.end(), place.launch);
     if (node == launches_.end()) {
       node = launches_.insert(node, place.launch);
@@ -54,7 +56,7 @@ void GenerationInspector::begin(int generation, std::vector<Place> ranks) {
     settings.nodes.push_back(rank.node);
   }
   plan.job = job_;
-  inspector_.set_plan(std::move(plan));
+  inspector_.set_plan(std::move(plan), std::move(processes));
   stalls_ = std::make_unique<StallInspector>(
       loop_, std::move(settings),
       StallInspector::Actions{[this] { ask(kAskForStall); }, actions_.note, actions_.on_stall});
@@ -87,7 +89,7 @@ void GenerationInspector::on_gone(int launch) {
 void GenerationInspector::on(int launch, const message::Activity& activity) {
   const auto node = std::find(launches_.begin(), launches_.end(), launch);
   if (node == launches_.end()) return;
-  message::Activity of_ranks{activity.id, {}, activity.usage};
+  message::Activity of_ranks{activity.id, {}, activity.usage, activity.times};
   for (int rank = 0; rank < std::ssize(ranks_); ++rank) {
     if (ranks_[rank].launch != launch) continue;
     const auto one = std::find_if(activity.ranks.begin(), activity.ranks.end(),

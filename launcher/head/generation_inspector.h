@@ -43,7 +43,7 @@ class GenerationInspector {
   /// Takes requests on this host. Error: the socket cannot be opened.
   Status listen() { return inspector_.listen(); }
   void close() { inspector_.close(); }
-  JobInspection concluded(const std::vector<HostUsage>& hosts) const { return inspector_.concluded(hosts); }
+  JobInspection concluded(const std::vector<HostUsage>& hosts) { return inspector_.concluded(hosts); }
   void ask(std::function<void(const JobInspection&)> tell) { inspector_.ask(std::move(tell)); }
 
   void begin(int generation, std::vector<Place> ranks);

@@ -168,11 +168,13 @@ Status JobInspector::listen() {
   return {};
 }
 
-void JobInspector::set_plan(JobInspection plan) {
+void JobInspector::set_plan(JobInspection plan, std::vector<std::int64_t> processes) {
   limit_.cancel();
   answers_.clear();
+  clocks_.clear();
   lost_.clear();
   plan_ = std::move(plan);
+  processes_ = std::move(processes);
   waiting_.insert(waiting_.begin(), std::make_move_iterator(askers_.begin()),
                   std::make_move_iterator(askers_.end()));
   askers_.clear();
@@ -195,13 +197,14 @@ void JobInspector::on(const Asker& asker, const message::InspectJob& request) {
   add({asker.node, asker.client, request.counts});
 }
 
-JobInspection JobInspector::concluded(const std::vector<HostUsage>& hosts) const {
+JobInspection JobInspector::concluded(const std::vector<HostUsage>& hosts) {
   JobInspection job =
       inspection(plan_, {}, actions_.outcomes(), std::vector<std::string>(plan_.nodes.size()));
   for (InspectedNode& node : job.nodes) {
     const auto used = std::ranges::find(hosts, node.name, &HostUsage::host);
     if (used != hosts.end()) node.usage = used->usage;
   }
+  totals_.apply(job, processes_);
   job.job = description();
   return job;
 }
@@ -227,6 +230,7 @@ void JobInspector::begin_question() {
   limit_ = loop_.after(kAnswerTime, [this] { conclude(); });
   const int share = kMaxTensorsOfJob / std::max(plan_.job.num_ranks, 1);
   ++question_;
+  asked_ns_ = wall_time_ns();
   actions_.ask(counts ? message::AskActivity{question_, 0, 0, true}
                       : message::AskActivity{question_, kPauseSeconds,
                                              std::clamp(share, kMinTensorsOfRank, kMaxTensorsOfRank), false});
@@ -276,6 +280,7 @@ void JobInspector::on_activity(int node, message::Activity&& activity) {
   std::erase_if(activity.ranks, [&](const RankActivity& one) {
     return one.rank < 0 || one.rank >= std::ssize(plan_.ranks) || plan_.ranks[one.rank].node != node;
   });
+  clocks_[node] = clock_offset(asked_ns_, activity.times, wall_time_ns());
   answers_[node] = std::move(activity);
   conclude_if_complete();
 }
@@ -305,8 +310,10 @@ void JobInspector::conclude() {
   }
   JobInspection job = inspection(plan_, std::move(activities), actions_.outcomes(), silences);
   for (auto& [node, activity] : answers) job.nodes.at(node).usage = std::move(activity.usage);
+  for (const auto& [node, clock] : std::exchange(clocks_, {})) job.nodes.at(node).clock = clock;
   job.job = description();
   const auto askers = std::exchange(askers_, {});
+  if (!askers.empty() && askers.front().counts) totals_.apply(job, processes_);
   for (const Asker& asker : askers)
     if (asker.tell) asker.tell(job);
   const auto answer_all = [&](const message::JobToClient& message) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "launcher/control/job_server.h"
+#include "launcher/head/rank_totals.h"
 #include "launcher/job/job_inspection.h"
 #include "launcher/job/job_report.h"
 #include "launcher/loop/event_loop.h"
@@ -59,10 +60,10 @@ class JobInspector {
   void ask(std::function<void(const JobInspection&)> tell);
 
   /// The job when nothing of it runs any more. hosts: what they have reported.
-  JobInspection concluded(const std::vector<HostUsage>& hosts) const;
+  JobInspection concluded(const std::vector<HostUsage>& hosts);
 
-  /// The job has other ranks now. Those who have asked are told of these.
-  void set_plan(JobInspection plan);
+  /// The job has other ranks now. Those who have asked are told of these. processes: as of RankTotals::apply().
+  void set_plan(JobInspection plan, std::vector<std::int64_t> processes = {});
 
   /// node: only Actions::forward is told it.
   void on_request(int node, const message::ForwardedRequest& request);
@@ -102,7 +103,11 @@ class JobInspector {
   std::vector<Asker> askers_;                 ///< of the question that the agents have now
   std::vector<Asker> waiting_;                ///< those who want to know something else
   std::int64_t question_ = 0;                 ///< its number: that of AskActivity
+  std::int64_t asked_ns_ = 0;                 ///< when it was sent: wall_time_ns()
   std::map<int, message::Activity> answers_;  ///< by node
+  std::map<int, ClockOffset> clocks_;         ///< of the nodes that have answered
+  RankTotals totals_;
+  std::vector<std::int64_t> processes_;  ///< for it
   EventLoop::Timer limit_;
 };
 

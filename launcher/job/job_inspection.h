@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "launcher/job/clock_offset.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/rank_activity.h"
 #include "launcher/job/rank_work.h"
@@ -47,6 +48,7 @@ struct InspectedNode {
   std::string name;
   std::string silence;  ///< why nothing is known of what its ranks do, without its name; "": it has answered
   NodeUsage usage;      ///< only if it was asked for
+  ClockOffset clock{};
   bool operator==(const InspectedNode&) const = default;
 };
 
@@ -73,6 +75,7 @@ struct InspectedRank {
     kRunning,  ///< or stopped: process.state says it
     kEnded,
     kNoAnswer,  ///< its node has not answered; only what was planned is known
+    kFormer,  ///< the job, which goes on, has none of this number on this node any more; only counts are known
   };
   int rank = 0;
   int node = 0;          ///< of JobInspection::nodes
@@ -96,7 +99,7 @@ struct JobInspection {
   JobDescription job;
   std::vector<InspectedNode> nodes;
   std::vector<InspectedWait> waits;  ///< the longest first
-  std::vector<InspectedRank> ranks;  ///< all, by rank
+  std::vector<InspectedRank> ranks;  ///< all, by rank; then former ones, if counts were asked for
   bool operator==(const JobInspection&) const = default;
 };
 

@@ -104,8 +104,9 @@ struct JobSpec {
   affinity::BindingPolicy binding;  ///< where on its node each rank runs
   GpuView gpu_view = GpuView::kByFramework;
   bool report_bindings = false;  ///< the binding of each rank, as the kernel states it, is shown
-  bool watches_gpus = false;     ///< how much the GPUs of ranks are used is a part of the report
-  bool strict_bind = false;      ///< a rank that cannot be bound as planned is an error
+  bool measures_use =
+      false;  ///< agents measure the use of GPUs and the clocks of cores, for a report or metrics
+  bool strict_bind = false;  ///< a rank that cannot be bound as planned is an error
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;

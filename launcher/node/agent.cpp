@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "contract/environment.h"
 #include "launcher/node/agent_phases.h"
+#include "launcher/node/clock_watch.h"
 #include "launcher/node/gpu_watch.h"
 #include "launcher/node/held_ends.h"
 #include "launcher/node/held_ports.h"
@@ -133,7 +134,7 @@ class Agent {
 
   NodeUsage usage() const {
     NodeUsage usage = node_usage_.use(memory_cgroup_, allowed_cpus_);
-    if (job_.watches_gpus) gpu_watch_.add_to(usage);
+    if (job_.measures_use) gpu_watch_.add_to(usage);
     return usage;
   }
 
@@ -234,7 +235,7 @@ class Agent {
       questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
     }
     for (const RankLaunch& launch : node_.ranks) {
-      if (job_.watches_gpus) gpu_watch_.add(launch);
+      if (job_.measures_use) gpu_watch_.add(launch), clock_watch_.add(launch);
       if (auto status = ranks_.start(job_, node_, launch, rank_watch_, spawner_); !status)
         return give_up(start_failure(status.error(), launch.rank));
     }
@@ -350,6 +351,8 @@ class Agent {
     RankOutcome outcome = rank_end(message, rank_watch_.pid_of(message.rank), ending_);
     outcome.incarnation = ranks_.incarnation(message.rank);
     outcome.calls = rank_watch_.calls(message.rank);
+    outcome.clock_hertz = clock_watch_.hertz(message.rank);
+    clock_watch_.end(message.rank);
     auto& awaited = outcome.calls.awaited;
     std::erase_if(awaited, [&](const AwaitedRank& one) { return one.rank >= job_.num_ranks; });
     const bool is_small = static_cast<std::size_t>(job_.num_ranks) <= RankCalls::kMaxAwaited;
@@ -438,6 +441,7 @@ class Agent {
   NameLookup name_lookup_{loop_,
                           [this](const std::string& address) { report(message::NamesUnanswered{address}); }};
   GpuWatch gpu_watch_{loop_};
+  ClockWatch clock_watch_{loop_};
   std::optional<QuestionForwarder> questions_;
   LocalRanks ranks_{loop_, [this](const message::AgentToHead& message) { report(message); },
                     [this](int rank) { report_mpi(rank); }, [this] { check_all_sent(); }};

@@ -87,14 +87,15 @@ void RankWatch::compare(Process& process, ProcessActivity& now) {
 }
 
 void RankWatch::on(const message::AskActivity& ask) {
-  if (ask.pause_seconds <= 0) return report_activity(ask);
+  const std::int64_t received_ns = wall_time_ns();
+  if (ask.pause_seconds <= 0) return report_activity(ask, received_ns);
   (void)activities();
   activity_timer_ = loop_.after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                     std::chrono::duration<double>(ask.pause_seconds)),
-                                [this, ask] { report_activity(ask); });
+                                [this, ask, received_ns] { report_activity(ask, received_ns); });
 }
 
-void RankWatch::report_activity(const message::AskActivity& ask) {
+void RankWatch::report_activity(const message::AskActivity& ask, std::int64_t received_ns) {
   message::Activity answer{ask.id, activities(), ask.counts ? usage_() : NodeUsage()};
   const std::size_t most = std::max(ask.max_tensors, 0);
   for (RankActivity& one : answer.ranks) {
@@ -108,6 +109,7 @@ void RankWatch::report_activity(const message::AskActivity& ask) {
       one.process.wait = read_kernel_wait(static_cast<pid_t>(one.pid));
     }
   }
+  answer.times = {received_ns, wall_time_ns()};
   report_(std::move(answer));
 }
 

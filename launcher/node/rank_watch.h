@@ -75,7 +75,7 @@ class RankWatch {
   void look_for_stalls();
   /// Without records, only what the kernel knows of the processes.
   std::vector<RankActivity> activities();
-  void report_activity(const message::AskActivity& ask);
+  void report_activity(const message::AskActivity& ask, std::int64_t received_ns);
 
   EventLoop& loop_;
   std::function<void(const message::AgentToHead&)> report_;

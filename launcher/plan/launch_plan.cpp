@@ -76,7 +76,7 @@ JobLaunch job_launch(const JobSpec& spec, const PlacedJob& placed, const Environ
   job.login_variables = login_variables(spec.exports);
   job.strict_bind = spec.strict_bind;
   job.report_bindings = spec.report_bindings;
-  job.watches_gpus = spec.watches_gpus;
+  job.measures_use = spec.measures_use;
   job.kill_grace_seconds = spec.kill_grace_seconds;
   job.stall_warning_seconds = spec.stall_warning_seconds;
   job.stall_shutdown_seconds = spec.stall_shutdown_seconds;

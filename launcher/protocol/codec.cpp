@@ -71,7 +71,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobLaunch, job_id, elastic_job_id, num_ranks,
                                    strict_bind, report_bindings, split_lines, flush_idle_lines, scheduler_job,
                                    head_host, head_pid, serves_gloo, output_window, stall_warning_seconds,
                                    stall_shutdown_seconds, timeline_events, preemption_watch, requeue,
-                                   watches_gpus)
+                                   measures_use)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NodeLaunch, node_index, incarnation, environment, ranks, server_ports)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUsage, user_seconds, system_seconds, peak_resident_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MemoryUse, limit, peak, oom_kills, cgroup, unknown)
@@ -85,8 +85,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallSum, kind, is_named, calls, bytes, second
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AwaitedRank, rank, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankCalls, sums, tensor_wait_seconds, steps, step_seconds, awaited)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankOutcome, kind, rank, incarnation, host, pid, exit_code, signal,
-                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage, calls,
-                                   start_error, kill_explanation, stderr_tail)
+                                   core_dumped, ended_by_us, before_end, gone_rank, run_seconds, usage,
+                                   clock_hertz, calls, start_error, kill_explanation, stderr_tail)
 
 void from_json(const nlohmann::json& j, RankActivity::Phase& phase) {
   read_enum(j, phase, RankActivity::Phase::kNone, RankActivity::Phase::kLeft);
@@ -104,7 +104,7 @@ void from_json(const nlohmann::json& j, CurrentWork::Kind& kind) {
   read_enum(j, kind, CurrentWork::Kind::kNone, CurrentWork::Kind::kFinalized);
 }
 void from_json(const nlohmann::json& j, InspectedRank::State& state) {
-  read_enum(j, state, InspectedRank::State::kNotStarted, InspectedRank::State::kNoAnswer);
+  read_enum(j, state, InspectedRank::State::kNotStarted, InspectedRank::State::kFormer);
 }
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentWork, kind, call, number, set, peer, tensor, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartPhase, name, seconds)
@@ -112,7 +112,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadTraffic, stdout_bytes, stderr_bytes, sent
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
                                    began, age, generation, start, head_cpu_seconds, head_resident_bytes,
                                    traffic, failures)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AnswerTimes, received_ns, sent_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClockOffset, seconds, bound)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage, clock)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedWait, what, sentence, seconds, num_waiting, missing, num_missing,
                                    unknown, num_unknown)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedRank, rank, node, pid, state, process, work, open_tensors,
@@ -220,7 +222,7 @@ DDL_MESSAGE(48, RankBound, rank, binding, cpu_error, memory_error)
 DDL_MESSAGE(49, NodeShared, host, pid)
 DDL_MESSAGE(50, AskActivity, id, pause_seconds, max_tensors, counts)
 DDL_MESSAGE(51, Stalled, seconds)
-DDL_MESSAGE(52, Activity, id, ranks, usage)
+DDL_MESSAGE(52, Activity, id, ranks, usage, times)
 DDL_MESSAGE(53, DescribeJob, version)
 DDL_MESSAGE(54, InspectJob, version, counts)
 DDL_MESSAGE(55, Refused, why, is_timeout)

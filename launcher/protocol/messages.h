@@ -10,6 +10,7 @@
 
 #include "base/deadline.h"
 #include "launcher/gloo/gloo_store.h"
+#include "launcher/job/clock_offset.h"
 #include "launcher/job/job_report.h"
 #include "launcher/job/job_spec.h"
 #include "launcher/job/rank_activity.h"
@@ -250,6 +251,7 @@ struct Activity {
   std::int64_t id = 0;  ///< of AskActivity
   std::vector<RankActivity> ranks;
   NodeUsage usage;  ///< only if it was asked for
+  AnswerTimes times{};
   bool operator==(const Activity&) const = default;
 };
 /// The rank has ended, or could not be started: then outcome.kind is kStartFailed, exit_code is 126 or 127 as

@@ -1,6 +1,9 @@
 // Jobs over several hosts: placement of ranks, names of hosts, ways to reach them, input and output.
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <map>
+#include <regex>
 
 #include <nlohmann/json.hpp>
 
@@ -75,6 +78,26 @@ TEST_CASE("ranks are bound on every host, and the kernel's binding is reported",
     CHECK_THAT(job.err(), Contains(rank_on_host + " " + cpus + " as planned") ||
                               Contains(rank_on_host + "s " + cpus + " as planned"));
   }
+}
+
+TEST_CASE("the report of a job has the clock of each rank's cores", "[launch]") {
+  if (ddl::CpuSet::allowed().count() < 2)
+    DDL_SKIP("a host has one CPU, so that two ranks of it are not bound");
+  if (std::filesystem::exists("/sys/devices/system/cpu/cpu0/cpufreq"))
+    DDL_SKIP("here a driver states the clocks, for which a test cannot put its own");
+  const std::string cpuinfo = e2e::bytes_of("/proc/cpuinfo");
+  const std::regex clock("(cpu MHz\\s*: )[0-9.]+");
+  if (!std::regex_search(cpuinfo, clock)) DDL_SKIP("/proc/cpuinfo has no clocks");
+  const SharedScratch folder;
+  REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's head writes the report
+  Cluster cluster;
+  for (const auto& [node, megahertz] : {std::pair("node1", "$012400.000"), {"node2", "$011200.000"}})
+    cluster.cover(node, "/proc/cpuinfo", folder.write(node, std::regex_replace(cpuinfo, clock, megahertz)));
+  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--report-json", folder.path("r.json"), "sleep", "2"});
+  CHECK(job.wait() == 0);
+  const auto report = nlohmann::json::parse(e2e::bytes_of(folder.path("r.json")));
+  for (std::size_t rank = 0; rank < 4; ++rank)
+    CHECK(report["ranks"][rank]["clock_hertz"] == (rank < 2 ? 2.4e9 : 1.2e9));
 }
 
 TEST_CASE("--dry-run --probe asks the hosts, and its plan is that of the job", "[launch]") {

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 
 #include <nlohmann/json.hpp>
@@ -68,6 +69,17 @@ std::uint16_t told_port(const std::string& targets) {
   const std::string target = list.at(0).at("targets").at(0);
   REQUIRE_THAT(target, StartsWith("127.0.0.1:"));
   return static_cast<std::uint16_t>(std::stoi(target.substr(10)));
+}
+
+/// The counters of ranks in an answer, by name and labels.
+std::map<std::string, double> rank_counters(const std::string& answer) {
+  std::map<std::string, double> counters;
+  for (const std::string_view line : split(answer, '\n')) {
+    const std::size_t space = line.rfind(' '), labels = line.find("_total{");
+    if (line.starts_with("ddlrun_rank_") && labels != std::string_view::npos)
+      counters[std::string(line.substr(0, space))] = parse_number(trim(line.substr(space))).value();
+  }
+  return counters;
 }
 
 /// Two ranks that make calls until SIGUSR1, and a port.
@@ -203,7 +215,8 @@ TEST_CASE("a job that goes on has the same port, also after it has forked", "[mo
       Words{"--min-np", "2", "--metrics-listen", "0", "--metrics-discovery", scratch.path("targets")});
   const auto pids = job.pids(0, 4);
   const std::uint16_t port = told_port(scratch.path("targets"));
-  CHECK_THAT(ask_port(port, "GET /metrics"), Contains("state=\"running\"} 4\n"));
+  const std::string first = ask_port(port, "GET /metrics");
+  CHECK_THAT(first, Contains("state=\"running\"} 4\n"));
   const UniqueFd waiting = connect_as(::geteuid(), port);
   ::kill(pids.at(3), SIGKILL);
   job.pids(2, 4);  // with another process in its place
@@ -211,6 +224,16 @@ TEST_CASE("a job that goes on has the same port, also after it has forked", "[mo
   CHECK_THAT(answer, Contains("\nddlrun_generation{") && Contains("} 2\n") &&
                          Contains("state=\"running\"} 4\n") && Contains("reason=\"rank_failed\"} 1\n") &&
                          !Contains("ddlrun_output_bytes_total"));
+  // No counter has fallen, not even those of the rank that has another process now.
+  const auto before = rank_counters(first), after = rank_counters(answer);
+  CHECK(std::ranges::count_if(before, [](const auto& one) {
+          return one.first.starts_with("ddlrun_rank_collectives_total{");
+        }) >= 4);
+  for (const auto& [name, value] : before) {
+    INFO(name);
+    REQUIRE(after.contains(name));
+    CHECK(after.at(name) >= value);
+  }
   CHECK(told_port(scratch.path("targets")) == port);
   CHECK(job.stop() == 0);
   CHECK(std::filesystem::is_empty(scratch.path("targets")));

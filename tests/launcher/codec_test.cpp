@@ -111,7 +111,7 @@ JobLaunch job_launch() {
   job.stall_shutdown_seconds = 90;
   job.strict_bind = true;
   job.report_bindings = true;
-  job.watches_gpus = true;
+  job.measures_use = true;
   job.split_lines = false;
   job.flush_idle_lines = true;
   job.scheduler_job = "7";
@@ -209,7 +209,7 @@ std::vector<AgentToHead> agent_to_head() {
           RankProgress{3, RankProgress::Step::kFirstCollective},
           RankStopped{3, SIGSTOP},
           Stalled{61.5},
-          Activity{12, {activity()}, usage()},
+          Activity{12, {activity()}, usage(), {4711, 4712}},
           RankEnded{outcome()},
           AbortRequested{1, -3, "out of cheese: \xff"},
           SpawnRefused{2},
@@ -321,7 +321,7 @@ std::vector<MemberReport> member_reports() {
           AbortRequested{3, 5, "no data"},
           HostLeaving{"node4: its agent received SIGTERM", SIGTERM},
           Stalled{61.5},
-          Activity{12, {activity()}, usage()},
+          Activity{12, {activity()}, usage(), {4711, 4712}},
           ForwardedRequest{4, 54, every_byte()},
           Events{4, 2, 4096, 5000, 1'000, 17, 18, 0, 812, 3, every_byte(), every_byte()},
           AskGlooStore{7, {GlooMethod::kGet, "rank_and_size", "node4:1", ""}},

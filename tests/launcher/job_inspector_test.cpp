@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <limits>
+
 #include "contract/version.h"
 #include "launcher/head/metrics_exporter.h"
 #include "launcher/loop_driver.h"
@@ -147,6 +149,22 @@ TEST_CASE("of a node that has not answered only what was planned is shown, and w
   CHECK(job.waits[0].missing.empty());
   CHECK(job.waits[0].unknown == std::vector<int>{0, 1});
   CHECK(job.waits[0].num_unknown == 2);
+}
+
+TEST_CASE("the offset of a host's clock is known as well as its answer was fast") {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  // Both ways took 2 s, and the answer 10 s; the clock is 100 s ahead.
+  const ClockOffset ahead = clock_offset(50 * kSecond, {152 * kSecond, 162 * kSecond}, 64 * kSecond);
+  CHECK(ahead.seconds == Approx(100));
+  CHECK(ahead.bound == Approx(2));
+  // One way took 4 s, the other no time.
+  const ClockOffset slow = clock_offset(50 * kSecond, {54 * kSecond, 54 * kSecond}, 54 * kSecond);
+  CHECK(slow.seconds == Approx(2));
+  CHECK(slow.bound == Approx(2));
+  CHECK(clock_offset(50 * kSecond, {20 * kSecond, 20 * kSecond}, 50 * kSecond).seconds == Approx(-30));
+  for (const AnswerTimes& nonsense :
+       {AnswerTimes{}, {std::numeric_limits<std::int64_t>::min(), 0}, {20, 10}, {60, 90 * kSecond}})
+    CHECK(clock_offset(50 * kSecond, nonsense, 51 * kSecond).bound < 0);
 }
 
 TEST_CASE("the lists of a wait are cut") {

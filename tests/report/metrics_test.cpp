@@ -32,6 +32,7 @@ JobInspection job_of(int hosts, int ranks) {
     node.usage.memory = {1 << 30, 1 << 20, 0, "/job", ""};
     node.usage.networks = {{"eth0", 10, 20, 0}};
     node.usage.energy = {{"package-0", 300}};
+    node.clock = {host == 0 ? 0.25 : -0.5, 0.125};
     node.usage.gpus = {{"GPU-a", 0, "H200", 0.5, 0.75, 1 << 20, 1 << 21, 1 << 30, 60},
                        {"0000:c1:00.0", 1, "", 0.25, 0.25, -1, -1, -1, -1}};
   }
@@ -77,6 +78,8 @@ TEST_CASE("metrics are what the job has used, in both formats") {
         "ddlrun_failures_total{jobid=\"ddlrun-4711-0f3c9a1b\",reason=\"rank_failed\"} 0\n",
         "ddlrun_output_bytes_total{jobid=\"ddlrun-4711-0f3c9a1b\",stream=\"stderr\"} 8\n",
         "ddlrun_link_bytes_total{jobid=\"ddlrun-4711-0f3c9a1b\",direction=\"transmit\"} 9\n",
+        "ddlrun_host_clock_offset_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 0.25\n",
+        "ddlrun_host_clock_offset_bound_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 0.125\n",
         "ddlrun_head_cpu_seconds_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.25\n",
         "ddlrun_start_time_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} 1000\n",
         "ddlrun_host_memory_limit_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\"} 1073741824\n",
@@ -108,6 +111,7 @@ TEST_CASE("metrics are what the job has used, in both formats") {
 TEST_CASE("what was not measured has no sample") {
   JobInspection job = job_of(1, 1);
   job.nodes[0].usage = {};
+  job.nodes[0].clock = {};
   job.job.traffic = {};
   job.nodes[0].usage.memory.limit = std::numeric_limits<std::int64_t>::max();  // none
   job.ranks[0].process = {};
@@ -130,7 +134,8 @@ TEST_CASE("of many ranks, sums are told") {
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kJob),
              Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 3584\n") &&
                  Contains("ddlrun_gpu_utilization_ratio{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.5\n") &&
-                 Contains("ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 960\n"));
+                 Contains("ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 960\n") &&
+                 Contains("ddlrun_host_clock_offset_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} -0.5\n"));
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kRank), Contains("rank=\"511\""));
   for (const int hosts : {100, 1000, 10'000})
     CHECK(num_samples(metrics_text(job_of(hosts, 10'000), MetricsFormat::kPrometheus)) <=

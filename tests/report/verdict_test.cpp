@@ -40,8 +40,16 @@ TEST_CASE("the verdict begins with the end, and names the rank that made the oth
   CHECK_THAT(findings[1].advice,
              Contains("what else runs on the cores of rank 3") && Contains("top on node2"));
 
-  record.hosts = {"node2"};
+  // It had as much, of slower cores.
   record.report.ranks[3].usage.user_seconds = 9;
+  for (RankOutcome& rank : record.report.ranks) rank.clock_hertz = rank.rank == 3 ? 1.2e9 : 2.4e9;
+  findings = verdict_of(record);
+  CHECK_THAT(findings[1].what, Contains("Its cores ran at 1.20 GHz, those of the others at 2.40 GHz."));
+  CHECK_THAT(findings[1].advice, Contains("--exclude node2"));
+  record.report.ranks[3].clock_hertz = 2.2e9;
+  CHECK_THAT(verdict_of(record)[1].what, !Contains("GHz"));
+
+  record.hosts = {"node2"};
   CHECK_THAT(verdict_of(record)[1].advice, !Contains("other hosts"));
 }
 
@@ -72,6 +80,18 @@ TEST_CASE("uneven work, data that move for long and idle CPUs are told") {
     rank.usage = {0.9, 0.1, 1};
   }
   CHECK_THAT(verdict_of(record)[1].what, Contains("used 0.10 of a CPU"));
+}
+
+TEST_CASE("slow cores are told without calls, too, but not those of idle ranks") {
+  JobRecord record = record_with_late_rank();
+  for (RankOutcome& rank : record.report.ranks) {
+    rank.calls = {};
+    rank.clock_hertz = rank.rank == 2 ? 1.5e9 : 3e9;
+  }
+  CHECK_THAT(verdict_of(record)[1].what,
+             Contains("The cores of rank 2 on node2 ran at 1.50 GHz, those of the median rank at 3.00 GHz."));
+  record.report.ranks[2].usage = {0.5, 0, 1};
+  CHECK(verdict_of(record).size() == 1);
 }
 
 TEST_CASE("memory that was hardly used, nearly all used, or not enough is told") {
