@@ -11,7 +11,7 @@
 namespace ddl::launcher {
 namespace {
 
-constexpr std::chrono::seconds kFirstPause{1}, kLongestPause{60};
+constexpr std::chrono::seconds kFirstLook{1}, kLooksApart{60};
 constexpr std::size_t kMaxCpuinfo = 16 << 20;  // of a thousand CPUs it has a megabyte and a half
 
 /// As the driver of the CPU's clock states it, in hertz; nullopt: there is no such driver, as in virtual machines.
@@ -52,7 +52,7 @@ void ClockWatch::add(const RankLaunch& rank) {
   const bool is_first = ranks_.empty();
   ranks_[rank.rank] = {rank.cpus};
   if (!is_first) return;
-  pause_ = kFirstPause;
+  pause_ = kFirstLook;
   timer_ = loop_.after(pause_, [this] { look(); });
 }
 
@@ -83,7 +83,7 @@ void ClockWatch::look() {
     rank.sum += fastest;
     ++rank.looks;
   }
-  pause_ = std::min(2 * pause_, kLongestPause);
+  pause_ = std::min(2 * pause_, kLooksApart);
   timer_ = loop_.after(pause_, [this] { look(); });
 }
 
