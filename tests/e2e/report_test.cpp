@@ -33,6 +33,7 @@ class ReportedJob {
     CHECK(record.at("exit_code") == exit_code);
     check_report_schema(scratch_, scratch_.path("r.json"));
     CHECK_THAT(page, Contains("</html>"));
+    CHECK(page_errors(scratch_, scratch_.path("r.html")) == "");
     // Nothing else is left beside them.
     CHECK(std::distance(std::filesystem::directory_iterator(scratch_.path("")), {}) <= 4);
   }
@@ -59,6 +60,19 @@ TEST_CASE("the schema of reports refuses what is none", "[report]") {
   CHECK_THAT(report_schema_errors(scratch, scratch.path("r.json")),
              Contains("'ddl.report/1' was expected") && Contains("'new' was unexpected") &&
                  Contains("'ranks' is a required property"));
+}
+
+TEST_CASE("a page that loads or runs something, or is no HTML, is found out", "[report]") {
+  if (std::system("/usr/bin/python3 -c 'import html5lib' 2>/dev/null") != 0)
+    DDL_SKIP("there is no python3-html5lib, so no page is parsed strictly; scripts/setup --all installs it");
+  const Scratch scratch;
+  std::ofstream(scratch.path("p.html"))
+      << "<!DOCTYPE html><title>x</title><style>a{background:url(x)}</style><script>1</script>"
+         "<a href=\"http://x\" onclick=\"1\"><p></b>";
+  CHECK_THAT(page_errors(scratch, scratch.path("p.html")),
+             Contains("a style loads something") && Contains("there is an element script") &&
+                 Contains("a has href=\"http://x\"") && Contains("a has a script in onclick") &&
+                 Contains("its policies are []") && Contains("Unexpected end tag (b)"));
 }
 
 TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {

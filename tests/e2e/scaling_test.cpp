@@ -65,6 +65,7 @@ TEST_CASE("a study runs every number of ranks several times, and compares the ti
   Job again(scratch, ddlrun({"--report-from", scratch.path("s.json")}));
   REQUIRE(again.wait() == 0);
   CHECK(again.out() == bytes_of(scratch.path("s.html")));
+  CHECK(page_errors(scratch, scratch.path("s.html")) == "");
 }
 
 TEST_CASE("a number of ranks with which the program fails is not run again, and the others are",

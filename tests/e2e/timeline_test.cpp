@@ -134,6 +134,7 @@ TEST_CASE("--timeline-view draws the page of a timeline, plain or compressed", "
     CHECK(written.wait() == 0);
     CHECK(written.out().empty());
     CHECK(bytes_of(scratch.path("view.html")) == view.out());
+    CHECK(page_errors(scratch, scratch.path("view.html"), true) == "");
   }
 
   // A page does not belong on a terminal, and what is no timeline is refused.

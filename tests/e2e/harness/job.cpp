@@ -64,17 +64,32 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
 
 }  // namespace
 
-std::string report_schema_errors(const Scratch& scratch, const std::string& path) {
-  constexpr int kNoValidator = 77;
-  const std::string sources = DDL_E2E_SOURCES;
-  Job check(scratch, {{"/usr/bin/python3", sources + "/programs/check_schema.py",
-                       sources + "/../../docs/reference/ddl.report-1.schema.json", path}});
+namespace {
+
+/// What a script of tests/e2e/programs finds wrong; "": nothing, or the module that it needs is not there.
+std::string errors_by(const Scratch& scratch, const std::string& script,
+                      const std::vector<std::string>& words) {
+  constexpr int kNoModule = 77;
+  Job check(scratch,
+            {std::vector<std::string>{"/usr/bin/python3", DDL_E2E_SOURCES "/programs/" + script} + words});
   const int status = check.wait();
-  return status == 0 || status == kNoValidator ? "" : check.out() + check.err();
+  return status == 0 || status == kNoModule ? "" : check.out() + check.err();
+}
+
+}  // namespace
+
+std::string report_schema_errors(const Scratch& scratch, const std::string& path) {
+  return errors_by(scratch, "check_schema.py",
+                   {DDL_E2E_SOURCES "/../../docs/reference/ddl.report-1.schema.json", path});
 }
 
 void check_report_schema(const Scratch& scratch, const std::string& path) {
   CHECK(report_schema_errors(scratch, path) == "");
+}
+
+std::string page_errors(const Scratch& scratch, const std::string& path, bool has_script) {
+  return errors_by(scratch, "check_page.py",
+                   has_script ? std::vector<std::string>{"--script", path} : std::vector<std::string>{path});
 }
 
 bool is_in_path(const std::string& program) {

@@ -59,6 +59,9 @@ class Scratch;
 /// How a file of --report-json differs from the published schema; "": it does not, or there is no python3-jsonschema.
 std::string report_schema_errors(const Scratch& scratch, const std::string& path);
 void check_report_schema(const Scratch& scratch, const std::string& path);
+/// What is wrong with a page as HTML, and what it would load or run; "": nothing, or there is no python3-html5lib.
+/// has_script: it may have one of its own.
+std::string page_errors(const Scratch& scratch, const std::string& path, bool has_script = false);
 
 /// A command and all processes that it starts. They have a unique environment entry, by which the destructor finds
 /// and kills those that a failed test has left behind. The command is a child of the caller. For one thread.
