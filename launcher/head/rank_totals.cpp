@@ -75,7 +75,7 @@ void RankTotals::apply(JobInspection& job, const std::vector<std::int64_t>& proc
       now.pid = last.pid;
       now.cpu_seconds = last.cpu_seconds;
     }
-    if (now.calls.sums.empty()) now.calls = last.calls;
+    if (now.calls.sums.empty() && now.calls.steps == 0) now.calls = last.calls;
     add(since(last, now), total);
     last = now;
     rank.process.cpu_seconds = total.cpu_seconds;

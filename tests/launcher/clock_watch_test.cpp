@@ -13,7 +13,7 @@ using ddl::launcher::test::LoopDriver;
 
 namespace {
 
-RankLaunch bound(int rank, const std::vector<int>& cpus) {
+RankLaunch rank_on_cpus(int rank, const std::vector<int>& cpus) {
   RankLaunch launch;
   launch.rank = rank;
   launch.cpus = ddl::CpuSet::of(cpus);
@@ -46,12 +46,12 @@ TEST_CASE("a rank's clock is that of the fastest of its cores") {
   EventLoop loop;
   LoopDriver driver(loop);
   ClockWatch watch(loop, root.path());
-  watch.add(bound(0, {0}));
-  watch.add(bound(1, {0, 1}));
-  watch.add(bound(2, {1, 3}));
-  watch.add(bound(3, {2}));
-  watch.add(bound(4, {}));
-  watch.add(bound(5, {0}));
+  watch.add(rank_on_cpus(0, {0}));
+  watch.add(rank_on_cpus(1, {0, 1}));
+  watch.add(rank_on_cpus(2, {1, 3}));
+  watch.add(rank_on_cpus(3, {2}));
+  watch.add(rank_on_cpus(4, {}));
+  watch.add(rank_on_cpus(5, {0}));
   watch.end(5);
   CHECK(watch.hertz(0) < 0);
   EventLoop::Timer look;
