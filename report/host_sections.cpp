@@ -181,7 +181,9 @@ void add_gpus(const JobRecord& record, Section& section) {
       "seconds. A GPU is busy while any kernel runs on it, even a small one.");
 }
 
-std::string clock_text(double hertz) { return fmt::format("{:.2f} GHz", hertz / 1e9); }
+std::string clock_text(std::int64_t hertz) {
+  return fmt::format("{:.2f} GHz", static_cast<double>(hertz) / 1e9);
+}
 
 /// Ranks that are bound alone.
 void add_clocks(const JobRecord& record, Section& section) {

@@ -91,9 +91,9 @@ Finding of_late_rank(const JobRecord& record, const JobTimes& times, const LateR
     (one.rank == late.rank ? own_compute : compute.emplace_back()) = one.compute;
     (one.rank == late.rank ? own_cpus : cpus.emplace_back()) = used;
     if (one.rank != late.rank && outcome != nullptr && outcome->clock_hertz > 0)
-      clocks.push_back(outcome->clock_hertz);
+      clocks.push_back(static_cast<double>(outcome->clock_hertz));
   }
-  const double own_clock = rank == nullptr ? -1 : rank->clock_hertz;
+  const double own_clock = rank == nullptr ? -1 : static_cast<double>(rank->clock_hertz);
   const double usual = median(compute), usual_cpus = median(cpus), usual_clock = median(clocks);
   if (usual > 0 && own_compute > 1.02 * usual)
     finding.what += fmt::format(" It computed {:.2f} times as long as the median rank.", own_compute / usual);
@@ -210,15 +210,16 @@ void add_clocks(const JobRecord& record, std::vector<Finding>& findings) {
   const RankOutcome* slowest = nullptr;
   for (const RankOutcome& rank : record.report.ranks) {
     if (rank.clock_hertz <= 0 || cpus_used(rank) < kIdleCpus) continue;
-    clocks.push_back(rank.clock_hertz);
+    clocks.push_back(static_cast<double>(rank.clock_hertz));
     if (slowest == nullptr || rank.clock_hertz < slowest->clock_hertz) slowest = &rank;
   }
   const double usual = median(clocks);
-  if (slowest == nullptr || slowest->clock_hertz >= kSlowClock * usual) return;
+  if (slowest == nullptr || static_cast<double>(slowest->clock_hertz) >= kSlowClock * usual) return;
   findings.push_back(
       {Finding::Weight::kLoss,
        fmt::format("The cores of rank {} on {} ran at {}, those of the median rank at {}.", slowest->rank,
-                   slowest->host, gigahertz_text(slowest->clock_hertz), gigahertz_text(usual)),
+                   slowest->host, gigahertz_text(static_cast<double>(slowest->clock_hertz)),
+                   gigahertz_text(usual)),
        advice_on_clock(slowest->host)});
 }
 

@@ -1,8 +1,11 @@
 // How far the clock of a host is from that of the head's host, as the times of one question tell.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+
+#include "base/deadline.h"
 
 namespace ddl::launcher {
 
@@ -35,7 +38,9 @@ inline ClockOffset clock_offset(std::int64_t asked_ns, const AnswerTimes& times,
   const auto highest = static_cast<double>(times.received_ns - asked_ns) / kNanoseconds;
   const auto lowest = static_cast<double>(times.sent_ns - answered_ns) / kNanoseconds;
   if (highest < lowest) return {};
-  return {(highest + lowest) / 2, (highest - lowest) / 2};
+  // More than 30 years are those of a clock that was never set.
+  return {std::clamp((highest + lowest) / 2, -kMaxSeconds, kMaxSeconds),
+          std::min((highest - lowest) / 2, kMaxSeconds)};
 }
 
 }  // namespace ddl::launcher

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -56,9 +57,10 @@ void ClockWatch::add(const RankLaunch& rank) {
   timer_ = loop_.after(pause_, [this] { look(); });
 }
 
-double ClockWatch::hertz(int rank) const {
+std::int64_t ClockWatch::hertz(int rank) const {
   const auto known = ranks_.find(rank);
-  return known == ranks_.end() || known->second.looks == 0 ? -1 : known->second.sum / known->second.looks;
+  if (known == ranks_.end() || known->second.looks == 0) return -1;
+  return std::llround(known->second.sum / known->second.looks);
 }
 
 void ClockWatch::end(int rank) {

@@ -29,7 +29,7 @@ class ClockWatch {
   void add(const RankLaunch& rank);
   /// The mean clock of the fastest of its CPUs so far, in hertz: others of them may be idle, and slow for that. Below 0:
   /// not known.
-  double hertz(int rank) const;
+  std::int64_t hertz(int rank) const;
   void end(int rank);
 
  private:

@@ -21,7 +21,7 @@ TEST_CASE("the report as JSON is one line with all fields") {
   report.ranks[0].stderr_tail = {"one", "two"};
   report.ranks[0].gone_rank = 1;
   report.ranks[0].usage = {1.25, 0, 4096};
-  report.ranks[0].clock_hertz = 2.5e9;
+  report.ranks[0].clock_hertz = 2'500'000'000;
   report.ranks[0].calls = {{{"allreduce", false, 3, 12, 0.5, 0.25}}, 1.5, 40, 0.125, {{4, 0.25}}};
   const std::string text = ddl::report::report_json(report);
   CHECK(text.find('\n') == text.size() - 1);
@@ -33,7 +33,7 @@ TEST_CASE("the report as JSON is one line with all fields") {
     "ranks": [
       {"rank": 0, "host": "node3", "pid": 4240, "outcome": "exited", "exit_code": 3, "signal": null,
        "core_dumped": false, "ended_by_ddlrun": false, "seen_gone": 1, "run_seconds": 1.5, "user_seconds": 1.25, "system_seconds": 0,
-       "peak_resident_bytes": 4096, "clock_hertz": 2.5e9,
+       "peak_resident_bytes": 4096, "clock_hertz": 2500000000,
        "calls": [{"kind": "allreduce", "named": false, "calls": 3, "bytes": 12, "seconds": 0.5,
                   "wait_seconds": 0.25}], "tensor_wait_seconds": 1.5, "steps": 40, "step_seconds": 0.125, "awaited": [{"rank": 4, "seconds": 0.25}],
        "start_error": null,

@@ -97,7 +97,7 @@ TEST_CASE("the report of a job has the clock of each rank's cores", "[launch]") 
   CHECK(job.wait() == 0);
   const auto report = nlohmann::json::parse(e2e::bytes_of(folder.path("r.json")));
   for (std::size_t rank = 0; rank < 4; ++rank)
-    CHECK(report["ranks"][rank]["clock_hertz"] == (rank < 2 ? 2.4e9 : 1.2e9));
+    CHECK(report["ranks"][rank]["clock_hertz"] == (rank < 2 ? 2'400'000'000 : 1'200'000'000));
 }
 
 TEST_CASE("--dry-run --probe asks the hosts, and its plan is that of the job", "[launch]") {

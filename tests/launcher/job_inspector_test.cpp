@@ -162,6 +162,8 @@ TEST_CASE("the offset of a host's clock is known as well as its answer was fast"
   CHECK(slow.seconds == Approx(2));
   CHECK(slow.bound == Approx(2));
   CHECK(clock_offset(50 * kSecond, {20 * kSecond, 20 * kSecond}, 50 * kSecond).seconds == Approx(-30));
+  CHECK(clock_offset(1'800'000'000 * kSecond, {kSecond, kSecond}, 1'800'000'000 * kSecond).seconds ==
+        -kMaxSeconds);
   for (const AnswerTimes& nonsense :
        {AnswerTimes{}, {std::numeric_limits<std::int64_t>::min(), 0}, {20, 10}, {60, 90 * kSecond}})
     CHECK(clock_offset(50 * kSecond, nonsense, 51 * kSecond).bound < 0);

@@ -42,11 +42,12 @@ TEST_CASE("the verdict begins with the end, and names the rank that made the oth
 
   // It had as much, of slower cores.
   record.report.ranks[3].usage.user_seconds = 9;
-  for (RankOutcome& rank : record.report.ranks) rank.clock_hertz = rank.rank == 3 ? 1.2e9 : 2.4e9;
+  for (RankOutcome& rank : record.report.ranks)
+    rank.clock_hertz = rank.rank == 3 ? 1'200'000'000 : 2'400'000'000;
   findings = verdict_of(record);
   CHECK_THAT(findings[1].what, Contains("Its cores ran at 1.20 GHz, those of the others at 2.40 GHz."));
   CHECK_THAT(findings[1].advice, Contains("--exclude node2"));
-  record.report.ranks[3].clock_hertz = 2.2e9;
+  record.report.ranks[3].clock_hertz = 2'200'000'000;
   CHECK_THAT(verdict_of(record)[1].what, !Contains("GHz"));
 
   record.hosts = {"node2"};
@@ -86,7 +87,7 @@ TEST_CASE("slow cores are told without calls, too, but not those of idle ranks")
   JobRecord record = record_with_late_rank();
   for (RankOutcome& rank : record.report.ranks) {
     rank.calls = {};
-    rank.clock_hertz = rank.rank == 2 ? 1.5e9 : 3e9;
+    rank.clock_hertz = rank.rank == 2 ? 1'500'000'000 : 3'000'000'000;
   }
   CHECK_THAT(verdict_of(record)[1].what,
              Contains("The cores of rank 2 on node2 ran at 1.50 GHz, those of the median rank at 3.00 GHz."));
