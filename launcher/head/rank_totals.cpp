@@ -6,10 +6,12 @@
 namespace ddl::launcher {
 namespace {
 
-const CallSum* find_sum(const RankCalls& calls, const CallSum& like) {
+/// Of calls of the same kind; null: there is none.
+template <class Sums>
+auto* find_sum(Sums& sums, const CallSum& like) {
   const auto found = std::ranges::find_if(
-      calls.sums, [&](const CallSum& one) { return one.kind == like.kind && one.is_named == like.is_named; });
-  return found == calls.sums.end() ? nullptr : &*found;
+      sums, [&](const CallSum& one) { return one.kind == like.kind && one.is_named == like.is_named; });
+  return found == sums.end() ? nullptr : &*found;
 }
 
 /// Whether another program of the rank has begun to count. Times are no sign of it: a wait is told while it lasts, and may
@@ -17,7 +19,7 @@ const CallSum* find_sum(const RankCalls& calls, const CallSum& like) {
 bool has_fallen(const RankCalls& last, const RankCalls& now) {
   if (now.steps < last.steps) return true;
   return std::ranges::any_of(now.sums, [&](const CallSum& sum) {
-    const CallSum* const before = find_sum(last, sum);
+    const CallSum* const before = find_sum(last.sums, sum);
     return before != nullptr && (sum.calls < before->calls || sum.bytes < before->bytes);
   });
 }
@@ -32,7 +34,7 @@ RankTotals::Counts RankTotals::since(const Counts& last, const Counts& now) {
   if (has_fallen(last.calls, now.calls)) return more;
   more.calls.steps -= last.calls.steps;
   for (CallSum& sum : more.calls.sums) {
-    const CallSum* const before = find_sum(last.calls, sum);
+    const CallSum* const before = find_sum(last.calls.sums, sum);
     if (before == nullptr) continue;
     sum.calls -= before->calls;
     sum.bytes -= before->bytes;
@@ -46,10 +48,8 @@ void RankTotals::add(const Counts& more, Counts& total) {
   if (more.cpu_seconds >= 0) total.cpu_seconds = std::max<double>(total.cpu_seconds, 0) + more.cpu_seconds;
   total.calls.steps += more.calls.steps;
   for (const CallSum& sum : more.calls.sums) {
-    const auto known = std::ranges::find_if(total.calls.sums, [&](const CallSum& one) {
-      return one.kind == sum.kind && one.is_named == sum.is_named;
-    });
-    if (known == total.calls.sums.end()) {
+    CallSum* const known = find_sum(total.calls.sums, sum);
+    if (known == nullptr) {
       total.calls.sums.push_back(sum);
       continue;
     }

@@ -41,10 +41,9 @@ struct RankOutcome {
   bool before_end = false;   ///< it ended before its agent sent any signal to end ranks
   int gone_rank = -1;        ///< of a failure: the rank whose end it had observed before, by libddl; -1: none
   Seconds run_seconds;
-  ProcessUsage usage;  ///< of a rank that has ended
-  std::int64_t clock_hertz =
-      -1;           ///< of its fastest core, the mean while it ran; below 0: it was not measured
-  RankCalls calls;  ///< of the same; without sums: it has made none by libddl
+  ProcessUsage usage;             ///< of a rank that has ended
+  std::int64_t clock_hertz = -1;  ///< of its fastest core, the mean while it ran; below 0: not measured
+  RankCalls calls;                ///< of the same; without sums: it has made none by libddl
   /// "cannot execute ./train: No such file or directory". Of a script that exited: what is wrong with its first line.
   std::string start_error;
   std::string kill_explanation;  ///< for a SIGKILL that ddlrun did not send: from the cgroup's OOM events

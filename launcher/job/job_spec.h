@@ -104,9 +104,8 @@ struct JobSpec {
   affinity::BindingPolicy binding;  ///< where on its node each rank runs
   GpuView gpu_view = GpuView::kByFramework;
   bool report_bindings = false;  ///< the binding of each rank, as the kernel states it, is shown
-  bool measures_use =
-      false;  ///< agents measure the use of GPUs and the clocks of cores, for a report or metrics
-  bool strict_bind = false;  ///< a rank that cannot be bound as planned is an error
+  bool measures_use = false;     ///< agents watch GPUs and the clocks of cores, for a report or metrics
+  bool strict_bind = false;      ///< a rank that cannot be bound as planned is an error
 
   // How agents are started on them.
   LauncherChoice launcher = LauncherChoice::kAuto;

@@ -40,10 +40,9 @@ struct JobLaunch {
   Seconds stall_shutdown_seconds;  ///< the agent sends it then, too; 0: no such time
   /// Of each rank, of which a timeline is recorded from the start; 0: none is.
   std::int64_t timeline_events = 0;
-  bool strict_bind = false;      ///< a rank that cannot be bound as planned is not started
-  bool report_bindings = false;  ///< agents send message::RankBound for every rank
-  bool measures_use =
-      false;  ///< agents say how much the GPUs of ranks are used, and how fast cores are clocked
+  bool strict_bind = false;       ///< a rank that cannot be bound as planned is not started
+  bool report_bindings = false;   ///< agents send message::RankBound for every rank
+  bool measures_use = false;      ///< agents say how the GPUs and the cores of ranks are used
   bool split_lines = true;        ///< false: output is forwarded as raw bytes as it arrives
   bool flush_idle_lines = false;  ///< for a terminal: send unfinished lines (prompts) after a moment
   std::string preemption_watch;   ///< of sh: ends with 0 when a host is about to be taken away; "": none
