@@ -37,7 +37,7 @@ class ProcessSet {
 
   int rank() const { return membership().rank; }
   int size() const { return membership().size; }
-  const Membership& membership() const { return bootstrap_->membership(); }
+  const Membership& membership() const { return connections_->membership(); }
   const std::vector<int>& job_ranks() const { return connections_->job_ranks(); }
   Bootstrap& bootstrap() { return *bootstrap_; }
   Connections& connections() { return *connections_; }

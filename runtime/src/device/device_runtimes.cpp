@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <time.h>
 
 #include <array>
 #include <atomic>
@@ -21,8 +22,9 @@ struct Loaded {
   /// The same without a lock; null: not loaded.
   std::array<std::atomic<DeviceRuntime*>, kVendors> runtimes{};
   std::atomic<bool> any{false};
-  /// The number of libraries that the process had loaded when it was searched for runtimes.
+  /// The number of libraries that the process had loaded when it was searched for runtimes, and when that was.
   std::atomic<unsigned long long> searched{0};
+  std::atomic<std::int64_t> searched_at{-1};
 };
 
 /// Never destroyed: threads may still use it while the process exits.
@@ -67,15 +69,30 @@ Result<DeviceRuntime*> open(std::size_t index, int flags) {
   return fail(ErrorCode::kUnavailable, reason);
 }
 
+/// The kernel's last tick, 1 to 10 ms ago, in nanoseconds.
+std::int64_t last_tick() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+/// At most once in a tick, because to ask the loader takes a twentieth of a small call: a vendor's library takes many ticks
+/// to load and to begin, and before that no memory is a GPU's.
 void search() {
   Loaded& all = loaded();
+  const std::int64_t tick = last_tick();
+  if (all.searched_at.load(std::memory_order_acquire) == tick) return;
   const unsigned long long now = libraries_loaded();
-  if (all.searched.load(std::memory_order_acquire) == now) return;
+  if (all.searched.load(std::memory_order_acquire) == now) {
+    all.searched_at.store(tick, std::memory_order_release);
+    return;
+  }
   for (std::size_t index = 0; index < kVendors; ++index) {
     // One that lacks functions is not used; load_runtime() says so.
     if (all.runtimes[index].load() == nullptr) (void)open(index, RTLD_NOLOAD);
   }
   all.searched.store(now, std::memory_order_release);
+  all.searched_at.store(tick, std::memory_order_release);
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ Channel::Note Channel::note_of(int index) const {
 bool Channel::somebody_uses_heap() const {
   // The data of the last exchange stay valid until all ranks, including this one, have published the next.
   for (int i = 0; i < size(); ++i) {
-    if (segment_.flag(i, sequence_ & 1).uses_heap != 0) return true;
+    if (notes_of(i).uses_heap != 0) return true;
   }
   return false;
 }
@@ -201,8 +201,7 @@ Stores Channel::published_stores() const {
   if (!size) return Stores::kPlain;
   // Before the first exchange there is only the own guess.
   const bool has_exchanged = sequence_ != segment_.first_sequence();
-  const std::uint32_t classes =
-      has_exchanged ? segment_.flag(0, sequence_ & 1).streamed_classes : streamed_classes_;
+  const std::uint32_t classes = has_exchanged ? notes_of(0).streamed_classes : streamed_classes_;
   return (classes >> *size & 1) != 0 ? Stores::kStreaming : Stores::kPlain;
 }
 
@@ -253,7 +252,7 @@ void Channel::all_arrived() {
 void Channel::note_sample(const Sample& sample) {
   std::uint32_t most = 0;
   for (int i = 0; i < size(); ++i) {
-    const std::uint32_t work = segment_.flag(i, sequence_ & 1).work;
+    const std::uint32_t work = notes_of(i).work;
     if (work == 0) return;
     most = std::max(most, work);
   }
@@ -262,10 +261,18 @@ void Channel::note_sample(const Sample& sample) {
   streamed_classes_ = choice_.streamed_classes();
 }
 
+FlagLine::Notes Channel::notes_of(int index) const {
+  return index == index_ ? notes_ : segment_.flag(index, sequence_ & 1).notes;
+}
+
+std::uint64_t Channel::fingerprint_of(int index) const {
+  return index == index_ ? fingerprint_ : segment_.flag(index, sequence_ & 1).fingerprint;
+}
+
 std::optional<int> Channel::mismatched_member() const {
-  const std::uint64_t first = segment_.flag(0, sequence_ & 1).fingerprint;
+  const std::uint64_t first = fingerprint_of(0);
   for (int i = 1; i < size(); ++i) {
-    if (segment_.flag(i, sequence_ & 1).fingerprint != first) return i;
+    if (fingerprint_of(i) != first) return i;
   }
   return std::nullopt;
 }
@@ -281,9 +288,8 @@ void Channel::arrive() {
     published_sample_ = std::exchange(ended_sample_, std::nullopt);
   }
   if (sample_) sample_->add_work();
-  own.uses_heap = heap_.is_used() ? 1 : 0;
-  own.streamed_classes = streamed_classes_;
-  own.work = work;
+  notes_ = {heap_.is_used() ? 1U : 0U, streamed_classes_, work};
+  own.notes = notes_;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
   FlagProtocol protocol(platform);

@@ -184,6 +184,10 @@ class Channel {
   bool all_are_here() const;
   enum class Reason : std::uint8_t { kOther, kTimeout, kInterrupted };
   Outcome give_up(Reason reason);
+  /// What a member has published at the last exchange. The own line is not read: others have just taken it, and to get it
+  /// back takes as long as another exchange.
+  FlagLine::Notes notes_of(int index) const;
+  std::uint64_t fingerprint_of(int index) const;
 
   Segment segment_;
   const Members& members_;
@@ -200,8 +204,9 @@ class Channel {
   Call call_;
   Path path_ = Path::kNone;
   std::uint64_t fingerprint_ = 0;
-  bool is_ahead_ = false;  ///< has not waited for the others at the last exchange
-  bool is_small_ = false;  ///< the call's chunks fit into flag lines
+  FlagLine::Notes notes_{};  ///< published at the last exchange
+  bool is_ahead_ = false;    ///< has not waited for the others at the last exchange
+  bool is_small_ = false;    ///< the call's chunks fit into flag lines
   // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the
   // ranks share before they are overwritten.
   std::uint32_t subslots_ = 1;

@@ -64,12 +64,17 @@ struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
   static constexpr int kChunkClasses = 10;
   static constexpr int kWorkBits = 31 - kChunkClasses;
+  /// In one word, which is stored as a whole: to change a part would wait for the line, which others have read.
+  struct Notes {
+    std::uint32_t uses_heap : 1;  ///< the member has allocated memory of the shared heap
+    /// Of the first member: the classes of chunks that all stage with streaming stores (shm/store_choice.h).
+    std::uint32_t streamed_classes : kChunkClasses;
+    /// The work of this member in the sample that ended before this exchange, in units of its clock; 0: none was
+    /// measured.
+    std::uint32_t work : kWorkBits;
+  };
   SharedWord word;
-  std::uint32_t uses_heap : 1;  ///< the member has allocated memory of the shared heap
-  /// Of the first member: the classes of chunks that all stage with streaming stores (shm/store_choice.h).
-  std::uint32_t streamed_classes : kChunkClasses;
-  /// The work of this member in the sample that ended before this exchange, in units of its clock; 0: none was measured.
-  std::uint32_t work : kWorkBits;
+  Notes notes;
   std::uint64_t fingerprint;
   /// Replaces the staging slot in calls with chunks of at most this size: it is in the line that is read anyway.
   std::array<std::byte, kPayloadBytes> payload;

@@ -8,8 +8,6 @@
 namespace ddl::runtime {
 namespace {
 
-constexpr std::size_t kSmallestChunk = std::size_t{1} << 10;
-
 constexpr int kMeasuredMembers = 16;
 constexpr std::chrono::milliseconds kPatience{2};
 
@@ -38,11 +36,6 @@ std::optional<std::chrono::nanoseconds> longest_round_trip(const Segment& segmen
 
 Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip) {
   return round_trip && *round_trip >= kFarCores ? Stores::kStreaming : Stores::kPlain;
-}
-
-std::optional<int> chunk_class(std::size_t bytes) {
-  if (bytes < kSmallestChunk) return std::nullopt;
-  return std::min(static_cast<int>(std::bit_width(bytes / kSmallestChunk)) - 1, kChunkClasses - 1);
 }
 
 namespace {

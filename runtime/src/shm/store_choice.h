@@ -7,7 +7,9 @@
 // has the figures.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -36,8 +38,12 @@ Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip);
 /// Chunks are classified by size: class c has those from 1 KiB << c to twice as much, the last class also larger ones.
 /// Smaller chunks are always stored plainly.
 inline constexpr int kChunkClasses = FlagLine::kChunkClasses;
-/// nullopt: too small for streaming stores.
-std::optional<int> chunk_class(std::size_t bytes);
+/// nullopt: too small for streaming stores. Each call asks several times.
+inline std::optional<int> chunk_class(std::size_t bytes) {
+  constexpr std::size_t kSmallest = std::size_t{1} << 10;
+  if (bytes < kSmallest) return std::nullopt;
+  return std::min(static_cast<int>(std::bit_width(bytes / kSmallest)) - 1, kChunkClasses - 1);
+}
 
 /// Chooses for all ranks of a channel; lives on its first rank. Not thread-safe. Pure: it is told what was measured.
 ///
