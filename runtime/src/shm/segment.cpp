@@ -104,7 +104,7 @@ Segment Segment::create(std::span<std::byte> memory, int members, const SegmentC
       new (line) GroupLine{encode_sequence(config.first_sequence)};
     for (const unsigned parity : {0u, 1u}) {
       // As if every member had published the sequences up to the first: nothing after it has been reached.
-      new (&segment.flag(i, parity)) FlagLine{encode_sequence(config.first_sequence), 0, 0, {}};
+      new (&segment.flag(i, parity)) FlagLine{encode_sequence(config.first_sequence), {}, 0, {}};
       new (&segment.call(i, parity)) CallLine{};
     }
     if (config.event_capacity != 0) {
