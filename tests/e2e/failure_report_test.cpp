@@ -180,7 +180,8 @@ TEST_CASE("--json reports what ranks have used, and their calls of libddl", "[fa
   const Scratch scratch;
   Job job(scratch, ddlrun({"-np", "2", "--json", program("timeline_program"), "steps"}));
   CHECK(job.wait_and_require_nothing_left() == 0);
-  for (const Json& rank : json_report(job).at("ranks")) {
+  const Json report = json_report(job);
+  for (const Json& rank : report.at("ranks")) {
     CAPTURE(rank.dump());
     CHECK(rank.at("user_seconds").get<double>() + rank.at("system_seconds").get<double>() > 0);
     CHECK(rank.at("peak_resident_bytes") > 1 << 20);

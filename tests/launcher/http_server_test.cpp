@@ -105,6 +105,12 @@ class EchoServer {
     done.get_future().get();
   }
   void on_request(HttpServer::Id id, const HttpRequest& request) {
+    {
+      // Before the answer: who has it may count.
+      const std::lock_guard lock(mutex_);
+      ++requests_;
+      more_requests_.notify_all();
+    }
     ids_are_new_ = ids_are_new_ && ids_.insert(id).second;
     if (request.path == "/hold") {
       held_.push_back(id);
@@ -119,9 +125,6 @@ class EchoServer {
       server_->answer(id, {200, request.method + " " + request.path + " " + request.body, ""});
       server_->answer(id, {500, "a second answer", ""});  // does nothing
     }
-    const std::lock_guard lock(mutex_);
-    ++requests_;
-    more_requests_.notify_all();
   }
 
   EventLoop loop_;
