@@ -93,7 +93,7 @@ TEST_CASE("the report of a job has the clock of each rank's cores", "[launch]") 
   Cluster cluster;
   for (const auto& [node, megahertz] : {std::pair("node1", "$012400.000"), {"node2", "$011200.000"}})
     cluster.cover(node, "/proc/cpuinfo", folder.write(node, std::regex_replace(cpuinfo, clock, megahertz)));
-  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--report-json", folder.path("r.json"), "sleep", "2"});
+  HostJob job({"-np", "4", "-H", "node1:2,node2:2", "--report-json", folder.path("r.json"), "sleep", "4"});
   CHECK(job.wait() == 0);
   const auto report = nlohmann::json::parse(e2e::bytes_of(folder.path("r.json")));
   for (std::size_t rank = 0; rank < 4; ++rank)
