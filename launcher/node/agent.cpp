@@ -235,7 +235,10 @@ class Agent {
       questions_.emplace(loop_, job_, [this](const message::AgentToHead& m) { report(m); });
     }
     for (const RankLaunch& launch : node_.ranks) {
-      if (job_.measures_use) gpu_watch_.add(launch), clock_watch_.add(launch);
+      if (job_.measures_use) {
+        gpu_watch_.add(launch);
+        clock_watch_.add(launch);
+      }
       if (auto status = ranks_.start(job_, node_, launch, rank_watch_, spawner_); !status)
         return give_up(start_failure(status.error(), launch.rank));
     }

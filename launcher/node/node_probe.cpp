@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "contract/version.h"
+#include "launcher/job/clock_offset.h"
 #include "launcher/plan/node_binding.h"
 #include "net/address.h"
 
@@ -91,9 +91,7 @@ NodeFacts probe_node() {
   facts.tmp_free_bytes = free_bytes(facts.tmp_directory);
   facts.libddl = installed_libddl();
   facts.horovod = installed_horovod();
-  facts.wall_time_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                           std::chrono::system_clock::now().time_since_epoch())
-                           .count();
+  facts.wall_time_ns = wall_time_ns();
   if (auto topology = affinity::this_machine(affinity::Devices::kBesideGpus)->load()) {
     facts.topology = *std::move(topology);
   } else {

@@ -68,11 +68,12 @@ TEST_CASE("a page that loads or runs something, or is no HTML, is found out", "[
   const Scratch scratch;
   std::ofstream(scratch.path("p.html"))
       << "<!DOCTYPE html><title>x</title><style>a{background:url(x)}</style><script>1</script>"
-         "<a href=\"http://x\" onclick=\"1\"><p></b>";
+         "<a href=\"http://x\" onclick=\"1\"><svg><use xlink:href=\"http://y\"/></svg><p></b>";
   CHECK_THAT(page_errors(scratch, scratch.path("p.html")),
              Contains("a style loads something") && Contains("there is an element script") &&
-                 Contains("a has href=\"http://x\"") && Contains("a has a script in onclick") &&
-                 Contains("its policies are []") && Contains("Unexpected end tag (b)"));
+                 Contains("a has href=\"http://x\"") && Contains("use has href=\"http://y\"") &&
+                 Contains("a has a script in onclick") && Contains("its policies are []") &&
+                 Contains("Unexpected end tag (b)"));
 }
 
 TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {

@@ -106,7 +106,7 @@ class EchoServer {
   }
   void on_request(HttpServer::Id id, const HttpRequest& request) {
     {
-      // Before the answer: who has it may count.
+      // Before it is answered: the client may look at the count as soon as it has the answer.
       const std::lock_guard lock(mutex_);
       ++requests_;
       more_requests_.notify_all();

@@ -62,10 +62,6 @@ void allow_sharing_one_cpu(std::vector<std::string>& argv) {
   argv.insert(ddlrun + 1, "--oversubscribe");
 }
 
-}  // namespace
-
-namespace {
-
 /// What a script of tests/e2e/programs finds wrong; "": nothing, or the module that it needs is not there.
 std::string errors_by(const Scratch& scratch, const std::string& script,
                       const std::vector<std::string>& words) {

@@ -15,8 +15,7 @@ except ImportError:
     sys.exit(77)
 
 # What names something to be loaded, or a place to go to.
-LINKS = {"action", "background", "cite", "data", "formaction", "href", "manifest", "ping", "poster", "src", "srcset",
-         "xlink:href"}
+LINKS = {"action", "background", "cite", "data", "formaction", "href", "manifest", "ping", "poster", "src", "srcset"}
 
 
 def problems(page, may_have_script):
@@ -31,7 +30,7 @@ def problems(page, may_have_script):
         if name == "script" and not may_have_script or name in ("iframe", "object", "embed", "link", "base"):
             yield f"there is an element {name}"
         for attribute, value in element.attrib.items():
-            attribute = attribute if isinstance(attribute, str) else attribute[-1]
+            attribute = attribute.rpartition("}")[2].rpartition(":")[2]  # also xlink:href
             if attribute in LINKS and not value.startswith("#"):
                 yield f'{name} has {attribute}="{value}"'
             if attribute.startswith("on"):
