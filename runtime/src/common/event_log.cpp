@@ -59,6 +59,8 @@ std::span<const std::byte> EventLog::memory() const {
 
 std::int64_t EventLog::kernel_now() { return read_clock(CLOCK_MONOTONIC); }
 
+std::int64_t EventLog::kernel_tick() { return read_clock(CLOCK_MONOTONIC_COARSE); }
+
 std::int64_t EventLog::clock(bool is_exact) const {
   const std::int64_t now = read_clock(is_exact ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE);
   if (skew_.seconds == 0 && skew_.ppm == 0) return now;

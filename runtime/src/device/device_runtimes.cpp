@@ -2,12 +2,12 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <time.h>
 
 #include <array>
 #include <atomic>
 #include <mutex>
 
+#include "runtime/src/common/event_log.h"
 #include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {
@@ -69,18 +69,11 @@ Result<DeviceRuntime*> open(std::size_t index, int flags) {
   return fail(ErrorCode::kUnavailable, reason);
 }
 
-/// The kernel's last tick, 1 to 10 ms ago, in nanoseconds.
-std::int64_t last_tick() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
-}
-
 /// At most once in a tick, because to ask the loader takes a twentieth of a small call: a vendor's library takes many ticks
 /// to load and to begin, and before that no memory is a GPU's.
 void search() {
   Loaded& all = loaded();
-  const std::int64_t tick = last_tick();
+  const std::int64_t tick = EventLog::kernel_tick();
   if (all.searched_at.load(std::memory_order_acquire) == tick) return;
   const unsigned long long now = libraries_loaded();
   if (all.searched.load(std::memory_order_acquire) == now) {
