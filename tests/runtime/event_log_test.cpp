@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/src/common/kernel_clock.h"
 #include "runtime/src/wire/clock_comparison.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
@@ -28,6 +29,7 @@ using ddl::contract::EventRing;
 using ddl::runtime::ClockComparison;
 using ddl::runtime::ClockSkew;
 using ddl::runtime::EventLog;
+using ddl::runtime::kernel_now;
 using ddl::runtime::LoggedInterval;
 using ddl::runtime::test::ThreadJob;
 using ddl::timeline::RingSnapshot;
@@ -237,7 +239,7 @@ TEST_CASE("no event ends before it began, when times become exact and when they 
   CHECK(now <= exact);
   constexpr std::int64_t kLong = 1'000'000'000;
   CHECK(exact - now < kLong);
-  CHECK(EventLog::kernel_now() >= exact);
+  CHECK(kernel_now() >= exact);
 }
 
 namespace {
@@ -432,7 +434,7 @@ TEST_CASE("a comparison finds by how much two clocks differ, within its bound") 
     CHECK(now.clock_peer == 4);
     REQUIRE(now.samples.size() == 1);
     const auto& sample = now.samples[0];
-    const auto kernel = static_cast<double>(EventLog::kernel_now());
+    const auto kernel = static_cast<double>(kernel_now());
     const double expected = (1 - seconds) * 1e9 - kernel * 150e-6;
     // Between the comparison and now the clocks have drifted by a little.
     constexpr double kDrift = 1e6;

@@ -2,12 +2,13 @@
 
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+
+#include "runtime/src/common/kernel_clock.h"
 
 namespace ddl::runtime {
 namespace {
@@ -30,12 +31,6 @@ void store(std::uint64_t* word, std::uint64_t value) {
 
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
-std::int64_t read_clock(clockid_t id) {
-  timespec time{};
-  ::clock_gettime(id, &time);
-  return time.tv_sec * kNanoseconds + time.tv_nsec;
-}
-
 std::uint32_t thread_number() {
   static thread_local std::uint32_t number = 0;
   if (number == 0) number = static_cast<std::uint32_t>(::syscall(SYS_gettid));
@@ -57,12 +52,8 @@ std::span<const std::byte> EventLog::memory() const {
   return {reinterpret_cast<const std::byte*>(&ring_), EventRing::bytes_for(capacity_)};
 }
 
-std::int64_t EventLog::kernel_now() { return read_clock(CLOCK_MONOTONIC); }
-
-std::int64_t EventLog::kernel_tick() { return read_clock(CLOCK_MONOTONIC_COARSE); }
-
 std::int64_t EventLog::clock(bool is_exact) const {
-  const std::int64_t now = read_clock(is_exact ? CLOCK_MONOTONIC : CLOCK_MONOTONIC_COARSE);
+  const std::int64_t now = is_exact ? kernel_now() : kernel_tick();
   if (skew_.seconds == 0 && skew_.ppm == 0) return now;
   return now + static_cast<std::int64_t>(skew_.seconds * kNanoseconds +
                                          static_cast<double>(now) * skew_.ppm * 1e-6);

@@ -49,10 +49,6 @@ class EventLog {
   /// In nanoseconds: exact while a timeline is recorded, otherwise that of the last tick.
   std::int64_t now() const { return clock(is_exact()); }
   std::int64_t exact_now() const { return clock(true); }
-  /// The same of CLOCK_MONOTONIC itself.
-  static std::int64_t kernel_now();
-  /// That of the kernel's last tick, 1 to 10 ms ago.
-  static std::int64_t kernel_tick();
   bool is_exact() const {
     return ring_.is_exact.load(std::memory_order_relaxed) != 0 || records_.load(std::memory_order_relaxed);
   }

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "base/process_tree.h"
 #include "runtime/src/common/event_log.h"
+#include "runtime/src/common/kernel_clock.h"
 #include "timeline/event_ring.h"
 
 namespace ddl::runtime {
@@ -121,7 +122,7 @@ RankRecord::RankRecord(Record& record, std::size_t bytes, int doorbell)
 }
 
 void RankRecord::show(Record::Phase phase) {
-  record_.phase_since = EventLog::kernel_now();
+  record_.phase_since = kernel_now();
   record_.phase = phase;
 }
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "runtime/src/common/event_log.h"
+#include "runtime/src/common/kernel_clock.h"
 #include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {
@@ -73,7 +73,7 @@ Result<DeviceRuntime*> open(std::size_t index, int flags) {
 /// to load and to begin, and before that no memory is a GPU's.
 void search() {
   Loaded& all = loaded();
-  const std::int64_t tick = EventLog::kernel_tick();
+  const std::int64_t tick = kernel_tick();
   if (all.searched_at.load(std::memory_order_acquire) == tick) return;
   const unsigned long long now = libraries_loaded();
   if (all.searched.load(std::memory_order_acquire) == now) {

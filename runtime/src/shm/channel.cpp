@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/src/common/event_log.h"
 #include "runtime/src/common/interruption.h"
+#include "runtime/src/common/kernel_clock.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
 
@@ -347,9 +347,9 @@ Outcome Channel::wait_for(SharedWord& word) {
   if (spin_until(word, sequence_, policy_, deadline_.deadline, [this] { return should_stop(); })) return {};
   if (sequence_ != first_sequence_) return sleep_on(word);
   const std::optional<int> missing = first_missing();
-  const std::int64_t began = EventLog::kernel_now();
+  const std::int64_t began = kernel_now();
   Outcome slept = sleep_on(word);
-  if (missing) waits_.add(call_.kind, members_[*missing].rank, EventLog::kernel_now() - began);
+  if (missing) waits_.add(call_.kind, members_[*missing].rank, kernel_now() - began);
   return slept;
 }
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "runtime/src/common/kernel_clock.h"
+
 namespace ddl::runtime {
 
 namespace {
@@ -112,7 +114,7 @@ void ControlLinks::on_time(const Link& link, const ControlFrame& frame) {
   if (frame.kind == ControlFrame::Kind::kAskTime) {
     next.kind = ControlFrame::Kind::kTime;
     next.asked = frame.asked;
-    next.answered = clock_ != nullptr ? clock_->exact_now() : EventLog::kernel_now();
+    next.answered = clock_ != nullptr ? clock_->exact_now() : kernel_now();
   } else {
     if (comparison_ == nullptr || !comparison_->add_answer(frame.asked, frame.answered)) return;
     next.kind = ControlFrame::Kind::kAskTime;

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/src/common/event_log.h"
+#include "runtime/src/common/kernel_clock.h"
 
 namespace ddl::runtime {
 namespace {
@@ -167,10 +167,10 @@ Outcome Lane::Wait::sleep() {
   std::vector<pollfd> entries{{lane_.abort_.doorbell(), POLLIN, 0}};
   for (const Partner& partner : lane_.partners_) partner.sockets.append_entries(entries);
   lane_.abort_.set_waits_for_other_host(true);
-  const std::int64_t began = EventLog::kernel_now();
+  const std::int64_t began = kernel_now();
   const int ready = ::poll(entries.data(), entries.size(), interruption_.limit(give_up_).poll_milliseconds());
   const int error = ready < 0 ? errno : 0;
-  lane_.slept_ += EventLog::kernel_now() - began;
+  lane_.slept_ += kernel_now() - began;
   lane_.abort_.set_waits_for_other_host(false);
   if (error != 0 && error != EINTR) return fail(DDL_ERROR_SYSTEM, errno_error("poll", error).message());
   if (ready <= 0 && interruption_.is_wanted(error == EINTR)) return lane_.interrupted(call_);
