@@ -163,6 +163,26 @@ TEST_CASE("ranks record their calls, tensors, waits, steps, marks and ranges, an
   }
 }
 
+TEST_CASE("calls that repeat a small one are recorded as every call is") {
+  RecordedJob recording(2, 1);
+  recording.job.run([](ddl_context*& context) {
+    for (int call = 0; call < 5; ++call) {
+      float value = 1;
+      expect_ok(ddl_allreduce(context, &value, &value, 1, DDL_FLOAT32, DDL_SUM, nullptr), "allreduce");
+    }
+  });
+  const auto calls = recorded(recording.read(1), Event::Kind::kCall);
+  REQUIRE(calls.size() == 5);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    CHECK(calls[i].call == i + 1);
+    CHECK(calls[i].bytes == sizeof(float));
+    CHECK(calls[i].op == calls[0].op);
+    CHECK(calls[i].dtype == DDL_FLOAT32);
+    CHECK(calls[i].algorithm == calls[0].algorithm);
+    CHECK(calls[i].end >= calls[i].begin);
+  }
+}
+
 TEST_CASE("a tensor that fails has an end, with its status") {
   const int hosts = GENERATE(1, 2);
   CAPTURE(hosts);

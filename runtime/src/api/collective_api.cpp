@@ -1,4 +1,5 @@
 // The C functions of ddl.h that are calls of a process set: they only convert and check arguments.
+#include <cstring>
 #include <span>
 
 #include "runtime/src/api/c_abi.h"
@@ -64,6 +65,24 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given, Reques
   return report_exception();
 }
 
+bool has_defaults(const ddl_call_options* options) {
+  constexpr ddl_call_options kDefaults = DDL_CALL_OPTIONS_INIT;
+  return options == nullptr || (options->struct_size == sizeof kDefaults &&
+                                std::memcmp(options, &kDefaults, sizeof kDefaults) == 0);
+}
+
+/// The same for a call that programs often repeat with small buffers: then nothing of it is checked again.
+ddl_status often_small(ddl_context* handle, const ddl_call_options* options, const Call& call,
+                       const void* send, void* recv, const uint64_t* counts = nullptr) noexcept try {
+  if (handle != nullptr && has_defaults(options)) {
+    Outcome outcome;
+    if (handle->context->repeat(call, counts, send, recv, outcome)) return outcome ? DDL_OK : report(outcome);
+  }
+  return collective(handle, options, request_of(call, send, recv), counts);
+} catch (...) {
+  return report_exception();
+}
+
 /// buffer is read by the sender and written by the receiver.
 ddl_status transfer(ddl_context* context, const ddl_call_options* options, Side side, void* buffer,
                     uint64_t count, ddl_dtype dtype, int32_t peer) noexcept {
@@ -78,8 +97,7 @@ extern "C" {
 
 ddl_status ddl_allreduce(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
                          ddl_op op, const ddl_call_options* options) {
-  return collective(context, options,
-                    request_of(make_call(CallKind::kAllreduce, count, dtype, op), send, recv));
+  return often_small(context, options, make_call(CallKind::kAllreduce, count, dtype, op), send, recv);
 }
 
 ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
@@ -90,8 +108,7 @@ ddl_status ddl_reduce(ddl_context* context, const void* send, void* recv, uint64
 
 ddl_status ddl_reduce_scatter(ddl_context* context, const void* send, void* recv, const uint64_t* counts,
                               ddl_dtype dtype, ddl_op op, const ddl_call_options* options) {
-  return collective(context, options,
-                    request_of(make_call(CallKind::kReduceScatter, 0, dtype, op), send, recv), counts);
+  return often_small(context, options, make_call(CallKind::kReduceScatter, 0, dtype, op), send, recv, counts);
 }
 
 ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
@@ -101,13 +118,13 @@ ddl_status ddl_scan(ddl_context* context, const void* send, void* recv, uint64_t
 
 ddl_status ddl_broadcast(ddl_context* context, void* buffer, uint64_t count, ddl_dtype dtype, int32_t root,
                          const ddl_call_options* options) {
-  return collective(context, options,
-                    request_of(make_call(CallKind::kBroadcast, count, dtype, DDL_SUM, root), buffer, buffer));
+  return often_small(context, options, make_call(CallKind::kBroadcast, count, dtype, DDL_SUM, root), buffer,
+                     buffer);
 }
 
 ddl_status ddl_allgather(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
                          const ddl_call_options* options) {
-  return collective(context, options, request_of(make_call(CallKind::kAllgather, count, dtype), send, recv));
+  return often_small(context, options, make_call(CallKind::kAllgather, count, dtype), send, recv);
 }
 
 ddl_status ddl_allgatherv(ddl_context* context, const void* send, void* recv, const uint64_t* counts,
@@ -130,7 +147,7 @@ ddl_status ddl_scatter(ddl_context* context, const void* send, void* recv, uint6
 
 ddl_status ddl_alltoall(ddl_context* context, const void* send, void* recv, uint64_t count, ddl_dtype dtype,
                         const ddl_call_options* options) {
-  return collective(context, options, request_of(make_call(CallKind::kAlltoall, count, dtype), send, recv));
+  return often_small(context, options, make_call(CallKind::kAlltoall, count, dtype), send, recv);
 }
 
 ddl_status ddl_alltoallv(ddl_context* context, const void* send, const uint64_t* send_counts, void* recv,

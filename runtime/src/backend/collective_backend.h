@@ -8,6 +8,7 @@
 #include "contract/operations.h"
 #include "runtime/src/bootstrap/bootstrap.h"
 #include "runtime/src/collective/request.h"
+#include "runtime/src/collective/small_call.h"
 #include "runtime/src/common/failure.h"
 #include "runtime/src/common/settings.h"
 #include "runtime/src/wire/connections.h"
@@ -37,6 +38,13 @@ class CollectiveBackend {
   /// One collective or transfer, whose arguments have been checked. Before any receive buffer is written, all ranks
   /// have called the same; otherwise DDL_ERROR_MISMATCH on all.
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
+  /// The small call that one without options would repeat; null: it is to be checked and run. counts: of all ranks, or
+  /// null. Valid until the next call.
+  virtual const SmallCall* repeated_by(const Call&, const std::uint64_t* counts, const void* send,
+                                       const void* recv) const {
+    static_cast<void>(counts), static_cast<void>(send), static_cast<void>(recv);
+    return nullptr;
+  }
   /// What events say of calls. Only by the thread that makes the calls.
   virtual std::uint64_t next_number() const = 0;  ///< of a call
   virtual Path last_path() const = 0;

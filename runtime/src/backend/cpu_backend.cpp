@@ -17,8 +17,15 @@ Outcome CpuBackend::run(const Request& request, CallDeadline deadline) {
     named.call.algorithm = algorithm;
     return run(named, deadline);
   }
-  return cluster_ ? cluster_->run(request, deadline)
-                  : run_on_one_host(connections_.channel(), request, deadline);
+  if (cluster_) return cluster_->run(request, deadline);
+  Outcome outcome = run_on_one_host(connections_.channel(), request, deadline);
+  if (outcome) remember(request);
+  return outcome;
+}
+
+void CpuBackend::remember(const Request& request) {
+  if (request.call.count > FlagLine::kPayloadBytes || (small_ && small_->call() == request.call)) return;
+  if (auto small = SmallCall::of(request, connections_.channel())) small_ = *small;
 }
 
 Outcome CpuBackend::transfer(Request request, CallDeadline deadline) {

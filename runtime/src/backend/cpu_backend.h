@@ -23,6 +23,10 @@ class CpuBackend final : public CollectiveBackend {
     return std::make_unique<CpuBackend>(duplicate, algorithms_);
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
+  const SmallCall* repeated_by(const Call& call, const std::uint64_t* counts, const void* send,
+                               const void* recv) const override {
+    return small_ && small_->is_repeated_by(call, counts, send, recv) ? &*small_ : nullptr;
+  }
   std::uint64_t next_number() const override { return connections_.channel().call().number + 1; }
   Path last_path() const override { return connections_.channel().path(); }
   Outcome end() override { return {}; }
@@ -30,9 +34,11 @@ class CpuBackend final : public CollectiveBackend {
  private:
   /// A transfer is a call of the pair of ranks, which is connected at the first one.
   Outcome transfer(Request request, CallDeadline deadline);
+  void remember(const Request& request);
 
   Connections& connections_;
   const AlgorithmOverrides& algorithms_;
+  std::optional<SmallCall> small_;                    ///< the last one that can be repeated
   std::optional<Cluster> cluster_;                    ///< of several hosts
   std::map<int, std::unique_ptr<CpuBackend>> pairs_;  ///< by the other rank of the set
 };

@@ -20,7 +20,7 @@ std::string where(const std::optional<FoundMemory>& found) {
 }  // namespace
 
 tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, StreamHandle stream) {
-  if (stream == nullptr && any_loaded_runtime() == nullptr) return BufferPlace{};
+  if (stream == nullptr && !may_be_on_gpu(send, recv)) return BufferPlace{};
   const void* const first = send != nullptr ? send : recv;
   if (first == nullptr) return BufferPlace{stream == nullptr ? Memory::kCpu : Memory::kDevice, nullptr};
   const auto found = find_device_memory(first);
@@ -48,10 +48,10 @@ tl::expected<BufferPlace, Failure> place_of(const void* send, const void* recv, 
 }
 
 Outcome place_buffers(Request& request, int rank, int size, StreamHandle stream) {
-  if (stream == nullptr && any_loaded_runtime() == nullptr) return {};
   if (request.call.kind == CallKind::kBarrier) {
     return stream == nullptr ? Outcome() : invalid_place("a barrier has no buffers, so it takes no stream");
   }
+  if (stream == nullptr && !may_be_on_gpu(request.send, request.recv)) return {};
   UsedBuffers used = used_buffers(request, rank, size);
   // A rank without elements may still have buffers, by which it is like the others.
   if (stream == nullptr && used.send == nullptr && used.recv == nullptr) used = {request.send, request.recv};
@@ -90,6 +90,12 @@ Outcome DeviceBackend::run(const Request& request, CallDeadline deadline) {
   }
   if (!outcome && connections_.abort().is_raised()) is_reported_ = true;
   return outcome;
+}
+
+const SmallCall* DeviceBackend::repeated_by(const Call& call, const std::uint64_t* counts, const void* send,
+                                            const void* recv) const {
+  if (may_be_on_gpu(send, recv)) return nullptr;
+  return host_->repeated_by(call, counts, send, recv);
 }
 
 Outcome DeviceBackend::run_on_gpu(const Request& request, CallDeadline deadline) {

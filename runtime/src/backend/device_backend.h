@@ -50,6 +50,8 @@ class DeviceBackend final : public CollectiveBackend {
     return std::make_unique<DeviceBackend>(job_, duplicate, host_->make_duplicate(duplicate));
   }
   Outcome run(const Request& request, CallDeadline deadline) override;
+  const SmallCall* repeated_by(const Call& call, const std::uint64_t* counts, const void* send,
+                               const void* recv) const override;
   std::uint64_t next_number() const override { return nccl_.next_number(); }
   Path last_path() const override { return path_ == Path::kNone ? host_->last_path() : path_; }
   Outcome end() override;

@@ -124,16 +124,6 @@ std::string Call::describe() const {
          (text.empty() ? "" : " (" + text + ")") + memory_text(*this);
 }
 
-Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op, std::int32_t root) {
-  Call call;
-  call.kind = kind;
-  call.op = op;
-  call.dtype = dtype;
-  call.root = root;
-  call.count = count;
-  return call;
-}
-
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers) {
   std::uint64_t digest = numbers.size();
   for (const std::uint64_t number : numbers) digest = mix(digest ^ number);

@@ -237,8 +237,16 @@ struct Call {
 };
 static_assert(sizeof(Call) == 56);
 
-Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op = DDL_SUM,
-               std::int32_t root = 0);
+inline Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op = DDL_SUM,
+                      std::int32_t root = 0) {
+  Call call;
+  call.kind = kind;
+  call.op = op;
+  call.dtype = dtype;
+  call.root = root;
+  call.count = count;
+  return call;
+}
 
 /// A 64-bit hash of numbers and their order.
 std::uint64_t digest_of(std::span<const std::uint64_t> numbers);

@@ -193,6 +193,19 @@ Outcome Context::run(ProcessSet& set, const Request& request, double timeout_sec
   return call.finish();
 }
 
+bool Context::repeat(const Call& call, const std::uint64_t* counts, const void* send, void* recv,
+                     Outcome& outcome) {
+  CallScope scope(*world_);
+  if (!scope.outcome) return false;
+  const SmallCall* const small = world_->repeated_by(call, counts, send, recv);
+  if (small == nullptr) return false;
+  if (Outcome made = world_->repeat(*small, send, recv, scope.deadline()); !made) {
+    scope.outcome = std::move(made);
+    outcome = scope.finish();
+  }
+  return true;
+}
+
 void Context::await_notified(const AbortDomain* set) const {
   await_own_abort();
   if (set == nullptr || !set->is_raised()) return;

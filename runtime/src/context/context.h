@@ -60,6 +60,10 @@ class Context {
   /// One collective of a process set.
   Outcome run(ProcessSet& set, const Request& request, double timeout_seconds);
 
+  /// Makes a collective of the world without options, if it repeats a small one. Returns whether it did; if not, the call
+  /// is to be checked and run. counts: of all ranks, or null.
+  bool repeat(const Call& call, const std::uint64_t* counts, const void* send, void* recv, Outcome& outcome);
+
   /// Makes a set of the parent's ranks in the list, or several by split. Collective over the parent. id becomes the
   /// number of the set that this rank is in, or DDL_NO_PROCESS_SET.
   Outcome make_set(ProcessSet& parent, std::span<const std::int32_t> list, std::uint64_t& id);

@@ -111,22 +111,34 @@ void ProcessSet::show(std::uint64_t id) {
 }
 
 Outcome ProcessSet::collective(const Request& request, CallDeadline deadline) {
-  EventLog* const log = job_.log();
-  if (shown_ == nullptr && log == nullptr) return backend_->run(request, deadline);
   if (shown_ != nullptr && request.peer >= 0) {
     const int peer = job_ranks()[request.peer];
     shown_->peer.store(peer + 1, std::memory_order_relaxed);
   }
+  return recorded(request.call, request.call.count * request.element_size,
+                  [&] { return backend_->run(request, deadline); });
+}
+
+Outcome ProcessSet::repeat(const SmallCall& small, const void* send, void* recv, CallDeadline deadline) {
+  return recorded(small.call(), small.bytes(), [&] {
+    return small.repeat(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), deadline);
+  });
+}
+
+template <class Run>
+Outcome ProcessSet::recorded(const Call& call, std::size_t bytes, Run run) {
+  EventLog* const log = job_.log();
+  if (shown_ == nullptr && log == nullptr) return run();
   const std::uint64_t number = backend_->next_number();
-  const RecordedCall recorded(shown_ == nullptr ? nullptr : &shown_->call, request.call.kind, number);
-  contract::Event event = event_of(request.call, request.call.count * request.element_size);
+  const RecordedCall shown(shown_ == nullptr ? nullptr : &shown_->call, call.kind, number);
+  contract::Event event = event_of(call, bytes);
   event.kind = contract::Event::Kind::kCall;
   event.generation = membership().generation;
   event.call = number;
   LoggedInterval logged(log, event);
-  Outcome outcome = backend_->run(request, deadline);
+  Outcome outcome = run();
   logged.set(outcome ? DDL_OK : outcome.error().status, static_cast<std::uint8_t>(backend_->last_path()));
-  if (log != nullptr) tally_.add(request.call.kind, event.bytes, logged.began(), logged.end());
+  if (log != nullptr) tally_.add(call.kind, event.bytes, logged.began(), logged.end());
   return outcome;
 }
 
@@ -147,6 +159,11 @@ std::optional<std::string> ProcessSet::open_tensor() const {
 
 Outcome ProcessSet::check_usable(bool has_lock) const {
   if (is_in_forked_child()) return fail(inherited_by_fork());
+  if (has_lock && joining_ != 0) {
+    return fail(DDL_ERROR_INVALID_ARGUMENT,
+                "this rank has joined (ddl_join): it makes no ordered calls of this process set until all "
+                "ranks have");
+  }
   if (!has_lock) return fail(DDL_ERROR_BUSY, "another thread is inside a call of this process set");
   if (is_left_) return fail(DDL_ERROR_INVALID_ARGUMENT, "this process set has been freed");
   if (ended_by_) return fail(DDL_ERROR_ABORTED, "the context was aborted earlier: " + *ended_by_);
@@ -204,18 +221,11 @@ Outcome ProcessSet::leave() {
 }
 
 CallScope::CallScope(ProcessSet& set, double timeout_seconds) : set_(set) {
-  if (set.joining_ != 0) {
-    outcome = fail(DDL_ERROR_INVALID_ARGUMENT,
-                   "this rank has joined (ddl_join): it makes no ordered calls of this process set until "
-                   "all ranks have");
-  } else {
-    lock_ = std::unique_lock(set.call_lock_, std::try_to_lock);
-    outcome = set.check_usable(lock_.owns_lock());
-  }
+  const double seconds = timeout_seconds > 0 ? timeout_seconds : set.job_.settings.timeout_seconds;
+  lock_ = std::unique_lock(set.call_lock_, std::try_to_lock);
+  if (!set.is_usable(lock_.owns_lock())) outcome = set.check_usable(lock_.owns_lock());
   is_refused_ = !outcome;
-  if (outcome)
-    deadline_ =
-        CallDeadline::after(timeout_seconds > 0 ? timeout_seconds : set.job_.settings.timeout_seconds);
+  if (outcome && seconds > 0) deadline_ = CallDeadline::after(seconds);
 }
 
 Outcome CallScope::finish() {

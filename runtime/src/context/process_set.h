@@ -49,6 +49,13 @@ class ProcessSet {
 
   /// One collective or transfer, inside a CallScope.
   Outcome collective(const Request& request, CallDeadline deadline);
+  /// The small call that one without options would repeat: CollectiveBackend::repeated_by(). Inside a CallScope, in
+  /// which repeat() makes it.
+  const SmallCall* repeated_by(const Call& call, const std::uint64_t* counts, const void* send,
+                               const void* recv) const {
+    return backend_->repeated_by(call, counts, send, recv);
+  }
+  Outcome repeat(const SmallCall& small, const void* send, void* recv, CallDeadline deadline);
   /// Shows the launcher what this rank does in the set, which the program knows by this number. Before other threads
   /// use the set.
   void show(std::uint64_t id);
@@ -99,7 +106,14 @@ class ProcessSet {
     std::atomic_flag is_held_;
   };
 
-  /// Why a call must not begin. has_lock: this thread holds the call lock.
+  /// Makes a call of this number of bytes by run(), and shows and records it.
+  template <class Run>
+  Outcome recorded(const Call& call, std::size_t bytes, Run run);
+  /// Whether a call may begin. has_lock: this thread holds the call lock.
+  bool is_usable(bool has_lock) const {
+    return has_lock && !is_left_ && !ended_by_ && joining_ == 0 && !is_in_forked_child();
+  }
+  /// Why not.
   Outcome check_usable(bool has_lock) const;
   /// A call has failed: remembers the last failure that ended the set.
   void note(const Failure& failure);

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "runtime/src/common/kernel_clock.h"
@@ -22,9 +24,8 @@ struct Loaded {
   /// The same without a lock; null: not loaded.
   std::array<std::atomic<DeviceRuntime*>, kVendors> runtimes{};
   std::atomic<bool> any{false};
-  /// The number of libraries that the process had loaded when it was searched for runtimes, and when that was.
+  /// The number of libraries that the process had loaded when it was searched for runtimes.
   std::atomic<unsigned long long> searched{0};
-  std::atomic<std::int64_t> searched_at{-1};
 };
 
 /// Never destroyed: threads may still use it while the process exits.
@@ -69,23 +70,40 @@ Result<DeviceRuntime*> open(std::size_t index, int flags) {
   return fail(ErrorCode::kUnavailable, reason);
 }
 
-/// At most once in a tick, because to ask the loader takes a twentieth of a small call: a vendor's library takes many ticks
-/// to load and to begin, and before that no memory is a GPU's.
 void search() {
   Loaded& all = loaded();
-  const std::int64_t tick = kernel_tick();
-  if (all.searched_at.load(std::memory_order_acquire) == tick) return;
   const unsigned long long now = libraries_loaded();
-  if (all.searched.load(std::memory_order_acquire) == now) {
-    all.searched_at.store(tick, std::memory_order_release);
-    return;
-  }
+  if (all.searched.load(std::memory_order_acquire) == now) return;
   for (std::size_t index = 0; index < kVendors; ++index) {
     // One that lacks functions is not used; load_runtime() says so.
     if (all.runtimes[index].load() == nullptr) (void)open(index, RTLD_NOLOAD);
   }
   all.searched.store(now, std::memory_order_release);
-  all.searched_at.store(tick, std::memory_order_release);
+}
+
+/// Pages in which this thread has found memory of the CPU since the kernel's clock ticked. To ask the loader each time
+/// would take a tenth of a small call.
+class CpuPages {
+ public:
+  bool contain(std::uintptr_t page) const {
+    return std::find(pages_.begin(), pages_.end(), page) != pages_.end();
+  }
+  void forget_before(std::int64_t tick) {
+    if (tick == tick_) return;
+    tick_ = tick;
+    pages_ = {};
+  }
+  void add(std::uintptr_t page) { pages_[next_++ % pages_.size()] = page; }
+
+ private:
+  std::int64_t tick_ = -1;
+  std::array<std::uintptr_t, 4> pages_{};  ///< the page of a null pointer, too
+  std::size_t next_ = 0;
+};
+
+std::uintptr_t page_of(const void* address) {
+  constexpr int kLog2Page = 12;  // no page is smaller
+  return reinterpret_cast<std::uintptr_t>(address) >> kLog2Page;
 }
 
 }  // namespace
@@ -114,12 +132,18 @@ std::optional<FoundMemory> find_device_memory(const void* address) {
   return std::nullopt;
 }
 
-DeviceRuntime* any_loaded_runtime() {
+bool may_be_on_gpu(const void* first, const void* second) {
+  Loaded& all = loaded();
+  if (all.any.load(std::memory_order_relaxed)) return true;
+  thread_local CpuPages known;
+  known.forget_before(kernel_tick());
+  const std::uintptr_t first_page = page_of(first), second_page = page_of(second);
+  if (known.contain(first_page) && known.contain(second_page)) return false;
   search();
-  for (const auto& runtime : loaded().runtimes) {
-    if (DeviceRuntime* const found = runtime.load(std::memory_order_acquire)) return found;
-  }
-  return nullptr;
+  if (all.any.load(std::memory_order_relaxed)) return true;
+  known.add(first_page);
+  if (second_page != first_page) known.add(second_page);
+  return false;
 }
 
 }  // namespace ddl::runtime

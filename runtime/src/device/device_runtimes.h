@@ -33,10 +33,12 @@ struct FoundMemory {
 };
 
 /// nullopt: the address is not in memory of a GPU. Asks only runtimes that this process has loaded, and notices when it
-/// loads one; costs 10 ns where there is none. From any thread.
+/// loads one. From any thread.
 std::optional<FoundMemory> find_device_memory(const void* address);
 
-/// A runtime that this process has loaded; null: none.
-DeviceRuntime* any_loaded_runtime();
+/// False: neither buffer lies in memory of a GPU, as this process has loaded no runtime. Remembers pages with memory of
+/// the CPU until the kernel's clock ticks: no runtime is loaded and gives memory in their place so quickly. A pointer may
+/// be null. From any thread.
+bool may_be_on_gpu(const void* first, const void* second);
 
 }  // namespace ddl::runtime

@@ -130,11 +130,25 @@ Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
   subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
+  chunk_bytes_ = chunk_bytes;
+  stores_ = published_stores();
+  return begun(deadline);
+}
+
+Outcome Channel::begin_small(const Call& call, std::uint64_t fingerprint, CallDeadline deadline) {
+  call_ = call;
+  call_.number = ++calls_;
+  fingerprint_ = fingerprint;
+  is_small_ = true;
+  chunk_bytes_ = 0;
+  stores_ = Stores::kPlain;
+  return begun(deadline);
+}
+
+Outcome Channel::begun(CallDeadline deadline) {
   deadline_ = deadline;
   waits_.begin();
   first_sequence_ = sequence_ + 1;
-  chunk_bytes_ = chunk_bytes;
-  stores_ = published_stores();
   sample_.reset();
   if (abort_.is_raised()) return fail(abort_.describe(call_, false));
   return {};

@@ -45,6 +45,14 @@ std::vector<FaultRow> reductions() {
        [](const FaultArguments& d) {
          return d.received(0, d.count, [](std::uint64_t i) { return FaultArguments::value(1, i); });
        }},
+      {kRepeated, CallKind::kAllreduce, false,
+       [](FaultArguments& d) {
+         ddl_status status = DDL_OK;
+         for (int i = 0; i < 3 && status == DDL_OK; ++i)
+           status = ddl_allreduce(d.context, d.send, d.recv, 1, DDL_FLOAT32, DDL_SUM, nullptr);
+         return status;
+       },
+       [](const FaultArguments& d) { return d.recv[0] == FaultArguments::sum(d.size, 0); }},
       {"reduce", CallKind::kReduce, true,
        [](FaultArguments& d) {
          return ddl_reduce(d.context, d.send, d.recv, d.count, DDL_FLOAT32, DDL_SUM, d.root(), &d.options);
@@ -207,7 +215,8 @@ void add_scenes(std::vector<FaultScene>& scenes, const Hosts& hosts, int ranks, 
       continue;
     // Sets and numbers of hosts differ for how ranks agree, which the other row of named tensors shows.
     if (row.name == kOtherNamedTensors && (in_set || host_count > 2)) continue;
-    const bool has_algorithms = row.name != kAdasum;
+    const bool has_algorithms = row.name != kAdasum && row.name != kRepeated;
+    if (row.name == kRepeated && !hosts.empty()) continue;  // between hosts no call takes the shorter way
     if (!has_algorithms && (in_set || host_count > 2)) continue;  // its steps have rows of their own
     for (const Algorithm algorithm :
          has_algorithms ? algorithms_of(row.kind, host_count) : std::vector{Algorithm::kAuto}) {

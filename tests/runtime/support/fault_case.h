@@ -75,6 +75,8 @@ const std::vector<FaultRow>& fault_rows();
 inline constexpr char kOtherNamedTensors[] = "named tensors of other kinds";
 /// The row of an allreduce in several steps, which has no algorithms of its own.
 inline constexpr char kAdasum[] = "allreduce by adasum";
+/// The row of small calls that repeat the one before them.
+inline constexpr char kRepeated[] = "allreduces that repeat a small one";
 /// The rows of named tensors.
 std::vector<FaultRow> named_fault_rows();
 

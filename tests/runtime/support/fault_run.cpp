@@ -35,7 +35,8 @@ bool connects(const FaultScene& scene) { return scene.joins() || (scene.submits(
 
 /// Its calls have no timeout of their own.
 bool has_default_timeout(const FaultScene& scene) {
-  return makes_sets(scene) || scene.row->kind == CallKind::kTimeline || scene.submits();
+  return makes_sets(scene) || scene.row->kind == CallKind::kTimeline || scene.submits() ||
+         scene.row->name == kRepeated;
 }
 
 /// A pair of ranks that send to each other is a set, too.
