@@ -45,9 +45,9 @@ struct LaunchRow {
 };
 
 // The contenders. Within a case they are in the order of the table and the chart.
-std::vector<LaunchRow> launch_rows() {
+std::vector<LaunchRow> launch_rows(const std::vector<PeerMpi>& mpis) {
   using enum Launcher;
-  return {
+  std::vector<LaunchRow> rows{
       {"true",
        {.name = "true-floor", .label = "fork + exec", .why = "two processes without a launcher: the floor"},
        kFloor,
@@ -120,13 +120,33 @@ std::vector<LaunchRow> launch_rows() {
        kMpirun,
        {{"init_ddl"}}},
   };
+  for (const PeerMpi& mpi : mpis) {
+    rows.push_back({"true",
+                    {.name = "true-" + mpi.name, .label = mpi.label, .why = "its mpiexec"},
+                    kMpirun,
+                    {.argv = {"/bin/true"}, .environment = mpi.environment(), .mpi = &mpi}});
+    rows.push_back({"init",
+                    {.name = "init-" + mpi.name, .label = mpi.label, .why = "as most people run it"},
+                    kMpirun,
+                    {.argv = {mpi.program("init")}, .environment = mpi.environment(), .mpi = &mpi}});
+  }
+  return rows;
 }
 
+// Of the contenders that there always are.
 const std::vector<Pairing> kPairings = {
     {"true-ddlrun", "true-mpirun"},         {"pmix-ddlrun", "pmix-mpirun"},
     {"init-ddl-ddlrun", "init-mpi-mpirun"}, {"init-ddl-ddlrun", "init-mpi-mpirun-tuned"},
     {"init-mpi-ddlrun", "init-mpi-mpirun"},
 };
+
+std::vector<Pairing> launch_pairings(const std::vector<PeerMpi>& mpis) {
+  std::vector<Pairing> pairings = kPairings;
+  for (const PeerMpi& mpi : mpis)
+    pairings.insert(pairings.end(),
+                    {{"true-ddlrun", "true-" + mpi.name}, {"init-ddl-ddlrun", "init-" + mpi.name}});
+  return pairings;
+}
 
 const std::vector<std::pair<const char*, const char*>> kCases = {
     {"true", "/bin/true"}, {"pmix", "PMIx client"}, {"init", "init + finalize"}};
@@ -141,7 +161,7 @@ Result<RunTimes> run_once(const Contender& contender) {
 
 std::vector<Contender> launch_contenders(const Site& site, const Settings& settings) {
   std::vector<Contender> contenders;
-  for (LaunchRow& row : launch_rows()) {
+  for (LaunchRow& row : launch_rows(site.mpis)) {
     row.contender.command = launch(row.launcher, row.program, site, settings);
     row.contender.absent = why_absent(row.launcher, row.program, site);
     contenders.push_back(std::move(row.contender));
@@ -157,7 +177,7 @@ Report run_launch(const Site& site, const Settings& settings) {
   report.settings = settings;
   report.machine = describe_machine(site.mpirun);
   report.contenders = launch_contenders(site, settings);
-  const std::vector<LaunchRow> table = launch_rows();
+  const std::vector<LaunchRow> table = launch_rows(site.mpis);
   const LoadWatch watch;
   for (const auto& [name, label] : kCases) {
     Case one{.name = name, .label = label};
@@ -168,7 +188,7 @@ Report run_launch(const Site& site, const Settings& settings) {
       contenders.push_back(&report.contenders[i]);
     }
     run_blocks(report.benchmark + " " + one.label, contenders, settings.blocks, run_once, {&one});
-    compare(one, report.contenders, kPairings);
+    compare(one, report.contenders, launch_pairings(site.mpis));
     report.cases.push_back(std::move(one));
   }
   report.gauges = idle_job_gauges(site, settings);

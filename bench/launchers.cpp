@@ -23,7 +23,14 @@ std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& pr
     case Launcher::kFloor: return {site.programs + "/launch_floor", "spawn", ranks};
     case Launcher::kDdlrun: words = {site.ddlrun, "-np", ranks}; break;
     case Launcher::kMpirun:
-      words = {site.mpirun, "-np", ranks, "--bind-to", "none"};
+      // Hydra, MPICH's and Intel's launcher, lets root run it, and starts any number of ranks.
+      if (program.mpi != nullptr && program.mpi->family == PeerMpi::Family::kMpich) {
+        words = {program.mpi->launcher(), "-n", ranks};
+        words.insert(words.end(), program.launcher_options.begin(), program.launcher_options.end());
+        return words;
+      }
+      words = {program.mpi != nullptr ? program.mpi->launcher() : site.mpirun, "-np", ranks, "--bind-to",
+               "none"};
       if (site.is_root) words.push_back("--allow-run-as-root");
       break;
   }
@@ -47,7 +54,8 @@ Command launch(Launcher launcher, const RankProgram& program, const Site& site, 
 }
 
 std::optional<std::string> why_absent(Launcher launcher, const RankProgram& program, const Site& site) {
-  if (launcher == Launcher::kMpirun && site.mpirun.empty()) return "mpirun is not in PATH";
+  if (launcher == Launcher::kMpirun && program.mpi == nullptr && site.mpirun.empty())
+    return "mpirun is not in PATH";
   if (launcher == Launcher::kDdlrun && !is_executable(site.ddlrun))
     return site.ddlrun + " has not been built";
   const std::string path = program_path(program, site);
@@ -56,6 +64,7 @@ std::optional<std::string> why_absent(Launcher launcher, const RankProgram& prog
 }
 
 std::string why_not_built(const std::string& path, const Site& site) {
+  if (path.ends_with("_mpi_12")) return path + " has not been built: CMake found no MPICH";
   if (path.ends_with("_mpi") && !site.mpi_absent.empty()) return site.mpi_absent;
   if (path.ends_with("_gloo") && !site.gloo_absent.empty()) return site.gloo_absent;
   if (path.ends_with("_torch") && !site.torch_absent.empty()) return site.torch_absent;

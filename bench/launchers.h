@@ -23,6 +23,7 @@ struct RankProgram {
   int ranks = kRanks;
   std::vector<std::string> launcher_options = {};  ///< of this contender only
   Environment environment = {};
+  const PeerMpi* mpi = nullptr;  ///< for kMpirun: whose launcher; null: the one in PATH
 };
 
 /// The command line, pinned to the settings' CPUs. More ranks than CPUs are allowed.

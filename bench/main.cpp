@@ -44,6 +44,15 @@ Site find_site() {
   return site;
 }
 
+ddl::Status find_peers(const std::vector<std::string>& names, Site& site) {
+  if (!names.empty()) DDL_TRY(ddl::become_subreaper());  // as their launchers are asked for their versions
+  for (const std::string& name : names) {
+    DDL_ASSIGN(mpi, find_peer_mpi(name));
+    site.mpis.push_back(std::move(mpi));
+  }
+  return {};
+}
+
 void list(const Site& site, const Settings& settings) {
   for (const Benchmark& benchmark : benchmarks()) {
     fmt::print("{}: {} ({})\n", benchmark.name, benchmark.what, ddl::counted(benchmark.blocks, "block"));
@@ -209,7 +218,7 @@ int main(int argc, char** argv) {
   names.emplace_back(kModel);
 
   std::string name;
-  std::vector<std::string> results;
+  std::vector<std::string> results, mpis;
   Outputs outputs;
   JobOptions job;
   bool wants_list = false, wants_explanation = false;
@@ -248,6 +257,11 @@ int main(int argc, char** argv) {
   app.add_option("--entrants", job.contenders,
                  "Only these contenders take part: ddl,ddl-again,gloo; --list names them")
       ->delimiter(',');
+  app.add_option(
+         "--mpi", mpis,
+         "MPIs beside the one in PATH take part, too: a name of scripts/frameworks, such as mpich-5.0, or "
+         "NAME=FOLDER")
+      ->delimiter(',');
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -274,7 +288,16 @@ int main(int argc, char** argv) {
         "ddl-bench: --far is for a benchmark of collectives with several ranks of one CPU on one host\n");
     return 2;
   }
-  const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job);
+  Site site = find_site();
+  if (const auto status = find_peers(mpis, site); !status) {
+    fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
+    return 2;
+  }
+  if (!mpis.empty() && (job.hosts > 1 || benchmark == nullptr || (!benchmark->has_job && name != "launch"))) {
+    fmt::print(stderr, "ddl-bench: --mpi is for launch and for benchmarks of collectives on one host\n");
+    return 2;
+  }
+  const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job, site.mpis);
   if (!shape) {
     fmt::print(stderr, "ddl-bench: {}\n", shape.error().message());
     return 2;
@@ -294,7 +317,6 @@ int main(int argc, char** argv) {
                ddl::counted(settings.cpus.size(), "CPU"));
     return 2;
   }
-  const Site site = find_site();
   if (wants_list) {
     list(site, settings);
     return 0;

@@ -35,10 +35,11 @@ enum class Where { kAnywhere, kOneHost, kHosts };
 
 struct Row {
   Contender contender;
-  const char* program;
+  std::string program;
   Launcher launcher;
   Where where = Where::kAnywhere;
   bool is_tuned = false;
+  std::optional<PeerMpi> mpi = std::nullopt;  ///< whose launcher and library; none: the one in PATH
   /// "NAME=value" in its ranks' environment. Such a contender takes part only if it is named.
   std::string variable;
   bool needs_mpi = false;    ///< libddl's collectives are done by MPI
@@ -104,10 +105,30 @@ Row by_torch() {
   return row;
 }
 
+Row by_peer_mpi(const PeerMpi& mpi) {
+  return {{.name = mpi.name, .label = mpi.label, .why = "as most people run it"},
+          mpi.program("collective"),
+          Launcher::kMpirun,
+          Where::kOneHost,
+          false,
+          mpi};
+}
+
+Row by_tuned_peer_mpi(const PeerMpi& mpi) {
+  Row row = by_peer_mpi(mpi);
+  row.contender.name += "-tuned";
+  row.contender.label += ", tuned";
+  row.contender.why =
+      "temporary buffers keep their pages, no search for fabrics, and small calls as its documents advise "
+      "for one host";
+  row.is_tuned = true;
+  return row;
+}
+
 // A contender with another kind of memory needs one more row here, and one more program.
-std::vector<Row> rows() {
+std::vector<Row> rows(const std::vector<PeerMpi>& mpis) {
   using enum Launcher;
-  return {
+  std::vector<Row> all{
       {{.name = "ddl", .label = "libddl", .why = "ours, with private buffers", .is_ours = true},
        "collective_ddl",
        kDdlrun},
@@ -167,6 +188,8 @@ std::vector<Row> rows() {
        kFloor,
        Where::kOneHost},
   };
+  for (const PeerMpi& mpi : mpis) all.insert(all.end(), {by_peer_mpi(mpi), by_tuned_peer_mpi(mpi)});
+  return all;
 }
 
 // "0,1" or, with two CPUs for each rank, "0+1,2+3".
@@ -192,6 +215,19 @@ Words rank_words(const Row& row, const RankWork& work, const Settings& settings)
 
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
+bool is_open_mpi(const Row& row) {
+  return row.launcher == Launcher::kMpirun && (!row.mpi || row.mpi->family == PeerMpi::Family::kOpenMpi);
+}
+
+Environment environment_of(const Row& row) {
+  Environment all;
+  if (row.mpi) all.merge(row.mpi->environment());
+  if (!row.is_tuned) return all;
+  if (row.mpi) all.merge(row.mpi->tuned_environment());
+  all.insert(kMallocTuned.begin(), kMallocTuned.end());
+  return all;
+}
+
 Words launcher_options(const Row& row, const Settings& settings) {
   const JobShape& job = settings.job;
   const bool is_oversubscribed = job.ranks > settings.ranks_with_cpus();
@@ -201,7 +237,8 @@ Words launcher_options(const Row& row, const Settings& settings) {
   if (!row.variable.empty()) append(options, {"-x", row.variable});
   if (row.is_recorded) append(options, {"--timeline-filename", timeline_path()});
   if (!row.is_tuned) return options;
-  if (is_oversubscribed) append(options, kMpiYields);
+  if (row.mpi) append(options, row.mpi->tuned_words());
+  if (is_oversubscribed && is_open_mpi(row)) append(options, kMpiYields);
   if (job.hosts == 1) return options;
   append(options, kMpiTcpOnly);
   for (const auto& [name, value] : kMallocTuned) append(options, {"-x", name + "=" + value});
@@ -224,7 +261,8 @@ void set_on_one_host(Row& row, const RankWork& work, const Site& site, const Set
   const RankProgram program{.argv = rank_words(row, work, settings),
                             .ranks = settings.job.ranks,
                             .launcher_options = launcher_options(row, settings),
-                            .environment = row.is_tuned ? kMallocTuned : Environment()};
+                            .environment = environment_of(row),
+                            .mpi = row.mpi ? &*row.mpi : nullptr};
   row.contender.command = launch(row.launcher, program, site, settings);
   row.contender.absent = why_absent(row.launcher, program, site);
 }
@@ -257,7 +295,7 @@ std::string timeline_path() {
 std::vector<Contender> contenders_of(const RankWork& work, const Site& site, const Settings& settings) {
   const bool is_over_hosts = settings.job.hosts > 1;
   std::vector<Contender> contenders;
-  for (Row& row : rows()) {
+  for (Row& row : rows(site.mpis)) {
     if (!is_for(row, settings.job.hosts) || !is_wanted(row, settings.job.contenders, work)) continue;
     if (is_over_hosts) {
       set_on_hosts(row, work, site, settings);
@@ -270,34 +308,37 @@ std::vector<Contender> contenders_of(const RankWork& work, const Site& site, con
   return contenders;
 }
 
-std::vector<std::string> contender_names(int hosts) {
+std::vector<std::string> contender_names(int hosts, const std::vector<PeerMpi>& mpis) {
   std::vector<std::string> names;
-  for (const Row& row : rows()) {
+  for (const Row& row : rows(mpis)) {
     if (is_for(row, hosts)) names.push_back(row.contender.name);
   }
   return names;
 }
 
-const std::vector<Pairing>& peer_pairings() {
-  static const std::vector<Pairing> pairings = {{"ddl", "openmpi"},
-                                                {"ddl", "openmpi-malloc"},
-                                                {"ddl", "gloo"},
-                                                {"ddl", "shared-limit"},
-                                                {"ddl", "tcp-limit"},
-                                                {"ddl", "ddl-tree"},
-                                                {"ddl", "ddl-units"},
-                                                {"ddl", "ddl-halving"},
-                                                {"ddl-named", "ddl"},
-                                                {"ddl-named", "openmpi"},
-                                                {"ddl-named", "openmpi-malloc"},
-                                                {"ddl-named", "gloo"},
-                                                {"ddl-named", "torch"},
-                                                {"ddl-named", "tcp-limit"},
-                                                {"ddl-named-timeline", "ddl-named"},
-                                                {"ddl", "ddl-ring"},
-                                                {"ddl", "ddl-mpi"},
-                                                {"ddl-mpi", "openmpi"},
-                                                {"ddl-mpi", "openmpi-malloc"}};
+std::vector<Pairing> peer_pairings(const std::vector<PeerMpi>& mpis) {
+  std::vector<Pairing> pairings = {{"ddl", "openmpi"},
+                                   {"ddl", "openmpi-malloc"},
+                                   {"ddl", "gloo"},
+                                   {"ddl", "shared-limit"},
+                                   {"ddl", "tcp-limit"},
+                                   {"ddl", "ddl-tree"},
+                                   {"ddl", "ddl-units"},
+                                   {"ddl", "ddl-halving"},
+                                   {"ddl-named", "ddl"},
+                                   {"ddl-named", "openmpi"},
+                                   {"ddl-named", "openmpi-malloc"},
+                                   {"ddl-named", "gloo"},
+                                   {"ddl-named", "torch"},
+                                   {"ddl-named", "tcp-limit"},
+                                   {"ddl-named-timeline", "ddl-named"},
+                                   {"ddl", "ddl-ring"},
+                                   {"ddl", "ddl-mpi"},
+                                   {"ddl-mpi", "openmpi"},
+                                   {"ddl-mpi", "openmpi-malloc"}};
+  for (const PeerMpi& mpi : mpis) {
+    for (const char* variant : {"", "-tuned"}) pairings.push_back({"ddl", mpi.name + variant});
+  }
   return pairings;
 }
 

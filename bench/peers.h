@@ -26,10 +26,11 @@ std::vector<Contender> contenders_of(const RankWork& work, const Site& site, con
 /// The file that the contender ddl-named-timeline writes. The benchmark removes it.
 std::string timeline_path();
 
-/// The names of all contenders that can take part in a job on this number of hosts.
-std::vector<std::string> contender_names(int hosts);
+/// The names of all contenders that can take part in a job on this number of hosts, with these MPIs beside the one in
+/// PATH.
+std::vector<std::string> contender_names(int hosts, const std::vector<PeerMpi>& mpis);
 
 /// Ours against every peer, and against the limit.
-const std::vector<Pairing>& peer_pairings();
+std::vector<Pairing> peer_pairings(const std::vector<PeerMpi>& mpis);
 
 }  // namespace ddl::bench

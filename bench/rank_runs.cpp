@@ -179,7 +179,7 @@ void run_ranks(Report& report, const RankWork& work, const Site& site) {
       [&](const Contender& contender) { return runs.run(contender); }, cases);
   report.other_load = watch.other_load();
   drop_missing_distances(report, runs.distances());
-  for (Case& one : report.cases) compare(one, report.contenders, peer_pairings());
+  for (Case& one : report.cases) compare(one, report.contenders, peer_pairings(site.mpis));
 }
 
 }  // namespace ddl::bench

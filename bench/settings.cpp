@@ -20,7 +20,7 @@ bool is_rate(const std::string& text) {
 
 }  // namespace
 
-Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
+Result<JobShape> job_shape(const JobOptions& options, bool takes_job, const std::vector<PeerMpi>& mpis) {
   const bool is_given = options.ranks != 0 || options.cpus_per_rank != 0 || options.hosts != 0 ||
                         !options.rate.empty() || !options.sizes.empty() || !options.model.empty() ||
                         !options.contenders.empty();
@@ -53,7 +53,7 @@ Result<JobShape> job_shape(const JobOptions& options, bool takes_job) {
     job.sizes.push_back(*bytes);
   }
   std::sort(job.sizes.begin(), job.sizes.end());
-  const std::vector<std::string> names = contender_names(job.hosts);
+  const std::vector<std::string> names = contender_names(job.hosts, mpis);
   for (const std::string& name : options.contenders) {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return refuse(fmt::format("--entrants: \"{}\" does not take part on {}; those that can are {}", name,

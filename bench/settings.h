@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/peer_mpi.h"
 #include "bench/workload.h"
 
 namespace ddl::bench {
@@ -41,9 +42,10 @@ struct Site {
   std::string programs;  ///< folder of the contenders, beside ddl-bench
   std::string ddlrun;
   std::string mpirun;
-  std::string mpi_absent;    ///< why the MPI contenders were not built; "" if they were
-  std::string gloo_absent;   ///< the same for Gloo's
-  std::string torch_absent;  ///< and for torch's
+  std::vector<PeerMpi> mpis;  ///< beside it
+  std::string mpi_absent;     ///< why the MPI contenders were not built; "" if they were
+  std::string gloo_absent;    ///< the same for Gloo's
+  std::string torch_absent;   ///< and for torch's
   bool is_root = false;
 };
 
@@ -59,7 +61,7 @@ struct JobOptions {
 };
 
 /// The job that the options describe, or an error that names the invalid option. takes_job: whether the benchmark has
-/// these options. Pure.
-Result<JobShape> job_shape(const JobOptions& options, bool takes_job);
+/// these options. mpis: that take part beside the one in PATH. Pure.
+Result<JobShape> job_shape(const JobOptions& options, bool takes_job, const std::vector<PeerMpi>& mpis = {});
 
 }  // namespace ddl::bench

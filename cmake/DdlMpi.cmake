@@ -6,12 +6,15 @@
 set(DDL_MPI_COMPILERS "mpicc;mpicc.openmpi;mpicc.mpich" CACHE STRING
   "Compiler wrappers of the MPIs that can carry out libddl's collectives; empty: none")
 
-# ddl_add_mpi_stub(NAME SOVERSION): libNAME.so.SOVERSION with the functions of MPI that libddl calls, all empty. A
-# module that links it needs an MPI's library of this soname where it is loaded. It is never installed.
+# ddl_add_mpi_stub(NAME SOVERSION): libNAME.so.SOVERSION with the functions of MPI that libddl and ddl-bench call, all
+# empty. A module or a program that links it needs an MPI's library of this soname where it is loaded. It is never
+# installed.
 function(ddl_add_mpi_stub name soversion)
   set(header "${PROJECT_SOURCE_DIR}/runtime/src/backend/mpi_abi/mpi.h")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
   file(STRINGS "${header}" functions REGEX "^int MPI_")
+  list(APPEND functions "int MPI_Init" "int MPI_Allgather" "int MPI_Allreduce" "int MPI_Alltoall" "int MPI_Bcast"
+    "int MPI_Reduce_scatter_block")
   list(TRANSFORM functions REPLACE "^int (MPI_[A-Za-z_]+).*" "void \\1(void) {}\n")
   set(source "${PROJECT_BINARY_DIR}/generated/stub_${name}.c")
   file(GENERATE OUTPUT "${source}" CONTENT "$<JOIN:${functions},>")

@@ -75,10 +75,10 @@ std::optional<Work> parse_work(std::string_view name) {
 }
 
 Result<int> launched_rank() {
-  for (const char* name : {"DDL_BENCH_RANK", contract::env::kPmixRank}) {
+  for (const char* name : {"DDL_BENCH_RANK", contract::env::kPmixRank, "PMI_RANK"}) {
     if (const auto rank = small_number(std::getenv(name))) return *rank;
   }
-  return fail(ErrorCode::kInvalidArgument, "neither DDL_BENCH_RANK nor PMIX_RANK holds a rank");
+  return fail(ErrorCode::kInvalidArgument, "none of DDL_BENCH_RANK, PMIX_RANK and PMI_RANK holds a rank");
 }
 
 }  // namespace

@@ -116,12 +116,27 @@ TEST_CASE("a quick run of hosts runs every contender", "[hosts]") { check_quick_
 TEST_CASE("a quick run of slurm runs every contender", "[slurm]") { check_quick_run("slurm"); }
 TEST_CASE("a quick run of large-job runs every contender", "[large-job]") { check_quick_run("large-job"); }
 
+TEST_CASE("MPIs in other folders take part, too", "[mpis]") {
+  REQUIRE(become_subreaper());
+  std::string names;
+  for (const std::string name : {"openmpi-5.0", "mpich-5.0", "impi-2021"}) {
+    auto asked = MeasuredRun::start({.argv = {DDL_BENCH_FRAMEWORKS_SCRIPT, "--where", name}});
+    REQUIRE(asked);
+    if (asked->finish(Deadline::after_seconds(60))) names += (names.empty() ? "" : ",") + name;
+  }
+  if (names.empty()) DDL_SKIP("no environment of scripts/frameworks with an MPI is here");
+  check_quick_run("allreduce", {"--sizes", "4,64K", "--mpi", names});
+  check_quick_run("launch", {"--mpi", names});
+}
+
 TEST_CASE("each wrong command line exits with 2", "[usage]") {
   REQUIRE(become_subreaper());
   using Words = std::vector<std::string>;
   for (const Words& words :
        {Words{}, Words{"fast"}, Words{"allreduce", "--np", "0"}, Words{"allreduce", "--sizes", "3"},
-        Words{"allreduce", "--entrants", "nobody"}, Words{"launch", "--fast"}, Words{"model"},
+        Words{"allreduce", "--entrants", "nobody"}, Words{"allreduce", "--mpi", "=/usr"},
+        Words{"allreduce", "--mpi", "mine=/nowhere"}, Words{"slurm", "--mpi", "mpich-5.0"},
+        Words{"launch", "--fast"}, Words{"model"},
         Words{"allreduce", "--hosts", "2", "--json", "/tmp/report.json"}}) {
     Command command{.argv = {DDL_BENCH_PROGRAM}};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
