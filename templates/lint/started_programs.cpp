@@ -152,16 +152,16 @@ std::vector<std::vector<std::string>> started_programs(Words words) {
 
 Words module_of_python(Words program) {
   if (program.empty() || !file_name_of(program.front()).starts_with("python")) return {};
-  constexpr std::size_t kNone = std::string::npos;
+  constexpr std::size_t kNoLetter = std::string::npos;
   Words words = program.subspan(1);
   while (!words.empty() && words.front().starts_with('-')) {
     const std::string& option = words.front();
     // The first letter that has a value takes the rest of its word, or else the next word.
-    const std::size_t letter = option.starts_with("--") ? kNone : option.find_first_of("cmWX", 1);
+    const std::size_t letter = option.starts_with("--") ? kNoLetter : option.find_first_of("cmWX", 1);
     const bool takes_next =
-        option == "--check-hash-based-pycs" || (letter != kNone && letter + 1 == option.size());
-    if (letter != kNone && option[letter] == 'm' && takes_next) return words.subspan(1);
-    if (letter != kNone && (option[letter] == 'm' || option[letter] == 'c')) return {};
+        option == "--check-hash-based-pycs" || (letter != kNoLetter && letter + 1 == option.size());
+    if (letter != kNoLetter && option[letter] == 'm' && takes_next) return words.subspan(1);
+    if (letter != kNoLetter && (option[letter] == 'm' || option[letter] == 'c')) return {};
     words = words.subspan(std::min<std::size_t>(takes_next ? 2 : 1, words.size()));
   }
   return {};

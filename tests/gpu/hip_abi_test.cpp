@@ -10,7 +10,8 @@
 #include "support/skip.h"
 
 #ifdef DDL_HIP_HEADER
-#define __HIP_DISABLE_CPP_FUNCTIONS__  // templates of the same names
+// Without templates of the same names. NOLINTNEXTLINE(bugprone-reserved-identifier): the header's own name
+#define __HIP_DISABLE_CPP_FUNCTIONS__
 #include DDL_HIP_HEADER
 
 namespace hip = ddl::runtime::hip;

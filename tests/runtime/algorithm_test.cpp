@@ -86,7 +86,7 @@ TEST_CASE("the table is printed one rule per line") {
              Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
   CHECK_THAT(text, Catch::Matchers::Contains("with a CPU each: the ranks synchronize in groups\n"));
   CHECK_THAT(text,
-             Catch::Matchers::Contains("one host, up to 48 bytes that a rank stages, the same as a call "));
+             Catch::Matchers::Contains("one host, up to 8192 bytes that a rank stages, the same as a call "));
   // What a program gets has those for GPUs, too.
   CHECK_THAT(
       ddl_algorithm_table(),

@@ -119,6 +119,16 @@ TEST_CASE("the first guess is streaming stores for ranks that are far apart only
   CHECK(ddl::runtime::stores_at(nanoseconds(400)) == Stores::kStreaming);
 }
 
+TEST_CASE("chunks whose lines are fetched begin with plain stores, however far apart ranks are") {
+  using Origin = StoreChoice::Origin;
+  constexpr std::uint32_t kAll = (1u << ddl::runtime::kChunkClasses) - 1;
+  constexpr std::uint32_t kFetched = 0b1111;  // below 16 KiB
+  CHECK(chunk_class((16 << 10) - 1) == 3);
+  CHECK(StoreChoice(Stores::kStreaming, Origin::kMeasured).streamed_classes() == (kAll & ~kFetched));
+  CHECK(StoreChoice(Stores::kStreaming, Origin::kGiven).streamed_classes() == kAll);
+  CHECK(StoreChoice(Stores::kPlain, Origin::kMeasured).streamed_classes() == 0);
+}
+
 namespace {
 
 struct SegmentOf {

@@ -24,7 +24,7 @@ Outcome CpuBackend::run(const Request& request, CallDeadline deadline) {
 }
 
 void CpuBackend::remember(const Request& request) {
-  if (request.call.count > FlagLine::kPayloadBytes || (small_ && small_->call() == request.call)) return;
+  if (request.call.count > SmallCall::kMostBytes || (small_ && small_->call() == request.call)) return;
   if (auto small = SmallCall::of(request, connections_.channel())) small_ = *small;
 }
 

@@ -4,8 +4,8 @@
 
 #include "base/core_distance.h"
 #include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/collective/small_call.h"
 #include "runtime/src/shm/exchange_groups.h"
-#include "runtime/src/shm/segment.h"
 
 namespace ddl::runtime {
 namespace {
@@ -83,16 +83,16 @@ std::string explain_choices() {
     }
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
-  text
-      << "allreduce, reduce_scatter, broadcast, allgather and alltoall, one host, up to "
-      << FlagLine::kPayloadBytes
-      << " bytes that a rank stages, the same as a call before, without options: only their buffers are "
-         "checked\n"
-      << "every call, one host, " << kGroupsFrom
-      << " ranks or more with a CPU each: the ranks synchronize in groups\n"
-      << "every call, one host, chunks from 1 KiB: staged with plain or with streaming stores, whichever are "
-         "faster; first with streaming ones if a cache line takes "
-      << kFarCores.count() << " ns or more to another rank and back\n";
+  text << "allreduce, reduce_scatter, broadcast, allgather and alltoall, one host, up to "
+       << SmallCall::kMostBytes
+       << " bytes that a rank stages, the same as a call before, without options: only their buffers are "
+          "checked\n"
+       << "every call, one host, " << kGroupsFrom
+       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
+       << "every call, one host, chunks from 1 KiB: staged with plain or with streaming stores, whichever "
+          "are "
+          "faster; first with streaming ones if a cache line takes "
+       << kFarCores.count() << " ns or more to another rank and back\n";
   return text.str();
 }
 

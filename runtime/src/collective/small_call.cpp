@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/src/collective/staging.h"
+
 namespace ddl::runtime {
 namespace {
 
-/// A length of one to six words is a few instructions: a call of memcpy() takes longer.
-inline void copy_small(std::byte* to, const std::byte* from, std::size_t bytes) {
+/// Of a few words: a call of memcpy() takes longer.
+inline void copy_few(std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (bytes) {
     case 4: std::memcpy(to, from, 4); return;
     case 8: std::memcpy(to, from, 8); return;
@@ -26,7 +28,7 @@ std::optional<SmallCall> SmallCall::of(const Request& request, Channel& channel)
                         !request.waits_for_all && request.element_size == element &&
                         call.memory == Memory::kCpu && call.op != DDL_ADASUM && call.prescale == 1 &&
                         call.postscale == 1;
-  if (!is_plain || call.count == 0 || call.count > FlagLine::kPayloadBytes) return std::nullopt;
+  if (!is_plain || call.count == 0 || call.count > kMostBytes) return std::nullopt;
   SmallCall small;
   small.channel_ = &channel;
   small.call_ = call;
@@ -34,23 +36,20 @@ std::optional<SmallCall> SmallCall::of(const Request& request, Channel& channel)
   small.fingerprint_ = call.fingerprint();
   small.path_ = channel.path();
   small.element_ = element;
-  const std::size_t bytes = small.staged_ = small.part_ = call.count * element;
+  const std::size_t bytes = small.chunk_ = small.part_ = call.count * element;
   const std::size_t own = channel.index();
   std::size_t extent = bytes, in_place = 0;
   switch (call.kind) {
     case CallKind::kAllreduce:
       if (small.path_ != path_of(Algorithm::kWhole)) return std::nullopt;
       break;
-    case CallKind::kBroadcast:
-      small.only_sends_ = call.root == channel.index();
-      if (!small.only_sends_) small.staged_ = 0;
-      break;
+    case CallKind::kBroadcast: small.only_sends_ = call.root == channel.index(); break;
     case CallKind::kAllgather:
       extent = size * bytes;
       in_place = own * bytes;
       break;
     case CallKind::kAlltoall:
-      small.staged_ = extent = in_place = size * bytes;
+      small.chunk_ = extent = in_place = size * bytes;
       small.part_at_ = own * bytes;
       break;
     case CallKind::kReduceScatter:
@@ -63,7 +62,7 @@ std::optional<SmallCall> SmallCall::of(const Request& request, Channel& channel)
       break;
     default: return std::nullopt;
   }
-  if (bytes > FlagLine::kPayloadBytes || small.staged_ > FlagLine::kPayloadBytes) return std::nullopt;
+  if (small.chunk_ > std::min(kMostBytes, channel.slot_bytes())) return std::nullopt;
   small.apart_ = static_cast<std::ptrdiff_t>(extent);
   small.in_place_ = call.kind == CallKind::kAllgather ? -static_cast<std::ptrdiff_t>(in_place)
                                                       : static_cast<std::ptrdiff_t>(in_place);
@@ -92,13 +91,14 @@ void SmallCall::combine(const std::byte* send, std::byte* recv) const {
   std::array<const std::byte*, kMaxMembers> inputs;
   const int size = channel_->size(), own = channel_->index();
   for (int i = 0; i < size; ++i) inputs[i] = channel_->slot(i) + part_at_;
-  // The own input is nearer in the caller's buffer than in the line that the others have taken. A result may be written
-  // over the first two inputs alone.
-  std::array<std::byte, FlagLine::kPayloadBytes> kept;
+  // The own input is nearer in the caller's buffer than in the lines that the others have taken. But a result may be
+  // written over the first two inputs alone.
   const std::byte* own_input = send + part_at_;
+  std::array<std::byte, FlagLine::kPayloadBytes> kept;
   if (own_input == recv && own >= 2) {
-    copy_small(kept.data(), own_input, part_);
-    own_input = kept.data();
+    const bool fits = part_ <= kept.size();
+    if (fits) copy_few(kept.data(), own_input, part_);
+    own_input = fits ? kept.data() : inputs[own];
   }
   inputs[own] = own_input;
   reduce_chunk({call_.dtype, call_.op}, {inputs.data(), static_cast<std::size_t>(size)}, recv,
@@ -110,7 +110,7 @@ void SmallCall::gather(const std::byte* send, std::byte* recv) const {
   for (int from = 0; from < channel_->size(); ++from) {
     std::byte* const to = recv + from * part_;
     const std::byte* const source = (from == own ? send : channel_->slot(from)) + part_at_;
-    if (to != source) copy_small(to, source, part_);
+    if (to != source) copy_few(to, source, part_);
   }
 }
 
@@ -118,17 +118,25 @@ Outcome SmallCall::repeat(const std::byte* send, std::byte* recv, CallDeadline d
   Channel& channel = *channel_;
   if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
   channel.set_path(path_);
-  if (auto begun = channel.begin_small(call_, fingerprint_, deadline); !begun) return begun;
-  if (staged_ > 0) copy_small(channel.own_slot(), send, staged_);
-  if (only_sends_) return channel.exchange_ahead();
-  if (auto exchanged = channel.exchange(); !exchanged) return exchanged;
-  if (call_.kind == CallKind::kBroadcast) {
-    copy_small(recv, channel.slot(call_.root), part_);
-  } else if (has_op(call_.kind)) {
-    combine(send, recv);
-  } else {
-    gather(send, recv);
+  if (auto begun = channel.begin(call_, fingerprint_, deadline, chunk_); !begun) return begun;
+  channel.begin_sampling();
+  if (call_.kind != CallKind::kBroadcast || only_sends_) {
+    if (chunk_ <= FlagLine::kPayloadBytes) {
+      copy_few(channel.own_slot(), send, chunk_);
+    } else {
+      stage_bytes(channel, channel.own_slot(), send, chunk_);
+    }
   }
+  if (auto exchanged = only_sends_ ? channel.exchange_ahead() : channel.exchange(); !exchanged)
+    return exchanged;
+  if (has_op(call_.kind)) {
+    combine(send, recv);
+  } else if (call_.kind != CallKind::kBroadcast) {
+    gather(send, recv);
+  } else if (!only_sends_) {
+    copy_few(recv, channel.slot(call_.root), part_);
+  }
+  channel.end_sampling();
   return {};
 }
 

@@ -1,6 +1,6 @@
 // A small call that is the same as one before, but for its buffers: most programs repeat their small calls.
 //
-// Ranks of one host make it by one exchange of flag lines. What such a call costs beside that exchange are its checks,
+// Ranks of one host make it by one exchange. What such a call costs beside that exchange are its checks,
 // its choices and the ways between them, and a repetition needs none of these: it has been found valid, all ways are
 // known, and only its buffers are looked at. The other ranks cannot tell whether a rank repeats a call.
 #pragma once
@@ -17,8 +17,11 @@ namespace ddl::runtime {
 
 class SmallCall {
  public:
+  /// The most bytes that a rank stages: what a call costs beside moving and combining more is small.
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 10;
+
   /// Of a call without scales that has been made on this channel, which outlives the result. nullopt: it takes more than
-  /// one exchange of flag lines, or there is more to it than its buffers.
+  /// one exchange, or there is more to it than its buffers.
   static std::optional<SmallCall> of(const Request& request, Channel& channel);
 
   const Call& call() const { return call_; }
@@ -40,7 +43,7 @@ class SmallCall {
   std::uint64_t fingerprint_ = 0;
   Path path_ = Path::kNone;
   std::size_t element_ = 1;
-  std::size_t staged_ = 0;         ///< bytes that this rank stages
+  std::size_t chunk_ = 0;          ///< bytes of a slot that it uses
   std::size_t part_ = 0;           ///< bytes that it takes from each rank
   std::size_t part_at_ = 0;        ///< their offset in a rank's staged bytes
   bool only_sends_ = false;        ///< the root of a broadcast

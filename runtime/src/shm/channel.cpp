@@ -21,9 +21,6 @@ constexpr int kProbesPerRound = 64;
 /// The maximum number of awaited ranks that a failing call names.
 constexpr std::size_t kMaxAwaitedNamed = 8;
 
-/// Smaller chunks use one subslot: a few lines pass between two cores faster than they come out of a farther cache.
-constexpr std::size_t kTurnsFrom = std::size_t{8} << 10;
-
 /// The CPU's hint for spin loops: the other hardware thread of the core runs faster, and leaving the loop is cheap.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -35,11 +32,11 @@ inline void relax() {
 
 /// Begins to take a line away from the caches of other cores. The compiler's builtin does so only for newer processors;
 /// older ones ignore the instruction.
-inline void prefetch_to_write(FlagLine& line) {
+inline void prefetch_to_write(const void* line) {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(line.word));
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
 #else
-  __builtin_prefetch(&line, 1);
+  __builtin_prefetch(line, 1);
 #endif
 }
 
@@ -121,31 +118,18 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
       sequence_(segment.first_sequence()),
       first_sequence_(sequence_) {}
 
-Outcome Channel::begin(Call call, CallDeadline deadline, std::size_t chunk_bytes) {
+Outcome Channel::begin(const Call& call, std::uint64_t fingerprint, CallDeadline deadline,
+                       std::size_t chunk_bytes) {
   DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
-  if (call.number == 0) call.number = ++calls_;
-  // Most programs repeat a call.
-  if (call != call_) fingerprint_ = call.fingerprint();
   call_ = call;
+  if (call.number == 0) call_.number = ++calls_;
+  fingerprint_ = fingerprint;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
-  subslots_ = chunk_bytes < kTurnsFrom ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
+  // A few lines pass between two cores faster than they come out of a farther cache.
+  subslots_ = is_fetched(chunk_bytes) ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   chunk_bytes_ = chunk_bytes;
   stores_ = published_stores();
-  return begun(deadline);
-}
-
-Outcome Channel::begin_small(const Call& call, std::uint64_t fingerprint, CallDeadline deadline) {
-  call_ = call;
-  call_.number = ++calls_;
-  fingerprint_ = fingerprint;
-  is_small_ = true;
-  chunk_bytes_ = 0;
-  stores_ = Stores::kPlain;
-  return begun(deadline);
-}
-
-Outcome Channel::begun(CallDeadline deadline) {
   deadline_ = deadline;
   waits_.begin();
   first_sequence_ = sequence_ + 1;
@@ -166,7 +150,7 @@ Outcome Channel::exchange_ahead() {
   arrive();
   is_ahead_ = true;
   if (sample_) sample_->work_began = work_clock();
-  prefetch_to_write(segment_.flag(index_, (sequence_ + 1) & 1));
+  prefetch_next();
   return {};
 }
 
@@ -301,13 +285,14 @@ void Channel::arrive() {
     work = published_work(ended_sample_->work);
     published_sample_ = std::exchange(ended_sample_, std::nullopt);
   }
-  if (sample_) sample_->add_work();
   notes_ = {heap_.is_used() ? 1U : 0U, streamed_classes_, work};
   own.notes = notes_;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;
   FlagProtocol protocol(platform);
   protocol.publish(own.word, sequence, stores_);
+  // Publishing waits for the stores, which are work, too.
+  if (sample_) sample_->add_work();
   pass(FaultPoint::kAfterPublish);
 }
 
@@ -334,9 +319,17 @@ Outcome Channel::synchronize() {
   arrive();
   Outcome met = meet();
   if (met && (sample_ || published_sample_)) all_arrived();
-  // The others have read the next line of this rank: to write it takes as long as to fetch it, which begins now.
-  prefetch_to_write(segment_.flag(index_, (sequence_ + 1) & 1));
+  prefetch_next();
   return met;
+}
+
+void Channel::prefetch_next() {
+  // The others have read these lines: to write them takes as long as to fetch them, which begins now.
+  FlagLine& flag = segment_.flag(index_, (sequence_ + 1) & 1);
+  prefetch_to_write(&flag);
+  if (is_small_ || !is_fetched(chunk_bytes_) || stores_ == Stores::kStreaming) return;
+  const std::byte* const slot = own_slot();
+  for (std::size_t at = 0; at < chunk_bytes_; at += kLineBytes) prefetch_to_write(slot + at);
 }
 
 Outcome Channel::meet() {

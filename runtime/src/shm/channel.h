@@ -78,9 +78,12 @@ class Channel {
 
   /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has
   /// been aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
-  Outcome begin(Call call, CallDeadline deadline, std::size_t chunk_bytes);
-  /// The same for a call without a number whose chunk fits into a flag line. fingerprint: the call's.
-  Outcome begin_small(const Call& call, std::uint64_t fingerprint, CallDeadline deadline);
+  Outcome begin(const Call& call, CallDeadline deadline, std::size_t chunk_bytes) {
+    // Most programs repeat a call.
+    return begin(call, call == call_ ? fingerprint_ : call.fingerprint(), deadline, chunk_bytes);
+  }
+  /// The same with the fingerprint of the call.
+  Outcome begin(const Call& call, std::uint64_t fingerprint, CallDeadline deadline, std::size_t chunk_bytes);
   /// Measures the work of this rank in the call that was begun, from now until end_sampling(), without waiting. For calls
   /// in which the ranks only stage and take; all members do this alike.
   void begin_sampling();
@@ -163,7 +166,6 @@ class Channel {
     if (is_small_) return segment_.flag(index, parity).payload.data();
     return segment_.slot(index, parity) + sequence / 2 % subslots_ * subslot_bytes_;
   }
-  Outcome begun(CallDeadline deadline);
   /// Waits until the word, a flag or one of a leader's, has reached the sequence.
   Outcome wait_for(SharedWord& word);
   Outcome sleep_on(SharedWord& word);
@@ -172,6 +174,8 @@ class Channel {
   /// The stores for chunks of the call, as the first member published them at the last exchange.
   Stores published_stores() const;
   void end_sample();
+  /// Begins to fetch the lines that this rank writes for the next exchange.
+  void prefetch_next();
   /// Waits for all members, which this rank has told that it has arrived.
   Outcome meet();
   Outcome await_others(CallDeadline deadline);

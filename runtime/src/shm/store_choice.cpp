@@ -56,6 +56,8 @@ constexpr int kSoonest = 8;
 /// Samples after which a comparison is given up: the program makes other calls now.
 constexpr int kMaxSamples = 64;
 
+constexpr std::size_t smallest_of(int chunk_class) { return std::size_t{1024} << chunk_class; }
+
 Stores other(Stores stores) { return stores == Stores::kPlain ? Stores::kStreaming : Stores::kPlain; }
 
 }  // namespace
@@ -73,9 +75,10 @@ double StoreChoice::Recent::median() const {
 }
 
 StoreChoice::StoreChoice(Stores first, Origin origin) : is_fixed_(origin == Origin::kGiven) {
-  for (Choice& choice : choices_) {
-    choice.chosen = first;
-    rest(choice, origin == Origin::kMeasured ? kFirstPause : kPauseAfterNoGuess);
+  for (int c = 0; c < kChunkClasses; ++c) {
+    const bool is_plain = origin == Origin::kMeasured && is_fetched(smallest_of(c));
+    choices_[c].chosen = is_plain ? Stores::kPlain : first;
+    rest(choices_[c], origin == Origin::kMeasured ? kFirstPause : kPauseAfterNoGuess);
   }
 }
 

@@ -45,6 +45,9 @@ inline std::optional<int> chunk_class(std::size_t bytes) {
   return std::min(static_cast<int>(std::bit_width(bytes / kSmallest)) - 1, kChunkClasses - 1);
 }
 
+/// The lines of smaller chunks are fetched before they are written (Channel), where ranks are far apart, too.
+constexpr bool is_fetched(std::size_t bytes) { return bytes < std::size_t{16} << 10; }
+
 /// Chooses for all ranks of a channel; lives on its first rank. Not thread-safe. Pure: it is told what was measured.
 ///
 /// For each class the other stores are tried for a few samples: at first soon, then ever more rarely while nothing
@@ -57,7 +60,7 @@ class StoreChoice {
     kMeasured,  ///< the round trip
     kUnknown
   };
-  /// first: for all classes.
+  /// first: for all classes; if it was measured, for those that are not fetched. The others begin with plain stores.
   StoreChoice(Stores first, Origin origin);
 
   bool is_fixed() const { return is_fixed_; }

@@ -53,7 +53,7 @@ void check(const Communicator& comm, const Trial& trial) {
   };
   check_once(trial);
   // A small call that repeats the one before it takes a shorter way.
-  constexpr std::uint64_t kSmall = 48;
+  constexpr std::uint64_t kSmall = 300;
   const std::uint64_t elements = std::accumulate(trial.counts.begin(), trial.counts.end(), trial.count);
   if (elements == 0 || elements > kSmall) return;
   Trial again = trial;
