@@ -1,5 +1,5 @@
 // libddl's own declarations of NVIDIA's functions against cuda.h and nvrtc.h. All is checked by the compiler.
-// DDL_CUDA_HEADER: <cuda.h>, where it is installed.
+// DDL_CUDA_HEADER: "cuda.h", where it is installed.
 #include <cstdio>
 
 #include "gpu/same_call.h"

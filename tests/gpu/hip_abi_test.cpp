@@ -1,5 +1,5 @@
 // libddl's own declarations of AMD's functions against hip_runtime_api.h and hiprtc.h. All is checked by the compiler.
-// DDL_HIP_HEADER: <hip/hip_runtime_api.h>, where it is installed.
+// DDL_HIP_HEADER: "hip/hip_runtime_api.h", where it is installed.
 #include <cstddef>
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // libddl's own declarations of NCCL's functions against nccl.h, and, compiled once more, against RCCL's header. All is
-// checked by the compiler. DDL_COLLECTIVES: "NCCL" or "RCCL"; DDL_COLLECTIVES_HEADER: <nccl.h>, where it is installed.
+// checked by the compiler. DDL_COLLECTIVES: "NCCL" or "RCCL"; DDL_COLLECTIVES_HEADER: "nccl.h", where it is installed.
 #include <cstddef>
 #include <cstdio>
 

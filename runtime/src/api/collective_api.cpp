@@ -1,5 +1,4 @@
 // The C functions of ddl.h that are calls of a process set: they only convert and check arguments.
-#include <cstring>
 #include <span>
 
 #include "runtime/src/api/c_abi.h"
@@ -66,9 +65,10 @@ ddl_status collective(ddl_context* handle, const ddl_call_options* given, Reques
 }
 
 bool has_defaults(const ddl_call_options* options) {
-  constexpr ddl_call_options kDefaults = DDL_CALL_OPTIONS_INIT;
-  return options == nullptr || (options->struct_size == sizeof kDefaults &&
-                                std::memcmp(options, &kDefaults, sizeof kDefaults) == 0);
+  if (options == nullptr) return true;
+  return options->struct_size == sizeof *options && options->reserved == 0 &&
+         options->process_set == DDL_WORLD && options->timeout_seconds == 0 && options->stream == nullptr &&
+         options->prescale == 1 && options->postscale == 1;
 }
 
 /// The same for a call that programs often repeat with small buffers: then nothing of it is checked again.
