@@ -122,13 +122,14 @@ std::vector<LaunchRow> launch_rows(const std::vector<PeerMpi>& mpis) {
   };
   for (const PeerMpi& mpi : mpis) {
     rows.push_back({"true",
-                    {.name = "true-" + mpi.name, .label = mpi.label, .why = "its mpiexec"},
+                    {.name = "true-" + mpi.name, .label = mpi.version.label(), .why = "its mpiexec"},
                     kMpirun,
                     {.argv = {"/bin/true"}, .environment = mpi.environment(), .mpi = &mpi}});
-    rows.push_back({"init",
-                    {.name = "init-" + mpi.name, .label = mpi.label, .why = "as most people run it"},
-                    kMpirun,
-                    {.argv = {mpi.program("init")}, .environment = mpi.environment(), .mpi = &mpi}});
+    rows.push_back(
+        {"init",
+         {.name = "init-" + mpi.name, .label = mpi.version.label(), .why = "as most people run it"},
+         kMpirun,
+         {.argv = {mpi.program("init")}, .environment = mpi.environment(), .mpi = &mpi}});
   }
   return rows;
 }

@@ -18,23 +18,20 @@ std::vector<std::string> launcher_words(Launcher launcher, const RankProgram& pr
                                         const Settings& settings) {
   const std::string ranks = std::to_string(program.ranks);
   const bool is_oversubscribed = program.ranks > settings.ranks_with_cpus();
+  // Hydra, MPICH's and Intel's launcher, pins none, lets root run it, and starts any number of ranks.
+  const bool is_hydra = program.mpi != nullptr && program.mpi->version.family == MpiVersion::Family::kMpich;
   std::vector<std::string> words;
   switch (launcher) {
     case Launcher::kFloor: return {site.programs + "/launch_floor", "spawn", ranks};
     case Launcher::kDdlrun: words = {site.ddlrun, "-np", ranks}; break;
     case Launcher::kMpirun:
-      // Hydra, MPICH's and Intel's launcher, lets root run it, and starts any number of ranks.
-      if (program.mpi != nullptr && program.mpi->family == PeerMpi::Family::kMpich) {
-        words = {program.mpi->launcher(), "-n", ranks};
-        words.insert(words.end(), program.launcher_options.begin(), program.launcher_options.end());
-        return words;
-      }
-      words = {program.mpi != nullptr ? program.mpi->launcher() : site.mpirun, "-np", ranks, "--bind-to",
-               "none"};
+      words = {program.mpi != nullptr ? program.mpi->launcher() : site.mpirun, "-n", ranks};
+      if (is_hydra) break;
+      words.insert(words.end(), {"--bind-to", "none"});
       if (site.is_root) words.push_back("--allow-run-as-root");
       break;
   }
-  if (is_oversubscribed) words.push_back("--oversubscribe");
+  if (is_oversubscribed && !is_hydra) words.push_back("--oversubscribe");
   words.insert(words.end(), program.launcher_options.begin(), program.launcher_options.end());
   return words;
 }

@@ -17,7 +17,7 @@
 #include "base/cpu_set.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "bench/measured_run.h"
+#include "bench/peer_mpi.h"
 #include "contract/version.h"
 
 namespace ddl::bench {
@@ -36,14 +36,10 @@ std::string field(const std::string& path, std::string_view key, std::string_vie
   return {};
 }
 
-// "mpirun (Open MPI) 4.1.4"
 std::string open_mpi_version(const std::string& mpirun) {
   if (mpirun.empty()) return {};
-  auto child = MeasuredRun::start({.argv = {mpirun, "--version"}});
-  if (!child || !child->finish(Deadline::after_seconds(30))) return {};
-  const std::string_view line = split(child->output(), '\n')[0];
-  const std::size_t name_end = line.find("Open MPI) ");
-  return name_end == std::string_view::npos ? std::string() : std::string(line.substr(name_end + 10));
+  const auto version = version_of_mpi(mpirun);
+  return version && version->family == MpiVersion::Family::kOpenMpi ? version->number : std::string();
 }
 
 double seconds(const timeval& time) {

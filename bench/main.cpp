@@ -44,6 +44,7 @@ Site find_site() {
   return site;
 }
 
+/// The MPIs of --mpi.
 ddl::Status find_peers(const std::vector<std::string>& names, Site& site) {
   if (!names.empty()) DDL_TRY(ddl::become_subreaper());  // as their launchers are asked for their versions
   for (const std::string& name : names) {
@@ -107,7 +108,8 @@ struct Outputs {
 std::string explained(Distance distance) {
   switch (distance) {
     case Distance::kNear: return "near each other: ranks there begin with plain stores";
-    case Distance::kFar: return "far apart: ranks there begin with streaming stores";
+    case Distance::kFar:
+      return "far apart: ranks there begin with streaming stores for chunks from 16 KiB on";
     default: return "at a distance that could not be measured";
   }
 }
@@ -288,13 +290,13 @@ int main(int argc, char** argv) {
         "ddl-bench: --far is for a benchmark of collectives with several ranks of one CPU on one host\n");
     return 2;
   }
+  if (!mpis.empty() && (job.hosts > 1 || benchmark == nullptr || (!benchmark->has_job && name != "launch"))) {
+    fmt::print(stderr, "ddl-bench: --mpi is for launch and for benchmarks of collectives on one host\n");
+    return 2;
+  }
   Site site = find_site();
   if (const auto status = find_peers(mpis, site); !status) {
     fmt::print(stderr, "ddl-bench: {}\n", status.error().message());
-    return 2;
-  }
-  if (!mpis.empty() && (job.hosts > 1 || benchmark == nullptr || (!benchmark->has_job && name != "launch"))) {
-    fmt::print(stderr, "ddl-bench: --mpi is for launch and for benchmarks of collectives on one host\n");
     return 2;
   }
   const auto shape = job_shape(job, benchmark != nullptr && benchmark->has_job, site.mpis);

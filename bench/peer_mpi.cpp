@@ -16,13 +16,13 @@ namespace {
 struct Known {
   std::string_view text;
   std::string_view name;
-  PeerMpi::Family family;
+  MpiVersion::Family family;
 };
 constexpr Known kKnown[] = {
-    {"(Open MPI) ", "Open MPI", PeerMpi::Family::kOpenMpi},
-    {"(OpenRTE) ", "Open MPI", PeerMpi::Family::kOpenMpi},
-    {"Intel(R) MPI Library for Linux* OS, Version ", "Intel MPI", PeerMpi::Family::kMpich},
-    {"HYDRA build details:\n    Version:", "MPICH", PeerMpi::Family::kMpich},
+    {"(Open MPI) ", "Open MPI", MpiVersion::Family::kOpenMpi},
+    {"(OpenRTE) ", "Open MPI", MpiVersion::Family::kOpenMpi},
+    {"Intel(R) MPI Library for Linux* OS, Version ", "Intel MPI", MpiVersion::Family::kMpich},
+    {"HYDRA build details:\n    Version:", "MPICH", MpiVersion::Family::kMpich},
 };
 
 Result<std::string> output_of(const std::vector<std::string>& argv) {
@@ -35,35 +35,38 @@ Result<std::string> output_of(const std::vector<std::string>& argv) {
 
 }  // namespace
 
+Result<MpiVersion> parse_mpi_version(std::string_view text) {
+  for (const Known& known : kKnown) {
+    const std::size_t at = text.find(known.text);
+    if (at == std::string_view::npos) continue;
+    const std::string_view line = trim(split(text.substr(at + known.text.size()), '\n')[0]);
+    return MpiVersion{known.family, std::string(known.name), std::string(split(line, ' ')[0])};
+  }
+  return fail(ErrorCode::kUnavailable, "it is neither Open MPI nor MPICH nor Intel MPI");
+}
+
+Result<MpiVersion> version_of_mpi(const std::string& launcher) {
+  auto version = output_of({launcher, "--version"}).and_then(parse_mpi_version);
+  if (!version) version.error() = Error(version.error()).during(launcher + " --version");
+  return version;
+}
+
 Environment PeerMpi::environment() const {
   Environment all{{"LD_LIBRARY_PATH", folder + "/lib"}};
-  if (family == Family::kMpich) all["I_MPI_PIN"] = "off";
+  if (version.family == MpiVersion::Family::kMpich) all["I_MPI_PIN"] = "off";
   return all;
 }
 
 std::vector<std::string> PeerMpi::tuned_words() const {
-  if (family != Family::kOpenMpi) return {};
+  if (version.family != MpiVersion::Family::kOpenMpi) return {};
   return {"--mca", "pml", "ob1"};
 }
 
 Environment PeerMpi::tuned_environment() const {
-  if (family != Family::kMpich) return {};
+  if (version.family != MpiVersion::Family::kMpich) return {};
   return {{"I_MPI_FABRICS", "shm"},
           {"MPIR_CVAR_BCAST_POSIX_INTRA_ALGORITHM", "release_gather"},
           {"MPIR_CVAR_ALLREDUCE_POSIX_INTRA_ALGORITHM", "release_gather"}};
-}
-
-Result<PeerMpi> parse_mpi_version(std::string_view text) {
-  for (const Known& known : kKnown) {
-    const std::size_t at = text.find(known.text);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = trim(split(text.substr(at + known.text.size()), '\n')[0]);
-    return PeerMpi{.name = {},
-                   .folder = {},
-                   .family = known.family,
-                   .label = fmt::format("{} {}", known.name, split(rest, ' ')[0])};
-  }
-  return fail(ErrorCode::kUnavailable, "it is neither Open MPI nor MPICH nor Intel MPI");
 }
 
 Result<PeerMpi> find_peer_mpi(const std::string& text) {
@@ -76,23 +79,19 @@ Result<PeerMpi> find_peer_mpi(const std::string& text) {
   if (folder.empty()) {
     const auto found = output_of({DDL_BENCH_FRAMEWORKS_SCRIPT, "--where", name});
     if (!found)
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("--mpi {}: there is no such environment; scripts/frameworks "
-                              "{} makes it, and --mpi {}=FOLDER names another folder",
-                              name, name, name));
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("--mpi {}: there is no such environment; scripts/frameworks --list names those that "
+                      "it can make, and --mpi {}=FOLDER names another folder",
+                      name, name));
     folder = trim(*found);
   }
   folder = std::filesystem::absolute(folder).lexically_normal();
   const std::string launcher = folder + "/bin/mpiexec";
   if (::access(launcher.c_str(), X_OK) != 0)
     return fail(ErrorCode::kNotFound, fmt::format("--mpi {}: {} is not there", text, launcher));
-  const auto version = output_of({launcher, "--version"});
-  if (!version) return fail(Error(version.error()).during(fmt::format("--mpi {}", text)));
-  auto mpi = parse_mpi_version(*version);
-  if (!mpi) return fail(Error(mpi.error()).during(fmt::format("--mpi {}: {} --version", text, launcher)));
-  mpi->name = name;
-  mpi->folder = folder;
-  return mpi;
+  DDL_ASSIGN(version, version_of_mpi(launcher));
+  return PeerMpi{name, folder, std::move(version)};
 }
 
 }  // namespace ddl::bench

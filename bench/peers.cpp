@@ -106,7 +106,7 @@ Row by_torch() {
 }
 
 Row by_peer_mpi(const PeerMpi& mpi) {
-  return {{.name = mpi.name, .label = mpi.label, .why = "as most people run it"},
+  return {{.name = mpi.name, .label = mpi.version.label(), .why = "as most people run it"},
           mpi.program("collective"),
           Launcher::kMpirun,
           Where::kOneHost,
@@ -216,7 +216,8 @@ Words rank_words(const Row& row, const RankWork& work, const Settings& settings)
 void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 bool is_open_mpi(const Row& row) {
-  return row.launcher == Launcher::kMpirun && (!row.mpi || row.mpi->family == PeerMpi::Family::kOpenMpi);
+  return row.launcher == Launcher::kMpirun &&
+         (!row.mpi || row.mpi->version.family == MpiVersion::Family::kOpenMpi);
 }
 
 Environment environment_of(const Row& row) {

@@ -14,18 +14,18 @@ namespace {
 using Catch::Matchers::Contains;
 
 TEST_CASE("an MPI is known by what its launcher says of its version") {
-  using Family = PeerMpi::Family;
+  using Family = MpiVersion::Family;
   const auto known = [](std::string_view text) { return parse_mpi_version(text).value(); };
-  const PeerMpi open_mpi = known("mpiexec (Open MPI) 5.0.11\n\nReport bugs to https://example.org/\n");
-  CHECK(open_mpi.label == "Open MPI 5.0.11");
+  const MpiVersion open_mpi = known("mpiexec (Open MPI) 5.0.11\n\nReport bugs to https://example.org/\n");
+  CHECK(open_mpi.label() == "Open MPI 5.0.11");
   CHECK(open_mpi.family == Family::kOpenMpi);
-  CHECK(known("mpiexec (OpenRTE) 4.1.8\n").label == "Open MPI 4.1.8");
-  const PeerMpi mpich = known("HYDRA build details:\n    Version:              5.0.2\n    CC:   cc\n");
-  CHECK(mpich.label == "MPICH 5.0.2");
+  CHECK(known("mpiexec (OpenRTE) 4.1.8\n").label() == "Open MPI 4.1.8");
+  const MpiVersion mpich = known("HYDRA build details:\n    Version:              5.0.2\n    CC:   cc\n");
+  CHECK(mpich.label() == "MPICH 5.0.2");
   CHECK(mpich.family == Family::kMpich);
-  const PeerMpi intel =
+  const MpiVersion intel =
       known("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: 1)\n");
-  CHECK(intel.label == "Intel MPI 2021.18.1");
+  CHECK(intel.label() == "Intel MPI 2021.18.1");
   CHECK(intel.family == Family::kMpich);
   CHECK_FALSE(parse_mpi_version("slurm 22.05.8\n"));
 }
@@ -41,7 +41,7 @@ TEST_CASE("an MPI is found in its folder, and has two contenders") {
   fs::permissions(launcher, fs::perms::owner_all);
   const auto mpi = find_peer_mpi("mine=" + folder.path());
   if (!mpi) FAIL(mpi.error().message());
-  CHECK(mpi->label == "Open MPI 9.1.0");
+  CHECK(mpi->version.label() == "Open MPI 9.1.0");
   CHECK(mpi->launcher() == launcher);
   CHECK(mpi->environment().at("LD_LIBRARY_PATH") == folder / "lib");
   const std::vector<std::string> names = contender_names(1, {*mpi});
