@@ -40,9 +40,8 @@ class CollectiveBackend {
   virtual Outcome run(const Request& request, CallDeadline deadline) = 0;
   /// The small call that one without options would repeat; null: it is to be checked and run. counts: of all ranks, or
   /// null. Valid until the next call.
-  virtual const SmallCall* repeated_by(const Call&, const std::uint64_t* counts, const void* send,
-                                       const void* recv) const {
-    static_cast<void>(counts), static_cast<void>(send), static_cast<void>(recv);
+  virtual const SmallCall* repeated_by(const Call&, const std::uint64_t* /*counts*/, const void* /*send*/,
+                                       const void* /*recv*/) const {
     return nullptr;
   }
   /// What events say of calls. Only by the thread that makes the calls.

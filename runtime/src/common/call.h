@@ -239,13 +239,7 @@ static_assert(sizeof(Call) == 56);
 
 inline Call make_call(CallKind kind, std::uint64_t count, ddl_dtype dtype, ddl_op op = DDL_SUM,
                       std::int32_t root = 0) {
-  Call call;
-  call.kind = kind;
-  call.op = op;
-  call.dtype = dtype;
-  call.root = root;
-  call.count = count;
-  return call;
+  return {.kind = kind, .op = op, .dtype = dtype, .root = root, .count = count};
 }
 
 /// A 64-bit hash of numbers and their order.
