@@ -16,20 +16,20 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/src/common/kernel_clock.h"
+#include "base/deadline.h"
 #include "runtime/src/wire/clock_comparison.h"
 #include "runtime/support/expect.h"
 #include "runtime/support/thread_job.h"
 #include "support/catch.h"
 #include "timeline/event_ring.h"
 
+using ddl::kernel_now;
 using ddl::contract::ClockRecord;
 using ddl::contract::Event;
 using ddl::contract::EventRing;
 using ddl::runtime::ClockComparison;
 using ddl::runtime::ClockSkew;
 using ddl::runtime::EventLog;
-using ddl::runtime::kernel_now;
 using ddl::runtime::LoggedInterval;
 using ddl::runtime::test::ThreadJob;
 using ddl::timeline::RingSnapshot;

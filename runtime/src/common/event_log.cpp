@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/src/common/kernel_clock.h"
+#include "base/deadline.h"
 
 namespace ddl::runtime {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <system_error>
 
+#include "base/deadline.h"
 #include "base/process.h"
 #include "base/process_tree.h"
 #include "runtime/src/common/event_log.h"
-#include "runtime/src/common/kernel_clock.h"
 #include "timeline/event_ring.h"
 
 namespace ddl::runtime {

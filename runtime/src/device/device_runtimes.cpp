@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "runtime/src/common/kernel_clock.h"
+#include "base/deadline.h"
 #include "runtime/src/device/vendor_library.h"
 
 namespace ddl::runtime {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/deadline.h"
 #include "runtime/src/common/interruption.h"
-#include "runtime/src/common/kernel_clock.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/flag_protocol.h"
 

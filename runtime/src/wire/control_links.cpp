@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "runtime/src/common/kernel_clock.h"
+#include "base/deadline.h"
 
 namespace ddl::runtime {
 

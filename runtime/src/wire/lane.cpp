@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "runtime/src/common/kernel_clock.h"
+#include "base/deadline.h"
 
 namespace ddl::runtime {
 namespace {
