@@ -153,6 +153,13 @@ Result<double> parse_seconds(std::string_view text, bool zero_is_allowed) {
   return *number;
 }
 
+Result<double> parse_metrics_interval(std::string_view text) {
+  constexpr double kShortest = 0.05;
+  DDL_ASSIGN(seconds, parse_seconds(text, false));
+  if (seconds < kShortest) return refuse(in_quotes(text) + " seconds is less than 0.05");
+  return seconds;
+}
+
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text) {
   using enum launcher::StdinTarget;
   return one_of<launcher::StdinTarget>(text, {{"0", kRank0}, {"all", kAll}, {"none", kNone}});

@@ -62,6 +62,8 @@ Result<launcher::ElasticUnit> parse_elastic_unit(std::string_view text);
 Result<std::pair<double, double>> parse_cooldown(std::string_view text);
 /// A finite number of seconds up to kMaxSeconds; zero only if zero_is_allowed.
 Result<double> parse_seconds(std::string_view text, bool zero_is_allowed);
+/// --metrics-interval: not so often that to collect is what the hosts do.
+Result<double> parse_metrics_interval(std::string_view text);
 Result<launcher::StdinTarget> parse_stdin_target(std::string_view text);
 /// NAME or NAME=VALUE. Names are letters, digits and _.
 Result<launcher::EnvironmentExport> parse_export(std::string_view text);

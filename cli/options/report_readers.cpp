@@ -110,7 +110,7 @@ void read_metrics_port(ValueReader& values, const std::string& here, MetricsTask
 void read_metrics_of_job(ValueReader& values, const std::string& here, MetricsTask& metrics) {
   values.take(OptionId::kMetricsFile, parse_file, metrics.file, here);
   values.take(OptionId::kMetricsHistory, parse_file, metrics.history, here);
-  values.take(OptionId::kMetricsInterval, parse_seconds, metrics.interval_seconds, false);
+  values.take(OptionId::kMetricsInterval, parse_metrics_interval, metrics.interval_seconds);
   values.take(OptionId::kMetricsDetail, parse_metrics_detail, metrics.detail);
   read_metrics_port(values, here, metrics);
   values.refuse_given({OptionId::kOpenMetrics}, " belongs to --metrics, which shows a running job",

@@ -207,6 +207,8 @@ TEST_CASE("metrics that cannot be written are refused before the job", "[metrics
       {{"--metrics-file", scratch.path("none/x.prom")}, "none/x.prom"},
       {{"--metrics-history", scratch.path("none/x.om")}, "none/x.om"},
       {{"--metrics-file", scratch.path("x.prom"), "--metrics-interval", "0"}, "leaves no time"},
+      {{"--metrics-file", scratch.path("x.prom"), "--metrics-interval", "0.04"},
+       "'0.04' seconds is less than"},
       {{"--metrics-file", scratch.path("x.prom"), "--metrics-detail", "all"}, "--metrics-detail"},
       {{"--openmetrics"}, "--openmetrics belongs to --metrics"},
   };
