@@ -112,6 +112,50 @@ TEST_CASE("stores that the user has chosen stay") {
   CHECK(fixed.streamed_classes() == (1u << ddl::runtime::kChunkClasses) - 1);
 }
 
+TEST_CASE("two ranks swap their slots or take turns, whichever is faster, for chunks from 16 KiB on") {
+  using ddl::runtime::Slots;
+  using Origin = StoreChoice::Origin;
+  constexpr int kSwappable = ddl::runtime::kFirstSwappable;
+  StoreChoice near(Stores::kPlain, Origin::kMeasured);
+  CHECK(near.turning_classes() == 0);
+  for (int sample = 0; sample < 60; ++sample) {
+    const bool turns = (near.turning_classes() & 0b10) != 0;
+    near.add_sample(kSwappable + 1, CallKind::kAllreduce, turns ? Slots::kInTurns : Slots::kSwapped,
+                    turns ? 1 : 2);
+  }
+  CHECK(near.turning_classes() == 0b10);
+  CHECK(near.streamed_classes() == 0);
+  CHECK(near.describe() == "plain stores; two ranks take turns with chunks from 32 KiB to twice as much");
+
+  // Ranks that are far apart begin with streaming stores, for which each needs its own places.
+  StoreChoice far(Stores::kStreaming, Origin::kMeasured);
+  CHECK(far.turning_classes() == 0b111);
+  int swapped = 0;
+  for (int sample = 0; sample < 60; ++sample) {
+    const bool turns = (far.turning_classes() & 1) != 0;
+    swapped += turns ? 0 : 1;
+    far.add_sample(kSwappable, CallKind::kAllreduce, turns ? Slots::kInTurns : Slots::kSwapped,
+                   turns ? 2 : 1);
+  }
+  CHECK(swapped > 35);
+  CHECK(far.turning_classes() == 0b110);
+}
+
+TEST_CASE("stores that the user has chosen decide on slots only if they are streaming") {
+  using ddl::runtime::Slots;
+  StoreChoice plain(Stores::kPlain, StoreChoice::Origin::kGiven);
+  StoreChoice streaming(Stores::kStreaming, StoreChoice::Origin::kGiven);
+  CHECK_FALSE(plain.has_fixed_slots());
+  for (int sample = 0; sample < 60; ++sample) {
+    const bool turns = (plain.turning_classes() & 1) != 0;
+    plain.add_sample(ddl::runtime::kFirstSwappable, CallKind::kAllgather,
+                     turns ? Slots::kInTurns : Slots::kSwapped, turns ? 1 : 2);
+    streaming.add_sample(ddl::runtime::kFirstSwappable, CallKind::kAllgather, Slots::kInTurns, 1);
+  }
+  CHECK(plain.turning_classes() == 1);
+  CHECK(streaming.turning_classes() == 0b111);
+}
+
 TEST_CASE("the first guess is streaming stores for ranks that are far apart only") {
   using std::chrono::nanoseconds;
   CHECK(ddl::runtime::stores_at(std::nullopt) == Stores::kPlain);

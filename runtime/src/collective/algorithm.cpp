@@ -6,6 +6,7 @@
 #include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/collective/small_call.h"
 #include "runtime/src/shm/exchange_groups.h"
+#include "runtime/src/shm/store_choice.h"
 
 namespace ddl::runtime {
 namespace {
@@ -83,16 +84,20 @@ std::string explain_choices() {
     }
     text << ": " << algorithm_name(rule.algorithm) << "\n";
   }
-  text << "allreduce, reduce_scatter, broadcast, allgather and alltoall, one host, up to "
-       << SmallCall::kMostBytes
-       << " bytes that a rank stages, the same as a call before, without options: only their buffers are "
-          "checked\n"
-       << "every call, one host, " << kGroupsFrom
-       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
-       << "every call, one host, chunks from 1 KiB: staged with plain or with streaming stores, whichever "
-          "are "
-          "faster; first with streaming ones if a cache line takes "
-       << kFarCores.count() << " ns or more to another rank and back\n";
+  text
+      << "allreduce, reduce_scatter, broadcast, allgather and alltoall, one host, up to "
+      << SmallCall::kMostBytes
+      << " bytes that a rank stages, the same as a call before, without options: only their buffers are "
+         "checked\n"
+      << "every call, one host, " << kGroupsFrom
+      << " ranks or more with a CPU each: the ranks synchronize in groups\n"
+      << "calls in which both of two ranks give and take data, one host: chunks of up to "
+      << kMostSwapped / 1024
+      << " KiB, staged where a rank has read the other's last; from 16 KiB on maybe in turns, whichever is "
+         "faster\n"
+      << "every call, one host, chunks from 1 KiB: staged with plain or with streaming stores, whichever are "
+         "faster; first with streaming ones if a cache line takes "
+      << kFarCores.count() << " ns or more to another rank and back\n";
   return text.str();
 }
 

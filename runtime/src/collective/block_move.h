@@ -73,6 +73,12 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) 
 // Blocks are moved a chunk at a time: the same range of elements of every block, as far as a block reaches.
 // Pure values, the same on every rank.
 
+/// Which place the block for another rank has among those of its sender, which lie in the order of the receivers from the
+/// sender on. So two ranks have theirs for each other at the same place.
+constexpr int place_among_others(int from, int to, int ranks) {
+  return to > from ? to - from - 1 : to - from - 1 + ranks;
+}
+
 class BlockMove {
  public:
   /// The move of a call; nullopt for a call that combines, and for an alltoallv, whose counts no rank knows at first.
@@ -111,6 +117,8 @@ class BlockMove {
   int a_receiver() const { return only_receiver_ < 0 ? 0 : only_receiver_; }
   /// The maximum number of different blocks of a sender.
   int blocks_per_sender() const { return is_shared_ ? 1 : ranks_; }
+  /// The same without the sender's own block; at least 1.
+  int blocks_for_others() const { return is_shared_ ? 1 : std::max(ranks_ - 1, 1); }
 
   /// Elements of the block of from for to; 0 if from does not send or to does not receive.
   std::uint64_t count(int from, int to) const { return sends(from) && receives(to) ? count_of(from, to) : 0; }

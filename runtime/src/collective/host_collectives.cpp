@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <type_traits>
 
 #include "runtime/src/collective/algorithm.h"
@@ -26,9 +27,15 @@ class SlotInputs {
   /// Those of all ranks that give data.
   std::span<const std::byte* const> of_contributors(const Request& request, std::size_t offset) {
     if (request.contributes.empty()) return at(offset, channel_.size());
+    return of_contributors(request, [offset](int) { return offset; });
+  }
+  /// The same, from offset(rank) on.
+  template <class Offset>
+    requires std::invocable<Offset, int>
+  std::span<const std::byte* const> of_contributors(const Request& request, Offset offset) {
     std::size_t inputs = 0;
     for (int i = 0; i < channel_.size(); ++i) {
-      if (request.contributes_data(i)) pointers_[inputs++] = channel_.slot(i) + offset;
+      if (request.contributes_data(i)) pointers_[inputs++] = channel_.slot(i) + offset(i);
     }
     return {pointers_.data(), inputs};
   }
@@ -78,10 +85,11 @@ template <bool kIsOrdinary>
 Outcome combine_whole(Channel& channel, const Request& request, CallDeadline deadline) {
   const std::size_t element = request.element_size;
   const std::uint64_t count = request.call.count;
-  const std::uint64_t per_chunk = count * element <= channel.slot_bytes()
-                                      ? std::max<std::uint64_t>(count, 1)
-                                      : std::max<std::uint64_t>(channel.slot_bytes() / element, 1);
-  if (auto begun = channel.begin(request.call, deadline, per_chunk * element); !begun) return begun;
+  const SlotUse use = slot_use(request.call.kind);
+  const std::size_t room = channel.chunk_room(use);
+  const std::uint64_t per_chunk = count * element <= room ? std::max<std::uint64_t>(count, 1)
+                                                          : std::max<std::uint64_t>(room / element, 1);
+  if (auto begun = channel.begin(request.call, deadline, per_chunk * element, use); !begun) return begun;
   const int own = channel.index();
   const bool contributes = kIsOrdinary || request.contributes_data(own);
   const bool takes = contributes && (request.call.kind != CallKind::kReduce || own == request.call.root);
@@ -115,11 +123,12 @@ Outcome combine_whole(Channel& channel, const Request& request, CallDeadline dea
 Outcome combine_slices(Channel& channel, const Request& request, CallDeadline deadline) {
   // A slot is an input area and a result area, which holds the slice that this rank has reduced.
   const std::size_t element = request.element_size;
-  const std::size_t max_area = channel.slot_bytes() / 2 / kLineBytes * kLineBytes;
+  const SlotUse use = slot_use(request.call.kind);
+  const std::size_t max_area = channel.chunk_room(use) / 2 / kLineBytes * kLineBytes;
   const std::size_t input_bytes = std::max<std::size_t>(request.call.count * element, 1);
   const std::size_t area = std::min(max_area, (input_bytes + kLineBytes - 1) / kLineBytes * kLineBytes);
   const Chunking chunking{request.call.count, area / element, channel.size()};
-  if (auto begun = channel.begin(request.call, deadline, 2 * area); !begun) return begun;
+  if (auto begun = channel.begin(request.call, deadline, 2 * area, use); !begun) return begun;
   const bool contributes = request.contributes_data(channel.index());
   const bool takes =
       contributes && (request.call.kind != CallKind::kReduce || channel.index() == request.call.root);
@@ -155,16 +164,18 @@ Outcome combine_slices(Channel& channel, const Request& request, CallDeadline de
   return {};
 }
 
-/// The minimum chunk of a move with one sender: for smaller ones the exchange would cost more than the overlap saves.
-constexpr std::size_t kSingleSendersChunk = std::size_t{16} << 10;
+/// The chunks of a move with one sender: for smaller ones the exchange would cost more than the overlap saves, and of
+/// larger ones the caches of the senders' and the receivers' cores do not have enough.
+constexpr std::size_t kSingleSendersChunk = std::size_t{32} << 10;
+constexpr std::size_t kSingleSendersLargest = std::size_t{128} << 10;
 
-/// How the blocks of a move are laid out in a slot: one after the other, as long as the longest part.
+/// How the blocks of a move for other ranks are laid out in a slot: each has the room of the longest part.
 struct SlotGrid {
   std::uint64_t per_chunk = 1;  ///< elements of each block
   std::size_t stride = 0;       ///< bytes from one block to the next
 
   static SlotGrid of(const BlockMove& move, std::size_t slot_bytes, std::size_t element) {
-    const auto blocks = static_cast<std::uint64_t>(move.blocks_per_sender());
+    const auto blocks = static_cast<std::uint64_t>(move.blocks_for_others());
     const std::size_t longest_bytes = move.longest() * element;
     // One chunk. The divisions below would cost a small call much.
     if (longest_bytes <= kSingleSendersChunk && longest_bytes * blocks <= slot_bytes)
@@ -173,14 +184,19 @@ struct SlotGrid {
     DDL_CHECK(room > 0, std::to_string(slot_bytes));
     std::uint64_t wanted = move.longest();
     // If one rank sends and the others wait, these process the first chunk while it copies the second.
-    if (move.only_sender()) wanted = std::max<std::uint64_t>(kSingleSendersChunk / element, (wanted + 3) / 4);
+    if (move.only_sender())
+      wanted = std::clamp<std::uint64_t>((wanted + 3) / 4, kSingleSendersChunk / element,
+                                         kSingleSendersLargest / element);
     const std::uint64_t per_chunk = std::max<std::uint64_t>(std::min({move.longest(), wanted, room}), 1);
     return {per_chunk, per_chunk * element};
   }
   std::size_t bytes(const BlockMove& move) const {
-    return stride * static_cast<std::size_t>(move.blocks_per_sender());
+    return stride * static_cast<std::size_t>(move.blocks_for_others());
   }
-  std::size_t offset(const BlockMove& move, int to) const { return move.is_shared() ? 0 : to * stride; }
+  std::size_t offset(const BlockMove& move, int from, int to) const {
+    return move.is_shared() ? 0
+                            : static_cast<std::size_t>(place_among_others(from, to, move.size())) * stride;
+  }
 };
 
 /// Copies this rank's parts of a chunk into its slot, except those that no other rank reads.
@@ -191,7 +207,7 @@ void fill_blocks(Channel& channel, const BlockMove& move, const SlotGrid& grid, 
     if (to == own && !move.is_shared()) continue;
     const ElementRange part = move.part(own, to, chunk, grid.per_chunk);
     if (part.count == 0) continue;
-    stage_bytes(channel, channel.own_slot() + grid.offset(move, to),
+    stage_bytes(channel, channel.own_slot() + grid.offset(move, own, to),
                 send + (move.send_offset(own, to) + part.first) * element, part.count * element);
     if (move.is_shared()) return;
   }
@@ -201,8 +217,9 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
   const std::size_t element = request.element_size;
   const std::byte* const send = request.send;
   std::byte* const recv = request.recv;
-  const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
-  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
+  const SlotUse use = slot_use(request.call.kind);
+  const SlotGrid grid = SlotGrid::of(move, channel.chunk_room(use), element);
+  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move), use); !begun) return begun;
   const int own = channel.index();
   return run_in_chunks(
       channel, chunks_of(move.longest(), grid.per_chunk),
@@ -214,7 +231,7 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
           std::byte* const to = recv + (move.recv_offset(from, own) + part.first) * element;
           const std::byte* const source = from == own
                                               ? send + (move.send_offset(own, own) + part.first) * element
-                                              : channel.slot(from) + grid.offset(move, own);
+                                              : channel.slot(from) + grid.offset(move, from, own);
           copy_bytes(to, source, part.count * element);
         }
       },
@@ -224,8 +241,9 @@ Outcome move_blocks(Channel& channel, const Request& request, const BlockMove& m
 Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove& move,
                        CallDeadline deadline) {
   const std::size_t element = request.element_size;
-  const SlotGrid grid = SlotGrid::of(move, channel.slot_bytes(), element);
-  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move)); !begun) return begun;
+  const SlotUse use = slot_use(request.call.kind);
+  const SlotGrid grid = SlotGrid::of(move, channel.chunk_room(use), element);
+  if (auto begun = channel.begin(request.call, deadline, grid.bytes(move), use); !begun) return begun;
   const int own = channel.index();
   const bool contributes = request.contributes_data(own);
   SlotInputs slots(channel);
@@ -244,7 +262,8 @@ Outcome reduce_scatter(Channel& channel, const Request& request, const BlockMove
         if (!contributes || part.count == 0) return;
         std::byte* const out = request.recv + part.first * element;
         const std::byte* const input = request.send + (move.send_offset(own, own) + part.first) * element;
-        const auto inputs = slots.of_contributors(request, grid.offset(move, own));
+        const auto inputs = slots.of_contributors(
+            request, [&](int from) { return from == own ? 0 : grid.offset(move, from, own); });
         if (keeps_input) copy_bytes(kept.data(), input, part.count * element);
         slots.replace(position, keeps_input ? kept.data() : input);
         reduce_chunk(request.reduction(), inputs, out, part.count);

@@ -49,8 +49,8 @@ std::optional<SmallCall> SmallCall::of(const Request& request, Channel& channel)
       in_place = own * bytes;
       break;
     case CallKind::kAlltoall:
-      small.chunk_ = extent = in_place = size * bytes;
-      small.part_at_ = own * bytes;
+      extent = in_place = size * bytes;
+      small.has_parts_ = true;
       break;
     case CallKind::kReduceScatter:
       small.equal_count_ = request.counts[0];
@@ -58,11 +58,13 @@ std::optional<SmallCall> SmallCall::of(const Request& request, Channel& channel)
         if (count != small.equal_count_) return std::nullopt;
       }
       small.part_ = small.equal_count_ * element;
-      small.part_at_ = in_place = own * small.part_;
+      in_place = own * small.part_;
+      small.has_parts_ = true;
       break;
     default: return std::nullopt;
   }
-  if (small.chunk_ > std::min(kMostBytes, channel.slot_bytes())) return std::nullopt;
+  if (small.has_parts_) small.chunk_ = std::max<std::size_t>(size - 1, 1) * small.part_;
+  if (small.chunk_ > std::min(kMostBytes, channel.chunk_room(slot_use(call.kind)))) return std::nullopt;
   small.apart_ = static_cast<std::ptrdiff_t>(extent);
   small.in_place_ = call.kind == CallKind::kAllgather ? -static_cast<std::ptrdiff_t>(in_place)
                                                       : static_cast<std::ptrdiff_t>(in_place);
@@ -87,18 +89,37 @@ bool SmallCall::is_repeated_by(const Call& given, const std::uint64_t* counts, c
   return distance == in_place_ || distance >= apart_ || distance <= -apart_;
 }
 
+void SmallCall::stage(const std::byte* send) const {
+  std::byte* const slot = channel_->own_slot();
+  const auto stage_some = [this](std::byte* to, const std::byte* from, std::size_t bytes) {
+    if (chunk_ <= FlagLine::kPayloadBytes) return copy_few(to, from, bytes);
+    stage_bytes(*channel_, to, from, bytes);
+  };
+  if (!has_parts_) return stage_some(slot, send, chunk_);
+  // In the order of place_among_others(): first those for the ranks after this one.
+  const std::size_t before = channel_->index() * part_, after = chunk_ - std::min(before, chunk_);
+  if (after != 0) stage_some(slot, send + before + part_, after);
+  if (before != 0) stage_some(slot + after, send, before);
+}
+
+const std::byte* SmallCall::part_of(int from) const {
+  const int place = has_parts_ ? place_among_others(from, channel_->index(), channel_->size()) : 0;
+  return channel_->slot(from) + static_cast<std::size_t>(place) * part_;
+}
+
 void SmallCall::combine(const std::byte* send, std::byte* recv) const {
   std::array<const std::byte*, kMaxMembers> inputs;
   const int size = channel_->size(), own = channel_->index();
-  for (int i = 0; i < size; ++i) inputs[i] = channel_->slot(i) + part_at_;
+  for (int i = 0; i < size; ++i) {
+    if (i != own) inputs[i] = part_of(i);
+  }
   // The own input is nearer in the caller's buffer than in the lines that the others have taken. But a result may be
   // written over the first two inputs alone.
-  const std::byte* own_input = send + part_at_;
-  std::array<std::byte, FlagLine::kPayloadBytes> kept;
+  const std::byte* own_input = own_part(send);
+  std::array<std::byte, kMostBytes> kept;
   if (own_input == recv && own >= 2) {
-    const bool fits = part_ <= kept.size();
-    if (fits) copy_few(kept.data(), own_input, part_);
-    own_input = fits ? kept.data() : inputs[own];
+    copy_few(kept.data(), own_input, part_);
+    own_input = kept.data();
   }
   inputs[own] = own_input;
   reduce_chunk({call_.dtype, call_.op}, {inputs.data(), static_cast<std::size_t>(size)}, recv,
@@ -109,7 +130,7 @@ void SmallCall::gather(const std::byte* send, std::byte* recv) const {
   const int own = channel_->index();
   for (int from = 0; from < channel_->size(); ++from) {
     std::byte* const to = recv + from * part_;
-    const std::byte* const source = (from == own ? send : channel_->slot(from)) + part_at_;
+    const std::byte* const source = from == own ? own_part(send) : part_of(from);
     if (to != source) copy_few(to, source, part_);
   }
 }
@@ -118,15 +139,10 @@ Outcome SmallCall::repeat(const std::byte* send, std::byte* recv, CallDeadline d
   Channel& channel = *channel_;
   if (auto caught_up = channel.catch_up(deadline); !caught_up) return caught_up;
   channel.set_path(path_);
-  if (auto begun = channel.begin(call_, fingerprint_, deadline, chunk_); !begun) return begun;
+  if (auto begun = channel.begin(call_, fingerprint_, deadline, chunk_, slot_use(call_.kind)); !begun)
+    return begun;
   channel.begin_sampling();
-  if (call_.kind != CallKind::kBroadcast || only_sends_) {
-    if (chunk_ <= FlagLine::kPayloadBytes) {
-      copy_few(channel.own_slot(), send, chunk_);
-    } else {
-      stage_bytes(channel, channel.own_slot(), send, chunk_);
-    }
-  }
+  if (call_.kind != CallKind::kBroadcast || only_sends_) stage(send);
   if (auto exchanged = only_sends_ ? channel.exchange_ahead() : channel.exchange(); !exchanged)
     return exchanged;
   if (has_op(call_.kind)) {

@@ -37,6 +37,12 @@ class SmallCall {
   SmallCall() = default;
   void combine(const std::byte* send, std::byte* recv) const;
   void gather(const std::byte* send, std::byte* recv) const;
+  void stage(const std::byte* send) const;
+  /// This rank's part of what another one has staged, and of its own input.
+  const std::byte* part_of(int from) const;
+  const std::byte* own_part(const std::byte* send) const {
+    return has_parts_ ? send + channel_->index() * part_ : send;
+  }
 
   Channel* channel_ = nullptr;
   Call call_;
@@ -45,7 +51,7 @@ class SmallCall {
   std::size_t element_ = 1;
   std::size_t chunk_ = 0;          ///< bytes of a slot that it uses
   std::size_t part_ = 0;           ///< bytes that it takes from each rank
-  std::size_t part_at_ = 0;        ///< their offset in a rank's staged bytes
+  bool has_parts_ = false;         ///< each rank has another part for each, and stages those for others
   bool only_sends_ = false;        ///< the root of a broadcast
   std::uint64_t equal_count_ = 0;  ///< what all counts are, if the call has counts
   std::ptrdiff_t in_place_ = 0;    ///< recv - send of a call in place

@@ -13,6 +13,11 @@
 
 namespace ddl::runtime {
 
+/// How the ranks of one host use their slots in a staged call.
+constexpr SlotUse slot_use(CallKind kind) {
+  return has_root(kind) || kind == CallKind::kScan ? SlotUse::kOneWay : SlotUse::kBothWays;
+}
+
 /// Copies bytes into this rank's slot for the next exchange. Empty copies are allowed.
 inline void stage_bytes(const Channel& channel, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (channel.stores() == Stores::kStreaming && bytes >= kLineBytes) {

@@ -119,16 +119,19 @@ Channel::Channel(Segment segment, const Members& members, const AbortDomain& abo
       first_sequence_(sequence_) {}
 
 Outcome Channel::begin(const Call& call, std::uint64_t fingerprint, CallDeadline deadline,
-                       std::size_t chunk_bytes) {
+                       std::size_t chunk_bytes, SlotUse use) {
   DDL_CHECK(chunk_bytes <= slot_bytes() && !is_ahead_, call.describe());
   call_ = call;
   if (call.number == 0) call_.number = ++calls_;
   fingerprint_ = fingerprint;
   is_small_ = chunk_bytes <= FlagLine::kPayloadBytes;
   subslot_bytes_ = std::max<std::size_t>((chunk_bytes + kLineBytes - 1) / kLineBytes, 1) * kLineBytes;
-  // A few lines pass between two cores faster than they come out of a farther cache.
-  subslots_ = is_fetched(chunk_bytes) ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   chunk_bytes_ = chunk_bytes;
+  use_ = use;
+  is_swapping_ = !is_small_ && may_swap(use) && published_slots() == Slots::kSwapped;
+  // A few lines pass between two cores faster than they come out of a farther cache, and so do swapped ones.
+  subslots_ =
+      is_swapping_ || is_fetched(chunk_bytes) ? 1 : static_cast<std::uint32_t>(slot_bytes() / subslot_bytes_);
   stores_ = published_stores();
   deadline_ = deadline;
   waits_.begin();
@@ -192,14 +195,22 @@ bool Channel::somebody_uses_heap() const {
 void Channel::choose_stores(StoreChoice choice) {
   choice_ = choice;
   streamed_classes_ = choice_.streamed_classes();
+  turning_classes_ = choice_.turning_classes();
+}
+
+Slots Channel::published_slots() const {
+  const auto size = chunk_class(chunk_bytes_);
+  // Both must do the same, and before the first exchange no member knows the other's guess.
+  if (!size || *size < kFirstSwappable || !has_exchanged()) return Slots::kSwapped;
+  return (notes_of(0).turning_classes >> (*size - kFirstSwappable) & 1) != 0 ? Slots::kInTurns
+                                                                             : Slots::kSwapped;
 }
 
 Stores Channel::published_stores() const {
   const auto size = chunk_class(chunk_bytes_);
-  if (!size) return Stores::kPlain;
+  if (!size || (is_swapping_ && *size >= kFirstSwappable)) return Stores::kPlain;
   // Before the first exchange there is only the own guess.
-  const bool has_exchanged = sequence_ != segment_.first_sequence();
-  const std::uint32_t classes = has_exchanged ? notes_of(0).streamed_classes : streamed_classes_;
+  const std::uint32_t classes = has_exchanged() ? notes_of(0).streamed_classes : streamed_classes_;
   return (classes >> *size & 1) != 0 ? Stores::kStreaming : Stores::kPlain;
 }
 
@@ -209,11 +220,22 @@ void Channel::Sample::add_work() {
   ++exchanges;
 }
 
+std::optional<Stores> Channel::sampled_stores() const {
+  const bool is_choice = !is_swapping_ || is_fetched(chunk_bytes_);
+  return is_choice && !choice_.has_fixed_stores() ? std::optional(stores_) : std::nullopt;
+}
+
 void Channel::begin_sampling() {
   const auto size = chunk_class(chunk_bytes_);
-  if (!size || choice_.is_fixed() || segment_.size() == 1) return;
+  if (!size || segment_.size() == 1) return;
   if (*size < kAlwaysMeasuredFrom && call_.number % kMeasuredCalls != 0) return;
-  sample_ = Sample{.chunk_class = *size, .stores = stores_, .work_began = work_clock()};
+  Sample sample{.chunk_class = *size, .stores = sampled_stores()};
+  // A call keeps its slots, so only its first sample counts.
+  if (may_swap(use_) && *size >= kFirstSwappable && !choice_.has_fixed_slots())
+    sample.slots = is_swapping_ ? Slots::kSwapped : Slots::kInTurns;
+  if (!sample.stores && !sample.slots) return;
+  sample.work_began = work_clock();
+  sample_ = sample;
 }
 
 void Channel::end_sampling() {
@@ -242,7 +264,8 @@ void Channel::all_arrived() {
   if (sample_->exchanges == kSampleExchanges) {
     end_sample();
     stores_ = published_stores();
-    sample_ = Sample{.chunk_class = sample_->chunk_class, .stores = stores_, .next_halves = 0};
+    sample_ = Sample{.chunk_class = sample_->chunk_class, .stores = sampled_stores(), .next_halves = 0};
+    if (!sample_->stores) return sample_.reset();
   }
   sample_->work_began = work_clock();
 }
@@ -254,9 +277,11 @@ void Channel::note_sample(const Sample& sample) {
     if (work == 0) return;
     most = std::max(most, work);
   }
-  choice_.add_sample(sample.chunk_class, sample.kind, sample.stores,
-                     most / static_cast<double>(sample.bytes));
+  const double cost = most / static_cast<double>(sample.bytes);
+  if (sample.slots) choice_.add_sample(sample.chunk_class, sample.kind, *sample.slots, cost);
+  if (sample.stores) choice_.add_sample(sample.chunk_class, sample.kind, *sample.stores, cost);
   streamed_classes_ = choice_.streamed_classes();
+  turning_classes_ = choice_.turning_classes();
 }
 
 FlagLine::Notes Channel::notes_of(int index) const {
@@ -275,8 +300,19 @@ std::optional<int> Channel::mismatched_member() const {
   return std::nullopt;
 }
 
+void Channel::swap_slots() {
+  if (to_swap_) {
+    const unsigned parity = sequence_ & 1;
+    // After a mismatch, maybe only one of the two has used them.
+    if (*to_swap_ == segment_.flag(1 - index_, parity).fingerprint) swapped_ ^= 1U << parity;
+    to_swap_.reset();
+  }
+  if (is_swapping_) to_swap_ = fingerprint_;
+}
+
 void Channel::arrive() {
   pass(FaultPoint::kBeforePublish);
+  if (to_swap_ || is_swapping_) swap_slots();
   const std::uint32_t sequence = ++sequence_;
   FlagLine& own = segment_.flag(index_, sequence & 1);
   own.fingerprint = fingerprint_;
@@ -285,7 +321,7 @@ void Channel::arrive() {
     work = published_work(ended_sample_->work);
     published_sample_ = std::exchange(ended_sample_, std::nullopt);
   }
-  notes_ = {heap_.is_used() ? 1U : 0U, streamed_classes_, work};
+  notes_ = {heap_.is_used() ? 1U : 0U, streamed_classes_, turning_classes_, work};
   own.notes = notes_;
   segment_.call(index_, sequence & 1).call = call_;
   FutexPlatform platform;

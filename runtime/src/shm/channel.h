@@ -7,6 +7,9 @@
 // begins before all have published s+1, and a rank publishes s+1 only when it has finished s. So neither needs a lock
 // or an acknowledgement.
 //
+// Two members that both write and read may swap their slots each time: what a member writes next is what it has read
+// last (shm/store_choice.h).
+//
 // When a rank has a reason to give up, it reads the flags of all: if all have published the sequence, the exchange
 // has succeeded, whether or not a leader has released this rank; otherwise the ranks that have not are the missing
 // ones.
@@ -63,6 +66,12 @@ struct CallDeadline {
   }
 };
 
+/// How the members of a call use their slots.
+enum class SlotUse : std::uint8_t {
+  kOneWay,   ///< some of them only write, or only read, or send what they have written to other hosts
+  kBothWays  ///< each writes, and before it publishes again, it has read what all others have written
+};
+
 /// Not thread-safe: one call at a time.
 class Channel {
  public:
@@ -75,15 +84,22 @@ class Channel {
   const Member& self() const { return members_[index_]; }
   int size() const { return segment_.size(); }
   std::size_t slot_bytes() const { return segment_.slot_bytes(); }
+  /// The bytes of a slot that a chunk is to have at most: those that two members pass to each other stay in their caches.
+  std::size_t chunk_room(SlotUse use) const {
+    return may_swap(use) ? std::min(slot_bytes(), kMostSwapped) : slot_bytes();
+  }
 
   /// Begins a call: gives it its number, unless it has one because it continues a call, and fails if the group has
-  /// been aborted. chunk_bytes: the maximum of a slot that it uses, the same on all ranks that make this call.
-  Outcome begin(const Call& call, CallDeadline deadline, std::size_t chunk_bytes) {
+  /// been aborted. chunk_bytes: the maximum of a slot that it uses. It and the use are the same on all ranks that make
+  /// this call.
+  Outcome begin(const Call& call, CallDeadline deadline, std::size_t chunk_bytes,
+                SlotUse use = SlotUse::kOneWay) {
     // Most programs repeat a call.
-    return begin(call, call == call_ ? fingerprint_ : call.fingerprint(), deadline, chunk_bytes);
+    return begin(call, call == call_ ? fingerprint_ : call.fingerprint(), deadline, chunk_bytes, use);
   }
   /// The same with the fingerprint of the call.
-  Outcome begin(const Call& call, std::uint64_t fingerprint, CallDeadline deadline, std::size_t chunk_bytes);
+  Outcome begin(const Call& call, std::uint64_t fingerprint, CallDeadline deadline, std::size_t chunk_bytes,
+                SlotUse use);
   /// Measures the work of this rank in the call that was begun, from now until end_sampling(), without waiting. For calls
   /// in which the ranks only stage and take; all members do this alike.
   void begin_sampling();
@@ -147,7 +163,9 @@ class Channel {
   /// their own work, and publish it at the exchange after the sample.
   struct Sample {
     int chunk_class = 0;
-    Stores stores = Stores::kPlain;
+    /// What it is a sample of; nullopt: not of that.
+    std::optional<Stores> stores;
+    std::optional<Slots> slots;
     int exchanges = 0;
     /// Staging or taking a chunk is half of its work. The halves that have been measured.
     int halves = 0;
@@ -164,7 +182,8 @@ class Channel {
   std::byte* slot_at(int index, std::uint32_t sequence) const {
     const unsigned parity = sequence & 1;
     if (is_small_) return segment_.flag(index, parity).payload.data();
-    return segment_.slot(index, parity) + sequence / 2 % subslots_ * subslot_bytes_;
+    const int area = index ^ static_cast<int>(swapped_ >> parity & 1);
+    return segment_.slot(area, parity) + sequence / 2 % subslots_ * subslot_bytes_;
   }
   /// Waits until the word, a flag or one of a leader's, has reached the sequence.
   Outcome wait_for(SharedWord& word);
@@ -173,7 +192,15 @@ class Channel {
   std::optional<int> first_missing() const;
   /// The stores for chunks of the call, as the first member published them at the last exchange.
   Stores published_stores() const;
+  /// The same for the slots of two members.
+  Slots published_slots() const;
   void end_sample();
+  bool has_exchanged() const { return sequence_ != segment_.first_sequence(); }
+  bool may_swap(SlotUse use) const { return size() == 2 && use == SlotUse::kBothWays; }
+  /// Of the stores of the call that was begun, if it may be one.
+  std::optional<Stores> sampled_stores() const;
+  /// Before this rank publishes the next sequence: the slots of the last exchange are no longer read.
+  void swap_slots();
   /// Begins to fetch the lines that this rank writes for the next exchange.
   void prefetch_next();
   /// Waits for all members, which this rank has told that it has arrived.
@@ -214,6 +241,11 @@ class Channel {
   FlagLine::Notes notes_{};  ///< published at the last exchange
   bool is_ahead_ = false;    ///< has not waited for the others at the last exchange
   bool is_small_ = false;    ///< the call's chunks fit into flag lines
+  // Two members swap their slots of this parity before they use them again, if both have published a call that does so.
+  SlotUse use_ = SlotUse::kOneWay;        ///< of the call that was begun
+  bool is_swapping_ = false;              ///< it swaps
+  std::optional<std::uint64_t> to_swap_;  ///< the fingerprint of the last exchange, if its call did
+  std::uint32_t swapped_ = 0;             ///< bit p: the slots of parity p are swapped
   // Chunks that are smaller than a slot use its subslots in turn, so that staged data have moved to a cache that the
   // ranks share before they are overwritten.
   std::uint32_t subslots_ = 1;
@@ -221,7 +253,7 @@ class Channel {
   CallDeadline deadline_;
 
   StoreChoice choice_{Stores::kPlain, StoreChoice::Origin::kGiven};  ///< that of the first member holds
-  std::uint32_t streamed_classes_ = 0;                               ///< the choice's
+  std::uint32_t streamed_classes_ = 0, turning_classes_ = 0;         ///< the choice's
   Stores stores_ = Stores::kPlain;
   std::size_t chunk_bytes_ = 0;
   std::optional<Sample> sample_;            ///< of the call that was begun

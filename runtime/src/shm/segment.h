@@ -63,12 +63,15 @@ static_assert(sizeof(SharedWord) == 4, "a futex is 32 bits");
 struct alignas(kLineBytes) FlagLine {
   static constexpr std::size_t kPayloadBytes = 48;
   static constexpr int kChunkClasses = 10;
-  static constexpr int kWorkBits = 31 - kChunkClasses;
+  static constexpr int kSwappableClasses = 3;
+  static constexpr int kWorkBits = 31 - kChunkClasses - kSwappableClasses;
   /// In one word, which is stored as a whole: to change a part would wait for the line, which others have read.
   struct Notes {
     std::uint32_t uses_heap : 1;  ///< the member has allocated memory of the shared heap
     /// Of the first member: the classes of chunks that all stage with streaming stores (shm/store_choice.h).
     std::uint32_t streamed_classes : kChunkClasses;
+    /// Of the first member: the classes of chunks that two members stage in turns, and not in swapped slots.
+    std::uint32_t turning_classes : kSwappableClasses;
     /// The work of this member in the sample that ended before this exchange, in units of its clock; 0: none was
     /// measured.
     std::uint32_t work : kWorkBits;

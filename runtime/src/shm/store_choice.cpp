@@ -40,17 +40,14 @@ Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip) {
 
 namespace {
 
-/// Samples before the first comparison of a class, if the first guess was measured, and if not; after a change; and at
-/// most. A pause is this many times as long as the one before, if nothing has changed.
-constexpr int kFirstPause = 16;
-constexpr int kPauseAfterNoGuess = 4;
+/// After a change, and at most. A pause is this many times as long as the one before, if nothing has changed.
 constexpr int kPauseAfterChange = 16;
 constexpr int kLongestPause = 1024;
 constexpr int kPauseGrows = 4;
-/// The other stores are taken if they need less than this part of the time.
+/// The other way is taken if it needs less than this part of the time.
 constexpr double kClearlyLess = 0.87;
-/// One sample is enough to refuse the others if it takes this many times as long. And a comparison begins after this
-/// number of samples if staging with the chosen ones takes this many times as long as usual.
+/// One sample is enough to refuse the other one if it takes this many times as long. And a comparison begins after this
+/// number of samples if the chosen one takes this many times as long as usual.
 constexpr double kClearlyMore = 1.5;
 constexpr int kSoonest = 8;
 /// Samples after which a comparison is given up: the program makes other calls now.
@@ -58,57 +55,43 @@ constexpr int kMaxSamples = 64;
 
 constexpr std::size_t smallest_of(int chunk_class) { return std::size_t{1024} << chunk_class; }
 
-Stores other(Stores stores) { return stores == Stores::kPlain ? Stores::kStreaming : Stores::kPlain; }
+template <class Way>
+Way other(Way way) {
+  return way == Way{0} ? Way{1} : Way{0};
+}
 
 }  // namespace
 
-void StoreChoice::Recent::add(double cost) {
+template <class Way>
+void MeasuredChoice<Way>::Recent::add(double cost) {
   std::rotate(costs_.begin(), costs_.begin() + 1, costs_.end());
   costs_.back() = cost;
   ++count_;
 }
 
-double StoreChoice::Recent::median() const {
+template <class Way>
+double MeasuredChoice<Way>::Recent::median() const {
   auto sorted = costs_;
   std::sort(sorted.begin(), sorted.end());
   return sorted[kSamplesOfEach / 2];
 }
 
-StoreChoice::StoreChoice(Stores first, Origin origin) : is_fixed_(origin == Origin::kGiven) {
-  for (int c = 0; c < kChunkClasses; ++c) {
-    const bool is_plain = origin == Origin::kMeasured && is_fetched(smallest_of(c));
-    choices_[c].chosen = is_plain ? Stores::kPlain : first;
-    rest(choices_[c], origin == Origin::kMeasured ? kFirstPause : kPauseAfterNoGuess);
-  }
+template <class Way>
+Way MeasuredChoice<Way>::now(int chunk_class) const {
+  const Choice& choice = choices_[chunk_class];
+  return choice.state == State::kTries ? other(choice.chosen) : choice.chosen;
 }
 
-std::uint32_t StoreChoice::streamed_classes() const {
-  std::uint32_t classes = 0;
-  for (int c = 0; c < kChunkClasses; ++c) {
-    const Choice& choice = choices_[c];
-    const Stores now = choice.state == State::kTries ? other(choice.chosen) : choice.chosen;
-    if (now == Stores::kStreaming) classes |= std::uint32_t{1} << c;
-  }
-  return classes;
-}
-
-std::string StoreChoice::describe() const {
-  std::string sizes;
-  for (int c = 0; c < kChunkClasses; ++c) {
-    if (choices_[c].chosen != Stores::kStreaming) continue;
-    sizes += (sizes.empty() ? "" : ", ") + std::to_string(1 << c) + " KiB";
-  }
-  return sizes.empty() ? "plain stores" : "streaming stores for chunks from " + sizes + " to twice as much";
-}
-
-void StoreChoice::rest(Choice& choice, int pause) {
+template <class Way>
+void MeasuredChoice<Way>::rest(Choice& choice, int pause) {
   choice.state = State::kRests;
   choice.samples = 0;
   choice.pause = pause;
   choice.with_chosen.clear();
 }
 
-void StoreChoice::compare(Choice& choice, CallKind kind) {
+template <class Way>
+void MeasuredChoice<Way>::compare(Choice& choice, CallKind kind) {
   choice.state = State::kCompares;
   choice.kind = kind;
   choice.samples = 0;
@@ -116,14 +99,14 @@ void StoreChoice::compare(Choice& choice, CallKind kind) {
   choice.with_other.clear();
 }
 
-void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, double cost) {
-  if (is_fixed_) return;
+template <class Way>
+void MeasuredChoice<Way>::add_sample(int chunk_class, CallKind kind, Way way, double cost) {
   Choice& choice = choices_[chunk_class];
   ++choice.samples;
   const bool is_alike = kind == choice.kind;
   switch (choice.state) {
     case State::kRests: {
-      if (is_alike && stores == choice.chosen) choice.with_chosen.add(cost);
+      if (is_alike && way == choice.chosen) choice.with_chosen.add(cost);
       const bool is_slower = choice.samples >= kSoonest && choice.usual > 0 && choice.with_chosen.is_full() &&
                              choice.with_chosen.median() > kClearlyMore * choice.usual;
       if (is_slower) choice.pause = kPauseAfterChange;
@@ -131,7 +114,7 @@ void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, doub
       return;
     }
     case State::kCompares:
-      if (is_alike && stores == choice.chosen) choice.with_chosen.add(cost);
+      if (is_alike && way == choice.chosen) choice.with_chosen.add(cost);
       if (choice.with_chosen.is_full()) {
         choice.state = State::kTries;
         choice.samples = 0;
@@ -140,7 +123,7 @@ void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, doub
       }
       return;
     case State::kTries:
-      if (is_alike && stores != choice.chosen) {
+      if (is_alike && way != choice.chosen) {
         choice.with_other.add(cost);
         if (cost > kClearlyMore * choice.with_chosen.median()) {
           choice.usual = choice.with_chosen.median();
@@ -158,6 +141,53 @@ void StoreChoice::add_sample(int chunk_class, CallKind kind, Stores stores, doub
       }
       return;
   }
+}
+
+template class MeasuredChoice<Stores>;
+template class MeasuredChoice<Slots>;
+
+StoreChoice::StoreChoice(Stores first, Origin origin)
+    : has_fixed_stores_(origin == Origin::kGiven),
+      has_fixed_slots_(has_fixed_stores_ && first == Stores::kStreaming),
+      stores_(
+          [&](int c) {
+            return origin == Origin::kMeasured && is_fetched(smallest_of(c)) ? Stores::kPlain : first;
+          },
+          origin != Origin::kMeasured),
+      slots_([&](int) { return first == Stores::kStreaming ? Slots::kInTurns : Slots::kSwapped; },
+             origin != Origin::kMeasured) {}
+
+std::uint32_t StoreChoice::streamed_classes() const {
+  std::uint32_t classes = 0;
+  for (int c = 0; c < kChunkClasses; ++c) {
+    if (stores_.now(c) == Stores::kStreaming) classes |= std::uint32_t{1} << c;
+  }
+  return classes;
+}
+
+std::uint32_t StoreChoice::turning_classes() const {
+  std::uint32_t classes = 0;
+  for (int c = 0; c < FlagLine::kSwappableClasses; ++c) {
+    if (slots_.now(kFirstSwappable + c) == Slots::kInTurns) classes |= std::uint32_t{1} << c;
+  }
+  return classes;
+}
+
+std::string StoreChoice::describe() const {
+  std::string streamed, turning;
+  const auto add = [](std::string& sizes, int c) {
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(1 << c) + " KiB";
+  };
+  for (int c = 0; c < kChunkClasses; ++c) {
+    if (stores_.chosen(c) == Stores::kStreaming) add(streamed, c);
+  }
+  for (int c = kFirstSwappable; c < kFirstSwappable + FlagLine::kSwappableClasses; ++c) {
+    if (slots_.chosen(c) == Slots::kInTurns) add(turning, c);
+  }
+  std::string text = streamed.empty() ? "plain stores"
+                                      : "streaming stores for chunks from " + streamed + " to twice as much";
+  if (!turning.empty()) text += "; two ranks take turns with chunks from " + turning + " to twice as much";
+  return text;
 }
 
 }  // namespace ddl::runtime

@@ -1,10 +1,11 @@
-// Which stores the ranks of a channel use for staging, plain or streaming: a first guess from the time in which a
-// cache line goes from one rank to another and back, and then a choice by measurement, for each size of a chunk.
+// How the ranks of a channel stage: with plain or with streaming stores, and, if they are two that write and read, in
+// slots that they swap or in places that take turns. A first guess comes from the time in which a cache line goes from
+// one rank to another and back, and then a choice by measurement, for each size of a chunk.
 //
 // A rank that stages overwrites lines that other ranks have read last. If they share a cache with it, that is cheap.
 // If they do not, plain stores fetch every line from the other cache first, and streaming stores, which go past the
 // caches, are several times as fast; near they are slower. docs/decisions/0031-stores-are-chosen-by-measurement.md
-// has the figures.
+// has the figures, and docs/decisions/0094-two-ranks-swap-their-slots.md those of slots.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ Stores stores_at(std::optional<std::chrono::nanoseconds> round_trip);
 /// Smaller chunks are always stored plainly.
 inline constexpr int kChunkClasses = FlagLine::kChunkClasses;
 /// nullopt: too small for streaming stores. Each call asks several times.
-inline std::optional<int> chunk_class(std::size_t bytes) {
+constexpr std::optional<int> chunk_class(std::size_t bytes) {
   constexpr std::size_t kSmallest = std::size_t{1} << 10;
   if (bytes < kSmallest) return std::nullopt;
   return std::min(static_cast<int>(std::bit_width(bytes / kSmallest)) - 1, kChunkClasses - 1);
@@ -48,32 +49,45 @@ inline std::optional<int> chunk_class(std::size_t bytes) {
 /// The lines of smaller chunks are fetched before they are written (Channel), where ranks are far apart, too.
 constexpr bool is_fetched(std::size_t bytes) { return bytes < std::size_t{16} << 10; }
 
-/// Chooses for all ranks of a channel; lives on its first rank. Not thread-safe. Pure: it is told what was measured.
-///
-/// For each class the other stores are tried for a few samples: at first soon, then ever more rarely while nothing
-/// changes, and soon again if staging becomes slower. They are taken if they are clearly faster.
-class StoreChoice {
- public:
-  /// Where the first choice comes from.
-  enum class Origin {
-    kGiven,     ///< the user: it never changes
-    kMeasured,  ///< the round trip
-    kUnknown
-  };
-  /// first: for all classes; if it was measured, for those that are not fetched. The others begin with plain stores.
-  StoreChoice(Stores first, Origin origin);
+/// How two members that both write and read use their slots.
+enum class Slots : std::uint8_t {
+  kSwapped,  ///< a member writes where it has read last: these lines have come to its core with that
+  kInTurns  ///< each in its own slot, at places that take turns: these lines have gone to a cache that both share
+};
 
-  bool is_fixed() const { return is_fixed_; }
-  /// Bit c: chunks of class c are to be stored with streaming stores.
-  std::uint32_t streamed_classes() const;
-  /// "streaming stores for chunks from 64 KiB, 512 KiB to twice as much", "plain stores".
-  std::string describe() const;
-  /// A sample: exchanges of one call, of chunks of one class and with the same stores. cost: the work of the rank that
-  /// had most of it, in any unit of time for each byte.
-  void add_sample(int chunk_class, CallKind kind, Stores stores, double cost);
+/// The smallest class for which there is a choice: smaller chunks always lie in swapped slots.
+inline constexpr int kFirstSwappable = 4;
+static_assert(!is_fetched(std::size_t{1024} << kFirstSwappable));
+/// The largest chunk of two members that both write and read: it stays in the caches of both cores.
+inline constexpr std::size_t kMostSwapped = std::size_t{64} << 10;
+static_assert(chunk_class(kMostSwapped) == kFirstSwappable + FlagLine::kSwappableClasses - 1);
+
+/// Chooses between two ways, 0 and 1, for each class of chunks, by what samples of both have cost. Pure.
+///
+/// The other way is tried for a few samples: at first soon, then ever more rarely while nothing changes, and soon again
+/// if the chosen one becomes slower. It is taken if it is clearly faster.
+template <class Way>
+class MeasuredChoice {
+ public:
+  /// first(c): what class c begins with. is_guess: nothing was measured for it.
+  template <class First>
+  MeasuredChoice(First first, bool is_guess) {
+    for (int c = 0; c < kChunkClasses; ++c) {
+      choices_[c].chosen = first(c);
+      rest(choices_[c], is_guess ? kPauseAfterGuess : kPauseAfterMeasured);
+    }
+  }
+  Way chosen(int chunk_class) const { return choices_[chunk_class].chosen; }
+  /// What the next samples are to use: the chosen way, or the other one that is tried.
+  Way now(int chunk_class) const;
+  void add_sample(int chunk_class, CallKind kind, Way way, double cost);
 
  private:
   static constexpr int kSamplesOfEach = 3;
+  /// Samples before the first comparison.
+  static constexpr int kPauseAfterMeasured = 16;
+  static constexpr int kPauseAfterGuess = 4;
+
   /// The last costs.
   class Recent {
    public:
@@ -86,13 +100,14 @@ class StoreChoice {
     std::array<double, kSamplesOfEach> costs_{};
     int count_ = 0;
   };
+
   enum class State : std::uint8_t {
     kRests,     ///< until some samples have passed, or staging becomes slower
-    kCompares,  ///< collects samples with the chosen stores
-    kTries      ///< collects samples with the others
+    kCompares,  ///< collects samples of the chosen way
+    kTries      ///< collects samples of the other one
   };
   struct Choice {
-    Stores chosen = Stores::kPlain;
+    Way chosen{};
     State state = State::kRests;
     /// The kind of calls that is compared: others take a different time for the same bytes.
     CallKind kind = CallKind::kNone;
@@ -101,12 +116,47 @@ class StoreChoice {
     int samples = 0;   ///< in this state
     int pause = 0;     ///< samples of the next rest
   };
-
   static void rest(Choice& choice, int pause);
   static void compare(Choice& choice, CallKind kind);
 
   std::array<Choice, kChunkClasses> choices_;
-  bool is_fixed_;
+};
+
+/// Chooses for all ranks of a channel; lives on its first rank. Not thread-safe. Pure: it is told what was measured.
+class StoreChoice {
+ public:
+  /// Where the first choice comes from.
+  enum class Origin {
+    kGiven,     ///< the user: it never changes
+    kMeasured,  ///< the round trip
+    kUnknown
+  };
+  /// first: for all classes; if it was measured, for those that are not fetched. The others begin with plain stores, and
+  /// swapped slots do where these do.
+  StoreChoice(Stores first, Origin origin);
+
+  bool has_fixed_stores() const { return has_fixed_stores_; }
+  /// The user's streaming stores go with turns.
+  bool has_fixed_slots() const { return has_fixed_slots_; }
+  /// Bit c: chunks of class c are to be stored with streaming stores.
+  std::uint32_t streamed_classes() const;
+  /// Bit c: chunks of class kFirstSwappable + c are to take turns.
+  std::uint32_t turning_classes() const;
+  /// "streaming stores for chunks from 64 KiB, 512 KiB to twice as much", "plain stores".
+  std::string describe() const;
+  /// A sample: exchanges of one call, of chunks of one class and staged in the same way. cost: the work of the rank that
+  /// had most of it, in any unit of time for each byte.
+  void add_sample(int chunk_class, CallKind kind, Stores stores, double cost) {
+    if (!has_fixed_stores_) stores_.add_sample(chunk_class, kind, stores, cost);
+  }
+  void add_sample(int chunk_class, CallKind kind, Slots slots, double cost) {
+    if (!has_fixed_slots_) slots_.add_sample(chunk_class, kind, slots, cost);
+  }
+
+ private:
+  bool has_fixed_stores_, has_fixed_slots_;
+  MeasuredChoice<Stores> stores_;
+  MeasuredChoice<Slots> slots_;
 };
 
 }  // namespace ddl::runtime
