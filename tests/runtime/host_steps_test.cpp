@@ -5,6 +5,7 @@
 #include <bit>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 
 #include "support/catch.h"
@@ -86,6 +87,51 @@ TEST_CASE("an allreduce over hosts is one tree from left to right, the same on e
     if (c != '(' && c != ')') without_parentheses += c;
   }
   CHECK(without_parentheses == in_order);
+}
+
+TEST_CASE("values that are kept apart go once to every host that has not got them") {
+  const int hosts = GENERATE(range(1, 21));
+  CAPTURE(hosts);
+  std::vector<std::vector<TreeStep>> steps;
+  std::vector<std::set<int>> held;
+  for (int host = 0; host < hosts; ++host) {
+    steps.push_back(gathering_steps(hosts, host));
+    held.push_back({host});
+    const HostSteps tree = tree_steps(hosts, host);
+    CHECK(std::equal(tree.begin(), tree.end(), steps.back().begin(), steps.back().end(),
+                     [](const HostStep& one, const HostStep& other) { return one == other; }));
+  }
+  // Messages under way, by the hosts that send and receive them.
+  std::map<std::pair<int, int>, std::deque<std::vector<int>>> wires;
+  std::vector<std::size_t> next(steps.size()), sent(steps.size());
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int host = 0; host < hosts; ++host) {
+      const auto own = static_cast<std::size_t>(host);
+      if (next[own] == steps[own].size()) continue;
+      const TreeStep& step = steps[own][next[own]];
+      if (sent[own] == next[own]) {
+        for (const int value : step.sent_hosts) CHECK(held[own].count(value) == 1);
+        CHECK(step.sent_hosts.empty() == (step.send.count == 0));
+        if (step.send.count > 0) wires[{host, step.host}].push_back(step.sent_hosts);
+        ++sent[own];
+        moved = true;
+      }
+      if (step.recv.count > 0) {
+        auto& wire = wires[{step.host, host}];
+        if (wire.empty()) continue;
+        CHECK(wire.front() == step.received_hosts);
+        for (const int value : step.received_hosts) CHECK(held[own].insert(value).second);
+        wire.pop_front();
+      }
+      ++next[own];
+      moved = true;
+    }
+  }
+  for (std::size_t host = 0; host < steps.size(); ++host) {
+    CHECK(next[host] == steps[host].size());
+    CHECK(held[host].size() == steps.size());
+  }
 }
 
 TEST_CASE("the canonical tree is the documented one") {

@@ -59,6 +59,44 @@ HostSteps tree_steps(int hosts, int own) {
   return steps;
 }
 
+std::vector<TreeStep> gathering_steps(int hosts, int own) {
+  const TreePosition position(hosts, own);
+  // What the host with this number has before the exchange over this distance: the values of those with the same higher
+  // bits, and of those for which they stand in.
+  const auto group = [&](int number, int distance) {
+    std::vector<int> values;
+    const int first = number / distance * distance;
+    for (int member = first; member < first + distance; ++member) {
+      values.push_back(position.host_of(member));
+      if (position.is_stand_in_number(member)) values.push_back(position.host_of(member) + 1);
+    }
+    return values;
+  };
+  const auto all_but = [&](int host) {
+    std::vector<int> values = group(0, position.taking_part());
+    std::erase(values, host);
+    return values;
+  };
+  const int number = position.number();
+  std::vector<TreeStep> steps;
+  int distance = 1;
+  for (const HostStep& step : tree_steps(hosts, own)) {
+    TreeStep& added = steps.emplace_back(TreeStep{step, {}, {}});
+    if (position.has_stand_in()) {
+      if (step.send.count > 0) added.sent_hosts = {own};
+      if (step.recv.count > 0) added.received_hosts = all_but(own);
+    } else if (position.is_stand_in() && step.host == position.stood_in_for()) {
+      if (step.send.count > 0) added.sent_hosts = all_but(step.host);
+      if (step.recv.count > 0) added.received_hosts = {step.host};
+    } else {
+      added.sent_hosts = group(number, distance);
+      added.received_hosts = group(number ^ distance, distance);
+      distance *= 2;
+    }
+  }
+  return steps;
+}
+
 HostSteps halving_steps(int hosts, int own, int units, int root) {
   const TreePosition position(hosts, own);
   const UnitRange value{0, units};

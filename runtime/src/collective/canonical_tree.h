@@ -66,6 +66,13 @@ HostSteps tree_steps(int hosts, int own);
 /// the way to it are sent back.
 HostSteps halving_steps(int hosts, int own, int units, int root = -1);
 
+/// A step of tree_steps(), and the hosts whose values go either way if values are kept apart and not combined.
+struct TreeStep : HostStep {
+  std::vector<int> sent_hosts, received_hosts;  ///< ascending
+};
+/// The value of every host, on every host. None goes to a host that has it.
+std::vector<TreeStep> gathering_steps(int hosts, int own);
+
 /// One unit per host. First each unit goes once around the ring, starting at the host after the one with its number,
 /// and every host on the way combines it with its own, so that unit h ends on host h; then the result goes around
 /// once more and replaces the old values. Unit h is combined in the order h+1, h+2, ..., h, from left to right: not

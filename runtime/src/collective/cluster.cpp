@@ -32,7 +32,7 @@ Cluster::Cluster(Connections& connections)
       channel_(connections.channel()),
       lane_(connections.lane()),
       has_mesh_(layout_.host_count() <= kMeshHosts),
-      agreement_steps_(tree_steps(layout_.host_count(), layout_.own)) {}
+      agreement_steps_(gathering_steps(layout_.host_count(), layout_.own)) {}
 
 Outcome Cluster::run(const Request& request, CallDeadline deadline) {
   const int ranks = layout_.size();
@@ -191,18 +191,20 @@ Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggyba
     (void)work.gather(0, buffers);
     buffers.keep_received(buffers.value.size());
   }
-  const std::size_t own_bytes = piggybacks ? buffers.value.size() : 0;
   std::vector<std::byte> scrap;
-  for (const HostStep& step : agreement_steps_) {
+  for (const TreeStep& step : agreement_steps_) {
     AgreementFrame own, other;
     own.agreement = agreement;
     own.awaited = channel_.waits().last() + 1;
-    own.payload_bytes = piggybacks && agreement.has_mismatch == 0 ? own_bytes : 0;
     Pending sending = 0, receiving = 0;
     if (step.send.count > 0) {
+      std::span<const std::byte> payload;
+      if (piggybacks && agreement.has_mismatch == 0) payload = work.sent_with(step, buffers);
+      own.payload_bytes = payload.size();
       lane_->post_send(step.host, std::as_bytes(std::span(&own, 1)), sending);
-      lane_->post_send(step.host, std::span<const std::byte>(buffers.value).first(own.payload_bytes),
-                       sending);
+      lane_->post_send(step.host, payload, sending);
+      // The partner waits for it; what it has sent itself need not be here.
+      lane_->move();
     }
     const auto drive = [&](auto done) { return lane_->drive(channel_.call(), channel_.deadline(), done); };
     if (step.recv.count > 0) {
@@ -217,13 +219,13 @@ Outcome Cluster::agree(CallAgreement& agreement, ClusterCall& work, bool piggyba
                                        ? CallAgreement::merge(agreement, other.agreement)
                                        : CallAgreement::merge(other.agreement, agreement);
       const bool is_usable = merged.has_mismatch == 0;
-      if (is_usable && other.payload_bytes != own_bytes)
-        return lane_->out_of_step(step.host, channel_.call());
+      const std::size_t expected = piggybacks ? work.received_with(step, buffers) : 0;
+      if (is_usable && other.payload_bytes != expected) return lane_->out_of_step(step.host, channel_.call());
       if (!is_usable) scrap.resize(other.payload_bytes);
-      lane_->post_receive(step.host, is_usable ? buffers.received.first(own_bytes) : std::span(scrap),
+      lane_->post_receive(step.host, is_usable ? buffers.received.first(expected) : std::span(scrap),
                           receiving);
       if (auto driven = drive([&] { return receiving == 0 && sending == 0; }); !driven) return driven;
-      if (is_usable && own_bytes > 0) buffers.merge(step.merge, work.combine());
+      if (is_usable && expected > 0) work.merge_received(step, buffers);
       agreement = merged;
     } else if (auto driven = drive([&] { return sending == 0; }); !driven) {
       return driven;

@@ -76,7 +76,7 @@ class Cluster {
   Channel& channel_;
   Lane* lane_;     ///< null on ranks without a lane
   bool has_mesh_;  ///< the lanes of all ranks are connected with all hosts
-  HostSteps agreement_steps_;
+  std::vector<TreeStep> agreement_steps_;
   std::array<HostRun, kDepth> runs_;
   std::uint64_t first_running_ = 0;  ///< the first chunk that has been begun and not finished
   std::uint64_t end_running_ = 0;    ///< the first chunk after it that has not been begun

@@ -22,9 +22,10 @@ struct ClusterContext {
 
 /// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending
 /// this number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to
-/// each other once. More hosts merge them on the way, and each forwards all of them.
-inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
-  const std::size_t measured = context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
+/// each other once, and more hosts forward all of them in each step. all_need_all: every host needs each value, and gets
+/// it once.
+inline std::size_t max_piggyback_bytes(const ClusterContext& context, bool all_need_all) {
+  const std::size_t measured = all_need_all || context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
   return std::min(measured, context.areas.area_bytes);
 }
 
@@ -41,6 +42,17 @@ class ClusterCall {
   /// Its routes lead to hosts that are not neighbours in the tree.
   virtual bool needs_mesh() const { return false; }
   virtual Reduction combine() const { return {}; }
+  // What of the first chunk's value goes with a step of the comparison, what comes with it, and what becomes of that. By
+  // default the values of hosts are combined, so all of it goes both ways.
+  virtual std::span<const std::byte> sent_with(const TreeStep&, SliceBuffers& buffers) {
+    return buffers.value;
+  }
+  virtual std::size_t received_with(const TreeStep&, const SliceBuffers& buffers) const {
+    return buffers.value.size();
+  }
+  virtual void merge_received(const TreeStep& step, SliceBuffers& buffers) {
+    buffers.merge(step.merge, combine());
+  }
   /// The maximum length of what a lane sends or receives of a chunk as one slice.
   virtual std::size_t longest_slice() const { return area_bytes(); }
 

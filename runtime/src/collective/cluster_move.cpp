@@ -246,7 +246,8 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& move, std::size_t element) {
-  const std::uint64_t max_elements = max_piggyback_bytes(context) / element;
+  const bool all_need_all = move.is_shared() && !move.only_receiver();
+  const std::uint64_t max_elements = max_piggyback_bytes(context, all_need_all) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
@@ -256,7 +257,49 @@ bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& m
 }
 
 ClusterSmallMove::ClusterSmallMove(ClusterContext context, const MoveInBuffers& work)
-    : ClusterCall(context), work_(work) {}
+    : ClusterCall(context), work_(work) {
+  std::size_t end = 0;
+  for (int sender = 0; sender < work_.move.size(); ++sender) {
+    offsets_.push_back(end);
+    end += bytes_of(sender);
+  }
+  offsets_.push_back(end);
+}
+
+template <class Each>
+void ClusterSmallMove::for_senders(const std::vector<int>& hosts, Each each) const {
+  for (const int host : hosts) {
+    for (const int sender : ranks_on(host)) {
+      const auto at = static_cast<std::size_t>(sender);
+      if (offsets_[at + 1] > offsets_[at]) each(offsets_[at], offsets_[at + 1] - offsets_[at]);
+    }
+  }
+}
+
+std::span<const std::byte> ClusterSmallMove::sent_with(const TreeStep& step, SliceBuffers& buffers) {
+  packed_.clear();
+  if (buffers.value.empty()) return packed_;
+  for_senders(step.sent_hosts, [&](std::size_t offset, std::size_t bytes) {
+    const auto part = buffers.value.subspan(offset, bytes);
+    packed_.insert(packed_.end(), part.begin(), part.end());
+  });
+  return packed_;
+}
+
+std::size_t ClusterSmallMove::received_with(const TreeStep& step, const SliceBuffers& buffers) const {
+  std::size_t sum = 0;
+  if (!buffers.value.empty())
+    for_senders(step.received_hosts, [&](std::size_t, std::size_t bytes) { sum += bytes; });
+  return sum;
+}
+
+void ClusterSmallMove::merge_received(const TreeStep& step, SliceBuffers& buffers) {
+  const std::byte* from = buffers.received.data();
+  for_senders(step.received_hosts, [&](std::size_t offset, std::size_t bytes) {
+    copy_bytes(buffers.value.data() + offset, from, bytes);
+    from += bytes;
+  });
+}
 
 std::size_t ClusterSmallMove::bytes_of(int sender) const {
   return static_cast<std::size_t>(elements_of(work_.move, sender)) * work_.element;
@@ -267,14 +310,12 @@ void ClusterSmallMove::fill(std::uint64_t, std::byte* input) {
 }
 
 Route ClusterSmallMove::gather(std::uint64_t, SliceBuffers& buffers) {
-  std::size_t bytes = 0;
-  for (int sender = 0; own_lane() == 0 && sender < work_.move.size(); ++sender) bytes += bytes_of(sender);
-  buffers.keep_value(bytes);
-  std::fill(buffers.value.begin(), buffers.value.end(), std::byte{0});
-  std::byte* to = buffers.value.data();
-  for (int sender = 0; bytes > 0 && sender < work_.move.size(); to += bytes_of(sender++)) {
-    if (layout().host_of(sender) == own_host())
-      copy_bytes(to, input_of(layout().local_rank(sender)), bytes_of(sender));
+  // One lane moves it all.
+  buffers.keep_value(own_lane() == 0 ? offsets_.back() : 0);
+  if (buffers.value.empty()) return {};
+  for (const int sender : ranks_on(own_host())) {
+    copy_bytes(buffers.value.data() + offsets_[static_cast<std::size_t>(sender)],
+               input_of(layout().local_rank(sender)), bytes_of(sender));
   }
   return {};
 }

@@ -103,7 +103,9 @@ class ClusterSmallMove final : public ClusterCall {
   ClusterSmallMove(ClusterContext context, const MoveInBuffers& work);
   std::uint64_t chunks() const override { return 1; }
   bool piggybacks_first() const override { return true; }
-  Reduction combine() const override { return {DDL_UINT8, DDL_BIT_OR}; }
+  std::span<const std::byte> sent_with(const TreeStep& step, SliceBuffers& buffers) override;
+  std::size_t received_with(const TreeStep& step, const SliceBuffers& buffers) const override;
+  void merge_received(const TreeStep& step, SliceBuffers& buffers) override;
   void fill(std::uint64_t chunk, std::byte* input) override;
   Route gather(std::uint64_t chunk, SliceBuffers& buffers) override;
   void publish(std::uint64_t chunk, SliceBuffers& buffers, std::byte* result) override;
@@ -112,8 +114,13 @@ class ClusterSmallMove final : public ClusterCall {
  private:
   /// The bytes of all blocks of a sender.
   std::size_t bytes_of(int sender) const;
+  /// each(offset, bytes) for what the senders of these hosts have in the value, in the order of their ranks on each.
+  template <class Each>
+  void for_senders(const std::vector<int>& hosts, Each each) const;
 
   MoveInBuffers work_;
+  std::vector<std::size_t> offsets_;  ///< of each sender's blocks in the value
+  std::vector<std::byte> packed_;     ///< what goes with a step
 };
 
 }  // namespace ddl::runtime
