@@ -77,8 +77,9 @@ class EventfulJob {
   std::vector<int> living_ranks() const {
     std::vector<int> living;
     for (const auto& [rank, one] : newest_) {
-      // Those of a host that is not listed may leave at any moment, and may just have left when it is listed again.
-      const bool may_leave = one.slot >= kSlots && (!are_both_listed_ || generation_ <= unlisted_in_);
+      // Those of a host that is not listed may leave at any moment. When it is listed again, they may just have left, or
+      // leave one generation later, because they hand over their state first.
+      const bool may_leave = one.slot >= kSlots && (!are_both_listed_ || generation_ <= changed_in_ + 1);
       if (!is_doomed(one.pid) && !may_leave && ::kill(one.pid, 0) == 0) living.push_back(one.pid);
     }
     return living;
@@ -86,7 +87,7 @@ class EventfulJob {
 
   void list_or_unlist() {
     read_generations();
-    if (are_both_listed_) unlisted_in_ = generation_;
+    changed_in_ = generation_;
     hosts_.set(std::exchange(are_both_listed_, !are_both_listed_) ? "localhost:3\n" : kBoth);
   }
   std::size_t choose(std::size_t below) { return random_() % below; }
@@ -147,7 +148,7 @@ class EventfulJob {
   ElasticJob job_{Words{"-np", "6", "--min-np", "1", "--oversubscribe", "--json", "--host-discovery-script",
                         hosts_.script(), "--elastic-settle", "0", "--blacklist-cooldown-range", "1", "1"}};
   bool are_both_listed_ = true;
-  int unlisted_in_ = -1;  ///< the generation in which the second host was last taken from the list
+  int changed_in_ = -2;  ///< the generation in which the list was changed last
   std::size_t seen_ = 0;
   int generation_ = -1;
   int size_ = 0;

@@ -52,17 +52,7 @@ class Pages {
 JobRecord full_record() {
   JobRecord record = record_with_late_rank();
   record.report.planned = {{"0-3", {0}}, {"4-7,12", {1, 2}}, {"0-3", {0}}, {"4-7,12", {1, 2}}};
-  record.report.hosts = {
-      {"node1",
-       {10,
-        8,
-        {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
-        {{"hsn0", 1 << 30, 5, 1 << 30}},
-        {{"node", 5000}},
-        "",
-        {{"GPU-a", 0, "H200", 0.755, 0.1, 1, std::int64_t{130} << 30, std::int64_t{140} << 30, 4321},
-         {"GPU-b", 1, "H200", -1, -1, -1, -1, -1, -1}},
-        ""}}};
+  record.report.hosts = {host_with_gpus()};
   record.environment = {{"OMP_NUM_THREADS", "7"}};
   return record;
 }

@@ -105,17 +105,7 @@ TEST_CASE("what was not measured is said, and why") {
 
 TEST_CASE("what the hosts have reported is in tables, with the sources of limits") {
   JobRecord record = record_with_late_rank();
-  record.report.hosts = {
-      {"node1",
-       {10,
-        8,
-        {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
-        {{"hsn0", 1 << 30, 5, 1 << 30}},
-        {{"node", 5000}},
-        "",
-        {{"GPU-a", 0, "H200", 0.755, 0.1, 1, std::int64_t{130} << 30, std::int64_t{140} << 30, 4321},
-         {"GPU-b", 1, "H200", -1, -1, -1, -1, -1, -1}},
-        ""}}};
+  record.report.hosts = {host_with_gpus()};
   const std::string text = page(record, nullptr);
   for (const char* const part :
        {"/job_7", "8.0 GiB", "5.0 GiB", "hsn0", "102 MiB/s", "1.0 GiB/s", "10 %", "5000 J", "500 W", "76 %",

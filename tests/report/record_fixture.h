@@ -35,4 +35,18 @@ inline report::JobRecord record_with_late_rank() {
   return record;
 }
 
+/// A host with all that one can report: a limit of memory, a NIC, energy, and two GPUs, of which one says nothing.
+inline launcher::HostUsage host_with_gpus() {
+  return {"node1",
+          {10,
+           8,
+           {std::int64_t{8} << 30, std::int64_t{5} << 30, 1, "/job_7", ""},
+           {{"hsn0", 1 << 30, 5, 1 << 30}},
+           {{"node", 5000}},
+           "",
+           {{"GPU-a", 0, "H200", 0.755, 0.1, 1, std::int64_t{130} << 30, std::int64_t{140} << 30, 4321},
+            {"GPU-b", 1, "H200", -1, -1, -1, -1, -1, -1}},
+           ""}};
+}
+
 }  // namespace ddl::test

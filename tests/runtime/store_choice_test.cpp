@@ -53,6 +53,20 @@ TEST_CASE("chunks are classified by powers of two") {
   CHECK(chunk_class(std::size_t{1} << 40) == 9);
 }
 
+TEST_CASE("the work of a sample keeps its digits, however long it takes") {
+  using ddl::runtime::packed_work, ddl::runtime::unpacked_work;
+  CHECK(packed_work(0) == 0);
+  for (std::uint64_t ticks = 1; ticks < std::uint64_t{1} << 44; ticks = ticks * 5 / 4 + 1) {
+    INFO(ticks);
+    const std::uint32_t packed = packed_work(ticks);
+    CHECK(packed != 0);
+    CHECK(packed >> ddl::runtime::FlagLine::kWorkBits == 0);
+    CHECK(unpacked_work(packed) <= ticks);
+    CHECK(ticks - unpacked_work(packed) <= ticks / 4096);
+  }
+  CHECK(packed_work(~std::uint64_t{0}) == packed_work((std::uint64_t{1} << 44) - 1));
+}
+
 TEST_CASE("faster stores are found within a few samples, and kept") {
   Samples far{.plain = 5, .streaming = 1};
   far.run(24);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/src/bootstrap/host_layout.h"
+#include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/slice_route.h"
 #include "runtime/src/shm/channel.h"
@@ -22,9 +23,9 @@ struct ClusterContext {
 
 /// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending
 /// this number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to
-/// each other once, and more hosts forward all of them in each step. all_need_all: every host needs each value, and gets
-/// it once.
-inline std::size_t max_piggyback_bytes(const ClusterContext& context, bool all_need_all) {
+/// each other once, and more hosts forward all of them in each step, except what every host needs: each gets that once.
+inline std::size_t max_piggyback_bytes(const ClusterContext& context, const BlockMove& move) {
+  const bool all_need_all = move.is_shared() && !move.only_receiver();
   const std::size_t measured = all_need_all || context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
   return std::min(measured, context.areas.area_bytes);
 }

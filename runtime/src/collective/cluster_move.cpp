@@ -246,8 +246,7 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& move, std::size_t element) {
-  const bool all_need_all = move.is_shared() && !move.only_receiver();
-  const std::uint64_t max_elements = max_piggyback_bytes(context, all_need_all) / element;
+  const std::uint64_t max_elements = max_piggyback_bytes(context, move) / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);

@@ -53,12 +53,6 @@ inline std::uint64_t work_clock() {
 #endif
 }
 
-/// In units that fit into a flag line; a millisecond is about 40,000.
-constexpr std::uint32_t published_work(std::uint64_t work) {
-  constexpr std::uint64_t kMost = (1u << FlagLine::kWorkBits) - 1;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(work >> 6, 1, kMost));
-}
-
 /// A change of the stores takes effect after this number of exchanges of a long call.
 constexpr int kSampleExchanges = 8;
 
@@ -271,13 +265,13 @@ void Channel::all_arrived() {
 }
 
 void Channel::note_sample(const Sample& sample) {
-  std::uint32_t most = 0;
+  std::uint64_t most = 0;
   for (int i = 0; i < size(); ++i) {
-    const std::uint32_t work = notes_of(i).work;
+    const std::uint64_t work = unpacked_work(notes_of(i).work);
     if (work == 0) return;
     most = std::max(most, work);
   }
-  const double cost = most / static_cast<double>(sample.bytes);
+  const double cost = static_cast<double>(most) / static_cast<double>(sample.bytes);
   if (sample.slots) choice_.add_sample(sample.chunk_class, sample.kind, *sample.slots, cost);
   if (sample.stores) choice_.add_sample(sample.chunk_class, sample.kind, *sample.stores, cost);
   streamed_classes_ = choice_.streamed_classes();
@@ -318,7 +312,7 @@ void Channel::arrive() {
   own.fingerprint = fingerprint_;
   std::uint32_t work = 0;
   if (ended_sample_) {
-    work = published_work(ended_sample_->work);
+    work = packed_work(std::max<std::uint64_t>(ended_sample_->work, 1));
     published_sample_ = std::exchange(ended_sample_, std::nullopt);
   }
   notes_ = {heap_.is_used() ? 1U : 0U, streamed_classes_, turning_classes_, work};

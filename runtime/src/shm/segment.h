@@ -72,8 +72,8 @@ struct alignas(kLineBytes) FlagLine {
     std::uint32_t streamed_classes : kChunkClasses;
     /// Of the first member: the classes of chunks that two members stage in turns, and not in swapped slots.
     std::uint32_t turning_classes : kSwappableClasses;
-    /// The work of this member in the sample that ended before this exchange, in units of its clock; 0: none was
-    /// measured.
+    /// The work of this member in the sample that ended before this exchange, in ticks of its clock: packed_work() of
+    /// shm/store_choice.h. 0: none was measured.
     std::uint32_t work : kWorkBits;
   };
   SharedWord word;

@@ -62,6 +62,22 @@ static_assert(!is_fetched(std::size_t{1024} << kFirstSwappable));
 inline constexpr std::size_t kMostSwapped = std::size_t{64} << 10;
 static_assert(chunk_class(kMostSwapped) == kFirstSwappable + FlagLine::kSwappableClasses - 1);
 
+// The work of a sample, which a member publishes in its flag line.
+
+inline constexpr int kWorkExponentBits = 5;
+inline constexpr int kWorkDigits = FlagLine::kWorkBits - kWorkExponentBits;
+/// As many binary digits as a comparison needs, and an exponent: a flag line has no room for more. 0 only for 0. More
+/// than an hour is an hour.
+constexpr std::uint32_t packed_work(std::uint64_t ticks) {
+  constexpr int kMostBits = kWorkDigits + (1 << kWorkExponentBits) - 1;
+  ticks = std::min(ticks, (std::uint64_t{1} << kMostBits) - 1);
+  const int exponent = std::max(static_cast<int>(std::bit_width(ticks)) - kWorkDigits, 0);
+  return static_cast<std::uint32_t>(exponent) << kWorkDigits | static_cast<std::uint32_t>(ticks >> exponent);
+}
+constexpr std::uint64_t unpacked_work(std::uint32_t packed) {
+  return std::uint64_t{packed & ((1U << kWorkDigits) - 1)} << (packed >> kWorkDigits);
+}
+
 /// Chooses between two ways, 0 and 1, for each class of chunks, by what samples of both have cost. Pure.
 ///
 /// The other way is tried for a few samples: at first soon, then ever more rarely while nothing changes, and soon again
