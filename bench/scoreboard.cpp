@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,22 +61,44 @@ void wake_all(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Waits until the word has reached turn. At first a waiting rank yields, so that all ranks leave the barrier
-// together. When yield_time has passed it sleeps, so that a rank that is far ahead does not take the CPU time of the
-// others.
-void yield_then_sleep(std::atomic<std::uint32_t>& word, std::uint32_t turn,
-                      std::chrono::milliseconds yield_time) {
-  const auto yield_end = std::chrono::steady_clock::now() + yield_time;
-  std::uint32_t seen = word.load(std::memory_order_acquire);
-  while (seen < turn) {
-    if (std::chrono::steady_clock::now() < yield_end) {
-      ::sched_yield();
-    } else {
-      ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, nullptr, nullptr, 0);
+// Waits until the word has reached turn. For kYield the rank yields at first, so that all leave the barrier together.
+// When a millisecond has passed it sleeps, so that a rank that is far ahead does not take the CPU time of the others.
+class BarrierWait {
+ public:
+  BarrierWait(Wait wait, const std::function<void()>& progress) : wait_(wait), progress_(progress) {}
+
+  void until(std::atomic<std::uint32_t>& word, std::uint32_t turn) {
+    std::uint32_t seen = word.load(std::memory_order_acquire);
+    for (; seen < turn; seen = word.load(std::memory_order_acquire)) {
+      if (wait_ == Wait::kSpin) {
+        pause_cpu();
+        if (++pauses_ % kPausesBetweenLooks != 0) continue;
+      }
+      const bool is_long = Clock::now() >= until_;
+      if (wait_ == Wait::kYield && !is_long) ::sched_yield();
+      if (wait_ == Wait::kSleep || (wait_ == Wait::kYield && is_long)) sleep(word, seen);
+      if (is_long && progress_) {
+        progress_();
+        until_ = Clock::now() + kMillisecond;
+      }
     }
-    seen = word.load(std::memory_order_acquire);
   }
-}
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kMillisecond{1};
+  static constexpr int kPausesBetweenLooks = 256;
+
+  void sleep(std::atomic<std::uint32_t>& word, std::uint32_t seen) const {
+    const timespec millisecond{0, 1'000'000};
+    ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, progress_ ? &millisecond : nullptr, nullptr, 0);
+  }
+
+  Wait wait_;
+  const std::function<void()>& progress_;
+  Clock::time_point until_ = Clock::now() + kMillisecond;
+  int pauses_ = 0;
+};
 
 }  // namespace
 
@@ -143,14 +166,8 @@ bool Scoreboard::barrier(int rank, Wait wait, bool enough) {
   own.enough[turn % 2] = enough;
   own.arrivals.store(turn, std::memory_order_release);
   if (wait != Wait::kSpin) wake_all(own.arrivals);
-  for (int other = 0; other < ranks_; ++other) {
-    if (wait != Wait::kSpin) {
-      yield_then_sleep(rank_line(other).arrivals, turn,
-                       std::chrono::milliseconds(wait == Wait::kYield ? 1 : 0));
-    } else {
-      while (rank_line(other).arrivals.load(std::memory_order_acquire) < turn) pause_cpu();
-    }
-  }
+  BarrierWait waiting(wait, progress_);
+  for (int other = 0; other < ranks_; ++other) waiting.until(rank_line(other).arrivals, turn);
   return rank_line(0).enough[turn % 2];
 }
 

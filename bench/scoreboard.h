@@ -6,7 +6,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -47,6 +49,9 @@ class Scoreboard {
 
   /// Returns when every rank has called it as often as this one. The result is the enough of rank 0, on all ranks.
   bool barrier(int rank, Wait wait, bool enough = false);
+  /// For a library that goes on sending only inside calls, as MPI may: called about every millisecond while this rank
+  /// waits at a barrier, where another one may wait for what this one has not sent yet.
+  void on_long_wait(std::function<void()> progress) { progress_ = std::move(progress); }
 
   /// Measures how far apart the ranks are, each of which has a CPU of its own, and records it for the time before this
   /// call of the size with this index, counted with its warm-ups. Every rank calls it at the same time.
@@ -77,6 +82,7 @@ class Scoreboard {
   std::string path_;
   int ranks_ = 0;
   std::vector<SizePlan> plan_;
+  std::function<void()> progress_;
 };
 
 }  // namespace ddl::bench

@@ -62,6 +62,22 @@ TEST_CASE("a rank that sleeps at a barrier is woken") {
   early.join();
 }
 
+TEST_CASE("a library that sends only inside calls is called while its rank waits, however it waits") {
+  const auto wait = GENERATE(Wait::kSpin, Wait::kYield, Wait::kSleep);
+  CAPTURE(static_cast<int>(wait));
+  auto board = Scoreboard::create(2, {{4, 1, 0}});
+  REQUIRE(board);
+  auto other = Scoreboard::open(board->path(), 2, {{4, 1, 0}});
+  REQUIRE(other);
+  std::atomic<int> calls = 0;
+  board->on_long_wait([&] { ++calls; });
+  std::thread early([&] { board->barrier(0, wait); });
+  // The other rank comes only when the first one has been given time twice.
+  while (calls < 2) std::this_thread::yield();
+  other->barrier(1, wait);
+  early.join();
+}
+
 TEST_CASE("the parts of two ranks never share a cache line") {
   auto board = Scoreboard::create(2, {{4, 3, 0}});
   REQUIRE(board);
