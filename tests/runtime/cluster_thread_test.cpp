@@ -24,6 +24,19 @@ TEST_CASE("collectives conform on several hosts of equal and unequal size") {
   job.run([&](ddl_context*& context) { check_all(context, interesting_counts(area, job.ranks)); });
 }
 
+TEST_CASE("moves conform around the sizes up to which they go with the comparison of the calls") {
+  const auto sizes = GENERATE(std::vector{1, 1}, std::vector{2, 1}, std::vector{1, 3, 2, 1, 1});
+  CAPTURE(sizes);
+  ThreadJob job = job_on(hosts_of_sizes(sizes));
+  job.slot_bytes = 256 << 10;
+  job.run([&](ddl_context*& context) {
+    const std::vector<std::uint64_t> counts{5, 400, 1025, 8193};
+    check_broadcast(context, counts);
+    check_allgather(context, counts);
+    check_other_movement(context, counts);
+  });
+}
+
 namespace {
 
 /// Every rank's results of several collectives whose slices go in fragments, concatenated as bytes.

@@ -89,21 +89,30 @@ TEST_CASE("an allreduce over hosts is one tree from left to right, the same on e
   CHECK(without_parentheses == in_order);
 }
 
-TEST_CASE("values that are kept apart go once to every host that has not got them") {
+TEST_CASE("what a host has for another one, or for all, goes there once, over the hosts between") {
   const int hosts = GENERATE(range(1, 21));
   CAPTURE(hosts);
+  using Block = std::pair<int, int>;  // from a host, for a host
   std::vector<std::vector<TreeStep>> steps;
-  std::vector<std::set<int>> held;
+  std::vector<std::set<Block>> held;
   for (int host = 0; host < hosts; ++host) {
     steps.push_back(gathering_steps(hosts, host));
-    held.push_back({host});
+    for (auto& blocks = held.emplace_back(); std::ssize(blocks) < hosts;)
+      blocks.insert({host, static_cast<int>(blocks.size())});
     const HostSteps tree = tree_steps(hosts, host);
     CHECK(std::equal(tree.begin(), tree.end(), steps.back().begin(), steps.back().end(),
                      [](const HostStep& one, const HostStep& other) { return one == other; }));
   }
   // Messages under way, by the hosts that send and receive them.
-  std::map<std::pair<int, int>, std::deque<std::vector<int>>> wires;
+  std::map<std::pair<int, int>, std::deque<TreeTraffic>> wires;
   std::vector<std::size_t> next(steps.size()), sent(steps.size());
+  const auto blocks_of = [](const TreeTraffic& traffic) {
+    std::vector<Block> blocks;
+    for (const int from : traffic.from) {
+      for (const int to : traffic.to) blocks.emplace_back(from, to);
+    }
+    return blocks;
+  };
   for (bool moved = true; moved;) {
     moved = false;
     for (int host = 0; host < hosts; ++host) {
@@ -111,26 +120,27 @@ TEST_CASE("values that are kept apart go once to every host that has not got the
       if (next[own] == steps[own].size()) continue;
       const TreeStep& step = steps[own][next[own]];
       if (sent[own] == next[own]) {
-        for (const int value : step.sent_hosts) CHECK(held[own].count(value) == 1);
-        CHECK(step.sent_hosts.empty() == (step.send.count == 0));
-        if (step.send.count > 0) wires[{host, step.host}].push_back(step.sent_hosts);
+        for (const Block& block : blocks_of(step.sent)) CHECK(held[own].count(block) == 1);
+        CHECK(blocks_of(step.sent).empty() == (step.send.count == 0));
+        if (step.send.count > 0) wires[{host, step.host}].push_back(step.sent);
         ++sent[own];
         moved = true;
       }
       if (step.recv.count > 0) {
         auto& wire = wires[{step.host, host}];
         if (wire.empty()) continue;
-        CHECK(wire.front() == step.received_hosts);
-        for (const int value : step.received_hosts) CHECK(held[own].insert(value).second);
+        CHECK(wire.front() == step.received);
+        for (const Block& block : blocks_of(step.received)) CHECK(held[own].insert(block).second);
         wire.pop_front();
       }
       ++next[own];
       moved = true;
     }
   }
-  for (std::size_t host = 0; host < steps.size(); ++host) {
-    CHECK(next[host] == steps[host].size());
-    CHECK(held[host].size() == steps.size());
+  for (int host = 0; host < hosts; ++host) {
+    const auto own = static_cast<std::size_t>(host);
+    CHECK(next[own] == steps[own].size());
+    for (int from = 0; from < hosts; ++from) CHECK(held[own].count({from, host}) == 1);
   }
 }
 

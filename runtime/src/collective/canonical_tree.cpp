@@ -61,21 +61,26 @@ HostSteps tree_steps(int hosts, int own) {
 
 std::vector<TreeStep> gathering_steps(int hosts, int own) {
   const TreePosition position(hosts, own);
-  // What the host with this number has before the exchange over this distance: the values of those with the same higher
-  // bits, and of those for which they stand in.
-  const auto group = [&](int number, int distance) {
-    std::vector<int> values;
-    const int first = number / distance * distance;
-    for (int member = first; member < first + distance; ++member) {
-      values.push_back(position.host_of(member));
-      if (position.is_stand_in_number(member)) values.push_back(position.host_of(member) + 1);
+  const int taking_part = position.taking_part();
+  // Those with these numbers, and those for which they stand in.
+  const auto hosts_of = [&](int first, int end, int distance) {
+    std::vector<int> found;
+    for (int number = first; number < end; number += distance) {
+      found.push_back(position.host_of(number));
+      if (position.is_stand_in_number(number)) found.push_back(position.host_of(number) + 1);
     }
-    return values;
+    return found;
   };
   const auto all_but = [&](int host) {
-    std::vector<int> values = group(0, position.taking_part());
-    std::erase(values, host);
-    return values;
+    std::vector<int> others = hosts_of(0, taking_part, 1);
+    std::erase(others, host);
+    return others;
+  };
+  // Before the exchange over this distance a host has the values of those with the same higher bits. What it sends
+  // then goes on to those that have the partner's lower bits.
+  const auto traffic = [&](int from, int to, int distance) -> TreeTraffic {
+    const int first = from / distance * distance;
+    return {hosts_of(first, first + distance, 1), hosts_of(to % (2 * distance), taking_part, 2 * distance)};
   };
   const int number = position.number();
   std::vector<TreeStep> steps;
@@ -83,14 +88,14 @@ std::vector<TreeStep> gathering_steps(int hosts, int own) {
   for (const HostStep& step : tree_steps(hosts, own)) {
     TreeStep& added = steps.emplace_back(TreeStep{step, {}, {}});
     if (position.has_stand_in()) {
-      if (step.send.count > 0) added.sent_hosts = {own};
-      if (step.recv.count > 0) added.received_hosts = all_but(own);
+      if (step.send.count > 0) added.sent = {{own}, all_but(own)};
+      if (step.recv.count > 0) added.received = {all_but(own), {own}};
     } else if (position.is_stand_in() && step.host == position.stood_in_for()) {
-      if (step.send.count > 0) added.sent_hosts = all_but(step.host);
-      if (step.recv.count > 0) added.received_hosts = {step.host};
+      if (step.send.count > 0) added.sent = {all_but(step.host), {step.host}};
+      if (step.recv.count > 0) added.received = {{step.host}, all_but(step.host)};
     } else {
-      added.sent_hosts = group(number, distance);
-      added.received_hosts = group(number ^ distance, distance);
+      added.sent = traffic(number, number ^ distance, distance);
+      added.received = traffic(number ^ distance, number, distance);
       distance *= 2;
     }
   }

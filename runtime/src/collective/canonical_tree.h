@@ -66,11 +66,17 @@ HostSteps tree_steps(int hosts, int own);
 /// the way to it are sent back.
 HostSteps halving_steps(int hosts, int own, int units, int root = -1);
 
-/// A step of tree_steps(), and the hosts whose values go either way if values are kept apart and not combined.
-struct TreeStep : HostStep {
-  std::vector<int> sent_hosts, received_hosts;  ///< ascending
+/// What goes one way with a step of tree_steps() if values are kept apart and not combined.
+struct TreeTraffic {
+  std::vector<int> from;  ///< the hosts whose values it carries, ascending
+  std::vector<int>
+      to;  ///< the hosts that get them by this step: the partner, and others by its later steps; ascending
+  bool operator==(const TreeTraffic&) const = default;
 };
-/// The value of every host, on every host. None goes to a host that has it.
+struct TreeStep : HostStep {
+  TreeTraffic sent, received;
+};
+/// The value of every host, on every host, once.
 std::vector<TreeStep> gathering_steps(int hosts, int own);
 
 /// One unit per host. First each unit goes once around the ring, starting at the host after the one with its number,

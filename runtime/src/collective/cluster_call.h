@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "runtime/src/bootstrap/host_layout.h"
-#include "runtime/src/collective/block_move.h"
 #include "runtime/src/collective/call_agreement.h"
 #include "runtime/src/collective/slice_route.h"
 #include "runtime/src/shm/channel.h"
@@ -21,13 +20,11 @@ struct ClusterContext {
   Channel& channel;
 };
 
-/// The maximum of bytes that are piggybacked on the comparison of the calls instead of being sent after it: sending
-/// this number of bytes to hosts that do not need them takes about as long as one more step. Two hosts send them to
-/// each other once, and more hosts forward all of them in each step, except what every host needs: each gets that once.
-inline std::size_t max_piggyback_bytes(const ClusterContext& context, const BlockMove& move) {
-  const bool all_need_all = move.is_shared() && !move.only_receiver();
-  const std::size_t measured = all_need_all || context.layout.host_count() == 2 ? 8 << 10 : 2 << 10;
-  return std::min(measured, context.areas.area_bytes);
+/// How many bytes are piggybacked on the comparison of the calls instead of being sent after it. If every host gets
+/// only what it needs, this number of bytes in all. Otherwise a step carries at most half of it: more would take longer
+/// than the further step that it saves.
+inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
+  return std::min<std::size_t>(32 << 10, context.areas.area_bytes);
 }
 
 class ClusterCall {

@@ -246,7 +246,15 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& move, std::size_t element) {
-  const std::uint64_t max_elements = max_piggyback_bytes(context, move) / element;
+  // If each rank has a block for each other, a step carries one of 2 * hosts parts of all: for half of the hosts, what
+  // half of them have.
+  const bool is_for_each =
+      !move.is_shared() && move.is_even() && !move.only_sender() && !move.only_receiver();
+  const std::size_t max_bytes =
+      is_for_each
+          ? std::min(max_piggyback_bytes(context) * context.layout.host_count(), context.areas.area_bytes)
+          : max_piggyback_bytes(context);
+  const std::uint64_t max_elements = max_bytes / element;
   std::uint64_t sum = 0;
   for (int sender = 0; sender < move.size() && sum <= max_elements; ++sender) {
     const std::uint64_t count = elements_of(move, sender);
@@ -266,11 +274,36 @@ ClusterSmallMove::ClusterSmallMove(ClusterContext context, const MoveInBuffers& 
 }
 
 template <class Each>
-void ClusterSmallMove::for_senders(const std::vector<int>& hosts, Each each) const {
-  for (const int host : hosts) {
+void ClusterSmallMove::for_blocks(const TreeTraffic& traffic, Each each) const {
+  const BlockMove& move = work_.move;
+  const auto some = [&each](std::size_t offset, std::size_t bytes) {
+    if (bytes > 0) each(offset, bytes);
+  };
+  const bool wants_shared =
+      move.is_shared() && std::any_of(traffic.to.begin(), traffic.to.end(), [&](int host) {
+        return std::any_of(ranks_on(host).begin(), ranks_on(host).end(),
+                           [&](int rank) { return move.receives(rank); });
+      });
+  const bool is_even = move.is_even();
+  const std::uint64_t longest = move.longest();
+  std::vector<std::uint64_t> offsets;  // of one sender's blocks, if their lengths differ
+  for (const int host : traffic.from) {
     for (const int sender : ranks_on(host)) {
-      const auto at = static_cast<std::size_t>(sender);
-      if (offsets_[at + 1] > offsets_[at]) each(offsets_[at], offsets_[at + 1] - offsets_[at]);
+      const std::size_t at = offsets_[static_cast<std::size_t>(sender)];
+      if (wants_shared) some(at, bytes_of(sender));
+      if (move.is_shared() || !move.sends(sender)) continue;
+      if (!is_even) {
+        offsets.assign(1, 0);
+        for (int rank = 0; rank < move.size(); ++rank)
+          offsets.push_back(offsets.back() + move.count(sender, rank));
+      }
+      for (const int to : traffic.to) {
+        for (const int receiver : ranks_on(to)) {
+          const auto index = static_cast<std::size_t>(receiver);
+          const std::uint64_t offset = is_even ? index * longest : offsets[index];
+          some(at + offset * work_.element, move.count(sender, receiver) * work_.element);
+        }
+      }
     }
   }
 }
@@ -278,7 +311,7 @@ void ClusterSmallMove::for_senders(const std::vector<int>& hosts, Each each) con
 std::span<const std::byte> ClusterSmallMove::sent_with(const TreeStep& step, SliceBuffers& buffers) {
   packed_.clear();
   if (buffers.value.empty()) return packed_;
-  for_senders(step.sent_hosts, [&](std::size_t offset, std::size_t bytes) {
+  for_blocks(step.sent, [&](std::size_t offset, std::size_t bytes) {
     const auto part = buffers.value.subspan(offset, bytes);
     packed_.insert(packed_.end(), part.begin(), part.end());
   });
@@ -288,13 +321,13 @@ std::span<const std::byte> ClusterSmallMove::sent_with(const TreeStep& step, Sli
 std::size_t ClusterSmallMove::received_with(const TreeStep& step, const SliceBuffers& buffers) const {
   std::size_t sum = 0;
   if (!buffers.value.empty())
-    for_senders(step.received_hosts, [&](std::size_t, std::size_t bytes) { sum += bytes; });
+    for_blocks(step.received, [&](std::size_t, std::size_t bytes) { sum += bytes; });
   return sum;
 }
 
 void ClusterSmallMove::merge_received(const TreeStep& step, SliceBuffers& buffers) {
   const std::byte* from = buffers.received.data();
-  for_senders(step.received_hosts, [&](std::size_t offset, std::size_t bytes) {
+  for_blocks(step.received, [&](std::size_t offset, std::size_t bytes) {
     copy_bytes(buffers.value.data() + offset, from, bytes);
     from += bytes;
   });
@@ -320,7 +353,12 @@ Route ClusterSmallMove::gather(std::uint64_t, SliceBuffers& buffers) {
 }
 
 void ClusterSmallMove::publish(std::uint64_t, SliceBuffers& buffers, std::byte* result) {
-  copy_bytes(result, buffers.value.data(), buffers.value.size());
+  if (buffers.value.empty()) return;
+  TreeTraffic arrived{{}, {own_host()}};
+  for (int host = 0; host < host_count(); ++host) arrived.from.push_back(host);
+  for_blocks(arrived, [&](std::size_t offset, std::size_t bytes) {
+    copy_bytes(result + offset, buffers.value.data() + offset, bytes);
+  });
 }
 
 void ClusterSmallMove::take(std::uint64_t) {

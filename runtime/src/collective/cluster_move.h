@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/src/collective/block_move.h"
+#include "runtime/src/collective/canonical_tree.h"
 #include "runtime/src/collective/cluster_call.h"
 
 namespace ddl::runtime {
@@ -90,9 +91,9 @@ class ClusterDirectMove final : public ClusterCall {
 
 // Collectives that move so few bytes that all of them are piggybacked on the comparison of the calls.
 //
-// All blocks of all senders, one sender after the other, form one value of bytes. A host knows the blocks of its own
-// ranks and has zeros for the others, so an allreduce with a bitwise or gives the complete value to every host: it
-// needs no further steps, and only the connections along the tree. The first lane carries it.
+// All blocks of all senders, one sender after the other, form one value of bytes, in which a host has the blocks of its
+// own ranks at first. Each step of the comparison carries those that go to the partner, or through it. So the move needs
+// no further steps, and only the connections along the tree. The first lane carries it.
 
 class ClusterSmallMove final : public ClusterCall {
  public:
@@ -114,9 +115,9 @@ class ClusterSmallMove final : public ClusterCall {
  private:
   /// The bytes of all blocks of a sender.
   std::size_t bytes_of(int sender) const;
-  /// each(offset, bytes) for what the senders of these hosts have in the value, in the order of their ranks on each.
+  /// each(offset, bytes) for the blocks in the value that ranks of these hosts have for ranks of those.
   template <class Each>
-  void for_senders(const std::vector<int>& hosts, Each each) const;
+  void for_blocks(const TreeTraffic& traffic, Each each) const;
 
   MoveInBuffers work_;
   std::vector<std::size_t> offsets_;  ///< of each sender's blocks in the value

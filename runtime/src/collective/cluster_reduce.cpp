@@ -144,7 +144,7 @@ ClusterReduceScatter::ClusterReduceScatter(ClusterContext context, const Request
                                   area_bytes() / partial_ / static_cast<std::size_t>(move_.size())),
           1)),
       is_piggybacked_(chunks() == 1 &&
-                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(context, move_)) {}
+                      move_.send_offset(0, move_.size()) * partial_ <= max_piggyback_bytes(context) / 2) {}
 
 std::uint64_t ClusterReduceScatter::chunks() const { return (move_.longest() + per_chunk_ - 1) / per_chunk_; }
 
