@@ -46,9 +46,9 @@ TEST_CASE("the choice of an algorithm changes at the table's crossovers") {
   };
   CHECK(on_hosts(2 * 192 * 1024 - 1, 2, 2) == Algorithm::kTree);
   CHECK(on_hosts(2 * 192 * 1024, 2, 2) == Algorithm::kUnits);
-  CHECK(on_hosts(2 * 16384 - 1, 3, 2) == Algorithm::kTree);
-  CHECK(on_hosts(2 * 16384, 3, 2) == Algorithm::kUnits);
-  CHECK(on_hosts(2 * 16384, 16, 2) == Algorithm::kUnits);
+  CHECK(on_hosts(2 * 65536 - 1, 3, 2) == Algorithm::kTree);
+  CHECK(on_hosts(2 * 65536, 3, 2) == Algorithm::kUnits);
+  CHECK(on_hosts(2 * 65536, 16, 2) == Algorithm::kUnits);
   CHECK(on_hosts(2 * 65536 - 1, 17, 2) == Algorithm::kTree);
   CHECK(on_hosts(2 * 65536, 17, 2) == Algorithm::kHalving);
   CHECK(choose({CallKind::kBroadcast, 1, 1, 2}) == Algorithm::kAuto);

@@ -34,7 +34,8 @@ constexpr Rule kRules[] = {
     // At 50 us per step and 1 Gbit/s, the two break even at 19 to 28 KiB for 17 to 32 hosts, at 10 Gbit/s at ten
     // times as much.
     {64 << 10, 1, kAnyHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kHalving},
-    {16 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
+    // The tree goes with the comparison, units take two steps after it.
+    {64 << 10, 1, kMeshHosts, CallKind::kAllreduce, Where::kHosts, Algorithm::kUnits},
     // Two hosts send each other the same number of bytes with both algorithms, and the tree takes half the steps;
     // large values gain because both hosts combine.
     {0, 1, 2, CallKind::kAllreduce, Where::kHosts, Algorithm::kTree},
@@ -43,7 +44,7 @@ constexpr Rule kRules[] = {
     {4 << 10, 3, 1, CallKind::kReduce, Where::kOneHost, Algorithm::kSlices},
     {0, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
     {64 << 10, 1, kAnyHosts, CallKind::kReduce, Where::kHosts, Algorithm::kHalving},
-    {16 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
+    {64 << 10, 1, kMeshHosts, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
     {0, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kTree},
     {192 << 10, 1, 2, CallKind::kReduce, Where::kHosts, Algorithm::kUnits},
 };
