@@ -83,7 +83,7 @@ TEST_CASE("the table is printed one rule per line") {
   const std::string text = explain_choices();
   CHECK_THAT(text, Catch::Matchers::StartsWith("allreduce, one host: whole\n"));
   CHECK_THAT(text,
-             Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 16 KiB a lane: units\n"));
+             Catch::Matchers::Contains("allreduce, several hosts, up to 16, from 64 KiB a lane: units\n"));
   CHECK_THAT(text, Catch::Matchers::Contains("with a CPU each: the ranks synchronize in groups\n"));
   CHECK_THAT(text,
              Catch::Matchers::Contains("one host, up to 8192 bytes that a rank stages, the same as a call "));
