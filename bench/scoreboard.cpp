@@ -74,12 +74,15 @@ class BarrierWait {
         pause_cpu();
         if (++pauses_ % kPausesBetweenLooks != 0) continue;
       }
-      const bool is_long = Clock::now() >= until_;
-      if (wait_ == Wait::kYield && !is_long) ::sched_yield();
-      if (wait_ == Wait::kSleep || (wait_ == Wait::kYield && is_long)) sleep(word, seen);
-      if (is_long && progress_) {
+      const auto now = Clock::now();
+      if (wait_ == Wait::kYield && now < yield_end_) {
+        ::sched_yield();
+      } else if (wait_ != Wait::kSpin) {
+        sleep(word, seen);
+      }
+      if (progress_ && now >= next_progress_) {
         progress_();
-        until_ = Clock::now() + kMillisecond;
+        next_progress_ = now + kMillisecond;
       }
     }
   }
@@ -96,7 +99,8 @@ class BarrierWait {
 
   Wait wait_;
   const std::function<void()>& progress_;
-  Clock::time_point until_ = Clock::now() + kMillisecond;
+  const Clock::time_point yield_end_ = Clock::now() + kMillisecond;
+  Clock::time_point next_progress_ = yield_end_;
   int pauses_ = 0;
 };
 

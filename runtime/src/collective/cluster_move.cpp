@@ -246,8 +246,7 @@ std::uint64_t elements_of(const BlockMove& move, int sender) {
 }  // namespace
 
 bool ClusterSmallMove::can_run(const ClusterContext& context, const BlockMove& move, std::size_t element) {
-  // If each rank has a block for each other, a step carries one of 2 * hosts parts of all: for half of the hosts, what
-  // half of them have.
+  // In an alltoall between n hosts, a step carries 1 / (2 n) of all blocks, so all of them may be n times as much.
   const bool is_for_each =
       !move.is_shared() && move.is_even() && !move.only_sender() && !move.only_receiver();
   const std::size_t max_bytes =
