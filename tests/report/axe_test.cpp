@@ -8,10 +8,8 @@
 #include "report/record_fixture.h"
 #include "report/scaling.h"
 #include "report/timeline_fixture.h"
-#include "report/timeline_view.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
-#include "timeline/gzip_file.h"
 
 using namespace ddl::test;
 using Catch::Matchers::Contains;
@@ -84,18 +82,6 @@ JobRecord shortened(std::size_t ranks, double seconds) {
   return record;
 }
 
-std::string timeline_page(const Pages& pages) {
-  write_timeline(pages.path("t.json"), {});
-  const auto file = ddl::timeline::GzipFile::open(pages.path("t.json"));
-  REQUIRE(file);
-  const auto timeline =
-      ddl::report::read_timeline([&](std::span<char> buffer) { return (*file)->read(buffer); });
-  REQUIRE(timeline);
-  const auto view = ddl::report::timeline_view(*timeline, "t.json");
-  REQUIRE(view);
-  return *view;
-}
-
 }  // namespace
 
 TEST_CASE("axe-core finds nothing in the pages, in light, in dark and printed", "[axe]") {
@@ -107,7 +93,7 @@ TEST_CASE("axe-core finds nothing in the pages, in light, in dark and printed", 
   pages.add("study.html",
             ddl::report::page(ddl::report::ScalingStudy{
                 ddl::report::ScalingKind::kStrong, {shortened(1, 40), shortened(2, 22), shortened(4, 10)}}));
-  pages.add("timeline.html", timeline_page(pages));
+  pages.add("timeline.html", write_timeline_and_page(pages.path("t.json"), {}));
   const auto findings = pages.findings();
   if (findings) CHECK(*findings == "");
 }

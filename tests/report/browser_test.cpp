@@ -8,10 +8,8 @@
 
 #include "base/command_output.h"
 #include "report/timeline_fixture.h"
-#include "report/timeline_view.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
-#include "timeline/gzip_file.h"
 
 using namespace ddl::test;
 using Catch::Matchers::Contains;
@@ -35,17 +33,10 @@ struct Shown {
 class Page {
  public:
   explicit Page(const TrainingJob& job) {
-    write_timeline(folder_ / "t.json", job);
+    const std::string page = write_timeline_and_page(folder_ / "t.json", job);
     bytes_ = std::filesystem::file_size(folder_ / "t.json");
-    const auto file = ddl::timeline::GzipFile::open(folder_ / "t.json");
-    REQUIRE(file);
-    const auto timeline =
-        ddl::report::read_timeline([&](std::span<char> buffer) { return (*file)->read(buffer); });
-    REQUIRE(timeline);
-    const auto page = ddl::report::timeline_view(*timeline, "t.json");
-    REQUIRE(page);
-    page_bytes_ = page->size();
-    std::ofstream(folder_ / "view.html", std::ios::binary) << *page;
+    page_bytes_ = page.size();
+    std::ofstream(folder_ / "view.html", std::ios::binary) << page;
   }
 
   std::uintmax_t bytes() const { return bytes_; }

@@ -5,7 +5,9 @@
 #include <random>
 
 #include "contract/event_ring.h"
+#include "report/timeline_view.h"
 #include "support/catch.h"
+#include "timeline/gzip_file.h"
 #include "timeline/trace_file.h"
 
 namespace ddl::test {
@@ -111,6 +113,18 @@ void write_timeline(const std::string& path, const TrainingJob& job) {
   REQUIRE(file->begin(trace));
   for (int rank = 0; rank < job.ranks; ++rank) REQUIRE(file->add(RankEvents(job, rank).trace));
   REQUIRE(file->finish());
+}
+
+std::string write_timeline_and_page(const std::string& path, const TrainingJob& job,
+                                    const std::string& title) {
+  write_timeline(path, job);
+  const auto file = timeline::GzipFile::open(path);
+  REQUIRE(file);
+  const auto read = report::read_timeline([&](std::span<char> buffer) { return (*file)->read(buffer); });
+  REQUIRE(read);
+  const auto page = report::timeline_view(*read, title);
+  REQUIRE(page);
+  return *page;
 }
 
 int steps_for(std::size_t bytes, int ranks) {

@@ -24,6 +24,10 @@ struct TrainingJob {
 /// The path may end with ".gz".
 void write_timeline(const std::string& path, const TrainingJob& job);
 
+/// Writes it, and returns the page that shows it.
+std::string write_timeline_and_page(const std::string& path, const TrainingJob& job,
+                                    const std::string& title = "t.json");
+
 /// The steps with which the file has about so many bytes, before it is compressed.
 int steps_for(std::size_t bytes, int ranks);
 

@@ -9,25 +9,15 @@
 #include "report/timeline_fixture.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
-#include "timeline/gzip_file.h"
 
 using namespace ddl::test;
 using Catch::Matchers::Contains;
-using ddl::report::timeline_view;
 
 namespace {
 
 std::string page_of(const TrainingJob& job, const std::string& title = "t.json") {
   const TemporaryDirectory folder;
-  write_timeline(folder / "t.json", job);
-  const auto file = ddl::timeline::GzipFile::open(folder / "t.json");
-  REQUIRE(file);
-  const auto timeline =
-      ddl::report::read_timeline([&](std::span<char> buffer) { return (*file)->read(buffer); });
-  REQUIRE(timeline);
-  const auto page = timeline_view(*timeline, title);
-  REQUIRE(page);
-  return *page;
+  return write_timeline_and_page(folder / "t.json", job, title);
 }
 
 /// The text between the two others, which stand once in the page.

@@ -4,6 +4,7 @@
 
 #include "base/core_distance.h"
 #include "runtime/src/collective/canonical_tree.h"
+#include "runtime/src/collective/cluster_call.h"
 #include "runtime/src/collective/small_call.h"
 #include "runtime/src/shm/exchange_groups.h"
 #include "runtime/src/shm/store_choice.h"
@@ -92,6 +93,9 @@ std::string explain_choices() {
          "checked\n"
       << "every call, one host, " << kGroupsFrom
       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
+      << "calls that only move data, several hosts, up to " << kMaxPiggybackBytes / 1024
+      << " KiB in all, an alltoall for each host, and a reduce_scatter up to half of it: with the comparison "
+         "of the calls\n"
       << "calls in which both of two ranks give and take data, one host: chunks of up to "
       << kMostSwapped / 1024
       << " KiB, staged where a rank has read the other's last; from 16 KiB on maybe in turns, whichever is "

@@ -23,8 +23,9 @@ struct ClusterContext {
 /// How many bytes are piggybacked on the comparison of the calls instead of being sent after it. If every host gets
 /// only what it needs, this number of bytes in all. Otherwise a step carries at most half of it: more would take longer
 /// than the further step that it saves.
+inline constexpr std::size_t kMaxPiggybackBytes = std::size_t{32} << 10;
 inline std::size_t max_piggyback_bytes(const ClusterContext& context) {
-  return std::min<std::size_t>(32 << 10, context.areas.area_bytes);
+  return std::min(kMaxPiggybackBytes, context.areas.area_bytes);
 }
 
 class ClusterCall {
