@@ -1,4 +1,7 @@
 // Small calls that repeat the one before them: what they compare, find wrong and record, as every call does.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <array>
 
 #include "runtime/support/expect.h"
@@ -13,6 +16,37 @@ namespace {
 ddl_status sum_of(ddl_context* context, const std::int32_t* send, std::int32_t* recv, std::uint64_t count,
                   const ddl_call_options* options = nullptr) {
   return ddl_allreduce(context, send, recv, count, DDL_INT32, DDL_SUM, options);
+}
+
+/// Elements that end where no memory follows: who reads beyond them is killed.
+class LastOfPage {
+ public:
+  explicit LastOfPage(int count)
+      : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))),
+        count_(count),
+        pages_(::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    expect(pages_ != MAP_FAILED, "mmap");
+    expect(::mprotect(static_cast<std::byte*>(pages_) + page_, page_, PROT_NONE) == 0, "mprotect");
+  }
+  ~LastOfPage() { (void)::munmap(pages_, 2 * page_); }
+  LastOfPage(const LastOfPage&) = delete;
+  LastOfPage& operator=(const LastOfPage&) = delete;
+
+  std::int32_t* data() const {
+    return reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(pages_) + page_) - count_;
+  }
+
+ private:
+  std::size_t page_;
+  int count_;
+  void* pages_;
+};
+
+/// Makes a call, and what repeats it.
+template <class MakeCall>
+void twice(MakeCall make_call) {
+  make_call();
+  make_call();
 }
 
 void add_up(ddl_context* context, int calls) {
@@ -38,24 +72,65 @@ TEST_CASE("a rank whose calls have options of their own makes the same calls as 
     const std::vector<std::uint64_t> counts(static_cast<std::size_t>(job.ranks), 2);
     for (std::int32_t round = 0; round < 200; ++round) {
       std::array<std::int32_t, 10> send{}, recv{};
-      send.fill(round + rank);
       const std::int32_t sum = job.ranks * round + job.ranks * (job.ranks - 1) / 2;
-      // In place: the third rank and those behind it must read their input before they write over it.
-      expect_ok(sum_of(context, send.data(), send.data(), 3, own), "allreduce in place");
-      expect(send[0] == sum && send[2] == sum && send[3] == round + rank, "the sum in place");
+      twice([&] {
+        send.fill(round + rank);
+        // In place: the third rank and those behind it must read their input before they write over it.
+        expect_ok(sum_of(context, send.data(), send.data(), 3, own), "allreduce in place");
+        expect(send[0] == sum && send[2] == sum && send[3] == round + rank, "the sum in place");
+      });
       send.fill(round + rank);
-      expect_ok(ddl_allgather(context, send.data(), recv.data(), 1, DDL_INT32, own), "allgather");
-      expect(recv[1] == round + 1, "what rank 1 gave");
-      std::int32_t value = rank == 1 ? round : -1;
-      expect_ok(ddl_broadcast(context, &value, 1, DDL_INT32, 1, own), "broadcast");
-      expect(value == round, "what the root gave");
-      expect_ok(ddl_alltoall(context, send.data(), recv.data(), 2, DDL_INT32, own), "alltoall");
-      expect(recv[3] == round + 1, "what rank 1 gave to all");
-      recv.fill(0);
-      expect_ok(ddl_reduce_scatter(context, send.data(), recv.data(), counts.data(), DDL_INT32, DDL_SUM, own),
-                "reduce_scatter");
-      expect(recv[0] == sum && recv[1] == sum && recv[2] == 0, "the sum of a part");
+      twice([&] {
+        recv.fill(-1);
+        expect_ok(ddl_allgather(context, send.data(), recv.data(), 1, DDL_INT32, own), "allgather");
+        expect(recv[1] == round + 1 && recv[static_cast<std::size_t>(job.ranks)] == -1, "what rank 1 gave");
+      });
+      twice([&] {
+        std::int32_t value = rank == 1 ? round : -1;
+        expect_ok(ddl_broadcast(context, &value, 1, DDL_INT32, 1, own), "broadcast");
+        expect(value == round, "what the root gave");
+      });
+      twice([&] {
+        recv.fill(-1);
+        expect_ok(ddl_alltoall(context, send.data(), recv.data(), 2, DDL_INT32, own), "alltoall");
+        expect(recv[3] == round + 1, "what rank 1 gave to all");
+      });
+      twice([&] {
+        recv.fill(0);
+        expect_ok(
+            ddl_reduce_scatter(context, send.data(), recv.data(), counts.data(), DDL_INT32, DDL_SUM, own),
+            "reduce_scatter");
+        expect(recv[0] == sum && recv[1] == sum && recv[2] == 0, "the sum of a part");
+      });
     }
+  });
+}
+
+TEST_CASE("a call that repeats a small one reads and writes nothing behind its buffers") {
+  ThreadJob job;
+  job.ranks = GENERATE(1, 2, 3);
+  const int count = GENERATE(1, 3, 100);
+  CAPTURE(job.ranks, count);
+  job.run([&](ddl_context*& context) {
+    const LastOfPage one(count), result(count), of_all(job.ranks * count), results(job.ranks * count);
+    const auto elements = static_cast<std::uint64_t>(count);
+    const std::vector<std::uint64_t> counts(static_cast<std::size_t>(job.ranks), elements);
+    twice([&] { expect_ok(sum_of(context, one.data(), result.data(), elements), "allreduce"); });
+    twice(
+        [&] { expect_ok(ddl_broadcast(context, one.data(), elements, DDL_INT32, 0, nullptr), "broadcast"); });
+    twice([&] {
+      expect_ok(ddl_allgather(context, one.data(), results.data(), elements, DDL_INT32, nullptr),
+                "allgather");
+    });
+    twice([&] {
+      expect_ok(ddl_alltoall(context, of_all.data(), results.data(), elements, DDL_INT32, nullptr),
+                "alltoall");
+    });
+    twice([&] {
+      expect_ok(ddl_reduce_scatter(context, of_all.data(), result.data(), counts.data(), DDL_INT32, DDL_SUM,
+                                   nullptr),
+                "reduce_scatter");
+    });
   });
 }
 

@@ -97,7 +97,7 @@ void SmallCall::stage(const std::byte* send) const {
   };
   if (!has_parts_) return stage_some(slot, send, chunk_);
   // In the order of place_among_others(): first those for the ranks after this one.
-  const std::size_t before = channel_->index() * part_, after = chunk_ - std::min(before, chunk_);
+  const std::size_t before = channel_->index() * part_, after = (channel_->size() - 1) * part_ - before;
   if (after != 0) stage_some(slot, send + before + part_, after);
   if (before != 0) stage_some(slot + after, send, before);
 }

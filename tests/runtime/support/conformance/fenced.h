@@ -1,5 +1,7 @@
-// Buffers of the suite, which detect writes outside of their bounds.
+// Buffers of the suite, which detect writes outside of their bounds; with AddressSanitizer reads, too.
 #pragma once
+
+#include <sanitizer/asan_interface.h>
 
 #include <algorithm>
 #include <cmath>
@@ -34,12 +36,14 @@ class Fenced {
       begin_ = static_cast<unsigned char*>(memory);
     }
     std::fill(begin_, begin_ + size_, kFence);
+    close();
   }
   explicit Fenced(const std::vector<T>& values, std::size_t shift = 0, ddl_context* heap = nullptr)
       : Fenced(values.size(), shift, heap) {
     put(0, values);
   }
   ~Fenced() {
+    open();
     if (heap_ != nullptr) (void)ddl_free(heap_, begin_);
   }
   Fenced(const Fenced&) = delete;
@@ -51,10 +55,18 @@ class Fenced {
     if (!values.empty()) std::memcpy(data() + offset, values.data(), values.size() * sizeof(T));
   }
   bool fences_hold() const {
-    return std::all_of(begin_, begin_ + before_, is_fence) &&
-           std::all_of(begin_ + size_ - kFenceBytes, begin_ + size_, is_fence);
+    open();
+    const bool hold = std::all_of(begin_, begin_ + before_, is_fence) &&
+                      std::all_of(begin_ + size_ - kFenceBytes, begin_ + size_, is_fence);
+    close();
+    return hold;
   }
-  bool is_untouched() const { return std::all_of(begin_, begin_ + size_, is_fence); }
+  bool is_untouched() const {
+    open();
+    const bool is_untouched = std::all_of(begin_, begin_ + size_, is_fence);
+    close();
+    return is_untouched;
+  }
   bool equals(const std::vector<T>& values) {
     return values.size() == count_ &&
            (count_ == 0 || std::memcmp(data(), values.data(), count_ * sizeof(T)) == 0);
@@ -63,6 +75,12 @@ class Fenced {
  private:
   static constexpr unsigned char kFence = 0xA5;
   static constexpr std::size_t kFenceBytes = 64;
+  /// AddressSanitizer reports whoever touches the fences while they are closed. Without it, nothing happens.
+  void close() const {
+    ASAN_POISON_MEMORY_REGION(begin_, before_);
+    ASAN_POISON_MEMORY_REGION(begin_ + size_ - kFenceBytes, kFenceBytes);
+  }
+  void open() const { ASAN_UNPOISON_MEMORY_REGION(begin_, size_); }
   static bool is_fence(unsigned char byte) { return byte == kFence; }
 
   std::uint64_t count_;
