@@ -188,11 +188,12 @@ TEST_CASE("how much the GPUs of ranks are used is asked for a report, and otherw
   std::filesystem::remove(scratch.path("libnvidia-ml.so.1"));
   std::filesystem::create_symlink(DDL_E2E_FAKE_NVML, scratch.path("libnvidia-ml.so.1"));
   const auto start = [&](const std::vector<std::string>& options) {
-    Command command = ddlrun({"-np", "2", "--oversubscribe", program("timeline_program"), "until_signal"});
+    // Two ranks share each GPU, which counts once.
+    Command command = ddlrun({"-np", "4", "--oversubscribe", program("timeline_program"), "until_signal"});
     command.argv.insert(command.argv.begin() + 1, options.begin(), options.end());
     command.environment = environment;
     auto job = std::make_unique<Job>(scratch, command);
-    job->wait_for("ready", 2);
+    job->wait_for("ready", 4);
     return job;
   };
   const auto asks = [](Job& job) {

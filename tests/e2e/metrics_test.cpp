@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 
 #include "base/text.h"
 #include "e2e/harness/job.h"
@@ -19,11 +20,13 @@ namespace {
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
 
+const std::string kJobName = "a \"b\" \\c\nd";
+
 /// Two ranks that make calls until SIGUSR1.
 class BusyJob {
  public:
   explicit BusyJob(const Words& options = {})
-      : job_(scratch_, ddlrun(Words{"-np", "2", "--job-name", "a \"b\" \\c"} + options +
+      : job_(scratch_, ddlrun(Words{"-np", "2", "--job-name", kJobName} + options +
                               Words{program("timeline_program"), "until_signal"})) {
     job_.wait_for("ready", 2);
   }
@@ -139,8 +142,11 @@ TEST_CASE("a strict reader of OpenMetrics accepts the metrics of a running job",
     DDL_SKIP("there is no python3-prometheus-client; scripts/setup --all installs it");
   BusyJob job;
   check_by("/usr/bin/python3 -c 'import sys; " + import +
-               "; names = [family.name for family in parse(open(0, newline=\"\").read())]; "
-               "assert \"ddlrun_rank_steps\" in names, names'",
+               "; found = {family.name: family for family in parse(open(0, newline=\"\").read())}; "
+               "assert \"ddlrun_rank_steps\" in found, found; "
+               "name = found[\"ddlrun_job\"].samples[0].labels[\"name\"]; "
+               "assert name == sys.argv[1], name' '" +
+               kJobName + "'",
            job.scrape({"--openmetrics"}));
   job.end();
 }
@@ -197,6 +203,40 @@ TEST_CASE("a folder of metrics has a whole file of each job while it runs", "[me
   Job listed(scratch, {{"promtool", "tsdb", "dump", scratch.path("blocks")}});
   CHECK(listed.wait() == 0);
   CHECK_THAT(listed.out(), Contains("ddlrun_rank_collectives_total"));
+}
+
+TEST_CASE("node_exporter shows the metrics of two jobs that write into its folder", "[metrics]") {
+  const std::string exporter = "prometheus-node-exporter";
+  if (!is_in_path(exporter)) DDL_SKIP("there is no " + exporter + "; scripts/setup --all installs it");
+  const Scratch scratch;
+  std::filesystem::create_directory(scratch.path("metrics"));
+  const Words options = {"--metrics-file", scratch.path("metrics"), "--metrics-interval", "0.1"};
+  BusyJob one(options), other(options);
+  one.wait_until("files of both", [&] {
+    return std::distance(std::filesystem::directory_iterator(scratch.path("metrics")), {}) == 2;
+  });
+  Command command{{exporter, "--collector.disable-defaults", "--collector.textfile",
+                   "--collector.textfile.directory=" + scratch.path("metrics"),
+                   "--web.listen-address=127.0.0.1:0"}};
+  Job served(scratch, command);
+  served.wait_for("Listening on");
+  std::smatch address;
+  const std::string log = served.err();
+  REQUIRE(std::regex_search(log, address, std::regex("address=(127[0-9.:]+)")));
+  Job asked(scratch, {{"/usr/bin/python3", "-c",
+                       "import sys, urllib.request; "
+                       "print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())",
+                       "http://" + address.str(1) + "/metrics"}});
+  const int exit_code = asked.wait();
+  INFO(asked.err());
+  CHECK(exit_code == 0);
+  CHECK_THAT(asked.out(), Contains("node_textfile_scrape_error 0\n"));
+  const auto samples = samples_of(asked.out());
+  CHECK(std::ranges::count_if(
+            samples, [](const auto& sample) { return sample.first.starts_with("ddlrun_job_info{"); }) == 2);
+  served.send(SIGKILL);
+  one.end();
+  other.end();
 }
 
 TEST_CASE("metrics that cannot be written are refused before the job", "[metrics]") {

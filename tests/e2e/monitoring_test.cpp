@@ -129,6 +129,23 @@ TEST_CASE("Prometheus's question is answered at the port, in the format that it 
   job.end();
 }
 
+TEST_CASE("in a thousand answers of a running job no counter falls", "[monitoring]") {
+  WatchedJob job;
+  const std::uint16_t port = job.port();
+  std::map<std::string, double> last;
+  for (int answer = 0; answer < 1000; ++answer) {
+    const auto now = rank_counters(ask_port(port, "GET /metrics"));
+    REQUIRE(now.size() > 4);
+    for (const auto& [name, value] : last) {
+      CAPTURE(answer, name);
+      REQUIRE(now.contains(name));
+      REQUIRE(now.at(name) >= value);
+    }
+    last = now;
+  }
+  job.end();
+}
+
 TEST_CASE("the port answers its own user, those who are named, and those who know the token",
           "[monitoring]") {
   if (::geteuid() != 0) DDL_SKIP("only root makes sockets of another user");
