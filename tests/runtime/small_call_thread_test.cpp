@@ -134,6 +134,24 @@ TEST_CASE("a call that repeats a small one reads and writes nothing behind its b
   });
 }
 
+TEST_CASE("more different small calls than are remembered, in turns, have the right results") {
+  ThreadJob job;
+  job.ranks = 2;
+  job.run([&](ddl_context*& context) {
+    for (std::int32_t round = 0; round < 20; ++round) {
+      for (std::uint64_t count = 1; count <= 12; ++count) {
+        std::array<std::int32_t, 12> send{}, recv{};
+        send.fill(round + ddl_rank(context));
+        expect_ok(sum_of(context, send.data(), recv.data(), count), "allreduce");
+        for (std::uint64_t e = 0; e < recv.size(); ++e) {
+          expect(recv[e] == (e < count ? 2 * round + 1 : 0),
+                 "element " + std::to_string(e) + " of " + std::to_string(count));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("a call that repeats a small one is compared before its buffer is written") {
   ThreadJob job;
   job.ranks = GENERATE(2, 3);

@@ -1,5 +1,7 @@
 #include "runtime/src/backend/cpu_backend.h"
 
+#include <algorithm>
+
 #include "runtime/src/collective/host_collectives.h"
 
 namespace ddl::runtime {
@@ -24,8 +26,14 @@ Outcome CpuBackend::run(const Request& request, CallDeadline deadline) {
 }
 
 void CpuBackend::remember(const Request& request) {
-  if (request.call.count > SmallCall::kMostBytes || (small_ && small_->call() == request.call)) return;
-  if (auto small = SmallCall::of(request, connections_.channel())) small_ = *small;
+  if (request.call.count > SmallCall::kMostBytes) return;
+  const auto is_known = [&](const SmallCall& small) { return small.call() == request.call; };
+  if (std::any_of(small_.begin(), small_.end(), is_known)) return;
+  const auto small = SmallCall::of(request, connections_.channel());
+  if (!small) return;
+  if (small_.size() < kRemembered) return small_.push_back(*small);
+  small_[oldest_] = *small;
+  oldest_ = (oldest_ + 1) % kRemembered;
 }
 
 Outcome CpuBackend::transfer(Request request, CallDeadline deadline) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/src/backend/collective_backend.h"
 #include "runtime/src/collective/cluster.h"
@@ -25,7 +26,10 @@ class CpuBackend final : public CollectiveBackend {
   Outcome run(const Request& request, CallDeadline deadline) override;
   const SmallCall* repeated_by(const Call& call, const std::uint64_t* counts, const void* send,
                                const void* recv) const override {
-    return small_ && small_->is_repeated_by(call, counts, send, recv) ? &*small_ : nullptr;
+    for (const SmallCall& small : small_) {
+      if (small.is_repeated_by(call, counts, send, recv)) return &small;
+    }
+    return nullptr;
   }
   std::uint64_t next_number() const override { return connections_.channel().call().number + 1; }
   Path last_path() const override { return connections_.channel().path(); }
@@ -36,9 +40,13 @@ class CpuBackend final : public CollectiveBackend {
   Outcome transfer(Request request, CallDeadline deadline);
   void remember(const Request& request);
 
+  /// Small calls that are the same in each step of most programs.
+  static constexpr std::size_t kRemembered = 8;
+
   Connections& connections_;
   const AlgorithmOverrides& algorithms_;
-  std::optional<SmallCall> small_;                    ///< the last one that can be repeated
+  std::vector<SmallCall> small_;                      ///< the last kRemembered that can be repeated
+  std::size_t oldest_ = 0;                            ///< of small_, once it has so many
   std::optional<Cluster> cluster_;                    ///< of several hosts
   std::map<int, std::unique_ptr<CpuBackend>> pairs_;  ///< by the other rank of the set
 };

@@ -89,8 +89,9 @@ std::string explain_choices() {
   text
       << "allreduce, reduce_scatter, broadcast, allgather and alltoall, one host, up to "
       << SmallCall::kMostBytes
-      << " bytes that a rank stages, the same as a call before, without options: only their buffers are "
-         "checked\n"
+      << " bytes that a rank stages, the same as one of the last eight such calls, without options: only "
+         "their "
+         "buffers are checked\n"
       << "every call, one host, " << kGroupsFrom
       << " ranks or more with a CPU each: the ranks synchronize in groups\n"
       << "calls that only move data, several hosts, up to " << kMaxPiggybackBytes / 1024
