@@ -64,20 +64,20 @@ JobTimes times_of(const launcher::JobReport& report) {
     if (rank.run_seconds > 0) times.ranks.push_back(times_of(rank));
   }
   if (times.ranks.empty()) return times;
-  double longest_compute = 0, longest_run = 0;
+  double longest_compute = 0;
   for (const RankTimes& one : times.ranks) {
     times.mean.run += one.run;
     times.mean.compute += one.compute;
     times.mean.wait += one.wait;
     times.mean.move += one.move;
     longest_compute = std::max(longest_compute, one.compute);
-    longest_run = std::max(longest_run, one.run);
+    times.longest_run = std::max(times.longest_run, one.run);
   }
   const auto count = static_cast<double>(times.ranks.size());
   for (double* const sum : {&times.mean.run, &times.mean.compute, &times.mean.wait, &times.mean.move})
     *sum /= count;
   if (longest_compute > 0) times.efficiency.load_balance = times.mean.compute / longest_compute;
-  if (longest_run > 0) times.efficiency.communication = longest_compute / longest_run;
+  if (times.longest_run > 0) times.efficiency.communication = longest_compute / times.longest_run;
   times.late = late_ranks(report.ranks, times.mean.run);
   return times;
 }

@@ -46,6 +46,7 @@ struct JobTimes {
   std::vector<RankTimes> ranks;  ///< of those that have run, by rank
   bool has_calls = false;  ///< some rank has made calls by libddl: without any, all time counts as compute
   RankTimes mean;          ///< over the ranks
+  double longest_run = 0;  ///< of a rank, in seconds
   Efficiency efficiency;
   std::vector<LateRank> late;  ///< the latest first; only those for which others have slept
 };

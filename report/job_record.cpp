@@ -279,6 +279,7 @@ void visit_report(Fields& fields, JobReport& report) {
     of.value("name", phase.name);
     of.value("seconds", phase.seconds);
   });
+  if (Fields::kReads || !report.stalls.empty()) fields.value("stalls", report.stalls);
   fields.list("host_usage", report.hosts, [](auto& of, launcher::HostUsage& one) { visit_host(of, one); });
   fields.list("planned", report.planned, [](auto& of, launcher::PlannedRank& one) {
     of.text("cpus", one.cpus);

@@ -1,6 +1,9 @@
 // How the job began and ended, how it compares with another run, and what to ask for next.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "report/section.h"
 #include "report/verdict.h"
 
@@ -25,6 +28,12 @@ Section end_of(const JobRecord& record) {
         fmt::format("{} {}; its last lines on standard error:", rank_label(rank), rank_ending(rank)),
         rank.stderr_tail);
     ++quoted;
+  }
+  if (!record.report.stalls.empty()) {
+    const auto shown = static_cast<std::ptrdiff_t>(std::min(record.report.stalls.size(), kMostRows));
+    section.quote(fmt::format("Ranks waited long for others, {}:",
+                              counted(static_cast<std::int64_t>(record.report.stalls.size()), "time")),
+                  {record.report.stalls.begin(), record.report.stalls.begin() + shown});
   }
   if (!record.report.timeline.empty())
     section.sentence("What every rank did, and when, is in " + record.report.timeline + ".");
@@ -72,6 +81,15 @@ Section scaling(const JobRecord& record, const JobRecord* baseline) {
                  {"Efficiency, if the work is the same (strong scaling)", percent_text(scaling.efficiency())},
                  {"Efficiency, if the work grows with the ranks (weak scaling)",
                   percent_text(scaling.weak_efficiency())}});
+  const JobTimes times = times_of(record.report), base = times_of(baseline->report);
+  if (!times.has_calls || !base.has_calls || times.mean.compute <= 0) return section;
+  // More ranks with the same work compute as long as fewer do, all of them together, if each does it as fast.
+  const double computation = base.mean.compute * scaling.base_ranks / (times.mean.compute * scaling.ranks);
+  section.table(
+      {"Efficiency of the POP project, if the work is the same", "value"},
+      {{"Computation: compute time of all ranks, the baseline's over this run's", percent_text(computation)},
+       {"Parallel: of this run", percent_text(times.efficiency.parallel())},
+       {"Global: their product", percent_text(computation * times.efficiency.parallel())}});
   return section;
 }
 

@@ -1,4 +1,5 @@
 // What ranks did: where their time went, whom they waited for, and their calls.
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -15,7 +16,7 @@ using launcher::RankOutcome;
 
 const char* kWithoutCalls = "the program has made no calls by libddl, or ended before they were read";
 
-Section where_time_went(const JobTimes& times) {
+Section where_time_went(const JobRecord& record, const JobTimes& times) {
   Section section("Where the time went");
   if (!times.has_calls) return section.not_measured(std::string("compute, wait and move: ") + kWithoutCalls);
   section.draw(shares_chart(times.mean));
@@ -26,6 +27,13 @@ Section where_time_went(const JobTimes& times) {
                   percent_text(times.mean.wait / times.mean.run), duration_text(times.mean.wait)},
                  {"Move: the rest of the calls", percent_text(times.mean.move / times.mean.run),
                   duration_text(times.mean.move)}});
+  if (!record.report.start.empty()) {
+    // run_seconds is from the first start of a rank to the end of the job.
+    const double end = std::max(record.report.run_seconds - times.longest_run, 0.0);
+    section.table({"Before and after the ranks ran", "time"},
+                  {{"Start: until all ranks ran", duration_text(record.report.start.back().seconds)},
+                   {"End: after the rank that ran longest", duration_text(end)}});
+  }
   section.table(
       {"Efficiency", "value"},
       {{"Load balance: mean over longest compute time", percent_text(times.efficiency.load_balance)},
@@ -51,6 +59,28 @@ Section by_rank(const JobTimes& times, const std::vector<std::string>& hosts) {
   return section;
 }
 
+/// The pairs of ranks of which the one has slept longest for the other.
+std::vector<Section::Row> longest_waits(const launcher::JobReport& report) {
+  constexpr std::size_t kMostPairs = 20;
+  struct Pair {
+    int rank, awaited;
+    double seconds;
+  };
+  std::vector<Pair> pairs;
+  for (const RankOutcome& rank : report.ranks) {
+    const double lost = lost_share(rank);
+    for (const launcher::AwaitedRank& one : rank.calls.awaited)
+      pairs.push_back({rank.rank, one.rank, lost * one.seconds});
+  }
+  const auto end = pairs.begin() + static_cast<std::ptrdiff_t>(std::min(kMostPairs, pairs.size()));
+  std::ranges::partial_sort(pairs, end, std::ranges::greater(), &Pair::seconds);
+  std::vector<Section::Row> rows;
+  for (auto pair = pairs.begin(); pair != end; ++pair)
+    rows.push_back(
+        {fmt::format("{}", pair->rank), fmt::format("{}", pair->awaited), duration_text(pair->seconds)});
+  return rows;
+}
+
 Section waits(const JobRecord& record, const JobTimes& times, const std::vector<std::string>& hosts) {
   Section section("Who waited for whom");
   if (!times.has_calls) return section.not_measured(kWithoutCalls);
@@ -65,6 +95,9 @@ Section waits(const JobRecord& record, const JobTimes& times, const std::vector<
                     duration_text(late.seconds), percent_text(late.share)});
   }
   section.table({"Rank", "host", "mean wait of the others for it", "of their time"}, rows, 2);
+  // The matrix is of hosts then.
+  if (record.report.ranks.size() > kMaxRows)
+    section.table({"Rank", "waited for rank", "slept for it"}, longest_waits(record.report));
   return section;
 }
 
@@ -107,7 +140,7 @@ Section calls(const JobRecord& record) {
 
 std::vector<Section> sections_of_ranks(const JobRecord& record, const JobTimes& times,
                                        const std::vector<std::string>& hosts) {
-  return {where_time_went(times), by_rank(times, hosts), waits(record, times, hosts), calls(record)};
+  return {where_time_went(record, times), by_rank(times, hosts), waits(record, times, hosts), calls(record)};
 }
 
 }  // namespace ddl::report

@@ -155,30 +155,41 @@ std::int64_t needed_gibibytes(const JobRecord& record) {
   return static_cast<std::int64_t>(std::ceil(kMargin * most / kGibibyte));
 }
 
+bool has_limit(const launcher::MemoryUse& memory) {
+  return memory.limit > 0 && memory.limit < std::numeric_limits<std::int64_t>::max();
+}
+
+/// "10.0 of 64.0 GiB".
+std::string of_limit_text(const launcher::MemoryUse& memory) {
+  return fmt::format("{:.1f} of {:.1f} GiB", static_cast<double>(memory.peak) / kGibibyte,
+                     static_cast<double>(memory.limit) / kGibibyte);
+}
+
 /// A limit that the job has not nearly needed, or that it has reached.
 void add_memory(const JobRecord& record, std::vector<Finding>& findings) {
   constexpr double kFull = 0.95, kHalf = 0.5;
   for (const launcher::HostUsage& host : record.report.hosts) {
     const launcher::MemoryUse& memory = host.usage.memory;
     if (memory.oom_kills <= 0) continue;
+    std::string sizes;
+    if (has_limit(memory) && memory.peak > 0) sizes = fmt::format(": the job used {}", of_limit_text(memory));
     findings.push_back({Finding::Weight::kLoss,
-                        fmt::format("On {} the kernel has killed {} for lack of memory.", host.host,
-                                    counted(memory.oom_kills, "process")),
+                        fmt::format("On {} the kernel has killed {} for lack of memory{}.", host.host,
+                                    counted(memory.oom_kills, "process"), sizes),
                         "use fewer ranks on a host, a smaller batch, or ask for more memory"});
     return;
   }
   const launcher::HostUsage* fullest = nullptr;
   for (const launcher::HostUsage& host : record.report.hosts) {
     const launcher::MemoryUse& memory = host.usage.memory;
-    if (memory.limit <= 0 || memory.limit == std::numeric_limits<std::int64_t>::max() || memory.peak < 0)
-      continue;
+    if (!has_limit(memory) || memory.peak < 0) continue;
     if (fullest == nullptr || memory.peak > fullest->usage.memory.peak) fullest = &host;
   }
   if (fullest == nullptr) return;
   const auto peak = static_cast<double>(fullest->usage.memory.peak);
   const auto limit = static_cast<double>(fullest->usage.memory.limit);
-  const std::string what = fmt::format("{} used {:.1f} of {:.1f} GiB of memory at its peak.", fullest->host,
-                                       peak / kGibibyte, limit / kGibibyte);
+  const std::string what =
+      fmt::format("{} used {} of memory at its peak.", fullest->host, of_limit_text(fullest->usage.memory));
   if (peak > kFull * limit) {
     findings.push_back({Finding::Weight::kLoss, what, "ask for more: the next run may be killed"});
   } else if (peak < kHalf * limit && record.report.reason == EndReason::kSuccess) {

@@ -96,6 +96,7 @@ class ContinuedJob {
     report.ranks = membership_.outcomes();
     report.generations = generations_.take();
     report.hosts = generations_.usages();
+    report.stalls = inspector_.stalls();
     report.run_seconds = generations_.seconds();
     return report;
   }

@@ -46,6 +46,11 @@ class GenerationInspector {
   JobInspection concluded(const std::vector<HostUsage>& hosts) { return inspector_.concluded(hosts); }
   void ask(std::function<void(const JobInspection&)> tell) { inspector_.ask(std::move(tell)); }
 
+  /// StallInspector::sentences() of the generation that began last.
+  std::vector<std::string> stalls() const {
+    return stalls_ ? stalls_->sentences() : std::vector<std::string>();
+  }
+
   void begin(int generation, std::vector<Place> ranks);
   void on_gone(int launch);
   /// on_looked() follows for each of these ranks, once. It does not if another generation begins before.

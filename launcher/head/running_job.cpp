@@ -144,6 +144,7 @@ class Job : public RunningJob, private SupervisorActions {
     report.bindings = binding_report_.ranks();
     report.start = context_.times.phases();
     report.hosts = hosts_;
+    report.stalls = stalls_.sentences();
     recording_.add_to(report);
     if (spec_.starts_mpirun) {
       // The only rank of this job is mpirun itself, which is not a rank of the user.

@@ -60,6 +60,7 @@ void StallInspector::conclude() {
       continue;
     }
     told[stall.key] = stall.seconds;
+    if (sentences_.size() < kMostKept) sentences_.push_back(stall.sentence);
     actions_.note(stall.sentence);
   }
   told_ = std::move(told);

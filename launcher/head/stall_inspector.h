@@ -33,11 +33,15 @@ class StallInspector {
   };
   StallInspector(EventLoop& loop, Settings settings, Actions actions);
 
+  /// The sentences that were told, the first kMostKept.
+  const std::vector<std::string>& sentences() const { return sentences_; }
   void on_stalled();
   /// The answer of a node. Ranks that are not on the node are ignored.
   void on_activity(int node, std::vector<RankActivity> ranks);
 
  private:
+  static constexpr std::size_t kMostKept = 100;
+
   void conclude();
 
   EventLoop& loop_;
@@ -47,6 +51,7 @@ class StallInspector {
   std::map<int, std::vector<RankActivity>> answers_;  ///< by node, while asking
   bool is_asking_ = false;
   EventLoop::Timer limit_;
+  std::vector<std::string> sentences_;
   std::map<std::string, double> told_;  ///< by key of the stall: how long it had lasted
 };
 

@@ -202,7 +202,8 @@ struct JobReport : JobEnd {
   int leftovers_ended = 0;                ///< processes that outlived their rank and were ended
   std::vector<RankOutcome> ranks;         ///< by rank
   std::vector<StartPhase> start;          ///< as far as it came
-  std::vector<HostUsage> hosts;           ///< those that reported it
+  std::vector<std::string> stalls;  ///< what was said of ranks that waited long for others, the first ones
+  std::vector<HostUsage> hosts;     ///< those that reported it
   /// What the failed rank and a few others did when the failure became known; empty if no rank has recorded anything.
   std::vector<RankHistory> histories;
   std::string timeline;               ///< the file of the timeline; "": none was written

@@ -107,6 +107,8 @@ std::optional<std::int64_t> limit_or_count(const std::string& file) {
   return parse_integer(number);
 }
 
+std::string mebibytes_text(std::int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+
 }  // namespace
 
 MemoryUse MemoryCgroup::use() const {
@@ -137,9 +139,15 @@ std::string MemoryCgroup::explain_kill() const {
   const auto now = text ? parse_oom_kills(*text) : std::nullopt;
   if (!now) return "killed from outside; " + file_ + " can no longer be read";
   if (*now > *before_) {
+    const MemoryUse used = use();
+    std::string sizes;
+    if (used.limit > 0 && used.limit < std::numeric_limits<std::int64_t>::max())
+      sizes += ", with a limit of " + mebibytes_text(used.limit);
+    if (used.peak > 0)
+      sizes += (sizes.empty() ? ", with a peak of " : " and a peak of ") + mebibytes_text(used.peak);
     return "killed by the kernel for lack of memory: cgroup " + cgroup_ + " counts " +
-           counted(*now - *before_, "out-of-memory kill") +
-           " since the job began; use fewer ranks, a smaller batch, or a higher memory limit";
+           counted(*now - *before_, "out-of-memory kill") + " since the job began" + sizes +
+           "; use fewer ranks, a smaller batch, or a higher memory limit";
   }
   return "killed from outside ddlrun, and not for lack of memory in cgroup " + cgroup_ +
          " (no out-of-memory kill since the job began)";

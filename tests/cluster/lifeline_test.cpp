@@ -289,13 +289,16 @@ TEST_CASE("the page of a job says which host was lost", "[lifeline]") {
   const SharedScratch folder;
   REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's head writes the file
   Cluster cluster;
-  HostJob job({"-H", "node1:1,node2:1", "--report", folder.path("r.html"), "sh", "-c",
-               "echo ready; exec sleep 1000"});
+  HostJob job({"-H", "node1:1,node2:1", "--report", folder.path("r.html"), "--report-json",
+               folder.path("r.json"), "sh", "-c", "echo ready; exec sleep 1000"});
   job.job().wait_for("ready", 2);
   cluster.kill("node2");
   CHECK(job.wait() == contract::kLostHost);
   CHECK_THAT(e2e::bytes_of(folder.path("r.html")),
              Contains("<b>node2: nothing has been heard from its agent") && Contains("</html>"));
+  CHECK_THAT(e2e::bytes_of(folder.path("r.json")),
+             Contains("\"reason\":\"host_lost\"") &&
+                 Contains("\"exit_code\":" + std::to_string(contract::kLostHost)));
 }
 
 TEST_CASE("a host in a partition ends its ranks, and the ranks of the others end, too", "[lifeline]") {

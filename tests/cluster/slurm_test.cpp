@@ -315,8 +315,8 @@ TEST_CASE("libddl and Open MPI programs run unchanged", "[slurm]") {
 TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   const SharedScratch folder;
   REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);  // the login's head writes the file
-  HostJob job({"-np", "2", "--report-json", folder.path("r.json"), "sh", "-c",
-               "echo running in $SLURM_JOB_ID; exec sleep 1000"},
+  HostJob job({"-np", "2", "--report", folder.path("r.html"), "--report-json", folder.path("r.json"), "sh",
+               "-c", "echo running in $SLURM_JOB_ID; exec sleep 1000"},
               in_salloc({"-N", "1", "-n", "2"}));
   job.job().wait_for("running in ", 2);
   const std::string word = "running in ";
@@ -325,6 +325,7 @@ TEST_CASE("scancel ends the job, and no process is left", "[slurm]") {
   CHECK(job.wait() == 128 + SIGTERM);
   CHECK_THAT(job.err(), Contains("as sent by scancel or at a time limit") && !Contains("host was lost"));
   CHECK_THAT(e2e::bytes_of(folder.path("r.json")), Contains("\"exit_code\":143") && Contains("scancel"));
+  CHECK_THAT(e2e::bytes_of(folder.path("r.html")), Contains("sent by scancel") && Contains("</html>"));
 }
 
 // The SIGTERM that ddlrun itself gets was taken for a second request whenever an agent's report of its own came before.

@@ -59,7 +59,7 @@ TEST_CASE("a rank that is killed for lack of memory is reported as out of memory
   if (!cgroup.problem().empty()) DDL_SKIP(cgroup.problem());
   const Scratch scratch;
   // The shell joins the cgroup and then becomes ddlrun.
-  Command command = ddlrun({"-np", "2", "sh", "-c",
+  Command command = ddlrun({"-np", "2", "--report", scratch.path("r.html"), "sh", "-c",
                             "[ $RANK = 1 ] && exec " + program("memory_eater") + " 4096; exec sleep 1000"});
   command.argv.insert(command.argv.begin(),
                       {"sh", "-c", "echo $$ > " + cgroup.path() + "/cgroup.procs && exec \"$@\"", "sh"});
@@ -67,6 +67,10 @@ TEST_CASE("a rank that is killed for lack of memory is reported as out of memory
   CHECK(job.wait_and_require_nothing_left() == 128 + SIGKILL);
   CHECK_THAT(job.err(), Contains("ddlrun: rank 1 on ") && Contains("was killed by SIGKILL"));
   CHECK_THAT(job.err(), Contains("killed by the kernel for lack of memory"));
+  CHECK_THAT(job.err(), Contains("with a limit of 256 MiB and a peak of 25"));
+  const std::string page = bytes_of(scratch.path("r.html"));
+  CHECK_THAT(page, Contains("killed by the kernel for lack of memory") &&
+                       Contains("has killed 1 process for lack of memory: the job used 0.2 of 0.2 GiB"));
   CHECK_THAT(job.err(), Contains("| reading the data set"));
   CHECK_THAT(job.err(), Contains("rank 0 was ended with SIGTERM"));
 }

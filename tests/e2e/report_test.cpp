@@ -78,8 +78,12 @@ TEST_CASE("a page that loads or runs something, or is no HTML, is found out", "[
 
 TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {
   SECTION("all ranks succeeded") {
-    ReportedJob job({"-np", "2", "true"});
+    ReportedJob job({"-np", "2", "-x", "DDL_SECRET_TOKEN=hush-hush", "-x", "OMP_NUM_THREADS=3", "sh", "-c",
+                     "[ $DDL_SECRET_TOKEN = hush-hush ]"});
     job.end(0);
+    CHECK(job.record.at("environment").at("OMP_NUM_THREADS") == "3");
+    CHECK(job.record.dump().find("hush-hush\"") == std::string::npos);
+    CHECK_THAT(job.page, !Contains("DDL_SECRET_TOKEN</td>"));
     CHECK(job.record.at("reason") == "success");
     CHECK_THAT(job.page, Contains("2 ranks on 1 host ended without an error"));
     CHECK_FALSE(job.record.at("start").empty());
@@ -112,14 +116,25 @@ TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {
     job.end(124);
     CHECK_THAT(job.page, Contains("still running after 0.2 s"));
   }
-  SECTION("it was cancelled, twice") {
+  SECTION("it was cancelled or interrupted, twice") {
+    const auto [signal, name] =
+        GENERATE(std::pair{SIGTERM, std::string("SIGTERM")}, std::pair{SIGINT, std::string("SIGINT")});
     ReportedJob job({"-np", "2", "--kill-grace", "1000", program("signal_echo")});
     job.job().wait_for("ready", 2);
-    job.job().send(SIGTERM);
-    job.job().wait_for("got SIGTERM", 2);
+    job.job().send(signal);
+    job.job().wait_for("got " + name, 2);
+    job.job().send(signal);
+    job.end(128 + signal);
+    CHECK_THAT(job.page, Contains("ended by " + name));
+  }
+  SECTION("its ranks waited for one that did not come") {
+    ReportedJob job({"-np", "3", "--oversubscribe", "--kill-grace", "0", "--stall-check-warning-time-seconds",
+                     "0.3", program("ddl_program"), "wait"});
+    job.job().wait_for("2 of 3 ranks have waited");
     job.job().send(SIGTERM);
     job.end(128 + SIGTERM);
-    CHECK_THAT(job.page, Contains("ended by SIGTERM"));
+    CHECK_FALSE(job.record.at("stalls").empty());
+    CHECK_THAT(job.page, Contains("Ranks waited long for others, ") && Contains("2 of 3 ranks have waited"));
   }
 }
 

@@ -17,6 +17,7 @@ using nlohmann::json;
 TEST_CASE("a record that is written and read says the same") {
   JobRecord record = record_with_late_rank();
   record.scheduler_job = "Slurm job 7";
+  record.report.stalls = {"rank 1 waits"};
   record.environment = {{"OMP_NUM_THREADS", "4"}};
   record.said = {"ddlrun: it failed", "  next: nothing"};
   record.report.reason = EndReason::kRankFailed;

@@ -115,12 +115,26 @@ TEST_CASE("what the hosts have reported is in tables, with the sources of limits
   }
 }
 
+TEST_CASE("waits that were told while the job ran are on the page, and start and end beside the run") {
+  JobRecord record = record_with_late_rank();
+  record.report.run_seconds = 10.5;
+  CHECK_THAT(page(record, nullptr), !Contains("Ranks waited long") &&
+                                        Contains("Start: until all ranks ran") &&
+                                        Contains("<td>0.600 s</td>") && Contains("<td>0.500 s</td>"));
+  record.report.stalls = {"barrier #7: <2> of 4 ranks have waited for 61 s for rank 3"};
+  CHECK_THAT(page(record, nullptr), Contains("Ranks waited long for others, 1 time:") &&
+                                        Contains("barrier #7: &lt;2&gt; of 4 ranks"));
+}
+
 TEST_CASE("a run is compared with its baseline") {
   JobRecord base = record_with_late_rank();
   base.report.ranks.resize(1);
   base.report.run_seconds = 30;
   CHECK_THAT(page(record_with_late_rank(), &base),
              Contains("<td>3.00</td>") && Contains("<td>75 %</td>") && Contains("Baseline: train"));
+  // The baseline's rank computed 6.5 s, and the four of this run 29 s together.
+  CHECK_THAT(page(record_with_late_rank(), &base), Contains("Computation: ") && Contains("<td>22 %</td>") &&
+                                                       Contains("Global: ") && Contains("<td>16 %</td>"));
   base.report.ranks.clear();
   CHECK_THAT(page(record_with_late_rank(), &base), Contains("one of the two runs has no ranks that ran"));
 }
@@ -155,8 +169,15 @@ TEST_CASE("of more than 64 ranks it is drawn which hosts waited for which") {
     one.host = "node" + std::to_string(rank / 8);
     record.report.ranks.push_back(one);
   }
-  CHECK_THAT(page(record, nullptr), Contains("Rows: the host that waited") &&
-                                        Contains("the mean of its ranks. node0 is 0, node15 is 15."));
+  record.report.ranks[5].calls.awaited = {{9, 3.5}};
+  const std::string text = page(record, nullptr);
+  CHECK_THAT(text, Contains("Rows: the host that waited") &&
+                       Contains("the mean of its ranks. node0 is 0, node15 is 15."));
+  // Of the pairs, those that waited longest, the first of them before all others.
+  const std::size_t table = text.find("waited for rank");
+  REQUIRE(table != std::string::npos);
+  CHECK(text.find("<td class=\"text\">5</td><td>9</td><td>3.50 s</td>", table) <
+        text.find("<td>127</td>", table));
   for (int rank = 0; rank < 128; ++rank)
     record.report.ranks[static_cast<std::size_t>(rank)].host = "node" + std::to_string(rank);
   CHECK_THAT(page(record, nullptr), !Contains("Rows: the host that waited"));

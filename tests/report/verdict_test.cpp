@@ -110,7 +110,8 @@ TEST_CASE("memory that was hardly used, nearly all used, or not enough is told")
   memory.peak = std::int64_t{63} << 30;
   CHECK_THAT(told().advice, Contains("ask for more"));
   memory.oom_kills = 2;
-  CHECK(told().what == "On node1 the kernel has killed 2 processes for lack of memory.");
+  CHECK(told().what ==
+        "On node1 the kernel has killed 2 processes for lack of memory: the job used 63.0 of 64.0 GiB.");
   // A host without a limit says nothing of what the job needs.
   memory = {std::numeric_limits<std::int64_t>::max(), std::int64_t{63} << 30, 0, "/", ""};
   CHECK_THAT(told().what, Contains("node2 used 2.0 of 64.0 GiB"));
