@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 
 #include "base/text.h"
 #include "e2e/harness/job.h"
@@ -178,14 +179,17 @@ TEST_CASE("a folder of metrics has a whole file of each job while it runs", "[me
     CHECK(name != dead);
     if (name.starts_with(start)) file = folder + "/" + name;
   }
-  std::map<std::string, double> seen;
-  constexpr int kReads = 200;
-  for (int read = 0; read < kReads; ++read) {
+  // It is read all the time while it is written anew ten times.
+  constexpr int kFiles = 10;
+  std::set<std::string> seen;
+  const Deadline deadline = Deadline::after(kTestTimeout);
+  while (seen.size() < kFiles) {
+    REQUIRE_FALSE(deadline.has_passed());
     const std::string text = bytes_of(file);
     REQUIRE_THAT(text, Contains("ddlrun_job_info{"));
     REQUIRE(text.ends_with("\n"));
-    seen = samples_of(text);
-    REQUIRE(seen.size() > 5);
+    REQUIRE(samples_of(text).size() > 5);
+    seen.insert(text);
   }
   job.wait_until("calls in the file",
                  [&] { return bytes_of(file).find("ddlrun_rank_collectives_total{") != std::string::npos; });
@@ -202,7 +206,14 @@ TEST_CASE("a folder of metrics has a whole file of each job while it runs", "[me
   std::filesystem::create_directory(scratch.path("blocks/wal"));  // promtool wants to see one
   Job listed(scratch, {{"promtool", "tsdb", "dump", scratch.path("blocks")}});
   CHECK(listed.wait() == 0);
-  CHECK_THAT(listed.out(), Contains("ddlrun_rank_collectives_total"));
+  // The last number of rank 0's steps, with its time in milliseconds.
+  std::smatch last;
+  const std::size_t at = history.rfind("ddlrun_rank_steps_total{");
+  REQUIRE(at != std::string::npos);
+  const std::string sample = history.substr(at, history.find('\n', at) - at);
+  REQUIRE(std::regex_match(sample, last, std::regex("(\\S+)\\{.*\\} ([0-9]+) ([0-9]+)\\.([0-9]{3})")));
+  CHECK_THAT(listed.out(), Contains("__name__=\"ddlrun_rank_steps_total\"") &&
+                               Contains(" " + last.str(2) + " " + last.str(3) + last.str(4) + "\n"));
 }
 
 TEST_CASE("node_exporter shows the metrics of two jobs that write into its folder", "[metrics]") {

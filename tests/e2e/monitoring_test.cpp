@@ -160,7 +160,8 @@ TEST_CASE("the port answers its own user, those who are named, and those who kno
   CHECK(status_of(refused) == 403);
   CHECK(refused.find("ddlrun_") == std::string::npos);
   job.end();
-  WatchedJob guarded({"--metrics-token-file", file});
+  WatchedJob guarded({"--metrics-token-file", file, "--report", scratch.path("r.html"), "--report-json",
+                      scratch.path("r.json")});
   CHECK(status_of(ask_port(guarded.port(), "GET /metrics", "", kOther)) == 401);
   CHECK(status_of(ask_port(guarded.port(), "GET /metrics", "Authorization: Bearer " + token + "\r\n",
                            kOther)) == 200);
@@ -172,6 +173,9 @@ TEST_CASE("the port answers its own user, those who are named, and those who kno
     }
   }
   guarded.end();
+  for (const std::string& text :
+       {guarded->out(), guarded->err(), bytes_of(scratch.path("r.html")), bytes_of(scratch.path("r.json"))})
+    CHECK(text.find(token) == std::string::npos);
 }
 
 TEST_CASE("clients that ask for nothing do not keep the job from its end", "[monitoring]") {

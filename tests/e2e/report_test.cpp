@@ -4,6 +4,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
+#include <sstream>
 
 #include "e2e/harness/job.h"
 #include "support/catch.h"
@@ -87,6 +89,10 @@ TEST_CASE("a report says how the job ended, whatever the reason", "[report]") {
     CHECK(job.record.at("reason") == "success");
     CHECK_THAT(job.page, Contains("2 ranks on 1 host ended without an error"));
     CHECK_FALSE(job.record.at("start").empty());
+    // What the shell has not done has no zeros.
+    CHECK_THAT(job.page,
+               Contains("Not measured: compute, wait and move: the program has made no calls by libddl") &&
+                   Contains("Not measured: there is no run to compare with"));
   }
   SECTION("a rank failed") {
     ReportedJob job({"-np", "2", "sh", "-c", "echo \"<b>why</b>\" >&2; exit 3"});
@@ -147,9 +153,15 @@ TEST_CASE("a report is drawn again from its JSON, byte by byte, and compares run
   REQUIRE(again.wait() == 0);
   CHECK(bytes_of(scratch.path("again.html")) == job.page);
 
-  Job compared(scratch, ddlrun({"--report-from", job.path("r.json"), "--baseline", job.path("r.json")}));
+  ReportedJob base({"-np", "1", program("timeline_program"), "late"});
+  base.end(0);
+  Job compared(scratch, ddlrun({"--report-from", job.path("r.json"), "--baseline", base.path("r.json")}));
   REQUIRE(compared.wait() == 0);
-  CHECK_THAT(compared.out(), Contains("Speed-up") && Contains("<td>1.00</td>"));
+  const double speedup =
+      base.record.at("run_seconds").get<double>() / job.record.at("run_seconds").get<double>();
+  std::ostringstream two_decimals;
+  two_decimals << std::fixed << std::setprecision(2) << speedup;
+  CHECK_THAT(compared.out(), Contains("Speed-up") && Contains("<td>" + two_decimals.str() + "</td>"));
 }
 
 TEST_CASE("the report of a job that fails in a call of libddl has what was recorded, and its binding",
