@@ -48,6 +48,7 @@ enum Family {
   kGpuEnergy,
   kCpuSeconds,
   kResident,
+  kPeak,
   kSteps,
   kLastEvent,
   kCollectives,
@@ -57,7 +58,7 @@ enum Family {
 };
 
 constexpr std::array<MetricFamily, kFamilies> kTable = {{
-    {Kind::kInfo, "ddlrun_job", "", "name version", "The job, and the ddlrun that runs it"},
+    {Kind::kInfo, "ddlrun_job", "", "name scheduler_job version", "The job, and the ddlrun that runs it"},
     {Kind::kGauge, "ddlrun_ranks", "", "state", "Ranks that are not_started, running, ended or unknown"},
     {Kind::kGauge, "ddlrun_hosts", "", "state", "Hosts that have answered, or are silent"},
     {Kind::kGauge, "ddlrun_start_time_seconds", "seconds", "", "When the ranks were started, since 1970"},
@@ -91,6 +92,8 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
     {Kind::kCounter, "ddlrun_rank_cpu_seconds", "seconds", "host rank",
      "CPU time of a rank, with the children that it has waited for"},
     {Kind::kGauge, "ddlrun_rank_resident_bytes", "bytes", "host rank", "Memory of a rank's process"},
+    {Kind::kGauge, "ddlrun_rank_peak_bytes", "bytes", "host rank",
+     "The most memory that a rank's process has had"},
     {Kind::kCounter, "ddlrun_rank_steps", "", "host rank", "Steps of named tensors that have ended"},
     {Kind::kGauge, "ddlrun_rank_last_event_timestamp_seconds", "seconds", "host rank",
      "When a rank has last begun or ended something in libddl, since 1970"},
@@ -144,10 +147,10 @@ class Samples {
   void add_of_rank(Family family, const InspectedRank& rank, double value, Labels labels = {}) {
     add(family, value, of_rank(rank, std::move(labels)));
   }
-  /// The latest of those that are one sample.
-  void latest_of_rank(Family family, const InspectedRank& rank, double value) {
-    double& latest = at(family, of_rank(rank, {}));
-    latest = std::max(latest, value);
+  /// The largest of those that are one sample.
+  void most_of_rank(Family family, const InspectedRank& rank, double value) {
+    double& most = at(family, of_rank(rank, {}));
+    most = std::max(most, value);
   }
 
   std::size_t count() const {
@@ -206,7 +209,10 @@ class Samples {
 
 void add_job(const JobInspection& job, Samples& samples) {
   constexpr double kStalledSeconds = 10;
-  samples.add(kJobInfo, 1, {{"name", job.job.name}, {"version", contract::kVersion}});
+  Labels info{{"name", job.job.name}, {"version", contract::kVersion}};
+  if (!job.job.scheduler_job.empty())
+    info.insert(info.begin() + 1, Label("scheduler_job", job.job.scheduler_job));
+  samples.add(kJobInfo, 1, info);
   samples.add(kStartTime, static_cast<double>(job.job.began));
   for (const launcher::StartPhase& phase : job.job.start) {
     std::string name = phase.name;
@@ -311,7 +317,9 @@ void add_rank(const InspectedRank& rank, double now, Samples& samples) {
   if (rank.process.cpu_seconds >= 0) samples.add_of_rank(kCpuSeconds, rank, rank.process.cpu_seconds);
   if (rank.process.resident_bytes >= 0)
     samples.add_of_rank(kResident, rank, static_cast<double>(rank.process.resident_bytes));
-  if (rank.last_event >= 0) samples.latest_of_rank(kLastEvent, rank, now - rank.last_event);
+  if (rank.process.peak_resident_bytes >= 0)
+    samples.most_of_rank(kPeak, rank, static_cast<double>(rank.process.peak_resident_bytes));
+  if (rank.last_event >= 0) samples.most_of_rank(kLastEvent, rank, now - rank.last_event);
   if (rank.calls.sums.empty()) return;
   samples.add_of_rank(kSteps, rank, static_cast<double>(rank.calls.steps));
   for (const launcher::CallSum& sum : rank.calls.sums) {

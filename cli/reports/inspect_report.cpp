@@ -199,6 +199,7 @@ Json job_json(const JobDescription& job) {
               {"head_host", job.head_host},
               {"head_pid", job.head_pid},
               {"num_ranks", job.num_ranks},
+              {"scheduler_job", text_or_null(job.scheduler_job)},
               {"generation", job.generation < 0 ? Json(nullptr) : Json(job.generation)},
               {"hosts", job.hosts},
               {"began", job.began},
@@ -248,6 +249,7 @@ Json inspected_rank_json(const InspectedRank& rank, const JobInspection& job) {
               {"last_event_seconds", number_or_null(rank.last_event)},
               {"cpu_seconds", number_or_null(rank.process.cpu_seconds)},
               {"resident_bytes", count_or_null(rank.process.resident_bytes, 0)},
+              {"peak_resident_bytes", count_or_null(rank.process.peak_resident_bytes, 0)},
               {"threads", count_or_null(rank.process.num_threads, 1)},
               {"cpus", text_or_null(rank.cpus)},
               {"gpus", rank.gpus}};

@@ -472,7 +472,11 @@ class ContinuedJob {
       spec_,
       job_.id,
       {[this](int id, const message::MemberOrder& order) { launches_.send(id, order); },
-       [this] { return membership_.outcomes(); }, [this] { return generations_.failures(); },
+       [this] { return membership_.outcomes(); },
+       [this](JobDescription& job) {
+         job.failures = generations_.failures();
+         job.scheduler_job = scheduler_job_of_ranks(allocation_, environment_);
+       },
        [this](const std::string& text) {
          if (!membership_.lost_rank()) notices_.note(text);
        },

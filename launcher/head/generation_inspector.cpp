@@ -23,8 +23,7 @@ GenerationInspector::GenerationInspector(EventLoop& loop, const JobSpec& spec, c
           loop, JobInspection{job_, {}, {}, {}},
           {[this](const message::AskActivity& question) { ask(question); },
            [this](int launch, const message::ForwardedAnswer& answer) { actions_.send(launch, answer); },
-           [this] { return actions_.outcomes(); },
-           [this](JobDescription& job) { job.failures = actions_.failures(); },
+           [this] { return actions_.outcomes(); }, [this](JobDescription& job) { actions_.describe(job); },
            [](const message::ChangeTimeline&) -> Result<std::string> {
              return fail(ErrorCode::kUnavailable,
                          "a timeline is not offered for ranks that go on when others fail");

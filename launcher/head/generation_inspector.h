@@ -30,8 +30,8 @@ class GenerationInspector {
   };
   struct Actions {
     std::function<void(int launch, const message::MemberOrder&)> send;
-    std::function<std::vector<RankOutcome>()> outcomes;             ///< of the generation, by rank
-    std::function<std::map<std::string, std::int64_t>()> failures;  ///< JobDescription::failures
+    std::function<std::vector<RankOutcome>()> outcomes;  ///< of the generation, by rank
+    std::function<void(JobDescription&)> describe;       ///< adds what changes while the job runs
     std::function<void(const std::string&)> note;
     std::function<void(const Stall&)> on_stall;  ///< it has lasted for as long as is allowed
     /// What it does is as of hanging_text(); "": its agent has not answered in time.

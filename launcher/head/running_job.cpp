@@ -200,6 +200,7 @@ class Job : public RunningJob, private SupervisorActions {
 
   void describe(JobDescription& job) const {
     job.start = context_.times.phases();
+    job.scheduler_job = scheduler_job_;
     job.traffic = traffic_;
     std::tie(job.traffic.sent_bytes, job.traffic.received_bytes) = fleet_.traffic();
     if (const EndReason reason = supervisor_.report().reason; is_failure(reason))

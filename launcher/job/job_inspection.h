@@ -40,6 +40,7 @@ struct JobDescription {
   std::int64_t head_resident_bytes = -1;
   HeadTraffic traffic{};
   std::map<std::string, std::int64_t> failures{};  ///< of it or its generations, by name_of(EndReason)
+  std::string scheduler_job{};  ///< the id of the job of the scheduler that it runs in; "": none
   bool operator==(const JobDescription&) const = default;
 };
 

@@ -47,7 +47,8 @@ struct ProcessActivity {
   std::int64_t num_threads = 0;      ///< 0: unknown
   Seconds cpu_seconds{-1};           ///< with those of the children that it has waited for; below 0: unknown
   std::int64_t resident_bytes = -1;  ///< below 0: unknown
-  double cpu_share = -1;             ///< CPUs that it has used since an earlier look; below 0: unknown
+  std::int64_t peak_resident_bytes = -1;
+  double cpu_share = -1;  ///< CPUs that it has used since an earlier look; below 0: unknown
   KernelWait wait;
   bool operator==(const ProcessActivity&) const = default;
 };

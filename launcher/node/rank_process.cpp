@@ -80,11 +80,24 @@ Result<RankStreams> make_rank_streams(bool reads_stdin) {
   return streams;
 }
 
+/// VmHWM of /proc/PID/status, in KiB there; -1: not known, as of a process that has ended.
+std::int64_t peak_resident_bytes(pid_t pid) {
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  if (!status) return -1;
+  constexpr std::string_view kKey = "VmHWM:";
+  for (std::string_view line : split(*status, '\n')) {
+    if (!line.starts_with(kKey)) continue;
+    line = trim(line.substr(kKey.size()));
+    return parse_integer(line.substr(0, line.find(' '))).value_or(-1) * 1024;
+  }
+  return -1;
+}
+
 ProcessActivity process_activity(pid_t pid) {
   const auto stat = read_process_stat(pid);
   if (!stat) return {};
   return {std::string(1, stat->state), stat->num_threads, stat->cpu_seconds + stat->reaped_cpu_seconds,
-          stat->resident_bytes};
+          stat->resident_bytes, peak_resident_bytes(pid)};
 }
 
 std::optional<message::MpiLoaded> loaded_mpi(int rank, pid_t pid) {

@@ -96,7 +96,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SetActivity, generation, id, call, named_call
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TensorActivity, generation, name, digest, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(KernelWait, system_call, channel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessActivity, state, num_threads, cpu_seconds, resident_bytes,
-                                   cpu_share, wait)
+                                   peak_resident_bytes, cpu_share, wait)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankActivity, rank, pid, phase, inits, is_stopped, seconds, sets, tensors,
                                    open_tensors, last_event, steps_per_second, process, calls)
 
@@ -111,7 +111,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartPhase, name, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadTraffic, stdout_bytes, stderr_bytes, sent_bytes, received_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, id, name, command, head_host, head_pid, num_ranks, hosts,
                                    began, age, generation, start, head_cpu_seconds, head_resident_bytes,
-                                   traffic, failures)
+                                   traffic, failures, scheduler_job)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AnswerTimes, received_ns, sent_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ClockOffset, seconds, bound)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(InspectedNode, name, silence, usage, clock)

@@ -190,7 +190,7 @@ RankActivity activity() {
           1001,
           0.25,
           3.5,
-          {"T", 7, 12.5, 1'000'000'000'000},
+          {"T", 7, 12.5, 1'000'000'000'000, 2'000'000'000'000},
           outcome().calls};
 }
 
@@ -285,7 +285,8 @@ std::vector<JobToClient> job_to_client() {
                            0.25,
                            7'000'000,
                            {1, 2, 3, 4},
-                           {{"rank_failed", 5}}};
+                           {{"rank_failed", 5}},
+                           "4711"};
   const InspectedWait wait{
       "allreduce #812", "allreduce #812: 1 of 2 ranks", 61.5, 1, {0, 2}, 2000, {1, 3}, 1000};
   const CurrentWork work{CurrentWork::Kind::kTensor, "transfer", 811, 2, 3, "layer \xff", 0.5};
@@ -293,7 +294,7 @@ std::vector<JobToClient> job_to_client() {
                            1,
                            4711,
                            InspectedRank::State::kNoAnswer,
-                           {"T", 7, 12.5, 1'000'000'000'000},
+                           {"T", 7, 12.5, 1'000'000'000'000, 2'000'000'000'000},
                            work,
                            1001,
                            "layer \xff",

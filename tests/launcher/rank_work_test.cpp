@@ -68,5 +68,6 @@ TEST_CASE("the kernel is asked for a process, and not the process") {
   CHECK(own.num_threads >= 1);
   CHECK(own.cpu_seconds >= 0);
   CHECK(own.resident_bytes > 0);
+  CHECK(own.peak_resident_bytes >= own.resident_bytes);
   CHECK(process_activity(0) == ProcessActivity());
 }

@@ -233,7 +233,7 @@ TEST_CASE("a rank that has submitted the tensor to another process set is named 
 TEST_CASE("where a rank hangs is said with what the kernel knows of its process") {
   RankActivity one = rank(1, inside("allreduce", 812, 61));
   CHECK(hanging_text(one) == "it has been inside allreduce #812 for 61 s");
-  one.process = {"S", 3, 7.5, 4096, 0.02, {"futex", "futex_wait_queue"}};
+  one.process = {"S", 3, 7.5, 4096, 8192, 0.02, {"futex", "futex_wait_queue"}};
   CHECK(hanging_text(one) ==
         "it has been inside allreduce #812 for 61 s, and waits in the system call futex (futex_wait_queue)");
   one.process.wait.system_call = "";

@@ -43,6 +43,7 @@ JobInspection job_of(int hosts, int ranks) {
     one.state = InspectedRank::State::kRunning;
     one.process.cpu_seconds = 1.5;
     one.process.resident_bytes = 4096;
+    one.process.peak_resident_bytes = 8192 + rank;
     one.last_event = 0.5 * rank;
     one.calls.steps = 7;
     one.calls.sums = {{"allreduce", false, 3, 12, 0.5, 0.125}, {"allreduce", true, 4, 16, 0.25, 0}};
@@ -89,6 +90,7 @@ TEST_CASE("metrics are what the job has used, in both formats") {
         "ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",gpu=\"GPU-a\"} 60\n",
         "host=\"node0\",gpu=\"0000:c1:00.0\"} 0.25\n",
         "ddlrun_rank_cpu_seconds_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"1\"} 1.5\n",
+        "ddlrun_rank_peak_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"1\"} 8193\n",
         "ddlrun_rank_last_event_timestamp_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"1\"} "
         "1019.5\n",
         "ddlrun_rank_collectives_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"0\",op="
@@ -106,6 +108,11 @@ TEST_CASE("metrics are what the job has used, in both formats") {
     CHECK_THAT(open, Contains(line));
   CHECK(open.ends_with("\n# EOF\n"));
   CHECK(num_samples(open) == num_samples(classic));
+
+  JobInspection scheduled = job;
+  scheduled.job.scheduler_job = "4711";
+  CHECK_THAT(metrics_text(scheduled, MetricsFormat::kPrometheus),
+             Contains(",scheduler_job=\"4711\",version="));
 }
 
 TEST_CASE("what was not measured has no sample") {
@@ -133,6 +140,7 @@ TEST_CASE("of many ranks, sums are told") {
   CHECK_THAT(by_host, Contains("host=\"node0\"} 1020\n"));  // the latest event of its ranks
   CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kJob),
              Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 3584\n") &&
+                 Contains("ddlrun_rank_peak_bytes{jobid=\"ddlrun-4711-0f3c9a1b\"} 8703\n") &&  // of all ranks
                  Contains("ddlrun_gpu_utilization_ratio{jobid=\"ddlrun-4711-0f3c9a1b\"} 0.5\n") &&
                  Contains("ddlrun_gpu_energy_joules_total{jobid=\"ddlrun-4711-0f3c9a1b\"} 960\n") &&
                  Contains("ddlrun_host_clock_offset_seconds{jobid=\"ddlrun-4711-0f3c9a1b\"} -0.5\n"));
