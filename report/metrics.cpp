@@ -54,6 +54,11 @@ enum Family {
   kCollectives,
   kCollectiveBytes,
   kCollectiveSeconds,
+  kSpreadOfCpu,
+  kSpreadOfResident,
+  kSpreadOfSteps,
+  kSpreadOfWait,
+  kLeastWait,
   kFamilies
 };
 
@@ -102,6 +107,14 @@ constexpr std::array<MetricFamily, kFamilies> kTable = {{
      "Bytes of one rank in these calls"},
     {Kind::kCounter, "ddlrun_rank_collective_seconds", "seconds", "host rank op part",
      "Time in these calls: part wait, until the other ranks had made them, too, and part move, the rest"},
+    {Kind::kGauge, "ddlrun_ranks_cpu_seconds", "seconds", "statistic", "CPU time over the ranks"},
+    {Kind::kGauge, "ddlrun_ranks_resident_bytes", "bytes", "statistic", "Memory of a process over the ranks"},
+    {Kind::kGauge, "ddlrun_ranks_steps", "", "statistic",
+     "Steps of named tensors that have ended, over the ranks"},
+    {Kind::kGauge, "ddlrun_ranks_wait_seconds", "seconds", "statistic",
+     "Waits for others in calls, over the ranks"},
+    {Kind::kGauge, "ddlrun_slowest_ranks_wait_seconds", "seconds", "host rank",
+     "Waits in calls of the eight ranks that have waited least: the others have waited for them"},
 }};
 
 using Label = std::pair<std::string_view, std::string>;
@@ -332,6 +345,48 @@ void add_rank(const InspectedRank& rank, double now, Samples& samples) {
   }
 }
 
+double wait_seconds(const InspectedRank& rank) {
+  double sum = 0;
+  for (const launcher::CallSum& one : rank.calls.sums) sum += one.wait_seconds;
+  return sum;
+}
+
+/// How values of ranks are spread, also where no rank has samples of its own.
+void add_spread(const JobInspection& job, Samples& samples) {
+  std::array<std::vector<double>, 4> values;
+  auto& [cpu, resident, steps, wait] = values;
+  std::vector<const InspectedRank*> slowest;
+  for (const InspectedRank& rank : job.ranks) {
+    if (rank.state == InspectedRank::State::kFormer) continue;
+    if (rank.process.cpu_seconds >= 0) cpu.push_back(rank.process.cpu_seconds);
+    if (rank.process.resident_bytes >= 0)
+      resident.push_back(static_cast<double>(rank.process.resident_bytes));
+    if (rank.calls.sums.empty()) continue;
+    steps.push_back(static_cast<double>(rank.calls.steps));
+    wait.push_back(wait_seconds(rank));
+    slowest.push_back(&rank);
+  }
+  constexpr std::pair<double, const char*> kQuantiles[] = {
+      {0, "min"}, {0.5, "median"}, {0.95, "p95"}, {1, "max"}};
+  constexpr std::array<Family, 4> kSpreads = {kSpreadOfCpu, kSpreadOfResident, kSpreadOfSteps, kSpreadOfWait};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    std::ranges::sort(values[i]);
+    const auto last = static_cast<double>(values[i].size() - 1);
+    for (const auto& [quantile, name] : kQuantiles)
+      samples.add(kSpreads[i], values[i][static_cast<std::size_t>(std::ceil(quantile * last))],
+                  {{"statistic", name}});
+  }
+  constexpr std::size_t kMostSlow = 8;
+  const auto end = slowest.begin() + static_cast<std::ptrdiff_t>(std::min(kMostSlow, slowest.size()));
+  std::ranges::partial_sort(slowest, end, std::ranges::less(),
+                            [](const InspectedRank* rank) { return wait_seconds(*rank); });
+  for (auto rank = slowest.begin(); rank != end; ++rank)
+    samples.add(kLeastWait, wait_seconds(**rank),
+                {{"host", job.nodes[static_cast<std::size_t>((*rank)->node)].name},
+                 {"rank", std::to_string((*rank)->rank)}});
+}
+
 Samples samples_of(const JobInspection& job, MetricsDetail detail) {
   Samples samples(job, detail);
   add_job(job, samples);
@@ -343,6 +398,7 @@ Samples samples_of(const JobInspection& job, MetricsDetail detail) {
   add_gpus(job, detail, samples);
   const double now = static_cast<double>(job.job.began) + job.job.age;
   for (const InspectedRank& rank : job.ranks) add_rank(rank, now, samples);
+  add_spread(job, samples);
   return samples;
 }
 

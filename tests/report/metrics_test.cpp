@@ -134,7 +134,8 @@ TEST_CASE("what was not measured has no sample") {
 TEST_CASE("of many ranks, sums are told") {
   const JobInspection job = job_of(16, 512);
   const std::string by_host = metrics_text(job, MetricsFormat::kPrometheus);
-  CHECK_THAT(by_host, !Contains("rank=\""));
+  CHECK_THAT(by_host,
+             !Contains("ddlrun_rank_resident_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank"));
   CHECK_THAT(by_host,
              Contains("ddlrun_rank_steps_total{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node15\"} 224\n"));
   CHECK_THAT(by_host, Contains("host=\"node0\"} 1020\n"));  // the latest event of its ranks
@@ -148,6 +149,33 @@ TEST_CASE("of many ranks, sums are told") {
   for (const int hosts : {100, 1000, 10'000})
     CHECK(num_samples(metrics_text(job_of(hosts, 10'000), MetricsFormat::kPrometheus)) <=
           ddl::report::kMostSeries);
+}
+
+TEST_CASE("how values are spread over the ranks is told of large jobs, too, and which ranks are slowest") {
+  JobInspection job = job_of(100, 1000);
+  for (InspectedRank& rank : job.ranks) {
+    rank.process.cpu_seconds = 1000 - rank.rank;
+    rank.calls.sums[0].wait_seconds = rank.rank;
+    rank.calls.steps = rank.rank == 7 ? 5 : 6;
+  }
+  for (const MetricsDetail detail : {MetricsDetail::kAuto, MetricsDetail::kJob, MetricsDetail::kRank}) {
+    const std::string text = metrics_text(job, MetricsFormat::kPrometheus, detail);
+    for (const char* const line :
+         {"ddlrun_ranks_cpu_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"min\"} 1\n",
+          "ddlrun_ranks_cpu_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"median\"} 501\n",
+          "ddlrun_ranks_wait_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"p95\"} 950\n",
+          "ddlrun_ranks_wait_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"max\"} 999\n",
+          "ddlrun_ranks_steps{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"min\"} 5\n",
+          "ddlrun_ranks_resident_bytes{jobid=\"ddlrun-4711-0f3c9a1b\",statistic=\"max\"} 4096\n",
+          "ddlrun_slowest_ranks_wait_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"7\"} 7\n"})
+      CHECK_THAT(text, Contains(line));
+    CHECK_THAT(
+        text,
+        !Contains(
+            "ddlrun_slowest_ranks_wait_seconds{jobid=\"ddlrun-4711-0f3c9a1b\",host=\"node0\",rank=\"8\"}"));
+  }
+  job.ranks[3].calls.sums.clear();
+  CHECK_THAT(metrics_text(job, MetricsFormat::kPrometheus, MetricsDetail::kJob), !Contains(",rank=\"3\"} "));
 }
 
 TEST_CASE("processes of an elastic job that share a host have its numbers once") {
