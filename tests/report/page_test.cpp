@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <regex>
 
 #include "report/record_fixture.h"
 #include "support/catch.h"
@@ -54,6 +55,14 @@ TEST_CASE("a page has its verdict first, then where the time went") {
     REQUIRE(found != std::string::npos);
     at = found;
   }
+}
+
+TEST_CASE("compute, wait and move differ in their shapes, too: in print there may be no colours") {
+  const std::string text = page(record_with_late_rank(), nullptr);
+  CHECK(std::regex_search(text, std::regex("<rect [^>]*height=\"26\" fill=\"var\\(--compute\\)\"/>")));
+  CHECK(std::regex_search(
+      text, std::regex("<rect [^>]*height=\"25\" fill=\"none\" stroke=\"var\\(--wait\\)\"[^>]*/>")));
+  CHECK(std::regex_search(text, std::regex("<rect [^>]*height=\"13\" fill=\"var\\(--move\\)\"/>")));
 }
 
 TEST_CASE("nothing that a user, a host or a rank has written becomes a part of the page") {
