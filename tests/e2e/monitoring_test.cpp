@@ -320,6 +320,7 @@ class Prometheus {
   Prometheus(const Scratch& scratch, const std::string& targets)
       : scratch_(scratch), server_(scratch, command(targets)) {
     server_.wait_for("Server is ready to receive web requests");
+    server_.wait_for("Listening on");  // another thread says it
     std::smatch listening;
     const std::string log = server_.err();
     REQUIRE(std::regex_search(log, listening, std::regex("Listening on\" address=(\\S+)")));
